@@ -1,0 +1,41 @@
+# `make run` and `make test` are all a newcomer needs: each sets up everything first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test soak bench check acceptance clean
+
+help: ## show the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Sightline needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	@touch $@
+
+run: $(READY) ## set everything up, then replay a sample agent session turn by turn
+	@$(BIN)/sightline replay --sample
+
+test: check ## every promise at small size, what CI runs
+	$(BIN)/python -m pytest -n 2 -m "not soak"
+
+soak: $(READY) ## the same promises at full size, under an hour
+	SIGHTLINE_SOAK=1 $(BIN)/python -m pytest -n 2
+
+bench: $(READY) ## speed against peers from PyPI, printed, never failing on a number
+	$(BIN)/python -m benchmarks
+
+check: $(READY) ## format, lint, types, import directions
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+acceptance: $(READY) ## write docs/acceptance.md from the tests' marks
+	$(BIN)/python tools/acceptance.py
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""Speed and scale, measured on histories we generate."""

@@ -1,0 +1,66 @@
+"""Sightline decides what a language-model agent sees, and loses nothing.
+
+import sightline as sl
+
+session = sl.Session.open(project=".")
+session.user("Why does the login test fail?")
+payload = session.compose(sl.Budget(window=128_000, output=8_000))
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sightline.errors import BadInput as BadInput
+    from sightline.errors import BadSessionId as BadSessionId
+    from sightline.errors import Conflict as Conflict
+    from sightline.errors import OpenCalls as OpenCalls
+    from sightline.errors import PinnedOverflow as PinnedOverflow
+    from sightline.errors import SessionNotFound as SessionNotFound
+    from sightline.errors import SightlineError as SightlineError
+    from sightline.errors import StoreError as StoreError
+    from sightline.errors import StrategyError as StrategyError
+    from sightline.errors import UnknownCall as UnknownCall
+    from sightline.errors import UnknownItem as UnknownItem
+    from sightline.errors import Unwritable as Unwritable
+    from sightline.items import Item as Item
+    from sightline.items import Kind as Kind
+    from sightline.items import Lod as Lod
+    from sightline.items import Message as Message
+    from sightline.payload import Payload as Payload
+    from sightline.plan import Budget as Budget
+    from sightline.plan import Plan as Plan
+    from sightline.plan import Strategy as Strategy
+    from sightline.plan import View as View
+    from sightline.session import Session as Session
+    from sightline.stores.jsonl import JsonlStore as JsonlStore
+    from sightline.stores.memory import MemoryStore as MemoryStore
+
+__version__ = "0.1.0"
+
+# Names are found when first used: importing the package reads no vocabulary, opens no file and loads no optional part.
+_HOMES = {
+    "errors": (
+        "BadInput", "BadSessionId", "Conflict", "OpenCalls", "PinnedOverflow", "SessionNotFound",
+        "SightlineError", "StoreError", "StrategyError", "UnknownCall", "UnknownItem", "Unwritable",
+    ),
+    "items": ("Item", "Kind", "Lod", "Message"),
+    "payload": ("Payload",),
+    "plan": ("Budget", "Plan", "Strategy", "View"),
+    "session": ("Session",),
+    "stores.jsonl": ("JsonlStore",),
+    "stores.memory": ("MemoryStore",),
+}  # fmt: skip
+_NAMES = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_NAMES)  # noqa: PLE0605 - the one list of public names is above
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'sightline' has no attribute {name!r}")
+    return getattr(import_module(f"sightline.{_NAMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,58 @@
+"""Time, sequence and identity. The only module that asks the machine for any of them."""
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970. A constructor argument wherever time is needed, so that tests own it."""
+
+Ids = Callable[[], str]
+"""Makes one new unique id."""
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"
+
+
+def wall_clock() -> int:
+    """The machine's time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def nanoid() -> str:
+    """21 URL-safe characters, 126 random bits."""
+    return "".join(ALPHABET[byte & 63] for byte in secrets.token_bytes(21))
+
+
+def iso(milliseconds: int) -> str:
+    """ISO 8601 in UTC, exact to the millisecond, as entries carry it."""
+    seconds, millis = divmod(milliseconds, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{millis:03d}Z"
+
+
+def milliseconds(timestamp: str) -> int:
+    """The inverse of `iso`; accepts every ISO 8601 form Python reads."""
+    moment = datetime.fromisoformat(timestamp)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+class SeqClock:
+    """The one counter that orders everything. Safe under threads."""
+
+    def __init__(self, start: int = 0) -> None:
+        self._last = start
+        self._lock = threading.Lock()
+
+    @property
+    def current(self) -> int:
+        """The last number given out; 0 before the first."""
+        return self._last
+
+    def next(self) -> int:
+        """A number greater than every one before."""
+        with self._lock:
+            self._last += 1
+            return self._last

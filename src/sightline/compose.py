@@ -1,0 +1,209 @@
+"""plan → payload. Pure: the same plan over the same entries gives the same bytes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct
+
+from sightline.errors import BadInput
+from sightline.items import Call, Kind, Message, Part, Role, Text, ToolDefinition
+from sightline.payload import Payload, Shared
+from sightline.plan import Plan
+from sightline.reader import Reader
+
+_encode = msgspec.json.encode
+
+
+class Layout(Struct, frozen=True):
+    """The order of the sections, as data. `stable` alone keeps the prefix from call to call.
+
+    order: of the sections system, summary, history and user (the last user message); windows: at the "tail", or each in its
+    "place" among the messages.
+    """
+
+    name: str
+    order: tuple[str, ...] = ("system", "history")
+    windows: str = "tail"
+
+
+LAYOUTS = {
+    layout.name: layout
+    for layout in (
+        Layout("stable"),
+        Layout("contextui", windows="place"),
+        Layout("openstarry", order=("system", "summary", "history")),
+        Layout("ba-agent", order=("history", "system", "user")),
+    )
+}
+
+
+def layout(name: str) -> Layout:
+    """The layout of this name. Raises BadInput with the names there are."""
+    if name not in LAYOUTS:
+        raise BadInput(f"unknown layout {name!r}; choose one of {', '.join(LAYOUTS)}")
+    return LAYOUTS[name]
+
+
+class Surroundings(Struct, frozen=True):
+    """What a payload holds besides the plan's units: all of it decided before composing."""
+
+    system: tuple[int, ...] = ()  # rows of the head
+    tools: tuple[ToolDefinition, ...] = ()
+    windows: Mapping[str, str] = {}  # id → what it shows now
+    window_rows: tuple[int, ...] = ()  # open windows, in order
+    breakpoints: tuple[int, ...] = ()
+
+
+def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, base: Payload | None = None) -> Payload:
+    """The messages of this plan, in the order of this layout.
+
+    Pure: the same arguments give the same bytes. `base`, an earlier payload that the plan extends, only saves work: its
+    blocks are shared and not made again.
+    """
+    system = tuple(_system(reader, row) for row in around.system)
+    head = digest(b"", _encode((system, around.tools)))
+    if base is not None and plan.extends(base.plan) and base.chain[0] == head and _appends(layout, around):
+        body, chain = _grown(base, [m for unit in plan.since(base.plan) for m in unit_messages(reader, plan, unit)])
+    else:
+        body = Shared(list(_arranged(reader, plan, layout, around, system)))
+        chain = Shared(list(_chained(head, body)))
+    tail = tuple(_window(around, row, reader) for row in around.window_rows) if layout.windows == "tail" else ()
+    end = digest(chain[-1], _encode(tail)) if tail else chain[-1]
+    return Payload(
+        system=system if "system" == layout.order[0] else (),
+        tools=around.tools,
+        body=body,
+        tail=tail,
+        breakpoints=around.breakpoints,
+        plan=plan,
+        hash=end.hex(),
+        tokens=plan.tokens,
+        chain=chain,
+        shown_windows=around.windows,
+    )
+
+
+def digest(before: bytes, block: bytes) -> bytes:
+    """One link of the chain."""
+    return blake2b(before + block, digest_size=16).digest()
+
+
+def first_change(before: Sequence[bytes], after: Sequence[bytes]) -> int | None:
+    """The first block that is not what it was, 0 being the head; None where `before` is a prefix of `after`."""
+    for index, (old, new) in enumerate(zip(before, after, strict=False)):
+        if old != new:
+            return index
+    return len(after) if len(after) < len(before) else None
+
+
+def unit_messages(reader: Reader, plan: Plan, unit: int) -> Iterator[Message]:
+    """A unit as it is shown: its message, then its results in call order."""
+    timeline = reader.timeline
+    first, *others = timeline.rows_of(unit)
+    kind = Kind(timeline.kind[first])
+    if kind is not Kind.ASSISTANT:
+        yield Message(_ROLES[kind], reader.parts(first, plan.lod(first)), timeline.id(first), joins=kind is Kind.RECALL)
+        return
+    calls = [row for row in others if timeline.kind[row] == Kind.CALL]
+    yield Message(Role.ASSISTANT, _spoken(reader, plan, first, calls), timeline.id(first))
+    for row in others[len(calls) :]:
+        yield Message(Role.TOOL, reader.parts(row, plan.lod(row)), timeline.id(row))
+
+
+_ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.SUMMARY: Role.USER, Kind.RECALL: Role.USER}
+
+
+def _spoken(reader: Reader, plan: Plan, first: int, calls: Sequence[int]) -> tuple[Part, ...]:
+    """An assistant message: what it says and its calls, in the order the model made them, each at its own level."""
+    said = reader.parts(first, plan.lod(first))
+    called = [part for row in calls for part in reader.parts(row, plan.lod(row))]
+    if not calls or said != reader.item(first).parts:  # shortened: the words come first
+        return (*said, *called)
+    remaining = iter(called)
+    return tuple(next(remaining) if isinstance(part, Call) else part for part in _original(reader, first))
+
+
+def _original(reader: Reader, row: int) -> tuple[Part, ...]:
+    from sightline.log import parts_of
+
+    return parts_of(reader.entry(row))
+
+
+def _system(reader: Reader, row: int) -> Message:
+    return Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row))
+
+
+def _window(around: Surroundings, row: int, reader: Reader) -> Message:
+    return Message(Role.USER, (Text(around.windows[_window_id(reader, row)]),), reader.timeline.id(row))
+
+
+def _window_id(reader: Reader, row: int) -> str:
+    from sightline import log
+    from sightline.notes import WindowNote
+
+    note: WindowNote = log.decode_data(reader.entry(row), WindowNote)
+    return note.id
+
+
+def _appends(layout: Layout, around: Surroundings) -> bool:
+    """Whether new units come after everything shown before: not where windows stand between, or sections are reordered."""
+    return layout.order == ("system", "history") and not (layout.windows == "place" and around.window_rows)
+
+
+def _grown(base: Payload, more: list[Message]) -> tuple[Shared[Message], Shared[bytes]]:
+    assert isinstance(base.body, Shared)
+    assert isinstance(base.chain, Shared)
+    links = list(_chained(base.chain[-1], more))[1:]
+    return base.body.grown(more), base.chain.grown(links)
+
+
+def _chained(start: bytes, messages: Sequence[Message]) -> Iterator[bytes]:
+    yield start
+    for message in messages:
+        start = digest(start, _encode((message.role, message.parts, message.joins)))
+        yield start
+
+
+def _arranged(
+    reader: Reader, plan: Plan, layout: Layout, around: Surroundings, system: tuple[Message, ...]
+) -> Iterator[Message]:
+    sections: dict[str, list[Message]] = {"system": list(system), "summary": [], "history": [], "user": []}
+    asked = _last_user(reader, plan) if "user" in layout.order else None
+    for unit, message in _in_order(reader, plan, layout, around):
+        if unit is not None and unit == asked:
+            section = "user"
+        elif unit is not None and "summary" in layout.order and _kind(reader, unit) is Kind.SUMMARY:
+            section = "summary"
+        else:
+            section = "history"
+        sections[section].append(message)
+    skip = layout.order[0] == "system"
+    for name in layout.order[skip:]:
+        yield from sections[name]
+
+
+def _in_order(reader: Reader, plan: Plan, layout: Layout, around: Surroundings) -> Iterator[tuple[int | None, Message]]:
+    """Every unit by seq, windows at their place where the layout wants them there, one line where units are left out."""
+    places = [] if layout.windows == "tail" else [reader.timeline.unit[row] for row in around.window_rows]
+    windows = dict(zip(places, around.window_rows, strict=False))
+    marked = not plan.marker
+    for unit in sorted({*plan, *places}) if places else plan:
+        if not marked and plan.left_out is not None and unit > plan.left_out.first:
+            yield None, Message(Role.USER, (Text(plan.marker),))
+            marked = True
+        if unit in windows:
+            yield unit, _window(around, windows[unit], reader)
+        else:
+            for message in unit_messages(reader, plan, unit):
+                yield unit, message
+    if not marked:
+        yield None, Message(Role.USER, (Text(plan.marker),))
+
+
+def _kind(reader: Reader, unit: int) -> Kind:
+    return Kind(reader.timeline.kind[reader.timeline.unit_row[unit]])
+
+
+def _last_user(reader: Reader, plan: Plan) -> int | None:
+    return next((unit for unit in reversed(list(plan)) if _kind(reader, unit) is Kind.USER), None)

@@ -1,0 +1,208 @@
+"""Everything that is settled before a payload is composed, and written down: levels, recalled pieces, factor, reason."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sightline import log
+from sightline.clock import milliseconds
+from sightline.compose import Surroundings
+from sightline.items import Kind, Lod
+from sightline.journal import Journal
+from sightline.log import Entry
+from sightline.notes import PlanNote, ReceiptNote, RenditionNote, ToolsNote
+from sightline.plan import Budget, LeftOut, Plan, View, body_unit
+from sightline.profiles import Profile
+from sightline.stores import Span
+from sightline.timeline import Path, Timeline
+from sightline.wording import say
+
+NO_TOOLS = ToolsNote("", 0)
+
+
+class Calibration(NamedTuple):
+    """How many tokens the model counts for one of ours, and whether that is known yet."""
+
+    factor: float = 1.0
+    known: bool = False
+
+    def limit(self, budget: Budget, profile: Profile) -> int:
+        """Tokens of ours that this budget allows."""
+        return budget.limit(self.factor, 0.0 if self.known else profile.margin)
+
+
+def tools(journal: Journal) -> ToolsNote:
+    """The tools in force on the journal's branch."""
+    span = journal.timeline.placed(journal.timeline.more.tools, journal.path)
+    if span is None:
+        return NO_TOOLS
+    note: ToolsNote = log.decode_data(journal.reader.entry_at(span), ToolsNote)
+    return note
+
+
+def fixed_tokens(journal: Journal, around: Surroundings, tool_tokens: int) -> int:
+    """Tokens of what stands in every payload whatever the plan: head, tail and the request's framing."""
+    profile, timeline = journal.reader.profile, journal.timeline
+    system = sum(timeline.full[row] + profile.message_tokens for row in around.system)
+    count = journal.reader.counter.count
+    windows = sum(count(text) + profile.message_tokens for text in around.windows.values())
+    return profile.request_tokens + system + tool_tokens + windows
+
+
+def new_units(journal: Journal, since_row: int, end_row: int | None = None) -> list[int]:
+    """Body units of the branch that began in this range of rows; without an end, from there on."""
+    timeline = journal.timeline
+    units = timeline.units_between(journal.path, since_row, len(timeline) if end_row is None else end_row)
+    return [unit for unit in units if body_unit(timeline, unit)]
+
+
+def window_rows(journal: Journal, shown: set[str], where: str, rows: int) -> tuple[int, ...]:
+    """Where these windows stand: each of its references, or at the tail only the last."""
+    timeline, places = journal.timeline, []
+    for window in shown:
+        own = [
+            row
+            for row in timeline.more.windows.get(window, ())
+            if row < rows and journal.path.holds(timeline.branch[row], row)
+        ]
+        places += own if where == "place" else own[-1:]
+    return tuple(sorted(places))
+
+
+def last_user(timeline: Timeline, path: Path) -> int:
+    """The unit of the newest user message on this path; -1 if there is none."""
+    for row in range(len(timeline) - 1, -1, -1):
+        if timeline.kind[row] == Kind.USER and path.holds(timeline.branch[row], row):
+            return timeline.unit[row]
+    return -1
+
+
+def marks(timeline: Timeline, path: Path) -> tuple[frozenset[int], dict[int, Lod]]:
+    """The rows that callers pinned, and those somebody wants at a level from the next sweep on."""
+    said = timeline.marked(path)
+    pinned = frozenset(row for row, what in said.items() if what == "pin")
+    wanted = {row: Lod.FULL for row, what in said.items() if what in ("pin", "raise")}
+    wanted |= {row: Lod.GIST for row, what in said.items() if what == "collapse"}
+    return pinned, wanted
+
+
+def marker(journal: Journal, left_out: LeftOut) -> tuple[str, int]:
+    """The line that stands for what is left out, and its tokens with framing."""
+    timeline, reader = journal.timeline, journal.reader
+    text = say(
+        "left out",
+        reader.locale,
+        messages=left_out.messages,
+        tokens=left_out.tokens,
+        first=timeline.id(timeline.unit_row[left_out.first]),
+        last=timeline.id(timeline.unit_row[left_out.last]),
+    )
+    return text, reader.counter.count(text) + reader.profile.message_tokens
+
+
+# ---------------------------------------------------------------------- plans as notes
+
+
+def plan_note(plan: Plan) -> PlanNote:
+    """A whole plan, in ids, as a receipt keeps it."""
+    timeline = plan.timeline
+    out = [
+        (timeline.seq[timeline.unit_row[first]], timeline.seq[timeline.unit_row[last]]) for first, last in plan.gaps()
+    ]
+    lods = {timeline.id(row): int(lod) for row, lod in plan.lods.items() if lod is not Lod.FULL}
+    left_out = plan.left_out
+    counted = None if left_out is None else (left_out.messages, left_out.tokens, *_ends(timeline, left_out))
+    return PlanNote(out, lods, plan.marker, counted, plan.base)
+
+
+def _ends(timeline: Timeline, left_out: LeftOut) -> tuple[int, int]:
+    return timeline.seq[timeline.unit_row[left_out.first]], timeline.seq[timeline.unit_row[left_out.last]]
+
+
+def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iterator[RenditionNote]:
+    """The shortened texts that this plan sends for the first time."""
+    timeline, reader = journal.timeline, journal.reader
+    if plan.extends(before):
+        rows = [row for unit in plan.since(before) for row in timeline.rows_of(unit) if row in plan.lods]
+    else:
+        rows = sorted(plan.lods)
+    for row in rows:
+        lod = plan.lod(row)
+        if lod is not Lod.FULL and reader.logged(row, lod) is None:
+            yield RenditionNote(timeline.id(row), int(lod), reader.rendition(row, lod))
+
+
+def receipt_entries(journal: Journal) -> Iterator[Entry]:
+    """The receipts of the branch as entries, newest first."""
+    timeline = journal.timeline
+    for index in range(len(timeline.receipt_offset) - 1, -1, -1):
+        rows = bisect_right(timeline.seq, timeline.receipt_seq[index])
+        if journal.path.holds(timeline.receipt_branch[index], rows - 1):
+            yield journal.reader.entry_at(Span(timeline.receipt_offset[index], timeline.receipt_length[index]))
+
+
+def receipts(journal: Journal) -> Iterator[ReceiptNote]:
+    """The receipts of the branch, newest first."""
+    for entry in receipt_entries(journal):
+        yield log.decode_data(entry, ReceiptNote)
+
+
+def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int]:
+    """The newest receipt of the branch, and when it was written, in milliseconds."""
+    entry = next(receipt_entries(journal), None)
+    if entry is None:
+        return None, 0
+    return log.decode_data(entry, ReceiptNote), milliseconds(entry.timestamp)
+
+
+def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Plan | None:
+    """The plan of the newest of these receipts, as it was: from the last whole one and what was added since."""
+    timeline = journal.timeline
+    newest: ReceiptNote | None = None
+    lods: dict[str, int] = {}
+    whole = PlanNote()  # before the first sweep everything is in
+    for note in notes:
+        newest = newest or note
+        if note.plan is not None:
+            whole = note.plan
+            break
+        lods = note.lods | lods
+    if newest is None:
+        return None
+    units = list(_shown(journal, whole, newest.seq))
+    by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
+    tokens = view.marker(_left_out(timeline, whole))[1] if whole.left_out is not None else 0
+    body = tokens + sum(view.unit_tokens(unit, by_row) for unit in units)
+    plan = Plan(
+        view, units, by_row, {}, body=body, base=whole.base, left_out=_left_out(timeline, whole), marker=whole.marker
+    )
+    plan.rows = bisect_right(timeline.seq, newest.seq)
+    return plan
+
+
+def _left_out(timeline: Timeline, note: PlanNote) -> LeftOut | None:
+    if note.left_out is None:
+        return None
+    messages, tokens, first, last = note.left_out
+    return LeftOut(messages, tokens, _unit_at(timeline, first), _unit_at(timeline, last))
+
+
+def _unit_at(timeline: Timeline, seq: int) -> int:
+    return timeline.unit[bisect_left(timeline.seq, seq)]
+
+
+def _shown(journal: Journal, whole: PlanNote, seq: int) -> Iterator[int]:
+    """The body units up to `seq` that a whole plan does not leave out: looks only at the gaps between what is out."""
+    timeline = journal.timeline
+    row, end = 0, bisect_right(timeline.seq, seq)
+    for first, last in [*whole.out, (1 << 62, 1 << 62)]:
+        stop = min(end, bisect_left(timeline.seq, first))
+        for unit in timeline.units_between(journal.path, row, stop):
+            if body_unit(timeline, unit):
+                yield unit
+        row = max(row, _after(timeline, last))
+
+
+def _after(timeline: Timeline, seq: int) -> int:
+    """The first row after the entry of this seq."""
+    return bisect_right(timeline.seq, seq)

@@ -1,0 +1,113 @@
+"""Everything Sightline raises on purpose.
+
+SightlineError
+├── BadInput             what was handed in cannot be used, and how to hand it in instead
+│   ├── BadSessionId     an id that is no plain file name
+│   ├── UnknownItem      an id that is not on this branch
+│   └── UnknownCall      a result for a call nobody made
+├── OpenCalls            the model's calls still wait for results
+├── PinnedOverflow       what may not be reduced is larger than the budget
+├── StrategyError        a strategy asked for something the laws forbid
+└── StoreError           the log could not be read or written
+    ├── Conflict         another writer was first; refresh and try again
+    ├── SessionNotFound  no session of that id in this project
+    └── Unwritable       the disk refused: full, read-only, not permitted
+"""
+
+from collections.abc import Sequence
+
+
+class SightlineError(Exception):
+    """The root. Catch this to catch everything of ours and nothing else."""
+
+
+class BadInput(SightlineError, ValueError):
+    """What was handed in cannot be used."""
+
+
+class BadSessionId(BadInput):
+    """A session id must be a plain file name."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(
+            f"session id {session_id!r} is refused: use 1 to 128 letters, digits, '-', '_' or '.', not starting with '.'"
+        )
+
+
+class UnknownItem(BadInput, KeyError):
+    """No item of this id on the current branch."""
+
+    def __init__(self, item_id: str) -> None:
+        self.item_id = item_id
+        super().__init__(f"no item #{item_id} on this branch; session.items() lists the ids")
+
+    __str__ = Exception.__str__  # KeyError would show the repr
+
+
+class UnknownCall(BadInput):
+    """A tool result that answers no call of the model."""
+
+    def __init__(self, call_id: str, waiting: Sequence[str]) -> None:
+        self.call_id, self.waiting = call_id, tuple(waiting)
+        known = ", ".join(map(repr, waiting)) or "none"
+        super().__init__(f"no call {call_id!r} has been made on this branch; calls waiting for a result: {known}")
+
+
+class OpenCalls(SightlineError):
+    """The model's calls still wait for results: no provider would accept the messages."""
+
+    def __init__(self, call_ids: Sequence[str]) -> None:
+        self.call_ids = tuple(call_ids)
+        super().__init__(
+            f"calls without a result: {', '.join(map(repr, call_ids))}; "
+            "add them with session.tool_result(call_id, output), or give up on them with session.interrupt()"
+        )
+
+
+class PinnedOverflow(SightlineError):
+    """What may not be reduced needs more than the budget."""
+
+    def __init__(self, pinned: Sequence[str], short_by: int) -> None:
+        self.pinned, self.short_by = tuple(pinned), short_by
+        super().__init__(
+            f"what may not be reduced exceeds the budget by {short_by} tokens: {', '.join(pinned)}; "
+            "unpin or shorten one of them, or compose with a larger window"
+        )
+
+
+class StrategyError(SightlineError):
+    """A strategy asked for something the laws forbid."""
+
+
+class StoreError(SightlineError):
+    """The log could not be read or written."""
+
+
+class Conflict(StoreError):
+    """Another writer appended to this branch first. Nothing was written."""
+
+    def __init__(self, branch: str, expected: str | None, found: str | None) -> None:
+        self.branch, self.expected, self.found = branch, expected, found
+        super().__init__(
+            f"another writer appended to branch {branch!r} first (expected head {expected}, found {found}); "
+            "call session.refresh() to take its entries in, then try again"
+        )
+
+
+class SessionNotFound(StoreError):
+    """No session of that id in this project."""
+
+    def __init__(self, session_id: str, where: str) -> None:
+        self.session_id = session_id
+        super().__init__(f"no session {session_id!r} in {where}; `sightline sessions` lists those there are")
+
+
+class Unwritable(StoreError):
+    """The disk refused. What was already stored is untouched."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path, self.why = path, why
+        super().__init__(
+            f"cannot write {path}: {why}; nothing of this append was kept, what was stored before is intact"
+        )

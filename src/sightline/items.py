@@ -1,0 +1,175 @@
+"""The values everything else passes around. Frozen, slotted, without behaviour of their own."""
+
+from enum import IntEnum, StrEnum
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+
+class Lod(IntEnum):
+    """Level of detail. An item may also be left out, which is no level."""
+
+    GIST = 0
+    SUMMARY = 1
+    FULL = 2
+
+
+class Kind(IntEnum):
+    """What an item is. Stored as a number in the timeline's columns: append only, never renumber."""
+
+    SYSTEM = 0
+    USER = 1
+    ASSISTANT = 2
+    CALL = 3
+    RESULT = 4
+    WINDOW = 5
+    SUMMARY = 6
+    RECALL = 7
+
+
+class Role(StrEnum):
+    """Who speaks, in a neutral message."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class Text(Struct, frozen=True, tag="text"):
+    """Valid Unicode."""
+
+    text: str
+
+
+class Blob(Struct, frozen=True, tag="bytes"):
+    """Text that was no valid Unicode, kept byte for byte; shown with replacement characters."""
+
+    data: str  # base64
+    surrogates: bool = False  # it came as a str with lone surrogates, not as bytes
+
+
+class Image(Struct, frozen=True, tag="image", omit_defaults=True):
+    """A picture, inline or by address. `extra` carries what one provider says of it, such as OpenAI's `detail`."""
+
+    media_type: str = ""
+    data: str = ""  # base64
+    url: str = ""
+    file_id: str = ""
+    width: int = 0
+    height: int = 0
+    extra: dict[str, Any] = {}
+
+
+class File(Struct, frozen=True, tag="file", omit_defaults=True):
+    """A document, inline or by address."""
+
+    media_type: str = ""
+    data: str = ""  # base64
+    url: str = ""
+    file_id: str = ""
+    name: str = ""
+    extra: dict[str, Any] = {}
+
+
+class Call(Struct, frozen=True, tag="call", omit_defaults=True):
+    """One tool call of the model."""
+
+    id: str
+    name: str
+    input: Any = None  # the arguments, as JSON values; an object for every well-behaved model
+    raw: str | None = None  # the argument text as the provider sent it, where dumping `input` would not give it back
+
+
+class Opaque(Struct, frozen=True, tag="opaque"):
+    """A provider's own block (thinking, reasoning, server tools): carried through, never edited."""
+
+    provider: str
+    kind: str
+    raw: dict[str, Any]
+
+
+class Result(Struct, frozen=True, tag="result", omit_defaults=True):
+    """What a tool answered. `id` is the call's."""
+
+    id: str
+    parts: tuple[Text | Blob | Image | File | Opaque, ...]
+    error: str = ""  # empty: it went well; else one word for what went wrong: "failed", "interrupted"
+    name: str = ""  # the tool's name, where the provider says it
+
+
+Part = Text | Blob | Image | File | Call | Opaque | Result
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """A neutral message: what comes in from a provider's format and what goes out to one.
+
+    Roles and parts: SYSTEM, USER: Text, Blob, Image, File, Opaque. ASSISTANT: the same and Call, in the order the model
+    made them. TOOL: exactly one Result.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    id: str = ""  # of the item it shows: "412"
+    joins: bool = False  # a further part of the user turn before it (recall)
+    model: str = ""
+    usage: "Usage | None" = None
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """What the provider says it counted. `input_tokens` includes those read from and written to its cache."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    written_tokens: int = 0
+
+
+class ToolDefinition(Struct, frozen=True, omit_defaults=True):
+    """A tool the model may call. `raw` keeps a provider's own (server-side) definition untouched."""
+
+    name: str
+    description: str = ""
+    schema: dict[str, Any] = {}
+    provider: str = ""
+    raw: dict[str, Any] = {}
+
+
+class Item(Struct, frozen=True):
+    """One thing the model may see, as the log has it."""
+
+    id: str  # "412"; the second call of that message is "412.2"
+    kind: Kind
+    parts: tuple[Part, ...]
+    timestamp: str = ""
+
+
+class Rendition(NamedTuple):
+    """One item at one level. Immutable, so its tokens are counted once, when it is made."""
+
+    lod: Lod
+    text: str
+    tokens: int
+
+
+def plain_text(parts: tuple[Part, ...]) -> str:
+    """What the parts say as text: texts and blobs, results included; not calls, pictures, files and opaque parts."""
+    pieces: list[str] = []
+    for part in parts:
+        match part:
+            case Text():
+                pieces.append(part.text)
+            case Blob():
+                pieces.append(shown(part))
+            case Result():
+                pieces.append(plain_text(part.parts))
+            case _:
+                pass
+    return pieces[0] if len(pieces) == 1 else "\n".join(pieces)
+
+
+def shown(blob: Blob) -> str:
+    """A blob as a reader sees it: every undecodable byte is U+FFFD."""
+    from base64 import b64decode
+
+    return b64decode(blob.data).decode("utf-8", "replace")

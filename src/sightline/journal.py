@@ -1,0 +1,349 @@
+"""One session's log, open for reading and writing on one branch: makes entries, appends them, and folds what is new."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from sightline import __version__, index, log
+from sightline.clock import Clock, Ids, iso
+from sightline.errors import BadInput
+from sightline.items import Call, Message, Opaque, Part, Result, Role, Text
+from sightline.log import Body, Entry, ToolResult, ToolUse
+from sightline.notes import HeadNote, SettingsNote
+from sightline.profiles import profile
+from sightline.reader import Reader
+from sightline.renditions import identifiers
+from sightline.stores import Placement, Span, Store
+from sightline.stores.jsonl import Fsync, JsonlStore
+from sightline.timeline import OPAQUE, Timeline
+from sightline.tokens import TokenCounter, counter
+
+_INDEX_AFTER = 4 << 20  # bytes of log that opening may parse; beyond it the index is written anew
+
+_LARGE = 1 << 16  # bytes: what a larger entry names says little about what is being worked on
+
+logger = logging.getLogger("sightline")
+
+
+class Journal:
+    """Everything a session writes goes through `append`; everything it knows follows from what was folded."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        ids: Ids,
+        settings: SettingsNote | None = None,
+        token_counter: TokenCounter | None = None,
+        cwd: str = "",
+        git_branch: str = "",
+        known: "index.Index | None" = None,
+    ) -> None:
+        self.store, self._clock, self._ids = store, clock, ids
+        self._cwd, self._git_branch = cwd, git_branch
+        first = self._first_settings(known)
+        self.settings = first or settings or SettingsNote()
+        counting = token_counter or counter(self.settings.encoding)
+        self.reader = Reader(store, counting, profile(self.settings.profile), self.settings.locale)
+        self.timeline: Timeline = self.reader.timeline
+        self._folded = 0  # how far the store has been folded
+        self._indexed = 0  # how far the side index reaches
+        self._last = Span(0, 0)
+        self._pending: list[Entry] = []  # written with the first append, so that a session nobody uses leaves no file
+        if known is not None:
+            self._load(known)
+        self.catch_up()
+        self.branch = self.timeline.more.current
+        self.path = self.timeline.path(self.branch)
+        if first is None:
+            self._pending.append(self._annotation(log.SETTINGS, self.settings))
+        elif self.timeline.more.settings:
+            self.configure(self._read_settings())
+
+    @classmethod
+    def open_file(cls, path: FilePath, *, fsync: Fsync = "turn", **options: Any) -> "Journal":
+        """The journal in this file, with the help of its side index where there is a good one."""
+        known = index.load(path.with_suffix(index.SUFFIX), path)
+        store = JsonlStore(path, fsync=fsync, tips=known.tips.copy() if known else None)
+        return cls(store, known=known, **options)
+
+    def _first_settings(self, known: "index.Index | None") -> SettingsNote | None:
+        """How the log was begun: what its sizes were counted with."""
+        spans = known.more.settings if known else []
+        if spans:
+            line = self.store.read(Span(spans[0].offset, spans[0].length))
+        else:
+            line = next((line.data for line in self.store.scan()), b"")
+        try:
+            entry = log.decode(line)
+        except msgspec.DecodeError:
+            return SettingsNote() if line else None
+        if entry.subtype == log.SETTINGS:
+            note: SettingsNote = log.decode_data(entry, SettingsNote)
+            return note
+        return SettingsNote()
+
+    def _read_settings(self) -> SettingsNote:
+        span = self.timeline.placed(self.timeline.more.settings, self.path)
+        if span is None:
+            return self.settings
+        note: SettingsNote = log.decode_data(self.reader.entry_at(span), SettingsNote)
+        return note
+
+    def configure(self, settings: SettingsNote) -> None:
+        """Keep and show things this way from now on. What was sent stays as it was sent."""
+        self.settings = settings
+        self.reader.profile, self.reader.locale = profile(settings.profile), settings.locale
+
+    def _load(self, known: "index.Index") -> None:
+        for name, column in known.columns.items():
+            setattr(self.timeline, name, column)
+        self.timeline.more = known.more
+        self._folded = self._indexed = known.tips.size
+
+    # ------------------------------------------------------------------ reading
+
+    def catch_up(self) -> None:
+        """Fold everything that has been appended since, by whomever."""
+        for line in self.store.scan(self._folded):
+            try:
+                entry = log.decode(line.data)
+            except msgspec.DecodeError as error:
+                self.timeline.more.damaged += 1
+                logger.warning(
+                    "%s: a line at %d is no entry and is passed over: %s",
+                    self.store.session_id,
+                    line.span.offset,
+                    error,
+                )
+            else:
+                self._fold(replace(entry, seq=self._next_seq()) if entry.seq == 0 else entry, line.span)
+            self._last = line.span
+        self._folded = self.store.tips.size
+        self._index_if_behind()
+
+    def _next_seq(self) -> int:
+        return (self.timeline.seq[-1] if len(self.timeline) else 0) + 1
+
+    def _fold(self, entry: Entry, span: Span) -> range:
+        try:
+            return self.timeline.fold(entry, span)
+        except (BadInput, msgspec.DecodeError) as error:  # another program's idea of one of our annotations
+            logger.warning("%s: entry %s is passed over: %s", self.store.session_id, entry.uuid, error)
+            return range(0)
+
+    # ------------------------------------------------------------------ writing
+
+    @property
+    def branch_name(self) -> str:
+        """The name of the branch this journal writes to."""
+        return self.timeline.more.branches[self.branch].name
+
+    @property
+    def head(self) -> str | None:
+        """The entry that the next conversation entry follows."""
+        branch = self.timeline.more.branches[self.branch]
+        return self.timeline.more.heads.get(self.branch) or branch.uuid or None
+
+    def append(self, drafts: Sequence[Entry]) -> list[range]:
+        """Write entries as one batch after the branch's head; the rows each of them made.
+
+        Raises:
+            Conflict: another writer went on from that head first. Nothing was written.
+            Unwritable: the disk refused. Nothing was written.
+        """
+        drafts = self._chained([*self._pending, *drafts])
+        guess = self.store.tips.seq + 1
+        measured = {guess: self._measured(drafts, guess)}  # outside the store's lock: it takes a moment
+
+        def make(first: int) -> list[Entry]:
+            if first not in measured:
+                measured[first] = self._measured(drafts, first)
+            return measured[first]
+
+        expected = self.timeline.more.heads.get(self.branch)
+        placements = self.store.append(make, branch=self.branch_name, expected_head=expected)
+        skip = len(self._pending)
+        self._pending.clear()
+        return self._take_in(placements)[skip:]
+
+    def _take_in(self, placements: list[Placement]) -> list[range]:
+        if placements[0].span.offset != self._folded:  # somebody else wrote in between: fold theirs first, in order
+            before = self.store.tips.size
+            self.catch_up()
+            assert self._folded == before
+            return [self._rows_of_seq(placement.entry.seq) for placement in placements]
+        rows = []
+        for entry, span in placements:
+            rows.append(self._fold(entry, span))
+            self.reader.keep(entry, span)
+            self._name_identifiers(rows[-1], span)
+            self._last = span
+        self._folded = self.store.tips.size
+        self._index_if_behind()
+        return rows
+
+    def _name_identifiers(self, rows: range, span: Span) -> None:
+        if span.length < _LARGE:
+            for row in rows:
+                self.timeline.name_identifiers(row, identifiers(self.reader.text(row)))
+
+    def _rows_of_seq(self, seq: int) -> range:
+        first = self.timeline.row(str(seq))
+        if first is None:
+            return range(0)
+        end = first
+        while end < len(self.timeline) and self.timeline.seq[end] == seq:
+            end += 1
+        return range(first, end)
+
+    def _chained(self, drafts: Sequence[Entry]) -> list[Entry]:
+        parent = self.head
+        chained = []
+        for draft in drafts:
+            chained.append(replace(draft, parent_uuid=parent))
+            if draft.in_conversation:
+                parent = draft.uuid
+        return chained
+
+    def _measured(self, drafts: Sequence[Entry], first: int) -> list[Entry]:
+        """The entries with their numbers, and the sizes of what they show: a shortened text names its own item."""
+        entries = []
+        for seq, draft in enumerate(drafts, start=first):
+            entry = replace(draft, seq=seq, branch=self.branch_name)
+            if entry.in_conversation and entry.subtype != "compact_boundary":
+                entry = replace(entry, tokens=tuple(self.reader.measure(entry)))
+            entries.append(entry)
+        return entries
+
+    # ------------------------------------------------------------------ making entries
+
+    def _entry(self, type_: str, message: Body, **fields: Any) -> Entry:
+        return Entry(
+            uuid=self._ids(),
+            parent_uuid=None,
+            session_id=self.store.session_id,
+            timestamp=iso(self._clock()),
+            type=type_,
+            cwd=self._cwd,
+            git_branch=self._git_branch,
+            version=__version__,
+            message=message,
+            **fields,
+        )
+
+    def _annotation(self, subtype: str, note: Any) -> Entry:
+        return self._entry("system", Body("system"), subtype=subtype, data=Raw(msgspec.json.encode(note)))
+
+    def annotate(self, *notes: tuple[str, Any]) -> None:
+        """Append annotations as one batch."""
+        self.append([self._annotation(subtype, note) for subtype, note in notes])
+
+    def annotation(self, subtype: str, note: Any) -> Entry:
+        """An annotation to be appended."""
+        return self._annotation(subtype, note)
+
+    def draft(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:
+        """The entry of a neutral message."""
+        match message.role:
+            case Role.SYSTEM:
+                return self._entry("system", Body("system", log.encode_parts(message.parts)), flags=flags)
+            case Role.USER:
+                return self._entry("user", Body("user", log.encode_parts(message.parts)), flags=flags)
+            case Role.ASSISTANT:
+                return self._assistant(message, flags, receipt)
+            case Role.TOOL:
+                result = message.parts[0]
+                assert isinstance(result, Result)
+                return self._result(result, flags)
+
+    def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
+        if any(isinstance(part, Opaque) for part in message.parts):
+            flags |= OPAQUE
+        call = _only_call(message.parts)
+        said = message.parts[:-1] if call is not None else message.parts
+        body = Body("assistant", log.encode_parts(said), message.model, message.usage)
+        tool = ToolUse(call.id, call.name, call.input, call.raw) if call is not None else None
+        return self._entry("tool_use" if tool else "assistant", body, tool=tool, flags=flags, receipt=receipt)
+
+    def _result(self, result: Result, flags: int) -> Entry:
+        row = self.timeline.open_call(result.id, self.branch)
+        subject = ""
+        if row is not None and self.timeline.subject[row] >= 0:
+            subject = self.timeline.more.subjects[self.timeline.subject[row]]
+        tool_result = ToolResult(result.id, log.encode_parts(result.parts), result.error, result.name)
+        return self._entry("tool_result", Body("user"), tool_result=tool_result, subject=subject[:500], flags=flags)
+
+    def recall_entry(self, note: Any) -> Entry:
+        """A recall: which pieces are shown again."""
+        return self._entry("system", Body("user"), subtype="recall", data=Raw(msgspec.json.encode(note)))
+
+    # ------------------------------------------------------------------ branches, index, end
+
+    def fork(self, row: int) -> str:
+        """Begin a branch after the entry of this row, and make it current. Its name."""
+        name = self._ids()
+        entry = self.reader.entry(row)
+        note = HeadNote(name, self.branch_name_of(row), self.timeline.seq[row], entry.uuid)
+        draft = self._annotation(log.HEAD_MOVED, note)
+        self.store.append(
+            lambda seq: [replace(draft, seq=seq, parent_uuid=entry.uuid)], branch=name, expected_head=None
+        )
+        self.catch_up()
+        return name
+
+    def reopened(self) -> "Journal":
+        """Another journal over the same log: files are opened again, memory is shared."""
+        options: dict[str, Any] = {
+            "clock": self._clock, "ids": self._ids, "token_counter": self.reader.counter, "cwd": self._cwd,
+            "git_branch": self._git_branch,
+        }  # fmt: skip
+        if isinstance(self.store, JsonlStore):
+            self.save_index()
+            return Journal.open_file(self.store.path, fsync=self.store.fsync, **options)
+        return Journal(self.store, **options)
+
+    def branch_name_of(self, row: int) -> str:
+        """The branch a row was written on."""
+        return self.timeline.more.branches[self.timeline.branch[row]].name
+
+    def switch(self, name: str) -> None:
+        """Write to another branch from now on."""
+        names = [branch.name for branch in self.timeline.more.branches]
+        if name not in names:
+            raise BadInput(f"no branch {name!r}; there are {', '.join(map(repr, names))}")
+        self.branch = names.index(name)
+        self.path = self.timeline.path(self.branch)
+
+    def _index_if_behind(self) -> None:
+        if self._folded - self._indexed > max(_INDEX_AFTER, self._indexed // 4):
+            self.save_index()
+
+    def save_index(self) -> None:
+        """Write the side index, if there is something new to index and a place for it."""
+        side = self.store.side_file(index.SUFFIX)
+        if side is None or self._folded == self._indexed or self._last.length == 0:
+            return
+        index.save(side, side.with_suffix(".jsonl"), self.timeline, self.store.tips, self._last)
+        self._indexed = self._folded
+
+    def close(self) -> None:
+        """Sync, leave an index for the next opening, and let go of the file."""
+        self.store.sync()
+        self.save_index()
+        self.store.close()
+
+
+def _only_call(parts: tuple[Part, ...]) -> Call | None:
+    """The call of a message that is one call, with at most one text before it: the documents' `tool_use` entry."""
+    if not parts or not isinstance(parts[-1], Call) or len(parts) > 2:
+        return None
+    if len(parts) == 2 and not isinstance(parts[0], Text):
+        return None
+    return parts[-1]

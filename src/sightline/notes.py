@@ -1,0 +1,102 @@
+"""What annotations say: the content of the `data` field, one form per subtype."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from sightline.items import ToolDefinition
+
+
+class WindowNote(Struct, omit_defaults=True):
+    """A window was opened, referred to again, or closed."""
+
+    id: str
+    closed: bool = False
+
+
+class PinNote(Struct, omit_defaults=True):
+    """An item was pinned ("pin"), unpinned, or asked to be shown at a level from the next sweep on."""
+
+    item: str
+    what: str
+
+
+class HeadNote(Struct, omit_defaults=True):
+    """Another branch is current. `parent`, `at` and `uuid` say where a new one begins."""
+
+    branch: str
+    parent: str | None = None
+    at: int = 0
+    uuid: str = ""
+
+
+class RenditionNote(Struct, omit_defaults=True):
+    """A shortened text, logged when it is first sent and read back from then on."""
+
+    item: str
+    lod: int
+    text: str
+
+
+class PlanNote(Struct, omit_defaults=True):
+    """A whole plan: every unit of the branch up to the receipt's seq is in, except these runs of seqs."""
+
+    out: list[tuple[int, int]] = []
+    lods: dict[str, int] = {}  # item id → level, for those below FULL
+    marker: str = ""  # the line that stands for what is out
+    left_out: tuple[int, int, int, int] | None = None  # messages, tokens, first and last seq
+    base: int = 0  # tokens of the body right after this sweep
+
+
+class ReceiptNote(Struct, omit_defaults=True):
+    """What was decided before a call and what was sent. Proportional to what changed."""
+
+    number: int
+    seq: int  # the last one the payload knows
+    tokens: int
+    limit: int
+    hash: str
+    format: int = 1
+    factor: float = 1.0
+    reason: str = ""  # why the prefix was broken; empty: it was not
+    changed: int | None = None  # the first changed block
+    plan: PlanNote | None = None  # whole, at a sweep
+    lods: dict[str, int] = {}  # else: new items below FULL
+    windows: dict[str, str] = {}  # id → hash of what was shown
+    idle: int = 0  # seconds since the call before, where that decided
+    breakpoints: tuple[int, ...] = ()
+
+
+class SettingsNote(Struct, frozen=True, omit_defaults=True):
+    """How a session is kept and composed. The first entry of every log; a change is a new entry."""
+
+    format: int = 1
+    locale: str = "en"
+    encoding: str = "o200k_base"
+    layout: str = "stable"
+    strategy: str = "focus"
+    config: dict[str, Any] = {}
+    profile: str = "openai"
+
+
+class ToolsNote(Struct, frozen=True, omit_defaults=True):
+    """The tools of the payloads from here on."""
+
+    hash: str
+    tokens: int
+    definitions: tuple[ToolDefinition, ...] = ()
+
+
+class Source(Struct, frozen=True, omit_defaults=True):
+    """A piece of an item: lines `first` to `last`, counted from 1; 0 is all of it."""
+
+    item: str
+    first: int = 0
+    last: int = 0
+
+
+class RecallNote(Struct, frozen=True, omit_defaults=True):
+    """Which pieces were brought back, and what for. The text itself stays where it is."""
+
+    sources: tuple[Source, ...]
+    query: str = ""

@@ -1,0 +1,254 @@
+"""Plans: which units are in, and at what level each of their items is shown. Data; the laws are checked when one is made."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import floor
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from sightline.errors import BadInput, PinnedOverflow, StrategyError
+from sightline.items import Kind, Lod
+from sightline.profiles import Profile
+from sightline.timeline import HEAD, Path, Timeline
+
+
+class Budget(Struct, frozen=True):
+    """How much may be sent, in tokens of the model.
+
+    window: what the model takes; output: room kept for its answer. A sweep starts above `trigger` of the rest and stops at
+    `target`: far below, because each sweep makes the provider cache everything after it again. recall: the share that
+    recalled pieces may take in a running conversation.
+    """
+
+    window: int
+    output: int = 0
+    trigger: float = 0.8
+    target: float = 0.6
+    recall: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.window <= 0 or not 0 <= self.output < self.window:
+            raise BadInput(f"a budget needs 0 <= output < window; got window={self.window}, output={self.output}")
+        if not 0 < self.target <= self.trigger <= 1 or not 0 <= self.recall <= 1:
+            raise BadInput("a budget needs 0 < target <= trigger <= 1 and 0 <= recall <= 1")
+
+    def limit(self, factor: float = 1.0, margin: float = 0.0) -> int:
+        """Tokens as we count them that a payload may have, when the model counts `factor` times as many."""
+        return floor((self.window - self.output) / (factor * (1 + margin)))
+
+
+class LeftOut(NamedTuple):
+    """The units that are out: how many messages and tokens, and the first and last of them."""
+
+    messages: int
+    tokens: int
+    first: int
+    last: int
+
+
+class Line(NamedTuple):
+    """One item of a plan, for printing."""
+
+    id: str
+    kind: Kind
+    lod: Lod
+    tokens: int
+    full_tokens: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a strategy sees: numbers, never text."""
+
+    timeline: Timeline
+    path: Path
+    profile: Profile
+    budget: Budget
+    limit: int
+    fixed: int  # tokens of the head, the tail and the request's framing
+    last: "Plan | None"
+    new: Sequence[int]  # body units that no plan has seen yet
+    pinned: frozenset[int] = frozenset()  # rows a caller pinned
+    asked: int = -1  # the unit of the last user message; -1 before the first
+    cold: bool = False  # the provider has forgotten the prefix, or it breaks anyway
+    command: str = ""  # somebody asked for a sweep
+    wanted: Mapping[int, Lod] = field(default_factory=dict)  # rows asked to be at a level from the next sweep on
+    marker: "Callable[[LeftOut], tuple[str, int]]" = lambda left_out: ("", 0)  # noqa: ARG005 - words for what is out, and their tokens
+
+    def row_tokens(self, row: int, lod: Lod) -> int:
+        """What an item costs at a level, framing included."""
+        framing = self.profile.call_tokens if self.timeline.kind[row] == Kind.CALL else self.profile.message_tokens
+        return self.timeline.size(row, lod) + framing
+
+    def unit_tokens(self, unit: int, lods: Mapping[int, Lod]) -> int:
+        """What a unit costs at these levels."""
+        return sum(self.row_tokens(row, lods.get(row, Lod.FULL)) for row in self.timeline.rows_of(unit))
+
+    def never_reduced(self, row: int) -> bool:
+        """Whether the laws keep this item in full: system items and callers' pins."""
+        return self.timeline.kind[row] == Kind.SYSTEM or row in self.pinned
+
+
+class Strategy(Protocol):
+    """Decides levels. Pure and synchronous: the same view gives the same plan."""
+
+    name: str
+
+    def plan(self, view: View) -> "Plan":
+        """A plan for the next call: `Plan.extended` where nothing shown changes, else `Plan.swept`."""
+        ...
+
+
+class Plan:
+    """Units in seq order and the level of every item in them. Immutable; plans share what they have in common."""
+
+    __slots__ = (
+        "_count", "_units", "base", "body", "fixed", "left_out", "limit", "lods", "marker", "reason", "rows", "timeline",
+        "why",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        view: View,
+        units: list[int],
+        lods: dict[int, Lod],
+        why: dict[int, str],
+        *,
+        body: int,
+        base: int = 0,
+        reason: str = "",
+        left_out: LeftOut | None = None,
+        marker: str = "",
+    ) -> None:
+        self.timeline = view.timeline
+        self._units, self._count = units, len(units)
+        self.lods, self.why = lods, why  # of this plan's rows; later plans add rows of their own
+        self.body, self.fixed, self.limit = body, view.fixed, view.limit
+        self.base = base  # tokens of the body right after the last sweep
+        self.reason, self.left_out, self.marker = reason, left_out, marker
+        self.rows = len(view.timeline)  # rows it knows of
+
+    @property
+    def tokens(self) -> int:
+        """Of the whole payload."""
+        return self.fixed + self.body
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[int]:
+        """The units that are in."""
+        return iter(self._units[: self._count])
+
+    def __contains__(self, unit: int) -> bool:
+        from bisect import bisect_left
+
+        at = bisect_left(self._units, unit, 0, self._count)
+        return at < self._count and self._units[at] == unit
+
+    def since(self, plan: "Plan | None") -> Sequence[int]:
+        """The units this plan adds to one it extends."""
+        return self._units[len(plan) if plan is not None else 0 : self._count]
+
+    def lod(self, row: int) -> Lod:
+        """The level of an item of a unit that is in."""
+        return self.timeline.level(row, self.lods.get(row, Lod.FULL))
+
+    def extends(self, plan: "Plan | None") -> bool:
+        """Whether everything the other plan shows is shown the same way here, first."""
+        return plan is not None and self._units is plan._units
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """What is not shown, as runs of units (first, last)."""
+        edges = [-1, *self, self.timeline.unit_count(self.rows)]
+        return [(before + 1, after - 1) for before, after in zip(edges, edges[1:], strict=False) if after > before + 1]
+
+    @classmethod
+    def extended(cls, view: View, lods: Mapping[int, Lod], why: Mapping[int, str]) -> "Plan":
+        """The last plan and the new units, at these levels; nothing shown before changes.
+
+        Raises:
+            StrategyError: that is more than the limit.
+        """
+        last = view.last or cls(view, [], {}, {}, body=0)
+        body = last.body + sum(view.unit_tokens(unit, lods) for unit in view.new)
+        if view.fixed + body > view.limit:
+            raise StrategyError(f"a plan of {view.fixed + body} tokens is over the limit of {view.limit}")
+        units, all_lods, all_why = last._units, last.lods, last.why
+        if len(units) != len(last):  # another plan went on from here before: leave it alone
+            units = units[: len(last)]
+            all_lods = {row: lod for row, lod in all_lods.items() if row < last.rows}
+            all_why = {row: reason for row, reason in all_why.items() if row < last.rows}
+        units.extend(view.new)
+        all_lods.update(lods)
+        all_why.update(why)
+        return cls(
+            view, units, all_lods, all_why, body=body, base=last.base, left_out=last.left_out, marker=last.marker
+        )
+
+    @classmethod
+    def swept(
+        cls,
+        view: View,
+        units: list[int],
+        lods: dict[int, Lod],
+        why: dict[int, str],
+        *,
+        reason: str,
+        left_out: LeftOut | None = None,
+    ) -> "Plan":
+        """A new list of units at these levels, in place of the last plan. One line stands for what `left_out` counts.
+
+        Raises:
+            PinnedOverflow: what may not be reduced is larger than the limit.
+            StrategyError: the units are out of order, or a pinned item is reduced or missing.
+        """
+        if any(before >= after for before, after in zip(units, units[1:], strict=False)):
+            raise StrategyError("the units of a plan must stand in seq order, each once")
+        shown = set(units)
+        for row in view.pinned:
+            if view.timeline.unit[row] not in shown or lods.get(row, Lod.FULL) != Lod.FULL:
+                raise StrategyError(f"item #{view.timeline.id(row)} is pinned: it must be in the plan, in full")
+        text, tokens = view.marker(left_out) if left_out else ("", 0)
+        body = tokens + sum(view.unit_tokens(unit, lods) for unit in units)
+        if view.fixed + body > view.limit:
+            _overflow(view, view.fixed + body)
+        return cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
+
+    def lines(self) -> Iterator[Line]:
+        """Every item that is in."""
+        for unit in self:
+            for row in self.timeline.rows_of(unit):
+                lod = self.lod(row)
+                yield Line(
+                    self.timeline.id(row),
+                    Kind(self.timeline.kind[row]),
+                    lod,
+                    self.timeline.size(row, lod),
+                    self.timeline.full[row],
+                    self.why.get(row, ""),
+                )
+
+    def __str__(self) -> str:
+        heading = f"{self.tokens:,} of {self.limit:,} tokens, {len(self)} units" + (
+            f", {self.reason}" if self.reason else ""
+        )
+        rows = [
+            f"{'#' + line.id:>8}  {line.kind.name.lower():<9} {line.lod.name.lower():<7} {line.tokens:>7,}  {line.why}".rstrip()
+            for line in self.lines()
+        ]
+        return "\n".join([heading, *([self.marker] if self.marker else []), *rows])
+
+
+def _overflow(view: View, tokens: int) -> None:
+    timeline = view.timeline
+    pinned = [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted(view.pinned)]
+    raise PinnedOverflow([f"system, tools and windows ({view.fixed} tokens)", *pinned], tokens - view.limit)
+
+
+def body_unit(timeline: Timeline, unit: int) -> bool:
+    """Whether a unit stands in the body: not a head's system item, not a window, which stands where the layout says."""
+    row = timeline.unit_row[unit]
+    return timeline.kind[row] != Kind.WINDOW and not timeline.state[row] & HEAD

@@ -1,0 +1,18 @@
+"""What entries say about where they were written."""
+
+from pathlib import Path
+
+
+def git_branch(project: Path) -> str:
+    """The branch checked out in the project, read from `.git` itself; empty outside a repository or off any branch."""
+    for folder in (project, *project.parents):
+        git = folder / ".git"
+        try:
+            if git.is_file():  # a worktree or submodule: the file names the real directory
+                git = folder / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+            if git.is_dir():
+                head = (git / "HEAD").read_text(encoding="utf-8").strip()
+                return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+        except (OSError, UnicodeDecodeError):
+            return ""
+    return ""

@@ -1,0 +1,235 @@
+"""The text behind a timeline's rows, read when somebody looks, and the renditions made of it."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from sightline import log
+from sightline.items import Call, Item, Kind, Lod, Opaque, Part, Result, Text, plain_text
+from sightline.log import Entry
+from sightline.notes import RecallNote, RenditionNote
+from sightline.profiles import Profile, media_tokens
+from sightline.renditions import Shorter, shorten
+from sightline.stores import Span, Store
+from sightline.timeline import NONE, ORPHAN, Sizes, Timeline
+from sightline.tokens import TokenCounter
+from sightline.wording import say
+
+_ENTRIES = 512  # decoded entries kept: those of a few turns, so that composing what was just appended reads nothing
+_RENDITIONS = 4096
+WRAP = 1000  # characters: a longer line is read as several, so that pages and ranges can be small in any text
+
+_encode = msgspec.json.encode
+
+
+class Reader:
+    """Reads entries by place and shows rows at a level. What it keeps can be thrown away at any time."""
+
+    def __init__(self, store: Store, counter: TokenCounter, profile: Profile, locale: str = "en") -> None:
+        self.store, self.counter, self.profile, self.locale = store, counter, profile, locale
+        self.timeline = Timeline(self.measure)
+        self._entries: OrderedDict[int, Entry] = OrderedDict()
+        self._shorter: OrderedDict[str, Shorter] = OrderedDict()
+        self._decoded: tuple[tuple[str, int], list[Item]] = (("", 0), [])
+
+    # ------------------------------------------------------------------ entries and items
+
+    def entry(self, row: int) -> Entry:
+        """The entry a row belongs to."""
+        return self.entry_at(Span(self.timeline.offset[row], self.timeline.length[row]))
+
+    def entry_at(self, span: Span) -> Entry:
+        """The entry at a place in the store."""
+        entry = self._entries.get(span.offset)
+        if entry is None:
+            entry = log.decode(self.store.read(span))
+            self.keep(entry, span)
+        return entry
+
+    def keep(self, entry: Entry, span: Span) -> None:
+        """Remember an entry that will be looked at again soon. Large ones are not worth the memory."""
+        if span.length < 1 << 16:
+            self._entries[span.offset] = entry
+            if len(self._entries) > _ENTRIES:
+                self._entries.popitem(last=False)
+
+    def item(self, row: int) -> Item:
+        """The item as the log has it."""
+        item = self.items(self.entry(row))[self.timeline.sub[row]]
+        return self._orphan(item) if self.timeline.state[row] & ORPHAN else item
+
+    def items(self, entry: Entry) -> list[Item]:
+        """The items of an entry, decoded once for everybody who looks at it now."""
+        key = (entry.uuid, entry.seq)
+        if self._decoded[0] != key:
+            self._decoded = (key, log.items_of(entry))
+        return self._decoded[1]
+
+    def _orphan(self, item: Item) -> Item:
+        """A result whose call is not in the log, as what it is shown as: the user's side, saying so."""
+        result = item.parts[0]
+        assert isinstance(result, Result)
+        label = Text(say("orphan", self.locale, name=result.name or result.id))
+        return Item(item.id, Kind.USER, (label, *result.parts), item.timestamp)
+
+    def text(self, row: int) -> str:
+        """What a row says, in full: for search, expand and recall."""
+        item = self.item(row)
+        match item.kind:
+            case Kind.CALL:
+                call = item.parts[0]
+                assert isinstance(call, Call)
+                return f"{call.name}({arguments(call)})"
+            case Kind.RECALL:
+                return self.recalled(self.entry(row))
+            case _:
+                return plain_text(item.parts)
+
+    def lines(self, row: int) -> list[str]:
+        """A row's text as lines of at most `WRAP` characters: what ranges and pages count in."""
+        lines = self.text(row).split("\n")
+        if all(len(line) <= WRAP for line in lines):
+            return lines
+        return [line[at : at + WRAP] for line in lines for at in range(0, max(len(line), 1), WRAP)]
+
+    def recalled(self, entry: Entry) -> str:
+        """What a recall entry shows: its sources' lines, each under its handle."""
+        note: RecallNote = log.decode_data(entry, RecallNote)
+        return self.recall_text(note)
+
+    def recall_text(self, note: RecallNote) -> str:
+        """The text of a recall that names these sources."""
+        pieces = [say("recalled", self.locale)]
+        for source in note.sources:
+            row = self.timeline.row(source.item)
+            if row is None:
+                continue
+            first, last = source.first or 1, source.last
+            lines = self.lines(row)[first - 1 : last or None]
+            key = "recalled lines" if source.first else "recalled item"
+            label = say(key, self.locale, id=source.item, first=first, last=last)
+            pieces += [label, *lines]
+        return "\n".join(pieces)
+
+    # ------------------------------------------------------------------ levels
+
+    def measure(self, entry: Entry) -> list[Sizes]:
+        """The sizes of an entry's items. Its shortened forms are made here, once, and kept for when they are sent."""
+        if entry.type == "system" and entry.subtype == "recall":
+            return [(NONE, NONE, self.counter.count(self.recalled(entry)))]
+        names = self._names(entry)
+        return [
+            self._measure_item(item, name, entry.subject) for item, name in zip(self.items(entry), names, strict=True)
+        ]
+
+    def _names(self, entry: Entry) -> list[str]:
+        """The tool's name for each item that has one."""
+        items = self.items(entry)
+        names = [part.name if isinstance(part := (item.parts or (None,))[0], Call | Result) else "" for item in items]
+        if entry.tool_result is not None and not names[0]:
+            names[0] = self.call_name(entry.tool_result.id, entry)
+        return names
+
+    def call_name(self, call_id: str, entry: Entry) -> str:
+        """The name of the tool that the open or answered call of a result names."""
+        branch = next((i for i, b in enumerate(self.timeline.more.branches) if b.name == entry.branch), 0)
+        row = self.timeline.open_call(call_id, branch)
+        if row is None:
+            own = self.timeline.row(str(entry.seq)) if entry.seq else None
+            row = self.timeline.partner[own] if own is not None else None
+        if row is None or row == NONE:
+            return ""
+        call = self.item(row).parts[0]
+        return call.name if isinstance(call, Call) else ""
+
+    def _measure_item(self, item: Item, name: str, subject: str) -> Sizes:
+        full = self.full_tokens(item.parts)
+        if item.kind in (Kind.SYSTEM, Kind.RECALL):
+            return (NONE, NONE, full)
+        shorter = shorten(item, count=self.counter.count, name=name, subject=subject, locale=self.locale)
+        self._remember(item.id, shorter)
+        summary = NONE if shorter.summary is None else self.counter.count(shorter.summary)
+        gist = NONE if shorter.gist is None else self.counter.count(shorter.gist)
+        if summary >= full:
+            summary = NONE
+        if gist >= (full if summary == NONE else summary):
+            gist = NONE
+        return (gist, summary, full)
+
+    def full_tokens(self, parts: Sequence[Part]) -> int:
+        """Tokens of parts as they are, without framing."""
+        return sum(map(self._part_tokens, parts))
+
+    def _part_tokens(self, part: Part) -> int:
+        count: Callable[[str], int] = self.counter.count
+        match part:
+            case Call():
+                return count(part.name) + count(arguments(part))
+            case Result():
+                return self.full_tokens(part.parts)
+            case Opaque():
+                return count(_encode(part.raw).decode())
+            case _ if part.__struct_config__.tag in ("image", "file"):
+                return media_tokens(part, self.profile)  # type: ignore[arg-type]
+            case _:
+                return count(plain_text((part,)))
+
+    def _remember(self, item_id: str, shorter: Shorter) -> None:
+        if shorter != (None, None):
+            self._shorter[item_id] = shorter
+            if len(self._shorter) > _RENDITIONS:
+                self._shorter.popitem(last=False)
+
+    def rendition(self, row: int, lod: Lod) -> str:
+        """The shortened text of a row: as it was sent, or, before that, as the rules make it."""
+        span = self.logged(row, lod)
+        if span is not None:
+            note: RenditionNote = log.decode_data(self.entry_at(span), RenditionNote)
+            return note.text
+        shorter = self._shorter.get(self.timeline.id(row))
+        if shorter is None:
+            shorter = self._shorten_again(row)
+        text = shorter.gist if lod is Lod.GIST else shorter.summary
+        assert text is not None, f"row {row} has no level {lod!r}"
+        return text
+
+    def logged(self, row: int, lod: Lod) -> Span | None:
+        """Where a rendition that has been sent stands in the log."""
+        timeline = self.timeline
+        offset, length = (
+            (timeline.gist_offset[row], timeline.gist_length[row])
+            if lod is Lod.GIST
+            else (timeline.summary_offset[row], timeline.summary_length[row])
+        )
+        return None if offset == NONE else Span(offset, length)
+
+    def _shorten_again(self, row: int) -> Shorter:
+        item, entry = self.item(row), self.entry(row)
+        name = self._names(entry)[self.timeline.sub[row]]
+        shorter = shorten(item, count=self.counter.count, name=name, subject=entry.subject, locale=self.locale)
+        self._remember(item.id, shorter)
+        return shorter
+
+    def parts(self, row: int, lod: Lod) -> tuple[Part, ...]:
+        """A row as it is shown at a level it has."""
+        item = self.item(row)
+        if item.kind is Kind.RECALL:
+            return (Text(self.recalled(self.entry(row))),)
+        if lod is Lod.FULL:
+            return item.parts
+        text = self.rendition(row, lod)
+        original: Any = item.parts[0] if item.parts else None
+        match original:
+            case Call():
+                return (Call(original.id, original.name, msgspec.json.decode(text)),)
+            case Result():
+                return (Result(original.id, (Text(text),), original.error, original.name),)
+            case _:
+                return (Text(text),)
+
+
+def arguments(call: Call) -> str:
+    """A call's arguments as text."""
+    return call.raw if call.raw is not None else _encode(call.input).decode()

@@ -1,0 +1,148 @@
+"""How an item looks when it is shortened: SUMMARY and GIST by rule, made once when the item is appended."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from sightline.items import Call, Item, Kind, Result, plain_text
+from sightline.renditions.calls import arguments, shortened
+from sightline.renditions.classes import levels_of
+from sightline.renditions.dialogue import dialogue
+from sightline.renditions.lines import Levels, View, view
+from sightline.renditions.media import labels
+from sightline.renditions.objects import document, held_text, parsed
+from sightline.renditions.pack import Filled, Room, fill
+from sightline.renditions.sample import ROOM, counted, legal, look
+from sightline.renditions.subjects import subject_of
+from sightline.renditions.values import identifiers
+from sightline.renditions.words import words
+
+__all__ = ["FORMAT", "Shorter", "identifiers", "shorten", "subject_of"]
+
+FORMAT = 1  # rises when the same input would give other bytes
+
+SMALLEST = 200  # tokens below which there is no lower level than full: a handle and a label would eat the saving
+SUMMARY_TOKENS = 800
+SUMMARY_SHARE = 0.6  # a summary that saves less than four tenths is not worth a level
+GIST_TOKENS = 120
+GIST_SHARE = 0.25
+
+_SPOKEN = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
+_OTHERS = {Kind.WINDOW: "window", Kind.RECALL: "recall"}
+
+
+class Shorter(NamedTuple):
+    """The lower levels of an item. None: there is no such level, the next higher one is used."""
+
+    summary: str | None
+    gist: str | None
+
+
+def shorten(
+    item: Item, *, count: Callable[[str], int], name: str = "", subject: str = "", locale: str = "en"
+) -> Shorter:
+    """The summary and the gist of an item.
+
+    A summary has at most 800 tokens, a gist at most 120 and a quarter of the original; each is smaller than the level above it
+    or None. For a call both are JSON objects, else plain text that begins with a label: handle, what it is, its size.
+    Pure and total: the same item gives the same bytes, and no text makes it raise. Of a text beyond 160 KB only parts are read
+    and its tokens are estimated from them.
+    """
+    wording = words(locale)
+    if item.kind is Kind.CALL:
+        return _of_call(item, count, wording)
+    media = labels(item.parts, wording)
+    text = plain_text(item.parts)
+    original = _tokens_of(text, count)
+    if original < SMALLEST:
+        return _small(media, text)
+    header = _Header(item, name, subject, original, text.count("\n") + 1, wording)
+    seen, levels = _read(item, text, subject, wording)
+    ratio = max(0.5, len(text) / original)
+    limits = _limits(original)
+    summary = fill(_joined(header.summary(), media), levels.summary, seen.weights, count, Room(limits[0], ratio))
+    gist = fill(_joined(header.gist(), media), levels.gist, seen.weights, count, Room(limits[1], ratio))
+    return _ordered(summary, gist, original)
+
+
+class _Header(NamedTuple):
+    """The first line of a shortened item."""
+
+    item: Item
+    name: str
+    subject: str
+    tokens: int
+    lines: int
+    wording: Mapping[str, str]
+
+    def summary(self) -> str:
+        size = self.wording["lines" if self.lines > 1 else "line"].format(
+            lines=f"{self.lines:,}", tokens=f"{self.tokens:,}"
+        )
+        return self.wording["summary"].format(handle=f"#{self.item.id}", what=self._what(160, 160), size=size)
+
+    def gist(self) -> str:
+        return self.wording["gist"].format(
+            handle=f"#{self.item.id}", what=self._what(40, 24), tokens=f"{self.tokens:,}"
+        )
+
+    def _what(self, path: int, command: int) -> str:
+        kind = _SPOKEN.get(self.item.kind) or _OTHERS.get(self.item.kind, "")
+        failed = next((part.error for part in self.item.parts if isinstance(part, Result)), "")
+        said = " ".join(legal(self.subject[:2000]).split())
+        if len(said) > (command if " " in said else path):
+            said = (
+                f"{said[:command]}…" if " " in said else f"…{said[-path:]}"
+            )  # a path's end says most, a command's beginning
+        return "".join(
+            f" {word}" for word in (self.wording.get(kind, ""), legal(self.name[:80]), said, failed[:40]) if word
+        )
+
+
+def _tokens_of(text: str, count: Callable[[str], int]) -> int:
+    stand_in, chars = counted(text)
+    tokens = count(stand_in)
+    return tokens if chars == len(text) else tokens * len(text) // chars
+
+
+def _limits(original: int) -> tuple[int, int]:
+    return min(SUMMARY_TOKENS, int(original * SUMMARY_SHARE)), min(GIST_TOKENS, int(original * GIST_SHARE))
+
+
+def _read(item: Item, text: str, subject: str, wording: Mapping[str, str]) -> tuple[View, Levels]:
+    """The text read once, and what its levels are chosen from, by kind and by what kind of text it is."""
+    if item.kind in _SPOKEN:
+        seen = view(look(text), subject, wording)
+        return seen, dialogue(seen)
+    value = parsed(legal(text)) if len(text) <= 2 * ROOM else None
+    held = held_text(value, len(text)) if value is not None else None
+    seen = view(look(held or text), subject, wording)
+    return seen, document(seen, value) if value is not None and held is None else levels_of(seen)
+
+
+def _joined(header: str, media: list[str]) -> str:
+    return "\n".join([header, *media[:8]])
+
+
+def _small(media: list[str], text: str) -> Shorter:
+    """An item too small to shorten; with pictures or files, their labels stand for them and the caller weighs the two."""
+    if not media:
+        return Shorter(None, None)
+    shown = legal("\n".join(filter(None, [*media[:8], text])))
+    return Shorter(shown, shown)
+
+
+def _of_call(item: Item, count: Callable[[str], int], wording: Mapping[str, str]) -> Shorter:
+    call = item.parts[0] if item.parts else None
+    if not isinstance(call, Call):
+        return Shorter(None, None)
+    original = _tokens_of(arguments(call), count)
+    if original < SMALLEST:
+        return Shorter(None, None)
+    summary, gist = (shortened(call, f"#{item.id}", count, limit, wording) for limit in _limits(original))
+    return _ordered(summary, gist, original)
+
+
+def _ordered(summary: Filled, gist: Filled, original: int) -> Shorter:
+    """Both levels, each only if it is there and smaller than the one above it."""
+    above = summary.tokens if 0 < summary.tokens < original else original
+    return Shorter(summary.text if above < original else None, gist.text if 0 < gist.tokens < above else None)

@@ -1,0 +1,30 @@
+"""What kind of text a result is, and which function knows how to shorten it."""
+
+from collections.abc import Callable
+
+from sightline.renditions.diffs import diff, is_diff
+from sightline.renditions.lines import Levels, View
+from sightline.renditions.listings import is_listing, listing
+from sightline.renditions.logs import is_log, is_test_run, is_traceback, log, test_run, traceback
+from sightline.renditions.prose import prose
+from sightline.renditions.source import is_source, source
+from sightline.renditions.tables import is_table, table
+
+CLASSES: tuple[tuple[Callable[[View], bool], Callable[[View], Levels]], ...] = (
+    # The first that says yes. What is told apart by single unmistakable lines comes before what goes by shares of lines.
+    (is_diff, diff),
+    (is_listing, listing),
+    (is_test_run, test_run),
+    (is_traceback, traceback),
+    (is_source, source),
+    (is_log, log),
+    (is_table, table),
+)
+
+
+def levels_of(seen: View) -> Levels:
+    """The pieces both levels of a text are chosen from."""
+    for belongs, render in CLASSES:
+        if belongs(seen):
+            return render(seen)
+    return prose(seen)

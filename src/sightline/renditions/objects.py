@@ -1,0 +1,188 @@
+"""JSON: values under their keys; lists of like objects as a header and rows, or in a gist as columns."""
+
+import re
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sightline.renditions.lines import Levels, View
+from sightline.renditions.pack import Level, Piece
+from sightline.renditions.values import values_in
+
+MOST_PIECES = 4000  # a larger document is read from its beginning
+DEEPEST = 12
+ROW = 300  # characters of one row
+LEAF = 120  # characters of one value in a gist
+HOLDER = 0.6  # share of the document in one string, from which that string is what the document is about
+
+_TELLING = re.compile(
+    r"(?:^|_|\b)(?:id|ids|number|code|status|state|name|email|key|uuid|sha|version|path|url|type)s?$|Id$|Name$|编号|单号|名称|状态",
+    re.IGNORECASE,
+)
+_ID = re.compile(r"(?:^|_|\b)(?:id|uuid|key|number|code)s?$|Id$|编号|单号|订单", re.IGNORECASE)
+
+
+class Leaf(NamedTuple):
+    """One scalar: the path of keys to it, lists as `[]`."""
+
+    path: str
+    key: str
+    value: str
+
+
+def parsed(text: str) -> Any:
+    """The JSON value of a text, or None if it is no object or list of at least two members."""
+    if not text.lstrip()[:1] in ("{", "["):
+        return None
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, (dict, list)) and value else None
+
+
+def held_text(value: Any, size: int) -> str | None:
+    """The document as lines when one string in it is most of it: a tool that wraps its output in JSON."""
+    if not isinstance(value, dict):
+        return None
+    longest = max((v for v in value.values() if isinstance(v, str)), key=len, default="")
+    if len(longest) < HOLDER * size or "\n" not in longest:
+        return None
+    rest = [f"{key}: {compact(member)[:ROW]}" for key, member in value.items() if member is not longest]
+    return "\n".join([*rest, longest])
+
+
+def document(seen: View, value: Any) -> Levels:
+    """Rows for the summary, columns for the gist."""
+    rows: list[Piece] = []
+    _rows(value, "", rows, 0)
+    leaves: list[Leaf] = []
+    _leaves(value, "", "", leaves, 0)
+    return Levels(Level(rows, _columns(leaves), 0.8, _tabled), Level([], _columns(leaves), 0.0, _columned))
+
+
+def compact(value: Any, depth: int = 0) -> str:
+    """A value without the quotes JSON needs, bounded in depth and length."""
+    if isinstance(value, dict):
+        inner = (
+            "…"
+            if depth > 4
+            else ", ".join(f"{key}: {compact(member, depth + 1)}" for key, member in list(value.items())[:40])
+        )
+        return f"{{{inner}}}" if depth else inner
+    if isinstance(value, list):
+        inner = "…" if depth > 4 else ", ".join(compact(member, depth + 1) for member in value[:40])
+        return f"[{inner}]"
+    return scalar(value)
+
+
+def scalar(value: Any) -> str:
+    """A scalar as JSON spells it, strings bare and on one line."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    return re.sub(r"\s+", " ", text[: 2 * ROW]) if isinstance(value, str) else text
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(values_in(text))
+
+
+def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
+    """Pieces for a summary: scalars of one object share a line; a member of a list is a row."""
+    if len(out) >= MOST_PIECES or depth > DEEPEST:
+        return
+    if isinstance(value, dict) and not _alike(list(value.values())):
+        for key, member in value.items():
+            if isinstance(member, (dict, list)) and len(compact(member)) > 80:
+                _rows(member, f"{label}.{key}" if label else key, out, depth + 1)
+            else:
+                text = f"{key}: {compact(member, 1)[:ROW]}"
+                out.append(Piece(len(out), text, _tokens(text), 0.3 + _bonus(key), label))
+        return
+    members = (
+        [(f"{key}: ", member) for key, member in value.items()]
+        if isinstance(value, dict)
+        else [("", member) for member in value]
+    )
+    keys = _shared_keys([member for _, member in members])
+    head = f"{label}[{len(members)}]" + (f" ({', '.join(keys)})" if keys else "")
+    for i, (key, member) in enumerate(members):
+        cells = ", ".join(compact(member[k], 1) for k in keys) if keys else compact(member)
+        text = f"{key}{cells}"[:ROW]
+        out.append(Piece(len(out), text, _tokens(text), 0.6 / (1 + i / 4), head))
+
+
+def _alike(members: list[Any]) -> bool:
+    """Whether these are two or more objects with mostly the same keys: a table whose first column is the outer key."""
+    if len(members) < 2 or not all(isinstance(member, dict) and member for member in members):
+        return False
+    first = set(members[0])
+    return all(len(first & set(member)) * 2 > len(first) for member in members[:50])
+
+
+def _shared_keys(members: list[Any]) -> list[str]:
+    if len(members) < 2 or not all(isinstance(member, dict) and member for member in members):
+        return []
+    keys = list(members[0])
+    return keys if len(keys) <= 24 and all(list(member) == keys for member in members) else []
+
+
+def _bonus(key: str) -> float:
+    return 1.0 if _ID.search(key) else 0.5 if _TELLING.search(key) else 0.0
+
+
+def _leaves(value: Any, path: str, key: str, out: list[Leaf], depth: int) -> None:
+    """Every scalar with its path, in order; the keys of a table keyed by id are values too."""
+    if len(out) >= MOST_PIECES or depth > DEEPEST:
+        return
+    if isinstance(value, dict):
+        table = _alike(list(value.values()))
+        for name, member in value.items():
+            if table:
+                out.append(Leaf(f"{path}[{len(value)}]", "id", name))
+                _leaves(member, f"{path}[]", key, out, depth + 1)
+            else:
+                _leaves(member, f"{path}.{name}" if path else name, name, out, depth + 1)
+    elif isinstance(value, list):
+        for member in value:
+            _leaves(member, f"{path}[]", key, out, depth + 1)
+    else:
+        out.append(Leaf(path, key, scalar(value)))
+
+
+def _columns(leaves: list[Leaf]) -> list[Piece]:
+    pieces: list[Piece] = []
+    seen: set[tuple[str, str]] = set()
+    for leaf in leaves:
+        text = leaf.value[:LEAF]
+        if text and (leaf.path, text) not in seen:
+            seen.add((leaf.path, text))
+            pieces.append(Piece(len(pieces), text, _tokens(text), 0.05 + _bonus(leaf.key), leaf.path))
+    return pieces
+
+
+def _tabled(chosen: list[Piece], values: list[Piece]) -> str:
+    rows: list[str] = []
+    for label, texts in _by_label(chosen).items():
+        if "[" in label:
+            rows.append(f"{label}:")
+            rows.extend(f" {text}" for text in texts)
+        else:
+            rows.append((f"{label}: " if label else "") + "; ".join(texts))
+    if values:
+        rows.append(f"… {_columned([], values)}")
+    return "\n".join(rows)
+
+
+def _columned(_: list[Piece], chosen: list[Piece]) -> str:
+    return "; ".join((f"{label}: " if label else "") + ", ".join(texts) for label, texts in _by_label(chosen).items())
+
+
+def _by_label(chosen: list[Piece]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for piece in sorted(chosen, key=lambda piece: piece.place):
+        groups.setdefault(piece.label, []).append(piece.text)
+    return groups

@@ -1,0 +1,101 @@
+"""Specific values in a text: the paths, names, ids and numbers that a later step may have to write down again."""
+
+import re
+from functools import lru_cache
+
+# No colon: `app.py:12` is a path and a line. One run and no optional tail, so that no text makes the search quadratic.
+# A slash after "<" closes a tag. Backslashes count only in paths with a drive: elsewhere they are escapes.
+TOKEN = re.compile(
+    r"https?://[^\s\"'<>()\[\]{},;\\]+|[A-Za-z]:\\[^\s\"'<>|*?]+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.Z+]*|(?<!<)[A-Za-z0-9_\-./#@$+]{3,}"
+)
+
+SCAN = 128 * 1024  # characters looked at from each end
+LONGEST = 160  # a longer run without a blank is data (base64, minified), not a name
+
+_NUMBER = re.compile(r"[\d.,+/-]+")
+_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,4}$")
+_HUMP = re.compile(r"[a-z][A-Z]")
+_DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[A-Za-z]")
+_HEX = re.compile(r"[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def trim(token: str) -> str:
+    """Without the punctuation that belongs to the sentence around it."""
+    token = token.lstrip("+-").rstrip(".-/\\+#@$")
+    return token if "/" in token else token.lstrip(".")
+
+
+@lru_cache(maxsize=16384)  # the same names come again in every result of a session
+def value_of(token: str) -> str:
+    """The value in a token as found, "" if it is a plain word."""
+    value = trim(token)
+    return value if weight(value) > 0 else ""
+
+
+def values_in(text: str) -> list[str]:
+    """The values of a short text, in order, repeated as they are."""
+    return [value for token in TOKEN.findall(text) if (value := value_of(token))]
+
+
+@lru_cache(maxsize=16384)
+def weight(token: str) -> float:
+    """How likely a later step needs this value, 0 for a plain word.
+
+    The figures are the shares of such values that recorded agents used again in later tool calls, in tenths.
+    """
+    if len(token) < 3 or len(token) > LONGEST:
+        return 0.0
+    if _NUMBER.fullmatch(token):
+        return _number(token)
+    if "://" in token:
+        return 0.8
+    if "/" in token or "\\" in token:
+        return 2.3 if _EXTENSION.search(token) else 1.5 if _LETTER.search(token) else 0.0
+    return _mixed(token) if _DIGIT.search(token) else _name(token)
+
+
+def _mixed(token: str) -> float:
+    """Letters and digits: ids, versions, names with a number."""
+    if len(token) < 4 or ":" in token:
+        return 0.3
+    if _HEX.fullmatch(token):
+        return 0.6
+    if "_" in token or "#" in token or "." in token or _HUMP.search(token):
+        return 1.5
+    return 0.4 if "-" in token else 0.9
+
+
+def _number(token: str) -> float:
+    digits = sum(map(str.isdigit, token))
+    if not token.isdigit():
+        return 0.3 if digits >= 3 and token.count(".") != 1 else 0.1 if digits >= 3 else 0.0
+    return 0.0 if digits < 3 else 0.15 if digits < 5 else 0.5 if digits < 9 else 1.1
+
+
+def _name(token: str) -> float:
+    if not _LETTER.search(token):
+        return 0.0
+    if "." in token:
+        return 1.7 if len(token) > 4 and ".." not in token else 0.0
+    if "_" in token.strip("_"):
+        return 2.2 if token.isupper() else 1.3
+    if _HUMP.search(token):
+        return 2.3 if token[0].isupper() else 1.9
+    return 1.0 if token.startswith("__") or "@" in token or "#" in token else 0.0
+
+
+def identifiers(text: str, limit: int = 64) -> list[str]:
+    """Distinct specific values in order of first appearance: paths, names in code, ids, versions, urls, numbers.
+
+    Of a text beyond 256 KB the first and last 128 KB are read.
+    """
+    parts = (text,) if len(text) <= 2 * SCAN else (text[:SCAN], text[-SCAN:])
+    found: dict[str, None] = {}
+    for part in parts:
+        for match in TOKEN.finditer(part):
+            if len(found) >= limit:
+                return list(found)
+            if value := value_of(match.group()):
+                found[value] = None
+    return list(found)

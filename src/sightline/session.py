@@ -1,0 +1,764 @@
+"""The facade most users hold: append what happened, compose what the model sees."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from sightline import compose as compositions
+from sightline import decide, log, profiles, strategies, wire
+from sightline.blobs import Blobs
+from sightline.clock import Clock, Ids, nanoid, wall_clock
+from sightline.compose import Surroundings, compose, first_change, layout
+from sightline.decide import Calibration
+from sightline.errors import BadInput, OpenCalls, UnknownCall, UnknownItem
+from sightline.items import Call, Item, Kind, Lod, Message, Part, Result, Role, Text, Usage
+from sightline.journal import Journal
+from sightline.notes import PinNote, RecallNote, ReceiptNote, SettingsNote, Source, ToolsNote, WindowNote
+from sightline.payload import Payload
+from sightline.plan import Budget, Plan, Strategy, View
+from sightline.project import git_branch
+from sightline.recall import PAGE_TOKENS, RECALL_TOOLS, Found, Recall, reduced
+from sightline.stores import Repairs, Store
+from sightline.stores.folder import Folder
+from sightline.stores.jsonl import Fsync
+from sightline.strategies import strategy
+from sightline.timeline import OBSOLETE, WHOLE
+from sightline.tokens import TokenCounter, counter, encoding_for
+from sightline.wire.common import text_part
+from sightline.wording import check_locale, say
+
+Content = str | bytes | Sequence[Any]
+
+
+class Window(Protocol):
+    """Something live that a session shows: rendered anew before every call."""
+
+    def render(self) -> str:
+        """What it shows now."""
+        ...
+
+
+class Windows(Protocol):
+    """Where live windows are found."""
+
+    def get(self, window_id: str) -> Window | None:
+        """The window, or None once it is gone."""
+        ...
+
+
+class Session:
+    """One conversation: its log, and the payloads composed from it.
+
+    Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder; `Session(store)` takes any store.
+    """
+
+    def __init__(
+        self,
+        store: Store | Journal,
+        *,
+        settings: SettingsNote | None = None,
+        windows: Windows | None = None,
+        custom_strategy: Strategy | None = None,
+        token_counter: TokenCounter | None = None,
+        clock: Clock = wall_clock,
+        ids: Ids = nanoid,
+        project: str | Path = ".",
+    ) -> None:
+        if isinstance(store, Journal):
+            self._journal = store
+        else:
+            self._journal = Journal(
+                store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, **_where(project)
+            )
+        self._clock, self._ids = clock, ids
+        self._options: dict[str, Any] = {
+            "windows": windows, "custom_strategy": custom_strategy, "token_counter": token_counter, "clock": clock,
+            "ids": ids, "project": project,
+        }  # fmt: skip
+        self._windows = windows
+        self._custom = custom_strategy
+        self._lock = threading.RLock()
+        self._recall = Recall(self._journal)
+        self._blobs = Blobs(self._journal.store.side_file(".blobs"))
+        self._begin()
+
+    def _begin(self) -> None:
+        """Stand at the end of the journal's branch, as if everything before had just happened."""
+        settings = self._journal.settings
+        self._strategy = self._custom or strategy(settings.strategy, settings.config)
+        self._layout = layout(settings.layout)
+        self._asked = decide.last_user(self._journal.timeline, self._journal.path)
+        self._command = ""
+        self._payload: Payload | None = None
+        self._last, self._sent_at = decide.last_receipt(self._journal)
+        self._calibration = (
+            Calibration(self._last.factor, known=True) if self._last and self._last.factor != 1 else Calibration()
+        )
+        self._observed: float | None = None
+        self._seen = 0  # rows that decide has looked at
+        self._searched = self._asked  # the user message that recall has looked for
+        self._resumed = self._last is None
+
+    # ------------------------------------------------------------------ where sessions come from
+
+    @classmethod
+    def open(cls, project: str | Path = ".", *, root: str | Path | None = None, **options: Any) -> "Session":
+        """The newest session of this project, or a new one where there is none."""
+        sessions = Folder(project, root).sessions()
+        if not sessions:
+            return cls.new(project, root=root, **options)
+        return cls.resume(sessions[0], project, root=root, **options)
+
+    @classmethod
+    def new(
+        cls,
+        project: str | Path = ".",
+        *,
+        root: str | Path | None = None,
+        session_id: str | None = None,
+        fsync: Fsync = "turn",
+        locale: str = "en",
+        encoding: str = "",
+        model: str = "",
+        layout: str = "stable",
+        strategy: str = "focus",
+        config: Mapping[str, Any] | None = None,
+        profile: str = "openai",
+        **options: Any,
+    ) -> "Session":
+        """A new session in this project's folder. Its file is made when something is first said.
+
+        Raises:
+            BadSessionId, BadInput: an id, locale, encoding, layout, strategy or profile that does not exist.
+        """
+        settings = make_settings(
+            locale=locale,
+            encoding=encoding,
+            model=model,
+            layout=layout,
+            strategy=strategy,
+            config=config,
+            profile=profile,
+        )
+        ids: Ids = options.get("ids", nanoid)
+        path = Folder(project, root).file(session_id or ids())
+        if path.exists():
+            raise BadInput(f"session {path.stem!r} exists already; Session.resume({path.stem!r}) opens it")
+        return cls._from_file(path, project, fsync, settings, options)
+
+    @classmethod
+    def resume(
+        cls,
+        session_id: str,
+        project: str | Path = ".",
+        *,
+        root: str | Path | None = None,
+        branch: str | None = None,
+        fsync: Fsync = "turn",
+        **options: Any,
+    ) -> "Session":
+        """An earlier session, as it was: on its current branch, or another one. Calls left open are given up on.
+
+        Raises:
+            BadSessionId, SessionNotFound: no such session.
+        """
+        session = cls._from_file(Folder(project, root).existing(session_id), project, fsync, None, options)
+        if branch is not None:
+            session._journal.switch(branch)
+            session._begin()
+        session.interrupt()
+        return session
+
+    @classmethod
+    def _from_file(
+        cls, path: Path, project: str | Path, fsync: Fsync, settings: SettingsNote | None, options: dict[str, Any]
+    ) -> "Session":
+        journal = Journal.open_file(
+            path,
+            fsync=fsync,
+            settings=settings,
+            clock=options.get("clock", wall_clock),
+            ids=options.get("ids", nanoid),
+            token_counter=options.get("token_counter"),
+            **_where(project),
+        )
+        return cls(journal, project=project, **options)
+
+    def close(self) -> None:
+        """Make everything durable and let go of the files. A closed session can be resumed."""
+        with self._lock:
+            self._recall.close()
+            self._journal.close()
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._journal.store.session_id
+
+    @property
+    def branch(self) -> str:
+        """The name of the branch this session writes to; empty for the first one."""
+        return self._journal.branch_name
+
+    @property
+    def branches(self) -> list[str]:
+        """All branches of the log, the first one's name being empty."""
+        return [branch.name for branch in self._journal.timeline.more.branches]
+
+    @property
+    def settings(self) -> SettingsNote:
+        """How the session is kept and composed."""
+        return self._journal.settings
+
+    @property
+    def repairs(self) -> Repairs:
+        """What opening a damaged log did; empty for a healthy one."""
+        return self._journal.store.repairs
+
+    @property
+    def open_calls(self) -> list[Call]:
+        """The model's calls that wait for a result."""
+        timeline, path = self._journal.timeline, self._journal.path
+        rows = [row for row in timeline.more.open_calls if path.holds(timeline.branch[row], row)]
+        calls = [self._journal.reader.item(row).parts[0] for row in rows]
+        return [call for call in calls if isinstance(call, Call)]
+
+    def __len__(self) -> int:
+        """Items on this branch."""
+        return sum(1 for _ in self._rows())
+
+    def items(self) -> Iterator[Item]:
+        """Every item of this branch, in order, in full."""
+        for row in self._rows():
+            yield self._journal.reader.item(row)
+
+    def item(self, item_id: str | int) -> Item:
+        """One item, byte for byte as it was accepted. Raises UnknownItem."""
+        return self._journal.reader.item(self._row(item_id))
+
+    def text(self, item_id: str | int) -> str:
+        """What an item says, in full. Raises UnknownItem."""
+        return self._journal.reader.text(self._row(item_id))
+
+    def _rows(self) -> Iterator[int]:
+        timeline, path = self._journal.timeline, self._journal.path
+        return (row for row in range(len(timeline)) if path.holds(timeline.branch[row], row))
+
+    def _row(self, item_id: str | int) -> int:
+        timeline = self._journal.timeline
+        row = timeline.row(str(item_id))
+        if row is None or not self._journal.path.holds(timeline.branch[row], row):
+            raise UnknownItem(str(item_id).removeprefix("#"))
+        return row
+
+    # ------------------------------------------------------------------ what happened
+
+    def system(self, text: str) -> str:
+        """Say how the model is to behave. The same text again changes nothing, so that a program may say it at every start.
+
+        Before the first call it stands in the head; later it stays at its place in the conversation.
+        """
+        with self._lock:
+            reader = self._journal.reader
+            for row in reversed(self._journal.timeline.more.systems):
+                if self._journal.path.holds(self._journal.timeline.branch[row], row) and reader.text(row) == text:
+                    return self._journal.timeline.id(row)
+            return self._say(Message(Role.SYSTEM, _parts(text)))
+
+    def user(self, content: Content) -> str:
+        """Add what the user says: text, bytes, or a list of content parts in any provider's form. The item's id."""
+        return self._say(Message(Role.USER, _parts(content)))
+
+    def assistant(self, content: Content) -> str:
+        """Add an assistant's message that came from no model call."""
+        return self._say(Message(Role.ASSISTANT, _parts(content, "assistant")))
+
+    def reply(self, reply: Any) -> str:
+        """Add the model's answer: an SDK's response object, its JSON, or plain text. Durable when it returns.
+
+        The usage it reports corrects how tokens are counted for the calls to come.
+        """
+        with self._lock:
+            message = wire.read_reply(reply)
+            item_id = self._say(message, receipt=self._last.number if self._last else 0)
+            if message.usage is not None:
+                self._observe(message.usage)
+            self._journal.store.sync()
+            return item_id
+
+    def tool_result(self, call_id: str, output: Any, *, error: bool | str = False) -> str:
+        """Add what a tool answered: text, bytes, content parts, or any JSON value.
+
+        A result that comes after `interrupt` gave up on its call is kept as a message of the user's side.
+
+        Raises:
+            UnknownCall: the model made no such call, or it has its result already.
+        """
+        with self._lock:
+            word = error if isinstance(error, str) else "failed" if error else ""
+            parts: Any = _output(output)
+            if self._journal.timeline.open_call(call_id, self._journal.branch) is None:
+                return self._late(call_id, parts)
+            return self._say(Message(Role.TOOL, (Result(call_id, parts, word),)))
+
+    def _late(self, call_id: str, parts: tuple[Part, ...]) -> str:
+        interrupted = self._journal.timeline.more.interrupted
+        if call_id not in interrupted:
+            raise UnknownCall(call_id, [call.id for call in self.open_calls])
+        label = Text(say("late", self.settings.locale, name=interrupted[call_id] or call_id))
+        return self._say(Message(Role.USER, (label, *parts)))
+
+    def interrupt(self) -> int:
+        """Give up on the calls that wait: each gets a result that says so. How many there were."""
+        with self._lock:
+            calls = self.open_calls
+            text = Text(say("interrupted", self.settings.locale))
+            drafts = [
+                self._journal.draft(Message(Role.TOOL, (Result(call.id, (text,), "interrupted", call.name),)))
+                for call in calls
+            ]
+            if drafts:
+                self._journal.append(drafts)
+            return len(drafts)
+
+    def add(self, message: Message) -> str:
+        """Add one neutral message. A result whose call is not in the log is kept, and shown as what it is."""
+        with self._lock:
+            if message.role is not Role.TOOL:
+                return self._say(message)
+            result = message.parts[0]
+            assert isinstance(result, Result)
+            if self._journal.timeline.open_call(result.id, self._journal.branch) is not None:
+                return self._say(message)
+            label = Text(say("orphan", self.settings.locale, name=result.name or result.id))
+            return self._say(Message(Role.USER, (label, *result.parts)))
+
+    def extend(self, messages: Sequence[Any]) -> list[str]:
+        """Import a message list in OpenAI chat, OpenAI Responses or Anthropic form. Calls left without a result are given up on.
+
+        Raises:
+            BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
+        """
+        neutral = wire.read_messages(messages)
+        with self._lock:
+            ids = [self.add(message) for message in neutral]
+            self.interrupt()
+            return ids
+
+    def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:
+        """The tools of the calls to come, in any provider's form; with `recall`, also `expand` and `recall`.
+
+        Saying the same tools again changes nothing.
+        """
+        with self._lock:
+            read = (*wire.read_tools(definitions), *(RECALL_TOOLS if recall else ()))
+            encoded = msgspec.json.encode(read)
+            from hashlib import blake2b
+
+            digest = blake2b(encoded, digest_size=16).hexdigest()
+            if decide.tools(self._journal).hash != digest:
+                tokens = self._journal.reader.counter.count(encoded.decode())
+                self._journal.annotate((log.TOOLS, ToolsNote(digest, tokens, read)))
+
+    def window(self, window_id: str) -> None:
+        """Show a live window from here on: the log holds its id, never its text."""
+        self._journal.annotate((log.WINDOW, WindowNote(window_id)))
+
+    def close_window(self, window_id: str) -> None:
+        """Show it no longer. Every reference to it is obsolete."""
+        self._journal.annotate((log.WINDOW, WindowNote(window_id, closed=True)))
+
+    def _say(self, message: Message, *, flags: int = 0, receipt: int = 0) -> str:
+        with self._lock:
+            rows = self._journal.append([self._journal.draft(message, flags=flags, receipt=receipt)])
+            return self._journal.timeline.id(rows[-1][0])
+
+    def _observe(self, usage: Usage) -> None:
+        if self._payload is not None and usage.input_tokens > 0 and self._payload.tokens > 0:
+            self._observed = usage.input_tokens / self._payload.tokens
+
+    # ------------------------------------------------------------------ bringing back, holding on, going another way
+
+    def expand(
+        self,
+        item_id: str | int,
+        *,
+        start: int = 1,
+        lines: int | None = None,
+        grep: str | None = None,
+        now: bool = False,
+    ) -> str:
+        """Bring an item back: its lines stand at the end of the conversation from the next call on. What is brought back.
+
+        With `now` it rises in place instead, by a sweep at the next call. Raises UnknownItem.
+        """
+        with self._lock:
+            row = self._row(item_id)
+            text = self._recall.page(row, start, lines, grep)
+            if now:
+                self._mark(row, "raise")
+                self._command = "command: expand"
+                return text
+            self._journal.append([self._journal.recall_entry(self._page_note(row, start, text))])
+            return text
+
+    def _page_note(self, row: int, start: int, text: str) -> RecallNote:
+        shown = text.count("\n")
+        return RecallNote((Source(self._journal.timeline.id(row), start, start + max(shown, 1) - 1),))
+
+    def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
+        """Find earlier passages that match and bring the best back, within this many tokens. What was found."""
+        with self._lock:
+            found = self._recall.found(query)
+            note = self._recall.note(query, tokens)
+            if note is not None:
+                self._journal.append([self._journal.recall_entry(note)])
+            return found
+
+    def search(self, query: str, limit: int = 6) -> list[Found]:
+        """Find earlier passages that match. Nothing is written."""
+        with self._lock:
+            return self._recall.found(query, limit)
+
+    def pin(self, item_id: str | int) -> None:
+        """Show an item in full in every payload from now on. Raises UnknownItem."""
+        with self._lock:
+            row = self._row(item_id)
+            self._mark(row, "pin")
+            plan = self._payload.plan if self._payload else None
+            if plan is not None and reduced(plan)(row):
+                self._command = "command: pin"
+
+    def unpin(self, item_id: str | int) -> None:
+        """Let a pinned item be reduced again, from the next sweep on. Raises UnknownItem."""
+        self._mark(self._row(item_id), "unpin")
+
+    def collapse(self, item_id: str | int) -> None:
+        """Show an item as its gist from the next sweep on. Raises UnknownItem."""
+        self._mark(self._row(item_id), "collapse")
+
+    def _mark(self, row: int, what: str) -> None:
+        self._journal.annotate((log.PIN, PinNote(self._journal.timeline.id(row), what)))
+
+    def settle(self) -> list[Call]:
+        """Answer the model's calls of `expand` and `recall`. The calls that are left for you to answer."""
+        with self._lock:
+            for call in self.open_calls:
+                if call.name in ("expand", "recall"):
+                    result = Result(call.id, (Text(self._answer(call)),), name=call.name)
+                    self._say(Message(Role.TOOL, (result,)), flags=WHOLE)
+            return self.open_calls
+
+    def _answer(self, call: Call) -> str:
+        """What one of our own tools says. A model's mistake is answered, never raised."""
+        given = call.input if isinstance(call.input, dict) else {}
+        locale = self.settings.locale
+        if call.name == "recall":
+            note = self._recall.note(str(given.get("query", "")), PAGE_TOKENS)
+            return self._journal.reader.recall_text(note) if note else say("nothing found", locale)
+        try:
+            row = self._row(str(given.get("id", "")))
+        except UnknownItem:
+            return say("unknown item", locale, id=given.get("id", ""))
+        grep = given.get("grep")
+        return self._recall.page(
+            row,
+            _whole_number(given.get("start"), 1) or 1,
+            _whole_number(given.get("lines"), None),
+            str(grep) if grep else None,
+        )
+
+    def fork(self, at: str | int) -> "Session":
+        """Go another way after this item: a new branch of the same log, and a session that writes to it.
+
+        This session stays on its own branch. Calls that the item leaves open are given up on there. Raises UnknownItem.
+        """
+        with self._lock:
+            name = self._journal.fork(self._row(at))
+            journal = self._journal.reopened()
+            journal.switch(name)
+            branch = Session(journal, **self._options)
+            branch.interrupt()
+            return branch
+
+    def configure(self, **changes: Any) -> None:
+        """Change settings: locale, layout, strategy, config, profile. They act at the next call, which is a sweep.
+
+        Raises:
+            BadInput: a setting that does not exist, or `encoding`, which a log keeps for life.
+        """
+        with self._lock:
+            now = {name: getattr(self.settings, name) for name in self.settings.__struct_fields__ if name != "format"}
+            if unknown := [name for name in changes if name not in now or name == "encoding"]:
+                raise BadInput(
+                    f"cannot change {', '.join(unknown)}; choose among locale, layout, strategy, config, profile"
+                )
+            settings = make_settings(**(now | changes))
+            self._journal.annotate((log.SETTINGS, settings))
+            self._journal.configure(settings)
+            self._strategy = self._custom or strategies.strategy(settings.strategy, settings.config)
+            self._layout = layout(settings.layout)
+            self._command = "settings changed"
+
+    def overflowed(self, input_tokens: int | None = None) -> None:
+        """The provider refused the last payload as too long: count more strictly, and sweep at the next call.
+
+        `input_tokens` is what the provider says it counted, if it says so.
+        """
+        with self._lock:
+            counted = input_tokens / self._payload.tokens if input_tokens and self._payload else 0.0
+            self._observed = max(counted, self._calibration.factor * 1.1)
+            self._calibration = Calibration(self._observed, known=True)
+            self._command = "sweep: overflow"
+
+    def refresh(self) -> None:
+        """Take in what other writers have appended, after a Conflict."""
+        with self._lock:
+            self._journal.store.refresh()
+            self._journal.catch_up()
+
+    def flush(self) -> None:
+        """Return when everything said so far survives a power cut."""
+        self._journal.store.sync()
+
+    # ------------------------------------------------------------------ what the model sees
+
+    def compose(self, budget: Budget, *, ask: bool = False) -> Payload:
+        """The messages for the next model call. What was decided and sent is durable when it returns.
+
+        With `ask`, one question and no later turn, recalled pieces may take all the free room.
+
+        Raises:
+            OpenCalls: the model's calls still wait for results.
+            PinnedOverflow: what may not be reduced is larger than the budget.
+        """
+        with self._lock:
+            self._restore(budget)
+            self._check_open()
+            self._bring_back(budget, ask)
+            payload, plan, reason = self._next(budget)
+            self._send(payload, plan, reason)
+            return payload
+
+    def preview(self, budget: Budget) -> Payload:
+        """What `compose` would give now, nothing being recalled for it. Writes nothing."""
+        with self._lock:
+            self._restore(budget)
+            self._check_open()
+            kept = (self._calibration, self._asked)
+            payload, _, _ = self._next(budget)
+            self._calibration, self._asked = kept
+            return payload
+
+    def _check_open(self) -> None:
+        if self._journal.timeline.more.open_calls and (calls := self.open_calls):
+            raise OpenCalls([call.id for call in calls])
+
+    def _next(self, budget: Budget) -> tuple[Payload, Plan, str]:
+        before = self._payload
+        around = self._around(before)
+        plan = self._strategy.plan(self._view(budget, around))
+        payload = compose(self._journal.reader, plan, self._layout, around, before)
+        reason = ""
+        if before is not None and not _is_prefix(before, payload):
+            reason = plan.reason or _why_changed(before, payload)
+        return payload, plan, reason
+
+    def _around(self, before: Payload | None) -> Surroundings:
+        journal = self._journal
+        shown = self._shown_windows()
+        length = len(before.body) if before is not None else 0
+        return Surroundings(
+            system=tuple(journal.timeline.head_rows(journal.path)),
+            tools=decide.tools(journal).definitions,
+            windows=shown,
+            window_rows=decide.window_rows(journal, set(shown), self._layout.windows, len(journal.timeline)),
+            breakpoints=(0, length) if length else (0,),
+        )
+
+    def _shown_windows(self) -> dict[str, str]:
+        """The open windows of this branch that still exist, as they look now."""
+        timeline, path = self._journal.timeline, self._journal.path
+        shown: dict[str, str] = {}
+        for window_id, rows in timeline.more.windows.items():
+            live = any(path.holds(timeline.branch[row], row) and not timeline.state[row] & OBSOLETE for row in rows)
+            window = self._windows.get(window_id) if live and self._windows is not None else None
+            if window is not None:
+                shown[window_id] = window.render()
+        return shown
+
+    def _view(self, budget: Budget, around: Surroundings) -> View:
+        journal = self._journal
+        timeline = journal.timeline
+        new = decide.new_units(journal, self._seen)
+        for unit in new:
+            if timeline.kind[timeline.unit_row[unit]] == Kind.USER:
+                self._asked = unit
+        if self._observed is not None and self._observed > self._calibration.factor:
+            self._calibration = Calibration(self._observed, known=True)
+        pinned, wanted = decide.marks(timeline, journal.path)
+        return View(
+            timeline=timeline,
+            path=journal.path,
+            profile=journal.reader.profile,
+            budget=budget,
+            limit=self._calibration.limit(budget, journal.reader.profile),
+            fixed=decide.fixed_tokens(journal, around, decide.tools(journal).tokens),
+            last=self._payload.plan if self._payload else None,
+            new=new,
+            pinned=pinned,
+            asked=self._asked,
+            cold=self._is_cold(),
+            command=self._command,
+            wanted=wanted,
+            marker=lambda left_out: decide.marker(journal, left_out),
+        )
+
+    def _is_cold(self) -> bool:
+        """Whether the provider has forgotten the prefix since the last call."""
+        return self._payload is not None and self._idle() > self._journal.reader.profile.cache_seconds
+
+    def _idle(self) -> int:
+        return max(0, self._clock() - self._sent_at) // 1000 if self._last is not None else 0
+
+    def _bring_back(self, budget: Budget, ask: bool) -> None:
+        """Once per user message: earlier pieces that match it and would not be shown, as an entry right after it."""
+        around = self._around(self._payload)
+        view = self._view(budget, around)
+        if self._asked == self._searched or not (budget.recall or ask):
+            return
+        self._searched = self._asked
+        plan = self._strategy.plan(view)
+        if not plan.lods and plan.left_out is None and len(plan) == len(view.last or ()) + len(view.new):
+            return
+        asked = self._journal.timeline.unit_row[self._asked]
+        room = view.limit - plan.tokens if ask else int(budget.recall * view.limit)
+        note = self._recall.note(self._journal.reader.text(asked), room, reduced(plan))
+        if note is not None:
+            self._journal.append([self._journal.recall_entry(note)])
+
+    def _send(self, payload: Payload, plan: Plan, reason: str) -> None:
+        """Write down what was decided and what is sent, and make it durable."""
+        journal, before = self._journal, self._payload
+        previous = before.plan if before else None
+        swept = not plan.extends(previous)
+        notes: list[tuple[str, Any]] = [
+            (log.RENDITION, note) for note in decide.renditions_to_log(journal, plan, previous)
+        ]
+        new_lods = {} if swept else {
+            journal.timeline.id(row): int(plan.lods[row])
+            for unit in plan.since(previous)
+            for row in journal.timeline.rows_of(unit)
+            if row in plan.lods
+        }  # fmt: skip
+        receipt = ReceiptNote(
+            number=(self._last.number if self._last else 0) + 1,
+            seq=journal.timeline.seq[plan.rows - 1] if plan.rows else 0,
+            tokens=payload.tokens,
+            limit=plan.limit,
+            hash=payload.hash,
+            factor=self._calibration.factor,
+            reason=reason,
+            changed=first_change(before.chain, payload.chain) if before is not None and reason else None,
+            plan=decide.plan_note(plan) if swept else None,
+            lods=new_lods,
+            windows=self._blobs.keep(payload.shown_windows),
+            idle=self._idle() if "cold" in reason else 0,
+            breakpoints=payload.breakpoints,
+        )
+        journal.annotate(*notes, (log.RECEIPT, receipt))
+        journal.store.sync()
+        self._payload, self._last, self._sent_at = payload, receipt, self._clock()
+        self._seen, self._command = plan.rows, ""
+        if swept and self._observed is not None:
+            self._calibration = Calibration(self._observed, known=True)
+
+    def _restore(self, budget: Budget) -> None:
+        """After resuming: the last payload again, from the log, so that the next one goes on from it."""
+        if self._resumed:
+            return
+        self._resumed = True
+        journal = self._journal
+        around = self._around(None)
+        view = self._view(budget, around)
+        plan = decide.sent_plan(journal, view, decide.receipts(journal))
+        if plan is not None and self._last is not None:
+            self._payload = compose(journal.reader, plan, self._layout, around)
+            self._seen = plan.rows
+
+
+def make_settings(
+    *,
+    locale: str = "en",
+    encoding: str = "",
+    model: str = "",
+    layout: str = "stable",
+    strategy: str = "focus",
+    config: Mapping[str, Any] | None = None,
+    profile: str = "openai",
+) -> SettingsNote:
+    """Settings that exist, all of them. Raises BadInput naming the choices."""
+    check_locale(locale)
+    name = encoding or (encoding_for(model) if model else profiles.profile(profile).encoding)
+    counter(name)
+    compositions.layout(layout)
+    strategies.strategy(strategy, dict(config or {}))
+    return SettingsNote(
+        locale=locale, encoding=name, layout=layout, strategy=strategy, config=dict(config or {}), profile=profile
+    )
+
+
+def _is_prefix(before: Payload, after: Payload) -> bool:
+    return after.shares_blocks_of(before) or first_change(before.chain, after.chain) is None
+
+
+def _why_changed(before: Payload, after: Payload) -> str:
+    return "tools or system changed" if before.chain[0] != after.chain[0] else "window in place"
+
+
+def _where(project: str | Path) -> dict[str, str]:
+    path = Path(project).absolute()
+    return {"cwd": str(path), "git_branch": git_branch(path)}
+
+
+def _parts(content: Content, role: str = "user") -> tuple[Part, ...]:
+    """Content in whatever form it comes, as parts. Raises BadInput."""
+    if isinstance(content, str | bytes):
+        return (text_part(content),)
+    if isinstance(content, list | tuple) and all(isinstance(part, Part) for part in content):
+        return tuple(content)
+    return tuple(part for message in wire.read_messages([{"role": role, "content": content}]) for part in message.parts)
+
+
+def _output(output: Any) -> tuple[Part, ...]:
+    """A tool's output as parts: blocks where it is a list of them, else the value as JSON. Raises BadInput."""
+    if isinstance(output, str | bytes):
+        return (text_part(output),)
+    if isinstance(output, list | tuple) and output and all(_is_block(part) for part in output):
+        return _parts(output)
+    try:
+        return (Text(msgspec.json.encode(output).decode()),)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise BadInput(f"a tool's output must be text, bytes, content parts or JSON values: {error}") from error
+
+
+def _is_block(part: Any) -> bool:
+    return isinstance(part, Part) or (isinstance(part, Mapping) and "type" in part)
+
+
+def _whole_number(value: Any, default: int | None) -> int | None:
+    try:
+        return max(1, int(value))
+    except (TypeError, ValueError):
+        return default

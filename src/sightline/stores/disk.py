@@ -1,0 +1,118 @@
+"""The few operations a log file needs of the operating system. Tests put a disk here that loses what was not synced."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+
+class DiskFile(Protocol):
+    """One open file, append-only but for cutting its end."""
+
+    def size(self) -> int:
+        """Bytes in the file."""
+        ...
+
+    def append(self, data: bytes) -> None:
+        """Write at the end, with one system call where the system allows. OSError if not all of it was taken."""
+        ...
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Up to `length` bytes from `offset`."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut the end."""
+        ...
+
+    def sync(self) -> None:
+        """Return when the content is on the medium."""
+        ...
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the file against every other process and every other opening of it."""
+        yield
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+class Disk(Protocol):
+    """Opens files."""
+
+    def open(self, path: Path) -> DiskFile:
+        """The file, made if it is not there: readable by its owner only, its directory too."""
+        ...
+
+
+class OsFile:
+    """A file of the operating system."""
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+        try:
+            self._fd = os.open(path, flags)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._fd = os.open(path, flags | os.O_CREAT, 0o600)
+            _sync_directory(path.parent)
+        except OSError:  # a read-only disk can still be read; the first append will say what is wrong
+            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def size(self) -> int:
+        """See `DiskFile`."""
+        return os.fstat(self._fd).st_size
+
+    def append(self, data: bytes) -> None:
+        """See `DiskFile`."""
+        written = os.write(self._fd, data)
+        while written < len(data):  # a signal, a quota or a nearly full disk
+            written += os.write(self._fd, data[written:])
+
+    def read(self, offset: int, length: int) -> bytes:
+        """See `DiskFile`."""
+        return os.pread(self._fd, length, offset)
+
+    def truncate(self, size: int) -> None:
+        """See `DiskFile`."""
+        os.ftruncate(self._fd, size)
+
+    def sync(self) -> None:
+        """See `DiskFile`."""
+        os.fsync(self._fd)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """See `DiskFile`."""
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """See `DiskFile`."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class OsDisk:
+    """The real disk."""
+
+    def open(self, path: Path) -> DiskFile:
+        """See `Disk`."""
+        return OsFile(path)
+
+
+def _sync_directory(path: Path) -> None:
+    """A new file's name survives a power cut only when its directory is synced."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

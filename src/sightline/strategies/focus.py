@@ -1,0 +1,197 @@
+"""The default: full detail where the model is looking. Levels change rarely, in batches, when it pays or must be."""
+
+from math import inf
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from sightline.items import Kind, Lod
+from sightline.plan import LeftOut, Plan, View
+from sightline.timeline import FAILED, OBSOLETE, OPAQUE, WHOLE
+
+# What losing an item of each kind costs, against losing a tool result. The user's own words are the task.
+_WORTH = {
+    Kind.SYSTEM: inf, Kind.USER: 20.0, Kind.ASSISTANT: 2.0, Kind.CALL: 1.2, Kind.RESULT: 1.0, Kind.WINDOW: 1.0,
+    Kind.SUMMARY: 50.0, Kind.RECALL: 0.05,
+}  # fmt: skip
+_LEFT = {Lod.FULL: 1.0, Lod.SUMMARY: 0.65, Lod.GIST: 0.3}  # the share of its worth an item still has at a level
+_HALF_LIFE = 10  # units after which an item is worth half
+_MARKER_ROOM = 80  # tokens: the line that stands for what is left out is never longer
+
+
+class Focus(Struct, frozen=True, forbid_unknown_fields=True):
+    """entry: a tool result or call larger than this is first shown as its summary, so the cache never holds the rest.
+    keep: the newest units, which a sweep leaves as they are while it can.
+    """
+
+    name = "focus"
+    entry: int = 2000
+    keep: int = 3
+
+    def plan(self, view: View) -> Plan:
+        """See `Strategy.plan`. Between sweeps it touches only new units."""
+        lods, why = self._enter(view)
+        body = (view.last.body if view.last else 0) + sum(view.unit_tokens(unit, lods) for unit in view.new)
+        reason = _moment(view, view.fixed + body)
+        if not reason:
+            return Plan.extended(view, lods, why)
+        return _Sweep(view, lods, why).plan(body, self.keep, reason)
+
+    def _enter(self, view: View) -> tuple[dict[int, Lod], dict[int, str]]:
+        """The levels at which new items first appear: nothing is lost by it, since nothing of it is cached yet."""
+        lods: dict[int, Lod] = {}
+        why: dict[int, str] = {}
+        timeline = view.timeline
+        for unit in view.new:
+            for row in timeline.rows_of(unit):
+                most = self._most(view, row)
+                if timeline.full[row] <= most or view.never_reduced(row) or timeline.state[row] & OPAQUE:
+                    continue
+                lod = Lod.SUMMARY if timeline.size(row, Lod.SUMMARY) <= max(most, view.limit // 8) else Lod.GIST
+                if timeline.level(row, lod) is not Lod.FULL:
+                    lods[row], why[row] = timeline.level(row, lod), "large on entry"
+        return lods, why
+
+    def _most(self, view: View, row: int) -> int:
+        """Tokens up to which an item enters in full: a quarter of the limit, for tools' words also `entry`."""
+        quarter = view.limit // 4
+        if view.timeline.state[row] & WHOLE or view.timeline.kind[row] not in (Kind.RESULT, Kind.CALL):
+            return quarter
+        return min(self.entry, quarter // 2)
+
+
+def _moment(view: View, tokens: int) -> str:
+    """Why to sweep now; empty: not now."""
+    if view.command:
+        return view.command
+    base = view.fixed + view.last.base if view.last and view.last.base else 0
+    # A sweep that could not reach the target must not be tried again on every call.
+    trigger = max(view.budget.trigger * view.limit, min(view.limit, base + 0.1 * view.limit) if base else 0)
+    if tokens > trigger:
+        return "sweep: forced"
+    if view.cold and tokens > view.budget.target * view.limit and view.last and len(view.last):
+        return "sweep: cold"
+    return ""
+
+
+class _Step(NamedTuple):
+    """One demotion that could be made. Sorted: what loses least worth per token saved first, of equals the later item."""
+
+    density: float
+    stage: int  # an item's own steps stay in order
+    minus_row: int
+    unit: int
+    to: Lod | None  # None: the unit is left out
+    saved: int
+
+
+class _Sweep:
+    """Takes the demotions that lose least worth per token saved, until what is shown fits."""
+
+    def __init__(self, view: View, lods: dict[int, Lod], why: dict[int, str]) -> None:
+        last = view.last
+        self.view, self.timeline = view, view.timeline
+        self.units = [*(last or ()), *view.new]
+        self.lods = dict(last.lods if last else {}) | lods
+        self.why = dict(last.why if last else {}) | why
+        self.out: set[int] = set()
+
+    def plan(self, body: int, keep: int, reason: str) -> Plan:
+        """Down to the target without the newest units and the last user message; with them only if the limit demands it."""
+        view, most = self.view, self.view.limit - self.view.fixed - _MARKER_ROOM
+        newest = {*self.units[-keep:], view.asked} if keep else {view.asked}
+        body = self._raise_wanted(body)
+        body = self._reduce(body, int(view.budget.target * view.limit) - view.fixed - _MARKER_ROOM, self.units, newest)
+        if body > most:
+            body = self._reduce(body, most, sorted(newest - {view.asked}), set())
+        if body > most:
+            body = self._reduce(body, most, [unit for unit in self.units if unit == view.asked], set(), leave_out=False)
+        units = [unit for unit in self.units if unit not in self.out]
+        lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] not in self.out}
+        why = {row: reason for row, reason in self.why.items() if row in lods}
+        return Plan.swept(view, units, lods, why, reason=reason, left_out=self._left_out())
+
+    def _raise_wanted(self, body: int) -> int:
+        """Items somebody asked for come back in place now, when the prefix changes anyway."""
+        shown = set(self.units)
+        for row, lod in self.view.wanted.items():
+            now = self.lods.get(row, Lod.FULL)
+            if self.timeline.unit[row] in shown and lod > now:
+                body += self.view.row_tokens(row, lod) - self.view.row_tokens(row, now)
+                self.lods[row], self.why[row] = lod, "asked for"
+        return body
+
+    def _reduce(self, body: int, target: int, units: list[int], spared: set[int], *, leave_out: bool = True) -> int:
+        if body <= target:
+            return body
+        steps: list[_Step] = []
+        for age, unit in enumerate(reversed(units)):
+            if unit not in spared and unit not in self.out:
+                self._offer(steps, unit, age, leave_out)
+        steps.sort()
+        for step in steps:
+            if body <= target:
+                break
+            body -= step.saved
+            if step.to is None:
+                self.out.add(step.unit)
+            else:
+                self.lods[-step.minus_row], self.why[-step.minus_row] = step.to, "swept"
+        return body
+
+    def _offer(self, steps: list[_Step], unit: int, age: int, leave_out: bool) -> None:
+        """The steps down of each item of a unit, and after them leaving the unit out."""
+        worst = worth_left = 0.0
+        tokens_left = 0
+        rows = self.timeline.rows_of(unit)
+        for row in rows:
+            worth = self._worth(row, age)
+            lod = self.lods.get(row, Lod.FULL)
+            density = 0.0
+            for to in self._lower_levels(row, lod, unit):
+                saved = self.timeline.size(row, lod) - self.timeline.size(row, to)
+                density = max(density, worth * (_LEFT[lod] - _LEFT[to]) / saved)
+                steps.append(_Step(density, 1 - to, -row, unit, to, saved))
+                lod = to
+            worst = max(worst, density)
+            worth_left += worth * _LEFT[lod]
+            tokens_left += self.view.row_tokens(row, lod)
+        if leave_out and worth_left < inf:
+            steps.append(_Step(max(worst, worth_left / tokens_left), 2, -rows[0], unit, None, tokens_left))
+
+    def _lower_levels(self, row: int, lod: Lod, unit: int) -> list[Lod]:
+        timeline = self.timeline
+        if lod is Lod.GIST or (timeline.summary[row] < 0 and timeline.gist[row] < 0) or self.view.never_reduced(row):
+            return []
+        if timeline.state[row] & OPAQUE and unit > self.view.asked:
+            return []  # a provider's own blocks must come back untouched while their turn is open
+        summary = [Lod.SUMMARY] if lod is Lod.FULL and timeline.summary[row] >= 0 else []
+        gist = [Lod.GIST] if timeline.gist[row] >= 0 else []
+        return summary + gist
+
+    def _worth(self, row: int, age: int) -> float:
+        """Kind × recency × whether it is still spoken of × whether something newer says the same."""
+        timeline = self.timeline
+        if self.view.never_reduced(row):
+            return inf
+        worth = _WORTH[timeline.kind[row]] / (1 + age / _HALF_LIFE)
+        if timeline.mention[row] >= 0:
+            worth *= 1 + 1 / (1 + (len(timeline) - timeline.mention[row]) / _HALF_LIFE)
+        if timeline.subject[row] >= 0 and timeline.superseded(row):
+            worth *= 0.2
+        state = timeline.state[row]
+        if state & OBSOLETE:
+            worth *= 0.05
+        return worth * 1.5 if state & FAILED else worth
+
+    def _left_out(self) -> LeftOut | None:
+        before = self.view.last.left_out if self.view.last else None
+        if not self.out:
+            return before
+        rows = [row for unit in self.out for row in self.timeline.rows_of(unit)]
+        messages = sum(self.timeline.kind[row] != Kind.CALL for row in rows)
+        tokens = sum(self.timeline.full[row] for row in rows)
+        if before is None:
+            return LeftOut(messages, tokens, min(self.out), max(self.out))
+        first, last = min(before.first, *self.out), max(before.last, *self.out)
+        return LeftOut(before.messages + messages, before.tokens + tokens, first, last)

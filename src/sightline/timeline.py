@@ -1,0 +1,409 @@
+"""Columns over a log: one row per item, found without reading the log again.
+
+`fold` takes entries in, one by one; everything here follows from them. Text is not kept: it is read by offset when shown.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from sightline import log
+from sightline.items import Call, Kind, Lod
+from sightline.log import Entry
+from sightline.notes import HeadNote, PinNote, ReceiptNote, RenditionNote, WindowNote
+from sightline.stores import Span
+
+Sizes = tuple[int, int, int]
+"""Tokens of one item at GIST, SUMMARY and FULL; -1 where it has no such level."""
+
+NONE = -1
+
+# State bits of a row.
+HEAD = 1  # a system item that stood before the first call
+WHOLE = 2  # a page the model asked for: never shortened on entry
+FAILED = 4  # a result that is an error
+OBSOLETE = 8  # a closed window
+OPAQUE = 16  # holds a provider's own blocks, which must stay while their turn is open
+ORPHAN = 32  # a result whose call is not in the log: shown as the user's side saying so
+
+_COLUMNS = {
+    "seq": "q", "sub": "H", "unit": "i", "branch": "H", "kind": "B", "state": "H", "gist": "i", "summary": "i",
+    "full": "i", "partner": "i", "subject": "i", "mention": "i", "offset": "q", "length": "i",
+    "gist_offset": "q", "gist_length": "i", "summary_offset": "q", "summary_length": "i",
+}  # fmt: skip
+_RECEIPT_COLUMNS = {
+    "receipt_offset": "q",
+    "receipt_length": "i",
+    "receipt_seq": "q",
+    "receipt_branch": "H",
+    "whole": "B",
+}
+
+
+class Branch(Struct):
+    """A line of the conversation: it shares its parent's rows up to `at` and goes its own way after."""
+
+    name: str
+    parent: int = NONE
+    at: int = NONE  # the last shared row
+    uuid: str = ""  # the entry it goes on from
+    called: bool = False  # a payload has been sent on it
+
+
+class Mark(Struct):
+    """Something said about a row: pinned, unpinned. Holds on every branch that contains where it was said."""
+
+    row: int
+    what: str
+    branch: int
+    at: int  # rows there were when it was said
+
+
+class Placed(Struct):
+    """An annotation that holds until the next of its subtype, on every branch that contains where it was made."""
+
+    offset: int
+    length: int
+    branch: int
+    at: int  # rows there were then
+
+
+class State(Struct):
+    """What the columns have no place for. Small, whatever the length of the log."""
+
+    branches: list[Branch]
+    current: int = 0
+    open_calls: dict[int, str] = {}  # row of a call without a result → its id
+    subjects: list[str] = []
+    marks: list[Mark] = []
+    systems: list[int] = []  # rows of system items
+    settings: list[Placed] = []
+    tools: list[Placed] = []
+    heads: dict[int, str] = {}  # last conversation entry written on each branch
+    interrupted: dict[str, str] = {}  # id of a call given up on → its tool
+    windows: dict[str, list[int]] = {}  # id → its rows
+    damaged: int = 0
+
+
+class Path(NamedTuple):
+    """The rows of a branch: its own, and its ancestors' up to where it left them."""
+
+    limits: dict[int, int]  # branch → last row that belongs
+
+    def holds(self, branch: int, row: int) -> bool:
+        """Whether a row of that branch is on this path."""
+        return row <= self.limits.get(branch, NONE)
+
+
+class Timeline:
+    """What is in the log, as numbers."""
+
+    seq: "array[int]"
+    sub: "array[int]"
+    unit: "array[int]"
+    branch: "array[int]"
+    kind: "array[int]"
+    state: "array[int]"
+    gist: "array[int]"
+    summary: "array[int]"
+    full: "array[int]"
+    partner: "array[int]"  # of a call: the row of its result; of a result: the row of its call
+    subject: "array[int]"
+    mention: "array[int]"  # the latest later row that names something this one names
+    offset: "array[int]"
+    length: "array[int]"
+    gist_offset: "array[int]"  # where a rendition that was sent stands in the log; -1: it was not sent
+    gist_length: "array[int]"
+    summary_offset: "array[int]"
+    summary_length: "array[int]"
+    unit_row: "array[int]"  # unit → its first row
+    subject_row: "array[int]"  # subject → the last row about it
+    receipt_offset: "array[int]"
+    receipt_length: "array[int]"
+    receipt_seq: "array[int]"
+    receipt_branch: "array[int]"
+    whole: "array[int]"
+
+    COLUMNS = {**_COLUMNS, "unit_row": "i", "subject_row": "i", **_RECEIPT_COLUMNS}
+
+    def __init__(self, measure: Callable[[Entry], Sequence[Sizes]]) -> None:
+        """`measure` gives the sizes of an entry's items where the entry itself does not say them."""
+        for name, typecode in self.COLUMNS.items():
+            setattr(self, name, array(typecode))
+        self.more = State([Branch("")])
+        self._measure = measure
+        self._subject_ids: dict[str, int] | None = None
+        self._named: dict[str, int] = {}  # identifier → the last row that names it
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    # ------------------------------------------------------------------ taking entries in
+
+    def fold(self, entry: Entry, span: Span) -> range:
+        """Take one entry in, in log order. The rows it made."""
+        first = len(self.seq)
+        branch = self._branch_of(entry)
+        kind = log.kind_of(entry)
+        if kind is Kind.WINDOW:
+            self._window(entry, span, branch)
+        elif kind is not None:
+            self._add_rows(entry, span, branch, kind)
+        elif entry.type == "system":
+            self._annotate(entry, span, branch)
+        if entry.in_conversation:
+            self.more.heads[branch] = entry.uuid
+        return range(first, len(self.seq))
+
+    def _branch_of(self, entry: Entry) -> int:
+        if not entry.branch:
+            return 0
+        for index, branch in enumerate(self.more.branches):
+            if branch.name == entry.branch:
+                return index
+        self.more.branches.append(Branch(entry.branch, 0, len(self.seq) - 1))
+        return len(self.more.branches) - 1
+
+    def _add_rows(self, entry: Entry, span: Span, branch: int, kind: Kind) -> None:
+        sizes = entry.tokens or self._measure(entry)
+        if kind is Kind.RESULT:
+            self._add_result(entry, span, branch, sizes[0])
+            return
+        unit = self._new_unit()
+        state = entry.flags
+        if kind is Kind.SYSTEM and not self.more.branches[branch].called:
+            state |= HEAD
+        row = self._add_row(entry.seq, 0, unit, branch, kind, state, sizes[0], span)
+        if kind is Kind.SYSTEM:
+            self.more.systems.append(row)
+        if len(sizes) > 1 or entry.tool is not None:
+            for number, call in enumerate(_calls(entry), start=1):
+                self.more.open_calls[len(self.seq)] = call.id
+                row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, 0, sizes[number], span)
+                self.subject[row] = self._subject_id(call_subject(call))
+
+    def _add_result(self, entry: Entry, span: Span, branch: int, sizes: Sizes) -> None:
+        assert entry.tool_result is not None
+        state = entry.flags | (FAILED if entry.tool_result.error else 0)
+        call = self.open_call(entry.tool_result.id, branch)
+        if call is None:
+            self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.USER, state | ORPHAN, sizes, span)
+            return
+        del self.more.open_calls[call]
+        row = self._add_row(entry.seq, 0, self.unit[call], branch, Kind.RESULT, state, sizes, span)
+        self.partner[row], self.partner[call] = call, row
+        if entry.tool_result.error == "interrupted":
+            self.more.interrupted[entry.tool_result.id] = entry.tool_result.name
+        self.subject[row] = subject = self.subject[call]
+        if subject != NONE:
+            self.subject_row[subject] = row
+
+    def _new_unit(self) -> int:
+        self.unit_row.append(len(self.seq))
+        return len(self.unit_row) - 1
+
+    def _add_row(
+        self, seq: int, sub: int, unit: int, branch: int, kind: Kind, state: int, sizes: Sizes, span: Span
+    ) -> int:
+        self.seq.append(seq)
+        self.sub.append(sub)
+        self.unit.append(unit)
+        self.branch.append(branch)
+        self.kind.append(kind)
+        self.state.append(state)
+        self.gist.append(sizes[0])
+        self.summary.append(sizes[1])
+        self.full.append(sizes[2])
+        self.offset.append(span.offset)
+        self.length.append(span.length)
+        for column in (self.partner, self.subject, self.mention, self.gist_offset, self.summary_offset):
+            column.append(NONE)
+        self.gist_length.append(0)
+        self.summary_length.append(0)
+        return len(self.seq) - 1
+
+    def _subject_id(self, subject: str) -> int:
+        if not subject:
+            return NONE
+        if self._subject_ids is None:
+            self._subject_ids = {known: index for index, known in enumerate(self.more.subjects)}
+        index = self._subject_ids.setdefault(subject, len(self.more.subjects))
+        if index == len(self.more.subjects):
+            self.more.subjects.append(subject)
+            self.subject_row.append(NONE)
+        return index
+
+    def _window(self, entry: Entry, span: Span, branch: int) -> None:
+        window = log.decode_data(entry, WindowNote)
+        rows = self.more.windows.setdefault(window.id, [])
+        if window.closed:
+            for row in rows:
+                self.state[row] |= OBSOLETE
+            return
+        rows.append(len(self.seq))
+        self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.WINDOW, entry.flags, (NONE, NONE, 0), span)
+
+    def _annotate(self, entry: Entry, span: Span, branch: int) -> None:
+        match entry.subtype:
+            case log.RECEIPT:
+                self._receipt(entry, span, branch)
+            case log.RENDITION:
+                self._rendition(entry, span)
+            case log.PIN:
+                pin = log.decode_data(entry, PinNote)
+                row = self.row(pin.item)
+                if row is not None:
+                    self.more.marks.append(Mark(row, pin.what, branch, len(self.seq)))
+            case log.HEAD_MOVED:
+                self._move_head(log.decode_data(entry, HeadNote))
+            case log.SETTINGS:
+                self.more.settings.append(Placed(*span, branch, len(self.seq)))
+            case log.TOOLS:
+                self.more.tools.append(Placed(*span, branch, len(self.seq)))
+            case _:
+                pass  # somebody else's annotation
+
+    def _receipt(self, entry: Entry, span: Span, branch: int) -> None:
+        note = log.decode_data(entry, ReceiptNote)
+        self.receipt_offset.append(span.offset)
+        self.receipt_length.append(span.length)
+        self.receipt_seq.append(note.seq)
+        self.receipt_branch.append(branch)
+        self.whole.append(note.plan is not None)
+        self.more.branches[branch].called = True
+
+    def _rendition(self, entry: Entry, span: Span) -> None:
+        note = log.decode_data(entry, RenditionNote)
+        row = self.row(note.item)
+        if row is None:
+            return
+        offsets, lengths = (
+            (self.gist_offset, self.gist_length) if note.lod == Lod.GIST else (self.summary_offset, self.summary_length)
+        )
+        offsets[row], lengths[row] = span
+
+    def _move_head(self, note: HeadNote) -> None:
+        names = [branch.name for branch in self.more.branches]
+        if note.branch not in names:
+            return
+        branch = self.more.branches[names.index(note.branch)]
+        if note.parent is not None and note.parent in names:
+            at = bisect_left(self.seq, note.at + 1) - 1
+            parent = names.index(note.parent)
+            branch.parent, branch.at, branch.uuid = parent, at, note.uuid
+            branch.called = self.more.branches[parent].called
+        self.more.current = names.index(note.branch)
+
+    # ------------------------------------------------------------------ looking things up
+
+    def row(self, item_id: str) -> int | None:
+        """The row of an item: "412", "#412" or "412.2"; None if there is none."""
+        seq, _, sub = item_id.removeprefix("#").partition(".")
+        if not seq.isascii() or not seq.isdigit() or (sub and not (sub.isascii() and sub.isdigit())):
+            return None
+        row = bisect_left(self.seq, int(seq)) + int(sub or 0)
+        if row < len(self.seq) and self.seq[row] == int(seq) and self.sub[row] == int(sub or 0):
+            return row
+        return None
+
+    def id(self, row: int) -> str:
+        """The item's id, as models and people see it."""
+        return f"{self.seq[row]}.{self.sub[row]}" if self.sub[row] else str(self.seq[row])
+
+    def path(self, branch: int) -> Path:
+        """The rows of a branch."""
+        limits = {branch: 1 << 62}
+        while self.more.branches[branch].parent != NONE:
+            at, branch = self.more.branches[branch].at, self.more.branches[branch].parent
+            limits[branch] = min(at, limits.get(branch, 1 << 62))
+        return Path(limits)
+
+    def rows_of(self, unit: int) -> list[int]:
+        """A unit's rows as they are shown: the message, its calls, their results in call order."""
+        first = self.unit_row[unit]
+        rows = [first]
+        if self.kind[first] != Kind.ASSISTANT:
+            return rows
+        end, row = len(self.seq), first + 1
+        while row < end and self.kind[row] == Kind.CALL and self.unit[row] == unit:
+            rows.append(row)
+            row += 1
+        rows += [self.partner[call] for call in rows[1:] if self.partner[call] != NONE]
+        return rows
+
+    def units_between(self, path: Path, first_row: int, end_row: int) -> Iterator[int]:
+        """The units of a path that begin in this range of rows, in order."""
+        straight = len(self.more.branches) == 1
+        for row in range(first_row, end_row):
+            if self.unit_row[self.unit[row]] == row and (straight or path.holds(self.branch[row], row)):
+                yield self.unit[row]
+
+    def open_call(self, call_id: str, branch: int) -> int | None:
+        """The row of the nearest call of this id that waits for a result on the branch."""
+        path = self.path(branch)
+        for row in reversed(self.more.open_calls):
+            if self.more.open_calls[row] == call_id and path.holds(self.branch[row], row):
+                return row
+        return None
+
+    def size(self, row: int, lod: Lod) -> int:
+        """Tokens of an item at a level; where it has no such level, of the next richer one it has."""
+        if lod == Lod.GIST and self.gist[row] != NONE:
+            return self.gist[row]
+        if lod <= Lod.SUMMARY and self.summary[row] != NONE:
+            return self.summary[row]
+        return self.full[row]
+
+    def level(self, row: int, lod: Lod) -> Lod:
+        """The level an item is really shown at when this one is asked for: the next richer one it has."""
+        if lod == Lod.GIST and self.gist[row] != NONE:
+            return Lod.GIST
+        return Lod.SUMMARY if lod <= Lod.SUMMARY and self.summary[row] != NONE else Lod.FULL
+
+    def unit_count(self, rows: int) -> int:
+        """How many units had begun when there were this many rows."""
+        return bisect_left(self.unit_row, rows)
+
+    def head_rows(self, path: Path) -> list[int]:
+        """The system items that stood before the first call."""
+        return [row for row in self.more.systems if self.state[row] & HEAD and path.holds(self.branch[row], row)]
+
+    def placed(self, annotations: Sequence[Placed], path: Path) -> Span | None:
+        """The last of these annotations on this path."""
+        for note in reversed(annotations):
+            if path.holds(note.branch, note.at - 1):
+                return Span(note.offset, note.length)
+        return None
+
+    def marked(self, path: Path) -> dict[int, str]:
+        """What was last said of each marked row on this path."""
+        return {mark.row: mark.what for mark in self.more.marks if path.holds(mark.branch, mark.at - 1)}
+
+    def superseded(self, row: int) -> bool:
+        """Whether a later result is about the same thing."""
+        subject = self.subject[row]
+        return subject != NONE and self.subject_row[subject] > row
+
+    def name_identifiers(self, row: int, identifiers: Sequence[str]) -> None:
+        """Remember what a row names; the rows that named it before are being used again."""
+        if len(self._named) > 200_000:  # old names no longer say anything about what is shown
+            self._named.clear()
+        for identifier in identifiers:
+            before = self._named.get(identifier)
+            if before is not None:
+                self.mention[before] = row
+            self._named[identifier] = row
+
+
+def call_subject(call: Call) -> str:
+    """The path, command or URL a call is about."""
+    from sightline.renditions import subject_of
+
+    return subject_of(call)
+
+
+def _calls(entry: Entry) -> list[Call]:
+    return [part for part in log.parts_of(entry) if isinstance(part, Call)]

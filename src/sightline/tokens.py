@@ -1,0 +1,110 @@
+"""Counting tokens: exact where the vocabulary is public, the documents' estimate elsewhere, all of it offline."""
+
+from collections.abc import Callable
+from functools import cache
+from math import ceil
+from typing import Any, Protocol
+
+from sightline.errors import BadInput
+
+ENCODINGS = (
+    "o200k_base", "cl100k_base", "o200k_harmony", "llama3", "qwen3", "deepseek_v3", "glm4", "kimi_k2", "mistral_v3",
+)  # fmt: skip
+DEFAULT_ENCODING = "o200k_base"
+HUGE = 1 << 20  # characters beyond which a text is sampled instead of encoded: 10 MB would take a third of a second
+_SAMPLE = 1 << 14
+_SAMPLES = 16
+
+# Which public vocabulary a model's name stands for; the longest matching beginning wins. Models whose vocabulary is not
+# public (Claude, Gemini) are counted with the default and corrected by the usage their provider reports.
+_MODELS = {
+    "gpt-5": "o200k_base", "gpt-4.1": "o200k_base", "gpt-4o": "o200k_base", "chatgpt-4o": "o200k_base",
+    "o1": "o200k_base", "o3": "o200k_base", "o4": "o200k_base", "gpt-oss": "o200k_harmony",
+    "gpt-4": "cl100k_base", "gpt-3.5": "cl100k_base", "text-embedding": "cl100k_base",
+    "llama-3": "llama3", "llama3": "llama3", "qwen3": "qwen3", "qwen-3": "qwen3", "deepseek": "deepseek_v3",
+    "glm-4": "glm4", "kimi-k2": "kimi_k2", "mistral": "mistral_v3",
+}  # fmt: skip
+
+
+class TokenCounter(Protocol):
+    """What counts for a session. One counter serves all its parts; any object with these two members can replace it."""
+
+    name: str
+
+    def count(self, text: str) -> int:
+        """The tokens of a text, alone. Never raises, whatever the text."""
+        ...
+
+
+def estimate_tokens(text: str) -> int:
+    """The ClawdCode document's estimate: Chinese characters / 1.5 + UTF-16 units of the rest / 4, rounded up."""
+    chinese = sum("\u4e00" <= character <= "\u9fa5" for character in text)
+    units = len(text) + sum(character > "\uffff" for character in text)
+    return ceil(chinese / 1.5 + (units - chinese) / 4)
+
+
+class Estimate:
+    """Counts by rule, for models whose vocabulary nobody has."""
+
+    name = "estimate"
+
+    def count(self, text: str) -> int:
+        """See `estimate_tokens`."""
+        return estimate_tokens(text)
+
+
+class Exact:
+    """Counts with the model's own vocabulary, shipped in the splintr wheel: no network, ever.
+
+    A text of more than `HUGE` characters is measured by samples and rounded up; nothing that large is shown in full.
+    """
+
+    def __init__(self, encoding: str = DEFAULT_ENCODING) -> None:
+        self.name = encoding
+        self._encode: Callable[[str], list[int]] = _encoder(encoding)
+
+    def count(self, text: str) -> int:
+        """Exact tokens of a text; text that looks like a special token counts as the text it is."""
+        if len(text) > HUGE:
+            return self._sampled(text)
+        try:
+            return len(self._encode(text))
+        except UnicodeEncodeError:  # lone surrogates: what would be sent has replacement characters in their place
+            return len(self._encode(text.encode("utf-8", "replace").decode("utf-8")))
+
+    def _sampled(self, text: str) -> int:
+        step = (len(text) - _SAMPLE) // (_SAMPLES - 1)
+        sampled = sum(self.count(text[at : at + _SAMPLE]) for at in range(0, step * _SAMPLES, step))
+        return ceil(sampled / (_SAMPLE * _SAMPLES) * len(text) * 1.1)  # 10 %: samples may miss the dense places
+
+
+@cache
+def _encoder(encoding: str) -> Callable[[str], list[int]]:
+    from splintr import Tokenizer
+
+    tokenizer: Any = Tokenizer.from_pretrained(encoding)
+    return tokenizer.encode_ordinary  # type: ignore[no-any-return]
+
+
+def encoding_for(model: str) -> str:
+    """The encoding of a model's vocabulary, or the default where it is not public."""
+    name = model.lower().rpartition("/")[2]
+    matches = [beginning for beginning in _MODELS if name.startswith(beginning)]
+    return _MODELS[max(matches, key=len)] if matches else DEFAULT_ENCODING
+
+
+@cache
+def counter(name: str = DEFAULT_ENCODING) -> TokenCounter:
+    """The counter of this name: an encoding, or "estimate". Without the tokenizer's wheel everything is estimated.
+
+    Raises:
+        BadInput: there is no encoding of this name.
+    """
+    if name == Estimate.name:
+        return Estimate()
+    try:
+        return Exact(name)
+    except ImportError:
+        return Estimate()
+    except ValueError as error:
+        raise BadInput(f"unknown encoding {name!r}; choose one of {', '.join(ENCODINGS)} or 'estimate'") from error

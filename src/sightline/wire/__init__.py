@@ -1,0 +1,120 @@
+"""Provider formats, both ways. Here messages, replies and tools are read whichever format they are in.
+
+`openai` (chat completions), `responses` and `anthropic` each offer read, read_reply, read_tools and write.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from types import ModuleType
+from typing import Any
+
+from sightline.items import Message, Role, ToolDefinition
+from sightline.wire import anthropic, common, openai, responses
+
+__all__ = ["read_messages", "read_reply", "read_tools"]
+
+# Content blocks that only one format has. A text block alone tells nothing, and means the same in all.
+CHAT_BLOCKS = frozenset({"image_url", "input_audio", "file"})
+RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
+SHARED_BLOCKS = frozenset({"text", "refusal"})
+
+
+def read_reply(reply: object) -> Message:
+    """A model's reply as one ASSISTANT message: a response object of any of the SDKs, the same as a dict, or text.
+
+    Raises:
+        BadInput: it is none of these.
+    """
+    if isinstance(reply, str | bytes):
+        return Message(Role.ASSISTANT, (common.text_part(reply),) if reply else ())
+    match found := common.plain(reply, "reply"):
+        case {"choices": [*_]}:
+            return openai.read_reply(found)
+        case {"output": [*_]}:
+            return responses.read_reply(found)
+        case {"type": "message", "role": "assistant", "content": [*_]}:
+            return anthropic.read_reply(found)
+        case {"role": "assistant"}:
+            return read_messages([found])[0]
+        case _:
+            accepted = "text, or a response of the OpenAI or Anthropic SDK as object or dict"
+            raise common.refused("reply", common.kind_of(found), accepted)
+
+
+def read_messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
+    """A message list in any of the three formats. Messages that fit several are read as their neighbours are.
+
+    Raises:
+        BadInput: a message that is none, saying its index, what was found and what is accepted.
+    """
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+        raise common.refused("messages", common.kind_of(messages), "a list of messages")
+    plain = [common.plain(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    formats = [_format_of(message) for message in plain]
+    usual = next((found for found in formats if found is not None), openai)
+    neutral: list[Message] = []
+    numbered = enumerate(found or usual for found in formats)
+    for found, places in groupby(numbered, key=lambda place: place[1]):
+        indexes = [index for index, _ in places]
+        neutral += found.read(plain[indexes[0] : indexes[-1] + 1], at=indexes[0])
+    return neutral
+
+
+def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
+    """Tool definitions, each in any of the three formats. What only a provider can run keeps its definition untouched.
+
+    Raises:
+        BadInput: a definition that is none.
+    """
+    plain = [common.plain(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
+    return tuple(definition for tool in plain for definition in _tool_format(tool).read_tools([tool]))
+
+
+def _format_of(message: Any) -> ModuleType | None:
+    """The format this message must be in; None if more than one fits."""
+    match message:
+        case {"type": str(kind)} if kind != "message":
+            return responses  # some of its items have a role too
+        case {"role": "tool" | "function"} | {"tool_calls": [*_]} | {"function_call": {}}:
+            return openai
+        case {"role": _, "content": [*blocks]}:
+            return _format_of_blocks(blocks, message)
+        case {"role": _, "type": "message"}:
+            return responses
+        case {"role": _}:
+            return None
+        case {"id": str()}:
+            return responses  # a reference to an item, which needs no type
+        case _:
+            return None
+
+
+def _format_of_blocks(blocks: list[Any], message: Any) -> ModuleType | None:
+    kinds = {block.get("type") for block in blocks if isinstance(block, dict)}
+    if kinds & RESPONSES_BLOCKS:
+        return responses
+    if kinds & CHAT_BLOCKS:
+        return openai
+    if kinds - SHARED_BLOCKS or any(isinstance(block, dict) and "citations" in block for block in blocks):
+        return anthropic  # it has many kinds of blocks and gets new ones
+    return anthropic if "stop_reason" in message else None
+
+
+def _tool_format(tool: Any) -> ModuleType:
+    match tool:
+        case {"input_schema": _}:
+            return anthropic
+        case {"type": "function" | "custom", "name": str()}:
+            return responses
+        case {"type": "function" | "custom"} | {"name": str(), "parameters": _}:
+            return openai
+        case {"type": str(kind)} if _dated(kind) or kind == "mcp_toolset":
+            return anthropic
+        case _:
+            return responses
+
+
+def _dated(kind: str) -> bool:
+    """Anthropic's server tools end with the day they are from: web_search_20250305."""
+    day = kind.rpartition("_")[2]
+    return len(day) == 8 and day.isdigit()

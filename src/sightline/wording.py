@@ -1,0 +1,48 @@
+"""What the engine itself says to a model, in English and Chinese. One table, so that nothing is said two ways."""
+
+from typing import Any
+
+from sightline.errors import BadInput
+
+LOCALES = ("en", "zh")
+
+_WORDS = {
+    "left out": (
+        "[{messages:,} earlier messages left out here, #{first} to #{last}, {tokens:,} tokens; kept in the log: "
+        "recall(query) finds them, expand(id) shows one]",
+        "[此处省略了 {messages:,} 条较早的消息，#{first} 至 #{last}，共 {tokens:,} 个 token；日志中完整保留："
+        "recall(query) 可查找，expand(id) 可查看]",
+    ),
+    "recalled": (
+        "[recalled from earlier in this conversation]",
+        "[从本次对话较早处取回]",
+    ),
+    "recalled lines": ("[#{id} lines {first}–{last}]", "[#{id} 第 {first}–{last} 行]"),
+    "recalled item": ("[#{id}]", "[#{id}]"),
+    "orphan": (
+        "[result of a call that is not in this conversation: {name}]",
+        "[对话中没有对应调用的工具结果：{name}]",
+    ),
+    "late": ("[late result of the interrupted call {name}]", "[已中断的调用 {name} 迟到的结果]"),
+    "interrupted": ("[interrupted: no result]", "[已中断：没有结果]"),
+    "page": (
+        "[#{id} lines {first}–{last} of {total}; expand(id, start={next}) goes on]",
+        "[#{id} 第 {first}–{last} 行，共 {total} 行；expand(id, start={next}) 继续]",
+    ),
+    "page end": ("[#{id} lines {first}–{last} of {total}]", "[#{id} 第 {first}–{last} 行，共 {total} 行]"),
+    "no match": ("[#{id}: no line matches {grep}]", "[#{id}：没有匹配 {grep} 的行]"),
+    "nothing found": ("[nothing in this conversation matches]", "[本次对话中没有匹配的内容]"),
+    "unknown item": ("[no item {id} in this conversation]", "[本次对话中没有 {id}]"),
+}
+
+
+def say(key: str, locale: str = "en", **values: Any) -> str:
+    """The words for `key`, filled in."""
+    return _WORDS[key][LOCALES.index(locale)].format(**values)
+
+
+def check_locale(locale: str) -> str:
+    """The locale itself. Raises BadInput for one we do not speak."""
+    if locale not in LOCALES:
+        raise BadInput(f"unknown locale {locale!r}; choose one of {', '.join(LOCALES)}")
+    return locale
