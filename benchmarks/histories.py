@@ -228,9 +228,7 @@ def _read(world: World, arguments: dict[str, Any], size: int, words: Words) -> s
         _keep(world, path, head + _fill(world, SOURCE, 2 * size, words))
     lines = world.files[path]
     start = min(arguments.get("start_line", 1), max(1, len(lines) - 20))
-    shown = lines[
-        start - 1 : start + size // 20
-    ]  # no fewer than fit: with its number a line has 30 characters and more
+    shown = lines[start - 1 : start + size // 20]  # more than fit, or nearly: a numbered line is seldom shorter than 20
     numbered = [f"{number:>5}\t{line}" for number, line in enumerate(shown, start)]
     return _cut("\n".join(numbered), max(size, 400))
 

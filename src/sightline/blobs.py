@@ -1,5 +1,6 @@
 """Rendered windows that were sent, each once, by hash: what `verify` and an inspector need and composing never reads."""
 
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,7 +17,7 @@ class Blobs:
         self._path = path
         self._texts: dict[str, str] | None = None
 
-    def keep(self, texts: dict[str, str]) -> dict[str, str]:
+    def keep(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Keep texts that are not kept yet; name → hash. Raises Unwritable."""
         hashes = {name: blake2b(text.encode(), digest_size=16).hexdigest() for name, text in texts.items()}
         known = self._known() if texts else {}

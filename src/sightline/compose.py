@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline.errors import BadInput
-from sightline.items import Call, Kind, Message, Part, Role, Text, ToolDefinition
+from sightline.items import Kind, Lod, Message, Opaque, Part, Role, Text, ToolDefinition
 from sightline.payload import Payload, Shared
 from sightline.plan import Plan
 from sightline.reader import Reader
@@ -71,7 +71,7 @@ def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, ba
     tail = tuple(_window(around, row, reader) for row in around.window_rows) if layout.windows == "tail" else ()
     end = digest(chain[-1], _encode(tail)) if tail else chain[-1]
     return Payload(
-        system=system if "system" == layout.order[0] else (),
+        system=system if layout.order[0] == "system" else (),
         tools=around.tools,
         body=body,
         tail=tail,
@@ -118,10 +118,9 @@ def _spoken(reader: Reader, plan: Plan, first: int, calls: Sequence[int]) -> tup
     """An assistant message: what it says and its calls, in the order the model made them, each at its own level."""
     said = reader.parts(first, plan.lod(first))
     called = [part for row in calls for part in reader.parts(row, plan.lod(row))]
-    if not calls or said != reader.item(first).parts:  # shortened: the words come first
-        return (*said, *called)
-    remaining = iter(called)
-    return tuple(next(remaining) if isinstance(part, Call) else part for part in _original(reader, first))
+    if any(plan.lod(row) is not Lod.FULL for row in (first, *calls)):  # a provider's own blocks all stay or all go
+        return (*(part for part in said if not isinstance(part, Opaque)), *called)
+    return _original(reader, first)
 
 
 def _original(reader: Reader, row: int) -> tuple[Part, ...]:

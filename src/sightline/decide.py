@@ -132,6 +132,13 @@ def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iter
             yield RenditionNote(timeline.id(row), int(lod), reader.rendition(row, lod))
 
 
+def added_lods(plan: Plan, before: Plan | None) -> dict[str, int]:
+    """The levels below FULL among the units that a plan adds to the one it extends, by item id."""
+    timeline = plan.timeline
+    rows = [row for unit in plan.since(before) for row in timeline.rows_of(unit)]
+    return {timeline.id(row): int(plan.lods[row]) for row in rows if row in plan.lods}
+
+
 def receipt_entries(journal: Journal) -> Iterator[Entry]:
     """The receipts of the branch as entries, newest first."""
     timeline = journal.timeline
@@ -171,11 +178,10 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
         return None
     units = list(_shown(journal, whole, newest.seq))
     by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
-    tokens = view.marker(_left_out(timeline, whole))[1] if whole.left_out is not None else 0
-    body = tokens + sum(view.unit_tokens(unit, by_row) for unit in units)
-    plan = Plan(
-        view, units, by_row, {}, body=body, base=whole.base, left_out=_left_out(timeline, whole), marker=whole.marker
-    )
+    left_out = _left_out(timeline, whole)
+    marker_tokens = view.marker(left_out)[1] if left_out is not None else 0
+    body = marker_tokens + sum(view.unit_tokens(unit, by_row) for unit in units)
+    plan = Plan(view, units, by_row, {}, body=body, base=whole.base, left_out=left_out, marker=whole.marker)
     plan.rows = bisect_right(timeline.seq, newest.seq)
     return plan
 

@@ -43,11 +43,11 @@ def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> N
     columns = {name: getattr(timeline, name) for name in timeline.COLUMNS}
     sizes = [(name, column.typecode, len(column) * column.itemsize, crc32(column)) for name, column in columns.items()]
     header = msgspec.json.encode(
-        _Header((FORMAT, RENDITIONS), tips, tuple(last), _line_hash(log, last), sizes, timeline.more)
+        _Header((FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.more)
     )
     fresh = path.with_suffix(f".idx{os.getpid()}")
     try:
-        with open(fresh, "wb", opener=_private) as file:  # noqa: PTH123 - Path.open takes no opener
+        with open(fresh, "wb", opener=_private) as file:
             file.write(len(header).to_bytes(8, "little") + header)
             for column in columns.values():
                 column.tofile(file)

@@ -14,7 +14,7 @@ from sightline.clock import Clock, Ids, iso
 from sightline.errors import BadInput
 from sightline.items import Call, Message, Opaque, Part, Result, Role, Text
 from sightline.log import Body, Entry, ToolResult, ToolUse
-from sightline.notes import HeadNote, SettingsNote
+from sightline.notes import HeadNote, Settings
 from sightline.profiles import profile
 from sightline.reader import Reader
 from sightline.renditions import identifiers
@@ -39,7 +39,7 @@ class Journal:
         *,
         clock: Clock,
         ids: Ids,
-        settings: SettingsNote | None = None,
+        settings: Settings | None = None,
         token_counter: TokenCounter | None = None,
         cwd: str = "",
         git_branch: str = "",
@@ -48,7 +48,7 @@ class Journal:
         self.store, self._clock, self._ids = store, clock, ids
         self._cwd, self._git_branch = cwd, git_branch
         first = self._first_settings(known)
-        self.settings = first or settings or SettingsNote()
+        self.settings = first or settings or Settings()
         counting = token_counter or counter(self.settings.encoding)
         self.reader = Reader(store, counting, profile(self.settings.profile), self.settings.locale)
         self.timeline: Timeline = self.reader.timeline
@@ -73,7 +73,7 @@ class Journal:
         store = JsonlStore(path, fsync=fsync, tips=known.tips.copy() if known else None)
         return cls(store, known=known, **options)
 
-    def _first_settings(self, known: "index.Index | None") -> SettingsNote | None:
+    def _first_settings(self, known: "index.Index | None") -> Settings | None:
         """How the log was begun: what its sizes were counted with."""
         spans = known.more.settings if known else []
         if spans:
@@ -83,20 +83,20 @@ class Journal:
         try:
             entry = log.decode(line)
         except msgspec.DecodeError:
-            return SettingsNote() if line else None
+            return Settings() if line else None
         if entry.subtype == log.SETTINGS:
-            note: SettingsNote = log.decode_data(entry, SettingsNote)
+            note: Settings = log.decode_data(entry, Settings)
             return note
-        return SettingsNote()
+        return Settings()
 
-    def _read_settings(self) -> SettingsNote:
+    def _read_settings(self) -> Settings:
         span = self.timeline.placed(self.timeline.more.settings, self.path)
         if span is None:
             return self.settings
-        note: SettingsNote = log.decode_data(self.reader.entry_at(span), SettingsNote)
+        note: Settings = log.decode_data(self.reader.entry_at(span), Settings)
         return note
 
-    def configure(self, settings: SettingsNote) -> None:
+    def configure(self, settings: Settings) -> None:
         """Keep and show things this way from now on. What was sent stays as it was sent."""
         self.settings = settings
         self.reader.profile, self.reader.locale = profile(settings.profile), settings.locale

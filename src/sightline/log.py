@@ -90,7 +90,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=Tru
     @property
     def in_conversation(self) -> bool:
         """Whether other entries may follow this one in the chain."""
-        return self.type in CONVERSATION or (self.type == "system" and self.subtype in CHAINED)
+        return _in_conversation(self.type, self.subtype)
 
 
 class Tip(Struct, omit_defaults=True, rename="camel"):
@@ -104,7 +104,14 @@ class Tip(Struct, omit_defaults=True, rename="camel"):
     batch: tuple[int, int] | None = None
     is_compact_summary: bool = False
 
-    in_conversation = Entry.in_conversation
+    @property
+    def in_conversation(self) -> bool:
+        """Whether other entries may follow this one in the chain."""
+        return _in_conversation(self.type, self.subtype)
+
+
+def _in_conversation(type_: str, subtype: str) -> bool:
+    return type_ in CONVERSATION or (type_ == "system" and subtype in CHAINED)
 
 
 _encoder = msgspec.json.Encoder()

@@ -67,7 +67,7 @@ class ReceiptNote(Struct, omit_defaults=True):
     breakpoints: tuple[int, ...] = ()
 
 
-class SettingsNote(Struct, frozen=True, omit_defaults=True):
+class Settings(Struct, frozen=True, omit_defaults=True):
     """How a session is kept and composed. The first entry of every log; a change is a new entry."""
 
     format: int = 1

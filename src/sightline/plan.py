@@ -1,7 +1,9 @@
 """Plans: which units are in, and at what level each of their items is shown. Data; the laws are checked when one is made."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import floor
 from typing import NamedTuple, Protocol
 
@@ -143,8 +145,6 @@ class Plan:
         return iter(self._units[: self._count])
 
     def __contains__(self, unit: int) -> bool:
-        from bisect import bisect_left
-
         at = bisect_left(self._units, unit, 0, self._count)
         return at < self._count and self._units[at] == unit
 
@@ -163,7 +163,7 @@ class Plan:
     def gaps(self) -> list[tuple[int, int]]:
         """What is not shown, as runs of units (first, last)."""
         edges = [-1, *self, self.timeline.unit_count(self.rows)]
-        return [(before + 1, after - 1) for before, after in zip(edges, edges[1:], strict=False) if after > before + 1]
+        return [(before + 1, after - 1) for before, after in pairwise(edges) if after > before + 1]
 
     @classmethod
     def extended(cls, view: View, lods: Mapping[int, Lod], why: Mapping[int, str]) -> "Plan":
@@ -205,7 +205,7 @@ class Plan:
             PinnedOverflow: what may not be reduced is larger than the limit.
             StrategyError: the units are out of order, or a pinned item is reduced or missing.
         """
-        if any(before >= after for before, after in zip(units, units[1:], strict=False)):
+        if any(before >= after for before, after in pairwise(units)):
             raise StrategyError("the units of a plan must stand in seq order, each once")
         shown = set(units)
         for row in view.pinned:

@@ -2,51 +2,36 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from sightline import compose as compositions
-from sightline import decide, log, profiles, strategies, wire
-from sightline.blobs import Blobs
+from sightline import decide, log, wire
 from sightline.clock import Clock, Ids, nanoid, wall_clock
-from sightline.compose import Surroundings, compose, first_change, layout
-from sightline.decide import Calibration
-from sightline.errors import BadInput, OpenCalls, UnknownCall, UnknownItem
-from sightline.items import Call, Item, Kind, Lod, Message, Part, Result, Role, Text, Usage
+from sightline.compose import layout
+from sightline.composer import Composer, Windows
+from sightline.errors import BadInput, UnknownCall, UnknownItem
+from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
-from sightline.notes import PinNote, RecallNote, ReceiptNote, SettingsNote, Source, ToolsNote, WindowNote
+from sightline.notes import PinNote, RecallNote, Settings, Source, ToolsNote, WindowNote
 from sightline.payload import Payload
-from sightline.plan import Budget, Plan, Strategy, View
+from sightline.plan import Budget, Strategy
+from sightline.profiles import profile
 from sightline.project import git_branch
 from sightline.recall import PAGE_TOKENS, RECALL_TOOLS, Found, Recall, reduced
 from sightline.stores import Repairs, Store
 from sightline.stores.folder import Folder
 from sightline.stores.jsonl import Fsync
 from sightline.strategies import strategy
-from sightline.timeline import OBSOLETE, WHOLE
-from sightline.tokens import TokenCounter, counter, encoding_for
+from sightline.timeline import WHOLE
+from sightline.tokens import TokenCounter, counter
 from sightline.wire.common import text_part
 from sightline.wording import check_locale, say
 
 Content = str | bytes | Sequence[Any]
-
-
-class Window(Protocol):
-    """Something live that a session shows: rendered anew before every call."""
-
-    def render(self) -> str:
-        """What it shows now."""
-        ...
-
-
-class Windows(Protocol):
-    """Where live windows are found."""
-
-    def get(self, window_id: str) -> Window | None:
-        """The window, or None once it is gone."""
-        ...
 
 
 class Session:
@@ -59,9 +44,9 @@ class Session:
         self,
         store: Store | Journal,
         *,
-        settings: SettingsNote | None = None,
+        settings: Settings | None = None,
         windows: Windows | None = None,
-        custom_strategy: Strategy | None = None,
+        strategy: Strategy | None = None,
         token_counter: TokenCounter | None = None,
         clock: Clock = wall_clock,
         ids: Ids = nanoid,
@@ -73,34 +58,10 @@ class Session:
             self._journal = Journal(
                 store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, **_where(project)
             )
-        self._clock, self._ids = clock, ids
-        self._options: dict[str, Any] = {
-            "windows": windows, "custom_strategy": custom_strategy, "token_counter": token_counter, "clock": clock,
-            "ids": ids, "project": project,
-        }  # fmt: skip
-        self._windows = windows
-        self._custom = custom_strategy
+        self._options: dict[str, Any] = {"windows": windows, "strategy": strategy, "clock": clock}
         self._lock = threading.RLock()
         self._recall = Recall(self._journal)
-        self._blobs = Blobs(self._journal.store.side_file(".blobs"))
-        self._begin()
-
-    def _begin(self) -> None:
-        """Stand at the end of the journal's branch, as if everything before had just happened."""
-        settings = self._journal.settings
-        self._strategy = self._custom or strategy(settings.strategy, settings.config)
-        self._layout = layout(settings.layout)
-        self._asked = decide.last_user(self._journal.timeline, self._journal.path)
-        self._command = ""
-        self._payload: Payload | None = None
-        self._last, self._sent_at = decide.last_receipt(self._journal)
-        self._calibration = (
-            Calibration(self._last.factor, known=True) if self._last and self._last.factor != 1 else Calibration()
-        )
-        self._observed: float | None = None
-        self._seen = 0  # rows that decide has looked at
-        self._searched = self._asked  # the user message that recall has looked for
-        self._resumed = self._last is None
+        self._composer = Composer(self._journal, self._recall, clock=clock, windows=windows, custom=strategy)
 
     # ------------------------------------------------------------------ where sessions come from
 
@@ -119,30 +80,16 @@ class Session:
         *,
         root: str | Path | None = None,
         session_id: str | None = None,
+        settings: Settings | None = None,
         fsync: Fsync = "turn",
-        locale: str = "en",
-        encoding: str = "",
-        model: str = "",
-        layout: str = "stable",
-        strategy: str = "focus",
-        config: Mapping[str, Any] | None = None,
-        profile: str = "openai",
         **options: Any,
     ) -> "Session":
         """A new session in this project's folder. Its file is made when something is first said.
 
         Raises:
-            BadSessionId, BadInput: an id, locale, encoding, layout, strategy or profile that does not exist.
+            BadSessionId: an id that is no plain file name.
+            BadInput: a session of this id exists, or settings name something that does not.
         """
-        settings = make_settings(
-            locale=locale,
-            encoding=encoding,
-            model=model,
-            layout=layout,
-            strategy=strategy,
-            config=config,
-            profile=profile,
-        )
         ids: Ids = options.get("ids", nanoid)
         path = Folder(project, root).file(session_id or ids())
         if path.exists():
@@ -168,13 +115,13 @@ class Session:
         session = cls._from_file(Folder(project, root).existing(session_id), project, fsync, None, options)
         if branch is not None:
             session._journal.switch(branch)
-            session._begin()
+            session._composer.begin()
         session.interrupt()
         return session
 
     @classmethod
     def _from_file(
-        cls, path: Path, project: str | Path, fsync: Fsync, settings: SettingsNote | None, options: dict[str, Any]
+        cls, path: Path, project: str | Path, fsync: Fsync, settings: Settings | None, options: dict[str, Any]
     ) -> "Session":
         journal = Journal.open_file(
             path,
@@ -185,7 +132,8 @@ class Session:
             token_counter=options.get("token_counter"),
             **_where(project),
         )
-        return cls(journal, project=project, **options)
+        own = {name: options[name] for name in ("windows", "strategy", "clock") if name in options}
+        return cls(journal, **own)
 
     def close(self) -> None:
         """Make everything durable and let go of the files. A closed session can be resumed."""
@@ -217,7 +165,7 @@ class Session:
         return [branch.name for branch in self._journal.timeline.more.branches]
 
     @property
-    def settings(self) -> SettingsNote:
+    def settings(self) -> Settings:
         """How the session is kept and composed."""
         return self._journal.settings
 
@@ -229,10 +177,7 @@ class Session:
     @property
     def open_calls(self) -> list[Call]:
         """The model's calls that wait for a result."""
-        timeline, path = self._journal.timeline, self._journal.path
-        rows = [row for row in timeline.more.open_calls if path.holds(timeline.branch[row], row)]
-        calls = [self._journal.reader.item(row).parts[0] for row in rows]
-        return [call for call in calls if isinstance(call, Call)]
+        return self._composer.open_calls()
 
     def __len__(self) -> int:
         """Items on this branch."""
@@ -291,9 +236,9 @@ class Session:
         """
         with self._lock:
             message = wire.read_reply(reply)
-            item_id = self._say(message, receipt=self._last.number if self._last else 0)
+            item_id = self._say(message, receipt=self._composer.last.number if self._composer.last else 0)
             if message.usage is not None:
-                self._observe(message.usage)
+                self._composer.observe(message.usage)
             self._journal.store.sync()
             return item_id
 
@@ -364,8 +309,6 @@ class Session:
         with self._lock:
             read = (*wire.read_tools(definitions), *(RECALL_TOOLS if recall else ()))
             encoded = msgspec.json.encode(read)
-            from hashlib import blake2b
-
             digest = blake2b(encoded, digest_size=16).hexdigest()
             if decide.tools(self._journal).hash != digest:
                 tokens = self._journal.reader.counter.count(encoded.decode())
@@ -383,10 +326,6 @@ class Session:
         with self._lock:
             rows = self._journal.append([self._journal.draft(message, flags=flags, receipt=receipt)])
             return self._journal.timeline.id(rows[-1][0])
-
-    def _observe(self, usage: Usage) -> None:
-        if self._payload is not None and usage.input_tokens > 0 and self._payload.tokens > 0:
-            self._observed = usage.input_tokens / self._payload.tokens
 
     # ------------------------------------------------------------------ bringing back, holding on, going another way
 
@@ -408,7 +347,7 @@ class Session:
             text = self._recall.page(row, start, lines, grep)
             if now:
                 self._mark(row, "raise")
-                self._command = "command: expand"
+                self._composer.command = "command: expand"
                 return text
             self._journal.append([self._journal.recall_entry(self._page_note(row, start, text))])
             return text
@@ -436,9 +375,9 @@ class Session:
         with self._lock:
             row = self._row(item_id)
             self._mark(row, "pin")
-            plan = self._payload.plan if self._payload else None
-            if plan is not None and reduced(plan)(row):
-                self._command = "command: pin"
+            sent = self._composer.payload
+            if sent is not None and reduced(sent.plan)(row):
+                self._composer.command = "command: pin"
 
     def unpin(self, item_id: str | int) -> None:
         """Let a pinned item be reduced again, from the next sweep on. Raises UnknownItem."""
@@ -498,29 +437,15 @@ class Session:
         Raises:
             BadInput: a setting that does not exist, or `encoding`, which a log keeps for life.
         """
+        changeable = ("locale", "layout", "strategy", "config", "profile")
+        if unknown := [name for name in changes if name not in changeable]:
+            raise BadInput(f"cannot change {', '.join(unknown)}; choose among {', '.join(changeable)}")
         with self._lock:
-            now = {name: getattr(self.settings, name) for name in self.settings.__struct_fields__ if name != "format"}
-            if unknown := [name for name in changes if name not in now or name == "encoding"]:
-                raise BadInput(
-                    f"cannot change {', '.join(unknown)}; choose among locale, layout, strategy, config, profile"
-                )
-            settings = make_settings(**(now | changes))
+            settings = check_settings(replace(self.settings, **changes))
             self._journal.annotate((log.SETTINGS, settings))
             self._journal.configure(settings)
-            self._strategy = self._custom or strategies.strategy(settings.strategy, settings.config)
-            self._layout = layout(settings.layout)
-            self._command = "settings changed"
-
-    def overflowed(self, input_tokens: int | None = None) -> None:
-        """The provider refused the last payload as too long: count more strictly, and sweep at the next call.
-
-        `input_tokens` is what the provider says it counted, if it says so.
-        """
-        with self._lock:
-            counted = input_tokens / self._payload.tokens if input_tokens and self._payload else 0.0
-            self._observed = max(counted, self._calibration.factor * 1.1)
-            self._calibration = Calibration(self._observed, known=True)
-            self._command = "sweep: overflow"
+            self._composer.configure()
+            self._composer.command = "settings changed"
 
     def refresh(self) -> None:
         """Take in what other writers have appended, after a Conflict."""
@@ -544,187 +469,30 @@ class Session:
             PinnedOverflow: what may not be reduced is larger than the budget.
         """
         with self._lock:
-            self._restore(budget)
-            self._check_open()
-            self._bring_back(budget, ask)
-            payload, plan, reason = self._next(budget)
-            self._send(payload, plan, reason)
-            return payload
+            return self._composer.compose(budget, ask)
 
     def preview(self, budget: Budget) -> Payload:
-        """What `compose` would give now, nothing being recalled for it. Writes nothing."""
+        """What `compose` would give now, nothing being recalled for it. Writes nothing. Raises as `compose` does."""
         with self._lock:
-            self._restore(budget)
-            self._check_open()
-            kept = (self._calibration, self._asked)
-            payload, _, _ = self._next(budget)
-            self._calibration, self._asked = kept
-            return payload
+            return self._composer.preview(budget)
 
-    def _check_open(self) -> None:
-        if self._journal.timeline.more.open_calls and (calls := self.open_calls):
-            raise OpenCalls([call.id for call in calls])
+    def overflowed(self, input_tokens: int | None = None) -> None:
+        """The provider refused the last payload as too long: count more strictly, and sweep at the next call.
 
-    def _next(self, budget: Budget) -> tuple[Payload, Plan, str]:
-        before = self._payload
-        around = self._around(before)
-        plan = self._strategy.plan(self._view(budget, around))
-        payload = compose(self._journal.reader, plan, self._layout, around, before)
-        reason = ""
-        if before is not None and not _is_prefix(before, payload):
-            reason = plan.reason or _why_changed(before, payload)
-        return payload, plan, reason
-
-    def _around(self, before: Payload | None) -> Surroundings:
-        journal = self._journal
-        shown = self._shown_windows()
-        length = len(before.body) if before is not None else 0
-        return Surroundings(
-            system=tuple(journal.timeline.head_rows(journal.path)),
-            tools=decide.tools(journal).definitions,
-            windows=shown,
-            window_rows=decide.window_rows(journal, set(shown), self._layout.windows, len(journal.timeline)),
-            breakpoints=(0, length) if length else (0,),
-        )
-
-    def _shown_windows(self) -> dict[str, str]:
-        """The open windows of this branch that still exist, as they look now."""
-        timeline, path = self._journal.timeline, self._journal.path
-        shown: dict[str, str] = {}
-        for window_id, rows in timeline.more.windows.items():
-            live = any(path.holds(timeline.branch[row], row) and not timeline.state[row] & OBSOLETE for row in rows)
-            window = self._windows.get(window_id) if live and self._windows is not None else None
-            if window is not None:
-                shown[window_id] = window.render()
-        return shown
-
-    def _view(self, budget: Budget, around: Surroundings) -> View:
-        journal = self._journal
-        timeline = journal.timeline
-        new = decide.new_units(journal, self._seen)
-        for unit in new:
-            if timeline.kind[timeline.unit_row[unit]] == Kind.USER:
-                self._asked = unit
-        if self._observed is not None and self._observed > self._calibration.factor:
-            self._calibration = Calibration(self._observed, known=True)
-        pinned, wanted = decide.marks(timeline, journal.path)
-        return View(
-            timeline=timeline,
-            path=journal.path,
-            profile=journal.reader.profile,
-            budget=budget,
-            limit=self._calibration.limit(budget, journal.reader.profile),
-            fixed=decide.fixed_tokens(journal, around, decide.tools(journal).tokens),
-            last=self._payload.plan if self._payload else None,
-            new=new,
-            pinned=pinned,
-            asked=self._asked,
-            cold=self._is_cold(),
-            command=self._command,
-            wanted=wanted,
-            marker=lambda left_out: decide.marker(journal, left_out),
-        )
-
-    def _is_cold(self) -> bool:
-        """Whether the provider has forgotten the prefix since the last call."""
-        return self._payload is not None and self._idle() > self._journal.reader.profile.cache_seconds
-
-    def _idle(self) -> int:
-        return max(0, self._clock() - self._sent_at) // 1000 if self._last is not None else 0
-
-    def _bring_back(self, budget: Budget, ask: bool) -> None:
-        """Once per user message: earlier pieces that match it and would not be shown, as an entry right after it."""
-        around = self._around(self._payload)
-        view = self._view(budget, around)
-        if self._asked == self._searched or not (budget.recall or ask):
-            return
-        self._searched = self._asked
-        plan = self._strategy.plan(view)
-        if not plan.lods and plan.left_out is None and len(plan) == len(view.last or ()) + len(view.new):
-            return
-        asked = self._journal.timeline.unit_row[self._asked]
-        room = view.limit - plan.tokens if ask else int(budget.recall * view.limit)
-        note = self._recall.note(self._journal.reader.text(asked), room, reduced(plan))
-        if note is not None:
-            self._journal.append([self._journal.recall_entry(note)])
-
-    def _send(self, payload: Payload, plan: Plan, reason: str) -> None:
-        """Write down what was decided and what is sent, and make it durable."""
-        journal, before = self._journal, self._payload
-        previous = before.plan if before else None
-        swept = not plan.extends(previous)
-        notes: list[tuple[str, Any]] = [
-            (log.RENDITION, note) for note in decide.renditions_to_log(journal, plan, previous)
-        ]
-        new_lods = {} if swept else {
-            journal.timeline.id(row): int(plan.lods[row])
-            for unit in plan.since(previous)
-            for row in journal.timeline.rows_of(unit)
-            if row in plan.lods
-        }  # fmt: skip
-        receipt = ReceiptNote(
-            number=(self._last.number if self._last else 0) + 1,
-            seq=journal.timeline.seq[plan.rows - 1] if plan.rows else 0,
-            tokens=payload.tokens,
-            limit=plan.limit,
-            hash=payload.hash,
-            factor=self._calibration.factor,
-            reason=reason,
-            changed=first_change(before.chain, payload.chain) if before is not None and reason else None,
-            plan=decide.plan_note(plan) if swept else None,
-            lods=new_lods,
-            windows=self._blobs.keep(payload.shown_windows),
-            idle=self._idle() if "cold" in reason else 0,
-            breakpoints=payload.breakpoints,
-        )
-        journal.annotate(*notes, (log.RECEIPT, receipt))
-        journal.store.sync()
-        self._payload, self._last, self._sent_at = payload, receipt, self._clock()
-        self._seen, self._command = plan.rows, ""
-        if swept and self._observed is not None:
-            self._calibration = Calibration(self._observed, known=True)
-
-    def _restore(self, budget: Budget) -> None:
-        """After resuming: the last payload again, from the log, so that the next one goes on from it."""
-        if self._resumed:
-            return
-        self._resumed = True
-        journal = self._journal
-        around = self._around(None)
-        view = self._view(budget, around)
-        plan = decide.sent_plan(journal, view, decide.receipts(journal))
-        if plan is not None and self._last is not None:
-            self._payload = compose(journal.reader, plan, self._layout, around)
-            self._seen = plan.rows
+        `input_tokens` is what the provider says it counted, if it says so.
+        """
+        with self._lock:
+            self._composer.overflowed(input_tokens)
 
 
-def make_settings(
-    *,
-    locale: str = "en",
-    encoding: str = "",
-    model: str = "",
-    layout: str = "stable",
-    strategy: str = "focus",
-    config: Mapping[str, Any] | None = None,
-    profile: str = "openai",
-) -> SettingsNote:
-    """Settings that exist, all of them. Raises BadInput naming the choices."""
-    check_locale(locale)
-    name = encoding or (encoding_for(model) if model else profiles.profile(profile).encoding)
-    counter(name)
-    compositions.layout(layout)
-    strategies.strategy(strategy, dict(config or {}))
-    return SettingsNote(
-        locale=locale, encoding=name, layout=layout, strategy=strategy, config=dict(config or {}), profile=profile
-    )
-
-
-def _is_prefix(before: Payload, after: Payload) -> bool:
-    return after.shares_blocks_of(before) or first_change(before.chain, after.chain) is None
-
-
-def _why_changed(before: Payload, after: Payload) -> str:
-    return "tools or system changed" if before.chain[0] != after.chain[0] else "window in place"
+def check_settings(settings: Settings) -> Settings:
+    """The settings themselves, if everything they name exists. Raises BadInput naming the choices."""
+    check_locale(settings.locale)
+    counter(settings.encoding)
+    layout(settings.layout)
+    profile(settings.profile)
+    strategy(settings.strategy, settings.config)
+    return settings
 
 
 def _where(project: str | Path) -> dict[str, str]:

@@ -1,12 +1,12 @@
 """Columns over a log: one row per item, found without reading the log again.
 
-`fold` takes entries in, one by one; everything here follows from them. Text is not kept: it is read by offset when shown.
+`fold` takes entries in, one by one; all of it follows from them. Text is not kept: it is read by offset when shown.
 """
 
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -127,7 +127,7 @@ class Timeline:
     receipt_branch: "array[int]"
     whole: "array[int]"
 
-    COLUMNS = {**_COLUMNS, "unit_row": "i", "subject_row": "i", **_RECEIPT_COLUMNS}
+    COLUMNS: ClassVar = {**_COLUMNS, "unit_row": "i", "subject_row": "i", **_RECEIPT_COLUMNS}
 
     def __init__(self, measure: Callable[[Entry], Sequence[Sizes]]) -> None:
         """`measure` gives the sizes of an entry's items where the entry itself does not say them."""
@@ -182,7 +182,7 @@ class Timeline:
         if len(sizes) > 1 or entry.tool is not None:
             for number, call in enumerate(_calls(entry), start=1):
                 self.more.open_calls[len(self.seq)] = call.id
-                row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, 0, sizes[number], span)
+                row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, state & OPAQUE, sizes[number], span)
                 self.subject[row] = self._subject_id(call_subject(call))
 
     def _add_result(self, entry: Entry, span: Span, branch: int, sizes: Sizes) -> None:

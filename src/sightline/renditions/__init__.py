@@ -55,8 +55,9 @@ def shorten(
     original = _tokens_of(text, count)
     if original < SMALLEST:
         return _small(media, text)
-    header = _Header(item, name, subject, original, text.count("\n") + 1, wording)
     seen, levels = _read(item, text, subject, wording)
+    lines = seen.sample.lines[-1].number if len(text) > ROOM else text.count("\n") + 1
+    header = _Header(item, name, subject, original, lines, wording)
     ratio = max(0.5, len(text) / original)
     limits = _limits(original)
     summary = fill(_joined(header.summary(), media), levels.summary, seen.weights, count, Room(limits[0], ratio))
@@ -113,10 +114,10 @@ def _read(item: Item, text: str, subject: str, wording: Mapping[str, str]) -> tu
     if item.kind in _SPOKEN:
         seen = view(look(text), subject, wording)
         return seen, dialogue(seen)
-    value = parsed(legal(text)) if len(text) <= 2 * ROOM else None
+    value = parsed(text)
     held = held_text(value, len(text)) if value is not None else None
     seen = view(look(held or text), subject, wording)
-    return seen, document(seen, value) if value is not None and held is None else levels_of(seen)
+    return seen, document(value) if value is not None and held is None else levels_of(seen)
 
 
 def _joined(header: str, media: list[str]) -> str:

@@ -4,7 +4,7 @@ import re
 
 from sightline.renditions.lines import Levels, View
 from sightline.renditions.pack import Level, Piece
-from sightline.renditions.prose import MUST
+from sightline.renditions.prose import binds
 from sightline.renditions.values import values_in
 
 FIRST, LAST, QUESTION, RULE, FIGURE = 6.0, 3.0, 3.0, 4.0, 0.4
@@ -37,7 +37,7 @@ def _worth(text: str, n: int, total: int) -> float:
     worth = FIRST if n == 0 else LAST if n == total - 1 else 0.3
     if text.rstrip(" \"'”」)").endswith(("?", "？", "吗", "吗。")):
         worth += QUESTION
-    if MUST.search(text):
+    if binds(text):
         worth += RULE
     return worth + (FIGURE if _FIGURE.search(text) else 0.0)
 

@@ -2,7 +2,7 @@
 
 import re
 
-from sightline.renditions.lines import Levels, View, gist_level, single_values, summary_level, under
+from sightline.renditions.lines import Levels, View, gist_level, single_values, summary_level
 
 FILE, HUNK, CHANGED = 6.0, 1.5, 0.6
 
@@ -20,9 +20,7 @@ def diff(seen: View) -> Levels:
     """Files and hunk headers are kept first, then changed lines; in the gist values stand under their file and its counts."""
     marks = {i: _mark(line.text) for i, line in enumerate(seen.sample.lines)}
     gist = gist_level(seen, {})
-    labels = _labels(seen)
-    values = [under(piece, labels[piece.place]) for piece in single_values(seen)]
-    return Levels(summary_level(seen, marks), gist._replace(values=values))
+    return Levels(summary_level(seen, marks), gist._replace(values=single_values(seen, _labels(seen))))
 
 
 def _mark(text: str) -> float:

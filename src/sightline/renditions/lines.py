@@ -1,9 +1,10 @@
-"""The lines of a text as pieces: whole for a summary, and the values that stand between them; for a gist, values by section."""
+"""The lines of a text as pieces: whole ones and the values between them for a summary, values by section for a gist."""
 
 import re
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from itertools import chain, pairwise
 from math import log2
 from typing import NamedTuple
 
@@ -11,6 +12,10 @@ from sightline.renditions.pack import Level, Piece
 from sightline.renditions.sample import Line, Sample
 from sightline.renditions.values import values_in, weight
 
+OFTEN = [
+    0.0,
+    *(1 + 0.35 * log2(n) for n in range(1, 9)),
+]  # used again: 12 % of values seen once, 33 % of those seen 8 times
 SUMMARY_LINES = 0.6  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
 GIST_LINES = 0.12  # share of a gist that goes to marked lines (errors, tallies); the rest to values under their section
 EDGE_LINES = 5  # lines at either end that are kept first: they say what this is and how it ended
@@ -20,31 +25,13 @@ SINGLE = 40  # a gap of one line this short is shown: its marker would cost as m
 MOST_TROUBLES = 60  # different lines of trouble that are marked; a text with more is about them anyway
 QUOTED = 3.0  # a mark from which a line is quoted in a gist
 WIDEST = 90  # characters of a quoted line in a gist
-SECTION = 36  # characters of a section's label
 SECTIONS = 5  # at most; each costs a label, and a label as much as a value
 BLOCKS = 2  # a text without sections is named by the numbers of its lines, in this many blocks
 
-_TROUBLE = {  # stems, looked for as they are: by far the quickest search there is
-    **dict.fromkeys(
-        (
-            "rror",
-            "xception",
-            "Failure",
-            "FAIL",
-            "fatal",
-            "panic",
-            "enied",
-            "ot found",
-            "o such",
-            "错误",
-            "失败",
-            "异常",
-        ),
-        3.0,
-    ),
-    **dict.fromkeys(("arning", "WARN", "eprecat", "警告"), 1.5),
-}
-_NAMED = re.compile(r"func \([^)]{1,60}\) \w+|[^({:=<\[]{6,}")
+# Stems, looked for as they are: by far the quickest search there is.
+_ERRORS = "rror|xception|Failure|FAIL|fatal|panic|enied|ot found|o such|错误|失败|异常"
+_WARNINGS = "arning|WARN|eprecat|警告"
+_TROUBLE = {**dict.fromkeys(_ERRORS.split("|"), 3.0), **dict.fromkeys(_WARNINGS.split("|"), 1.5)}
 NUMBERED = re.compile(r"\s*(\d{1,7})(?:→|\t|\||: |:\s|-\s)")
 
 
@@ -60,6 +47,7 @@ class View(NamedTuple):
 
     sample: Sample
     values: list[tuple[str, ...]]  # of each line
+    first: Mapping[str, int]  # the line where a value stands first
     weights: Mapping[str, float]
     subject: str
     wording: Mapping[str, str]
@@ -70,15 +58,15 @@ def view(sample: Sample, subject: str, wording: Mapping[str, str]) -> View:
     """Reads the values of every line."""
     own = _numbered(sample.lines)
     values = [_values(line.text, own) for line in sample.lines]
-    often: Counter[str] = Counter()
+    often = Counter(chain.from_iterable(values))
     first: dict[str, int] = {}
     for i, found in enumerate(values):
         for value in found:
-            often[value] += 1
-            first.setdefault(value, i)
+            if value not in first:
+                first[value] = i
     last = max(1, len(values) - 1)
-    weights = {v: weight(v) * (1 + 0.35 * log2(min(n, 8))) * (1.25 - 0.5 * first[v] / last) for v, n in often.items()}
-    return View(sample, values, weights, subject, wording, own)
+    weights = {v: weight(v) * OFTEN[min(n, 8)] * (1.25 - 0.5 * first[v] / last) for v, n in often.items()}
+    return View(sample, values, first, weights, subject, wording, own)
 
 
 def _values(line: str, own_numbers: bool) -> tuple[str, ...]:
@@ -121,54 +109,55 @@ def summary_level(seen: View, marks: Mapping[int, float], *, add_numbers: bool =
     return Level(pieces, single_values(seen), SUMMARY_LINES, render, 2.5)
 
 
-def single_values(seen: View) -> list[Piece]:
-    """Every distinct value, at its first place."""
-    first: dict[str, int] = {}
-    for i, values in enumerate(seen.values):
-        for value in values:
-            first.setdefault(value, i)
-    return [Piece(i, value, (value,)) for value, i in first.items()]
+def single_values(seen: View, labels: list[str] | None = None) -> list[Piece]:
+    """Every distinct value at its first place, below the label of that line; without a text where the label says it."""
+    if labels is None:
+        return [Piece(i, value, (value,)) for value, i in seen.first.items()]
+    return [Piece(i, "" if value in labels[i] else value, (value,), 0.0, labels[i]) for value, i in seen.first.items()]
 
 
 def _in_order(seen: View, places: list[int], between: list[Piece], add_numbers: bool) -> str:
     lines = seen.sample.lines
-    left = sorted(between)
+    left = deque(sorted(between))
     out: list[str] = []
     before = -1
     for place in [*sorted(places), len(lines)]:
         inside = []
         while left and left[0].place < place:
-            inside.append(left.pop(0).text)
-        if gap := _gap(seen, before, place, inside):
-            out.append(gap)
+            inside.append(left.popleft().text)
+        out.extend(_gap(seen, before, place, inside, add_numbers))
         if place == len(lines):
             break
-        text = f"{lines[place].number}: {lines[place].text}" if add_numbers else lines[place].text
         if before == place - 1 >= 0 and lines[before].number == lines[place].number:
             out[-1] += lines[place].text
         else:
-            out.append(text)
+            out.append(_with_number(lines[place], add_numbers))
         before = place
     return "\n".join(out)
 
 
-def _gap(seen: View, before: int, after: int, inside: list[str]) -> str:
-    """What stands for the lines between two places: nothing, the line itself if it is short, or how many and their values."""
-    lines = seen.sample.lines
-    start = lines[before].number if before >= 0 else 0
-    end = lines[after].number if after < len(lines) else lines[-1].number + 1
-    skipped = end - start - 1
-    if skipped <= 0 and not inside:
-        return "" if after == before + 1 else "…"
-    if skipped == 1 and after == before + 2 and len(lines[before + 1].text) <= SINGLE:
-        return lines[before + 1].text if lines[before + 1].text.strip() else ""
-    told = seen.wording["gap"].format(n=f"{skipped:,}") if skipped > 0 else "…"
-    return f"{told[:-2]}: {' '.join(inside)} …" if inside else told
+def _gap(seen: View, before: int, after: int, inside: list[str], add_numbers: bool) -> list[str]:
+    """What stands for the lines between two places: the line itself if it is short, else how many and their values."""
+    skipped = seen.sample.lines[before + 1 : after]
+    if len(skipped) <= 3 and not any(line.text.strip() for line in skipped):
+        return []
+    if len(skipped) == 1 and len(skipped[0].text) <= SINGLE:
+        return [_with_number(skipped[0], add_numbers)]
+    start = seen.sample.lines[before].number if before >= 0 else 0
+    end = seen.sample.lines[after].number if after < len(seen.sample.lines) else skipped[-1].number + 1
+    told = (
+        seen.wording["gap" if end - start > 2 else "gap one"].format(n=f"{end - start - 1:,}")
+        if end - start > 1
+        else "…"
+    )
+    return [f"{told}: {' '.join(inside)} …" if inside else f"{told} …" if told != "…" else told]
 
 
-def gist_level(
-    seen: View, marks: Mapping[int, float], starts: Iterable[int] = (), *, add_numbers: bool = False
-) -> Level:
+def _with_number(line: Line, add_number: bool) -> str:
+    return f"{line.number}: {line.text}" if add_number else line.text
+
+
+def gist_level(seen: View, marks: Mapping[int, float], starts: Iterable[int] = ()) -> Level:
     """Marked lines quoted, then values under the section they stand in. `starts` are the lines that begin one."""
     lines = seen.sample.lines
     quoted = [
@@ -176,14 +165,7 @@ def gist_level(
         for i, mark in sorted(marks.items())
         if mark >= QUOTED
     ]
-    label = _sections(lines, list(starts))
-    values = [under(piece, label[piece.place]) for piece in single_values(seen)]
-    return Level(quoted, values, GIST_LINES, sectioned)
-
-
-def under(piece: Piece, label: str) -> Piece:
-    """The piece below a label; without a text of its own where the label says it."""
-    return piece._replace(label=label, text="" if piece.text in label else piece.text)
+    return Level(quoted, single_values(seen, _sections(lines, list(starts))), GIST_LINES, sectioned)
 
 
 def _sections(lines: list[Line], starts: list[int]) -> list[str]:
@@ -197,7 +179,7 @@ def _sections(lines: list[Line], starts: list[int]) -> list[str]:
         bounds.extend([start] if start - bounds[-1] >= apart else [])
     bounds.append(len(lines))
     labels: list[str] = []
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in pairwise(bounds):
         labels += [f"L{number_of(lines[start])}"] * (end - start) if end > start else []
     return labels
 

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from sightline.renditions.lines import Levels, View, single_values, summary_level, troubles, under
+from sightline.renditions.lines import Levels, View, single_values, summary_level, troubles
 from sightline.renditions.pack import Level, Piece
 
 MOST = 0.6  # share of the lines that are paths or hits, from which a text is a listing
@@ -59,9 +59,8 @@ def _hits(seen: View, entries: dict[int, Entry]) -> Levels:
             worth = AGAIN if entry.path in first else HIT
             first.add(entry.path)
             pieces.append(Piece(i, entry.rest, seen.values[i], worth, entry.path))
-    values = [
-        under(piece, entries[piece.place].path if piece.place in entries else "") for piece in single_values(seen)
-    ]
+    paths = [entries[i].path if i in entries else "" for i in range(len(seen.sample.lines))]
+    values = single_values(seen, paths)
     return Levels(Level(pieces, values, 0.75, _under_paths, 1.0), Level([], values, 0.0, _names, 1.0))
 
 
@@ -94,7 +93,8 @@ def _by_directory(seen: View, entries: dict[int, Entry]) -> Level:
 
 
 def _names(_: list[Piece], values: list[Piece]) -> str:
-    return "\n".join(
-        (f"{label}: " if label else "") + " ".join(piece.text for piece in pieces if piece.text)
-        for label, pieces in _groups(values).items()
-    )
+    rows = []
+    for label, pieces in _groups(values).items():
+        names = " ".join(piece.text for piece in pieces if piece.text)
+        rows.append(f"{label}: {names}" if label and names else label or names)
+    return "\n".join(rows)

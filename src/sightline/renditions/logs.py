@@ -20,9 +20,7 @@ _RAISED = re.compile(
     r"\n(?:E +)?(?:[A-Za-z][\w.]{0,120}(?:Error|Exception|Warning|Interrupt|Exit|Failure)(?::|$)|panic:|Caused by:|thread '.{0,80}' panicked)",
     re.MULTILINE,
 )
-_TRACEBACK = re.compile(
-    r"^Traceback \(most recent call last\)|^\s+at \S+ ?\(|panicked at|^goroutine \d+ \[", re.MULTILINE
-)
+_TRACEBACK = ("\nTraceback (most recent call last)", "\n    at ", "\n\tat ", "' panicked at ", "\ngoroutine ")
 _FAILED = re.compile(
     r"\n(?:(?:FAILED|ERROR|FAIL)[: ]|--- FAIL|not ok |[ \t]*[✗✕×●] |E {2,}|_{5,} .{1,120} _{5,}$|\S{1,200}::\S{1,200} FAILED)|\n.{1,200}\.\.\. (?:FAIL|ERROR)$",
     re.MULTILINE,
@@ -36,7 +34,7 @@ _TALLY = re.compile(
 
 def is_traceback(seen: View) -> bool:
     """Whether somebody's stack is printed."""
-    return _TRACEBACK.search(seen.sample.text) is not None
+    return any(stem in seen.sample.text for stem in _TRACEBACK)
 
 
 def traceback(seen: View) -> Levels:

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sightline.renditions.lines import Levels, View
+from sightline.renditions.lines import Levels
 from sightline.renditions.pack import Level, Piece
 from sightline.renditions.values import values_in
 
-MOST_PIECES = 4000  # a larger document is read from its beginning
+MOST_PIECES = 1500  # a larger document is read from its beginning
+LARGEST = 256 * 1024  # characters of a document that is parsed; a larger one is read as text
 DEEPEST = 12
 ROW = 300  # characters of one row
 LEAF = 120  # characters of one value in a gist
@@ -32,7 +33,7 @@ class Leaf(NamedTuple):
 
 def parsed(text: str) -> Any:
     """The JSON value of a text, or None if it is no object or list of at least two members."""
-    if not text.lstrip()[:1] in ("{", "["):
+    if len(text) > LARGEST or text[:64].lstrip()[:1] not in ("{", "["):
         return None
     try:
         value = msgspec.json.decode(text)
@@ -52,7 +53,7 @@ def held_text(value: Any, size: int) -> str | None:
     return "\n".join([*rest, longest])
 
 
-def document(seen: View, value: Any) -> Levels:
+def document(value: Any) -> Levels:
     """Rows for the summary, columns for the gist."""
     rows: list[Piece] = []
     _rows(value, "", rows, 0)
@@ -61,19 +62,21 @@ def document(seen: View, value: Any) -> Levels:
     return Levels(Level(rows, _columns(leaves), 0.8, _tabled), Level([], _columns(leaves), 0.0, _columned))
 
 
-def compact(value: Any, depth: int = 0) -> str:
-    """A value without the quotes JSON needs, bounded in depth and length."""
-    if isinstance(value, dict):
-        inner = (
-            "…"
-            if depth > 4
-            else ", ".join(f"{key}: {compact(member, depth + 1)}" for key, member in list(value.items())[:40])
-        )
-        return f"{{{inner}}}" if depth else inner
-    if isinstance(value, list):
-        inner = "…" if depth > 4 else ", ".join(compact(member, depth + 1) for member in value[:40])
-        return f"[{inner}]"
-    return scalar(value)
+def compact(value: Any, room: int = ROW, depth: int = 0) -> str:
+    """A value without the quotes JSON needs, in about `room` characters: what is beyond is `…` and is not even visited."""
+    if not isinstance(value, (dict, list)):
+        return scalar(value)
+    members = value.items() if isinstance(value, dict) else (("", member) for member in value)
+    parts: list[str] = []
+    for key, member in members:
+        if room <= 0 or depth > DEEPEST:
+            parts.append("…")
+            break
+        text = compact(member, room, depth + 1)
+        parts.append(f"{key}: {text}" if isinstance(value, dict) else text)
+        room -= len(parts[-1]) + 2
+    inner = ", ".join(parts)
+    return f"[{inner}]" if isinstance(value, list) else f"{{{inner}}}" if depth else inner
 
 
 def scalar(value: Any) -> str:
@@ -96,10 +99,10 @@ def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
         return
     if isinstance(value, dict) and not _alike(list(value.values())):
         for key, member in value.items():
-            if isinstance(member, (dict, list)) and len(compact(member)) > 80:
+            if isinstance(member, (dict, list)) and len(compact(member, 80)) > 80:
                 _rows(member, f"{label}.{key}" if label else key, out, depth + 1)
             else:
-                text = f"{key}: {compact(member, 1)[:ROW]}"
+                text = f"{key}: {compact(member, depth=1)[:ROW]}"
                 out.append(Piece(len(out), text, _tokens(text), 0.3 + _bonus(key), label))
         return
     members = (
@@ -110,7 +113,7 @@ def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
     keys = _shared_keys([member for _, member in members])
     head = f"{label}[{len(members)}]" + (f" ({', '.join(keys)})" if keys else "")
     for i, (key, member) in enumerate(members):
-        cells = ", ".join(compact(member[k], 1) for k in keys) if keys else compact(member)
+        cells = ", ".join(compact(member[k], depth=1) for k in keys) if keys else compact(member)
         text = f"{key}{cells}"[:ROW]
         out.append(Piece(len(out), text, _tokens(text), 0.6 / (1 + i / 4), head))
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-ROOM = 96 * 1024  # characters read at most; more than this cannot be searched within the time an append may take
-HEAD, TAIL, WINDOW = 40 * 1024, 24 * 1024, 4 * 1024
+ROOM = 44 * 1024  # characters read at most; more than this cannot be searched within the time an append may take
+HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 4 * 1024
+EXACT = 128 * 1024  # characters up to which tokens are counted, not estimated
 SEGMENT = 320  # a longer line is read in pieces of about this length, so that one line can be shown in part
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|.)")
@@ -26,7 +27,7 @@ class Sample(NamedTuple):
     """What was looked at."""
 
     lines: list[Line]
-    text: str  # "\\n" and each line: a pattern that begins with a line end is found much faster than one that begins with ^
+    text: str  # "\\n" and each line: a pattern that begins with a line end is found much faster than one with ^
     starts: list[int]  # where each line's "\\n" stands in it
 
 
@@ -60,17 +61,15 @@ def windows(length: int) -> list[tuple[int, int]]:
         return [(0, length)]
     count = (ROOM - HEAD - TAIL) // WINDOW
     step = (length - HEAD - TAIL) / count
-    middle = [
-        (round(HEAD + step * (i + 0.5)) - WINDOW // 2, round(HEAD + step * (i + 0.5)) + WINDOW // 2)
-        for i in range(count)
-    ]
-    edges = [(0, HEAD), *middle, (length - TAIL, length)]
-    return [(max(start, edges[i - 1][1]) if i else 0, end) for i, (start, end) in enumerate(edges)]
+    starts = [
+        HEAD + int(step * (i + 0.5)) - WINDOW // 2 for i in range(count)
+    ]  # step is at least a window: they do not overlap
+    return [(0, HEAD), *((start, start + WINDOW) for start in starts), (length - TAIL, length)]
 
 
 def counted(text: str) -> tuple[str, int]:
     """A text whose tokens stand for the tokens of this one, and how many characters of it that text covers."""
-    if len(text) <= ROOM:
+    if len(text) <= EXACT:
         return legal(text), len(text)
     parts = [text[start : start + WINDOW // 2] for start, _ in windows(len(text))]
     return legal("".join(parts)), sum(map(len, parts))
@@ -82,11 +81,13 @@ def _read(window: str, number: int, lines: list[Line]) -> None:
     window = _UNSHOWABLE.sub("\ufffd", window)
     for offset, line in enumerate(window.split("\n")):
         if "\r" in line:
-            line = line.rstrip("\r").rsplit("\r", 1)[-1]  # a progress bar: what was left standing
-        if len(line) <= SEGMENT:
-            lines.append(Line(number + offset, line.rstrip()))
+            standing = line.rstrip("\r").rsplit("\r", 1)[-1]  # a progress bar: what was left standing
         else:
-            lines.extend(Line(number + offset, piece) for piece in _segments(line))
+            standing = line
+        if len(standing) <= SEGMENT:
+            lines.append(Line(number + offset, standing.rstrip()))
+        else:
+            lines.extend(Line(number + offset, piece) for piece in _segments(standing))
 
 
 def _segments(line: str) -> list[str]:

@@ -3,11 +3,10 @@
 import re
 from functools import lru_cache
 
-# No colon: `app.py:12` is a path and a line. One run and no optional tail, so that no text makes the search quadratic.
+# No colon: `app.py:12` is a path and a line. One run and no alternatives, so that no text makes the search slow.
 # A slash after "<" closes a tag. Backslashes count only in paths with a drive: elsewhere they are escapes.
-TOKEN = re.compile(
-    r"https?://[^\s\"'<>()\[\]{},;\\]+|[A-Za-z]:\\[^\s\"'<>|*?]+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.Z+]*|(?<!<)[A-Za-z0-9_\-./#@$+]{3,}"
-)
+TOKEN = re.compile(r"(?<!<)[A-Za-z0-9_\-./#@$+]{3,}(?:://[^\s\"'<>()\[\]{},;\\]+)?")
+_DRIVE = re.compile(r"[A-Za-z]:\\[^\s\"'<>|*?]+|" + TOKEN.pattern)
 
 SCAN = 128 * 1024  # characters looked at from each end
 LONGEST = 160  # a longer run without a blank is data (base64, minified), not a name
@@ -35,7 +34,8 @@ def value_of(token: str) -> str:
 
 def values_in(text: str) -> list[str]:
     """The values of a short text, in order, repeated as they are."""
-    return [value for token in TOKEN.findall(text) if (value := value_of(token))]
+    found = _DRIVE.findall(text) if ":\\" in text else TOKEN.findall(text)
+    return [value for token in found if (value := value_of(token))]
 
 
 @lru_cache(maxsize=16384)
@@ -57,7 +57,7 @@ def weight(token: str) -> float:
 
 def _mixed(token: str) -> float:
     """Letters and digits: ids, versions, names with a number."""
-    if len(token) < 4 or ":" in token:
+    if len(token) < 4:
         return 0.3
     if _HEX.fullmatch(token):
         return 0.6
@@ -93,7 +93,7 @@ def identifiers(text: str, limit: int = 64) -> list[str]:
     parts = (text,) if len(text) <= 2 * SCAN else (text[:SCAN], text[-SCAN:])
     found: dict[str, None] = {}
     for part in parts:
-        for match in TOKEN.finditer(part):
+        for match in _DRIVE.finditer(part):
             if len(found) >= limit:
                 return list(found)
             if value := value_of(match.group()):

@@ -10,7 +10,7 @@ from sightline.plan import LeftOut, Plan, View
 from sightline.timeline import FAILED, OBSOLETE, OPAQUE, WHOLE
 
 # What losing an item of each kind costs, against losing a tool result. The user's own words are the task.
-_WORTH = {
+_WORTH: dict[int, float] = {
     Kind.SYSTEM: inf, Kind.USER: 20.0, Kind.ASSISTANT: 2.0, Kind.CALL: 1.2, Kind.RESULT: 1.0, Kind.WINDOW: 1.0,
     Kind.SUMMARY: 50.0, Kind.RECALL: 0.05,
 }  # fmt: skip
@@ -97,7 +97,7 @@ class _Sweep:
         self.out: set[int] = set()
 
     def plan(self, body: int, keep: int, reason: str) -> Plan:
-        """Down to the target without the newest units and the last user message; with them only if the limit demands it."""
+        """Down to the target; the newest units and the last user message give way only if the limit demands it."""
         view, most = self.view, self.view.limit - self.view.fixed - _MARKER_ROOM
         newest = {*self.units[-keep:], view.asked} if keep else {view.asked}
         body = self._raise_wanted(body)

@@ -1,0 +1,240 @@
+"""Deciding, composing and writing down what was sent: the second half of a session's turn."""
+
+from typing import Any, Protocol
+
+from sightline import decide, log
+from sightline.blobs import Blobs
+from sightline.clock import Clock
+from sightline.compose import Surroundings, compose, first_change, layout
+from sightline.decide import Calibration
+from sightline.errors import OpenCalls
+from sightline.items import Call, Kind, Usage
+from sightline.journal import Journal
+from sightline.notes import ReceiptNote
+from sightline.payload import Payload
+from sightline.plan import Budget, Plan, Strategy, View
+from sightline.recall import Recall, reduced
+from sightline.strategies import strategy
+from sightline.timeline import OBSOLETE
+
+
+class Window(Protocol):
+    """Something live that a session shows: rendered anew before every call."""
+
+    def render(self) -> str:
+        """What it shows now."""
+        ...
+
+
+class Windows(Protocol):
+    """Where live windows are found."""
+
+    def get(self, window_id: str) -> Window | None:
+        """The window, or None once it is gone."""
+        ...
+
+
+class Composer:
+    """Composes a journal's payloads, each going on from the one before."""
+
+    def __init__(
+        self, journal: Journal, recall: Recall, *, clock: Clock, windows: Windows | None, custom: Strategy | None
+    ) -> None:
+        self.journal, self._recall, self._clock, self._windows, self._custom = journal, recall, clock, windows, custom
+        self._blobs = Blobs(journal.store.side_file(".blobs"))
+        self.begin()
+
+    def begin(self) -> None:
+        """Stand at the end of the journal's branch, as if everything before had just happened."""
+        self.configure()
+        self.payload: Payload | None = None  # the last one sent
+        self.last, self._sent_at = decide.last_receipt(self.journal)
+        self.command = ""  # why the next call must be a sweep
+        self._asked = self._searched = decide.last_user(self.journal.timeline, self.journal.path)
+        known = self.last is not None and self.last.factor != 1
+        self._calibration = Calibration(self.last.factor, known=True) if self.last and known else Calibration()
+        self._observed: float | None = None
+        self._seen = 0  # rows that the last plan knows
+        self._restored = self.last is None
+
+    def configure(self) -> None:
+        """Compose as the journal's settings say."""
+        settings = self.journal.settings
+        self._strategy = self._custom or strategy(settings.strategy, settings.config)
+        self._layout = layout(settings.layout)
+
+    def open_calls(self) -> list[Call]:
+        """The model's calls that wait for a result."""
+        timeline, path = self.journal.timeline, self.journal.path
+        rows = [row for row in timeline.more.open_calls if path.holds(timeline.branch[row], row)]
+        calls = [self.journal.reader.item(row).parts[0] for row in rows]
+        return [call for call in calls if isinstance(call, Call)]
+
+    # ------------------------------------------------------------------ the two ways to compose
+
+    def compose(self, budget: Budget, ask: bool) -> Payload:
+        """See `Session.compose`."""
+        self._restore(budget)
+        self._check_open()
+        self._bring_back(budget, ask)
+        payload, reason = self._next(budget)
+        self._send(payload, reason)
+        return payload
+
+    def preview(self, budget: Budget) -> Payload:
+        """See `Session.preview`."""
+        self._restore(budget)
+        self._check_open()
+        kept = self._calibration, self._asked
+        payload, _ = self._next(budget)
+        self._calibration, self._asked = kept
+        return payload
+
+    def observe(self, usage: Usage) -> None:
+        """Learn from what the provider counted for the last payload."""
+        if self.payload is not None and usage.input_tokens > 0 and self.payload.tokens > 0:
+            self._observed = usage.input_tokens / self.payload.tokens
+
+    def overflowed(self, input_tokens: int | None) -> None:
+        """See `Session.overflowed`."""
+        counted = input_tokens / self.payload.tokens if input_tokens and self.payload else 0.0
+        self._observed = max(counted, self._calibration.factor * 1.1)
+        self._calibration = Calibration(self._observed, known=True)
+        self.command = "sweep: overflow"
+
+    def _check_open(self) -> None:
+        if self.journal.timeline.more.open_calls and (calls := self.open_calls()):
+            raise OpenCalls([call.id for call in calls])
+
+    # ------------------------------------------------------------------ decide, then compose
+
+    def _next(self, budget: Budget) -> tuple[Payload, str]:
+        """The next payload, and why it does not begin with the last one; empty: it does."""
+        before = self.payload
+        around = self._around()
+        plan = self._strategy.plan(self._view(budget, around))
+        payload = compose(self.journal.reader, plan, self._layout, around, before)
+        if before is None or _is_prefix(before, payload):
+            return payload, ""
+        return payload, plan.reason or _why_changed(before, payload)
+
+    def _around(self) -> Surroundings:
+        journal = self.journal
+        shown = self._shown_windows()
+        sent = len(self.payload.body) if self.payload is not None else 0
+        return Surroundings(
+            system=tuple(journal.timeline.head_rows(journal.path)),
+            tools=decide.tools(journal).definitions,
+            windows=shown,
+            window_rows=decide.window_rows(journal, set(shown), self._layout.windows, len(journal.timeline)),
+            breakpoints=(0, sent) if sent else (0,),
+        )
+
+    def _shown_windows(self) -> dict[str, str]:
+        """The open windows of this branch that still exist, as they look now."""
+        timeline, path = self.journal.timeline, self.journal.path
+        shown: dict[str, str] = {}
+        for window_id, rows in timeline.more.windows.items():
+            live = any(path.holds(timeline.branch[row], row) and not timeline.state[row] & OBSOLETE for row in rows)
+            window = self._windows.get(window_id) if live and self._windows is not None else None
+            if window is not None:
+                shown[window_id] = window.render()
+        return shown
+
+    def _view(self, budget: Budget, around: Surroundings) -> View:
+        journal, timeline = self.journal, self.journal.timeline
+        new = decide.new_units(journal, self._seen)
+        for unit in new:
+            if timeline.kind[timeline.unit_row[unit]] == Kind.USER:
+                self._asked = unit
+        if self._observed is not None and self._observed > self._calibration.factor:
+            self._calibration = Calibration(self._observed, known=True)
+        pinned, wanted = decide.marks(timeline, journal.path)
+        return View(
+            timeline=timeline,
+            path=journal.path,
+            profile=journal.reader.profile,
+            budget=budget,
+            limit=self._calibration.limit(budget, journal.reader.profile),
+            fixed=decide.fixed_tokens(journal, around, decide.tools(journal).tokens),
+            last=self.payload.plan if self.payload else None,
+            new=new,
+            pinned=pinned,
+            asked=self._asked,
+            cold=self.payload is not None and self._idle() > journal.reader.profile.cache_seconds,
+            command=self.command,
+            wanted=wanted,
+            marker=lambda left_out: decide.marker(journal, left_out),
+        )
+
+    def _idle(self) -> int:
+        """Seconds since the last payload was sent."""
+        return max(0, self._clock() - self._sent_at) // 1000 if self.last is not None else 0
+
+    def _bring_back(self, budget: Budget, ask: bool) -> None:
+        """Once per user message: earlier pieces that match it and would not be shown, as an entry right after it."""
+        view = self._view(budget, self._around())
+        if self._asked == self._searched or not (budget.recall or ask):
+            return
+        self._searched = self._asked
+        plan = self._strategy.plan(view)
+        if not plan.lods and plan.left_out is None and len(plan) == len(view.last or ()) + len(view.new):
+            return  # everything is shown in full
+        asked = self.journal.timeline.unit_row[self._asked]
+        room = view.limit - plan.tokens if ask else int(budget.recall * view.limit)
+        note = self._recall.note(self.journal.reader.text(asked), room, reduced(plan))
+        if note is not None:
+            self.journal.append([self.journal.recall_entry(note)])
+
+    def _send(self, payload: Payload, reason: str) -> None:
+        """Write down what was decided and what is sent, and make it durable."""
+        journal, plan = self.journal, payload.plan
+        previous = self.payload.plan if self.payload else None
+        notes: list[tuple[str, Any]] = [
+            (log.RENDITION, note) for note in decide.renditions_to_log(journal, plan, previous)
+        ]
+        receipt = self._receipt(payload, previous, reason)
+        journal.annotate(*notes, (log.RECEIPT, receipt))
+        journal.store.sync()
+        if receipt.plan is not None and self._observed is not None:
+            self._calibration = Calibration(self._observed, known=True)
+        self.payload, self.last, self._sent_at = payload, receipt, self._clock()
+        self._seen, self.command = plan.rows, ""
+
+    def _receipt(self, payload: Payload, previous: Plan | None, reason: str) -> ReceiptNote:
+        plan, timeline = payload.plan, self.journal.timeline
+        whole = not plan.extends(previous)
+        return ReceiptNote(
+            number=(self.last.number if self.last else 0) + 1,
+            seq=timeline.seq[plan.rows - 1] if plan.rows else 0,
+            tokens=payload.tokens,
+            limit=plan.limit,
+            hash=payload.hash,
+            factor=self._calibration.factor,
+            reason=reason,
+            changed=first_change(self.payload.chain, payload.chain) if self.payload and reason else None,
+            plan=decide.plan_note(plan) if whole else None,
+            lods={} if whole else decide.added_lods(plan, previous),
+            windows=self._blobs.keep(payload.shown_windows),
+            idle=self._idle() if "cold" in reason else 0,
+            breakpoints=payload.breakpoints,
+        )
+
+    def _restore(self, budget: Budget) -> None:
+        """After resuming: the last payload again, from the log, so that the next one goes on from it."""
+        if self._restored:
+            return
+        self._restored = True
+        around = self._around()
+        plan = decide.sent_plan(self.journal, self._view(budget, around), decide.receipts(self.journal))
+        if plan is not None:
+            self.payload = compose(self.journal.reader, plan, self._layout, around)
+            self._seen = plan.rows
+
+
+def _is_prefix(before: Payload, after: Payload) -> bool:
+    return after.shares_blocks_of(before) or first_change(before.chain, after.chain) is None
+
+
+def _why_changed(before: Payload, after: Payload) -> str:
+    return "tools or system changed" if before.chain[0] != after.chain[0] else "window in place"
