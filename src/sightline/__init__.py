@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sightline.items import Kind as Kind
     from sightline.items import Lod as Lod
     from sightline.items import Message as Message
+    from sightline.notes import Settings as Settings
     from sightline.payload import Payload as Payload
     from sightline.plan import Budget as Budget
     from sightline.plan import Plan as Plan
@@ -45,6 +46,7 @@ _HOMES = {
         "SightlineError", "StoreError", "StrategyError", "UnknownCall", "UnknownItem", "Unwritable",
     ),
     "items": ("Item", "Kind", "Lod", "Message"),
+    "notes": ("Settings",),
     "payload": ("Payload",),
     "plan": ("Budget", "Plan", "Strategy", "View"),
     "session": ("Session",),

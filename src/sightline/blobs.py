@@ -1,4 +1,4 @@
-"""Rendered windows that were sent, each once, by hash: what `verify` and an inspector need and composing never reads."""
+"""Rendered windows that were sent, each once, by hash: what `verify` needs and composing never reads."""
 
 from collections.abc import Mapping
 from hashlib import blake2b

@@ -18,8 +18,8 @@ _encode = msgspec.json.encode
 class Layout(Struct, frozen=True):
     """The order of the sections, as data. `stable` alone keeps the prefix from call to call.
 
-    order: of the sections system, summary, history and user (the last user message); windows: at the "tail", or each in its
-    "place" among the messages.
+    order: of the sections system, summary, history and user (the last user message).
+    windows: at the "tail", or each in its "place" among the messages.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Surroundings(Struct, frozen=True):
     tools: tuple[ToolDefinition, ...] = ()
     windows: Mapping[str, str] = {}  # id → what it shows now
     window_rows: tuple[int, ...] = ()  # open windows, in order
-    breakpoints: tuple[int, ...] = ()
+    breakpoints: tuple[int, ...] = (0,)  # where a provider may cache up to, besides the end of the body
 
 
 def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, base: Payload | None = None) -> Payload:
@@ -75,7 +75,7 @@ def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, ba
         tools=around.tools,
         body=body,
         tail=tail,
-        breakpoints=around.breakpoints,
+        breakpoints=tuple(sorted({*around.breakpoints, len(body)})),
         plan=plan,
         hash=end.hex(),
         tokens=plan.tokens,
@@ -146,7 +146,7 @@ def _window_id(reader: Reader, row: int) -> str:
 
 
 def _appends(layout: Layout, around: Surroundings) -> bool:
-    """Whether new units come after everything shown before: not where windows stand between, or sections are reordered."""
+    """Whether new units come after everything shown: not where windows stand between or sections are reordered."""
     return layout.order == ("system", "history") and not (layout.windows == "place" and around.window_rows)
 
 
@@ -183,7 +183,7 @@ def _arranged(
 
 
 def _in_order(reader: Reader, plan: Plan, layout: Layout, around: Surroundings) -> Iterator[tuple[int | None, Message]]:
-    """Every unit by seq, windows at their place where the layout wants them there, one line where units are left out."""
+    """Every unit by seq, windows at their place where the layout wants that, one line where units are left out."""
     places = [] if layout.windows == "tail" else [reader.timeline.unit[row] for row in around.window_rows]
     windows = dict(zip(places, around.window_rows, strict=False))
     marked = not plan.marker

@@ -55,6 +55,7 @@ class Composer:
         self._calibration = Calibration(self.last.factor, known=True) if self.last and known else Calibration()
         self._observed: float | None = None
         self._seen = 0  # rows that the last plan knows
+        self._ends: tuple[int, ...] = ()  # where the body ended after the last sweep, and at the last call
         self._restored = self.last is None
 
     def configure(self) -> None:
@@ -76,15 +77,13 @@ class Composer:
         """See `Session.compose`."""
         self._restore(budget)
         self._check_open()
-        self._bring_back(budget, ask)
-        payload, reason = self._next(budget)
+        payload, reason = self._next(budget, self._bring_back(budget, ask))
         self._send(payload, reason)
         return payload
 
     def preview(self, budget: Budget) -> Payload:
         """See `Session.preview`."""
         self._restore(budget)
-        self._check_open()
         kept = self._calibration, self._asked
         payload, _ = self._next(budget)
         self._calibration, self._asked = kept
@@ -103,16 +102,16 @@ class Composer:
         self.command = "sweep: overflow"
 
     def _check_open(self) -> None:
-        if self.journal.timeline.more.open_calls and (calls := self.open_calls()):
+        if calls := self.open_calls():
             raise OpenCalls([call.id for call in calls])
 
     # ------------------------------------------------------------------ decide, then compose
 
-    def _next(self, budget: Budget) -> tuple[Payload, str]:
+    def _next(self, budget: Budget, trial: Plan | None = None) -> tuple[Payload, str]:
         """The next payload, and why it does not begin with the last one; empty: it does."""
         before = self.payload
         around = self._around()
-        plan = self._strategy.plan(self._view(budget, around))
+        plan = trial or self._strategy.plan(self._view(budget, around))
         payload = compose(self.journal.reader, plan, self._layout, around, before)
         if before is None or _is_prefix(before, payload):
             return payload, ""
@@ -121,13 +120,12 @@ class Composer:
     def _around(self) -> Surroundings:
         journal = self.journal
         shown = self._shown_windows()
-        sent = len(self.payload.body) if self.payload is not None else 0
         return Surroundings(
             system=tuple(journal.timeline.head_rows(journal.path)),
-            tools=decide.tools(journal).definitions,
+            tools=journal.tools.definitions,
             windows=shown,
             window_rows=decide.window_rows(journal, set(shown), self._layout.windows, len(journal.timeline)),
-            breakpoints=(0, sent) if sent else (0,),
+            breakpoints=(0, *self._ends),
         )
 
     def _shown_windows(self) -> dict[str, str]:
@@ -143,7 +141,7 @@ class Composer:
 
     def _view(self, budget: Budget, around: Surroundings) -> View:
         journal, timeline = self.journal, self.journal.timeline
-        new = decide.new_units(journal, self._seen)
+        new = decide.complete_units(journal, self._seen)
         for unit in new:
             if timeline.kind[timeline.unit_row[unit]] == Kind.USER:
                 self._asked = unit
@@ -156,7 +154,7 @@ class Composer:
             profile=journal.reader.profile,
             budget=budget,
             limit=self._calibration.limit(budget, journal.reader.profile),
-            fixed=decide.fixed_tokens(journal, around, decide.tools(journal).tokens),
+            fixed=decide.fixed_tokens(journal, around, journal.tools.tokens),
             last=self.payload.plan if self.payload else None,
             new=new,
             pinned=pinned,
@@ -171,20 +169,25 @@ class Composer:
         """Seconds since the last payload was sent."""
         return max(0, self._clock() - self._sent_at) // 1000 if self.last is not None else 0
 
-    def _bring_back(self, budget: Budget, ask: bool) -> None:
-        """Once per user message: earlier pieces that match it and would not be shown, as an entry right after it."""
+    def _bring_back(self, budget: Budget, ask: bool) -> Plan | None:
+        """Once per user message: earlier pieces that match it and would not be shown, as an entry right after it.
+
+        The plan that showed there is nothing to bring back, if one was made: it need not be made again.
+        """
         view = self._view(budget, self._around())
         if self._asked == self._searched or not (budget.recall or ask):
-            return
+            return None
         self._searched = self._asked
         plan = self._strategy.plan(view)
         if not plan.lods and plan.left_out is None and len(plan) == len(view.last or ()) + len(view.new):
-            return  # everything is shown in full
+            return plan  # everything is shown in full
         asked = self.journal.timeline.unit_row[self._asked]
         room = view.limit - plan.tokens if ask else int(budget.recall * view.limit)
         note = self._recall.note(self.journal.reader.text(asked), room, reduced(plan))
-        if note is not None:
-            self.journal.append([self.journal.recall_entry(note)])
+        if note is None:
+            return plan
+        self.journal.append([self.journal.recall_entry(note)])
+        return None
 
     def _send(self, payload: Payload, reason: str) -> None:
         """Write down what was decided and what is sent, and make it durable."""
@@ -198,6 +201,8 @@ class Composer:
         journal.store.sync()
         if receipt.plan is not None and self._observed is not None:
             self._calibration = Calibration(self._observed, known=True)
+        sent = len(payload.body)
+        self._ends = (sent,) if receipt.plan is not None else (*self._ends[:1], sent)
         self.payload, self.last, self._sent_at = payload, receipt, self._clock()
         self._seen, self.command = plan.rows, ""
 
@@ -229,7 +234,7 @@ class Composer:
         plan = decide.sent_plan(self.journal, self._view(budget, around), decide.receipts(self.journal))
         if plan is not None:
             self.payload = compose(self.journal.reader, plan, self._layout, around)
-            self._seen = plan.rows
+            self._seen, self._ends = plan.rows, (len(self.payload.body),)
 
 
 def _is_prefix(before: Payload, after: Payload) -> bool:

@@ -1,4 +1,4 @@
-"""Everything that is settled before a payload is composed, and written down: levels, recalled pieces, factor, reason."""
+"""What is settled before a payload is composed, and written down: levels, recalled pieces, factor, reason."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -10,14 +10,12 @@ from sightline.compose import Surroundings
 from sightline.items import Kind, Lod
 from sightline.journal import Journal
 from sightline.log import Entry
-from sightline.notes import PlanNote, ReceiptNote, RenditionNote, ToolsNote
+from sightline.notes import PlanNote, ReceiptNote, RenditionNote
 from sightline.plan import Budget, LeftOut, Plan, View, body_unit
 from sightline.profiles import Profile
 from sightline.stores import Span
 from sightline.timeline import Path, Timeline
 from sightline.wording import say
-
-NO_TOOLS = ToolsNote("", 0)
 
 
 class Calibration(NamedTuple):
@@ -29,15 +27,6 @@ class Calibration(NamedTuple):
     def limit(self, budget: Budget, profile: Profile) -> int:
         """Tokens of ours that this budget allows."""
         return budget.limit(self.factor, 0.0 if self.known else profile.margin)
-
-
-def tools(journal: Journal) -> ToolsNote:
-    """The tools in force on the journal's branch."""
-    span = journal.timeline.placed(journal.timeline.more.tools, journal.path)
-    if span is None:
-        return NO_TOOLS
-    note: ToolsNote = log.decode_data(journal.reader.entry_at(span), ToolsNote)
-    return note
 
 
 def fixed_tokens(journal: Journal, around: Surroundings, tool_tokens: int) -> int:
@@ -54,6 +43,13 @@ def new_units(journal: Journal, since_row: int, end_row: int | None = None) -> l
     timeline = journal.timeline
     units = timeline.units_between(journal.path, since_row, len(timeline) if end_row is None else end_row)
     return [unit for unit in units if body_unit(timeline, unit)]
+
+
+def complete_units(journal: Journal, since_row: int) -> list[int]:
+    """New units that could be sent: none of whose calls waits for a result."""
+    timeline = journal.timeline
+    waiting = {timeline.unit[row] for row in timeline.more.open_calls}
+    return [unit for unit in new_units(journal, since_row) if unit not in waiting]
 
 
 def window_rows(journal: Journal, shown: set[str], where: str, rows: int) -> tuple[int, ...]:
@@ -79,7 +75,7 @@ def last_user(timeline: Timeline, path: Path) -> int:
 
 def marks(timeline: Timeline, path: Path) -> tuple[frozenset[int], dict[int, Lod]]:
     """The rows that callers pinned, and those somebody wants at a level from the next sweep on."""
-    said = timeline.marked(path)
+    said = {row: what for row, what in timeline.marked(path).items() if body_unit(timeline, timeline.unit[row])}
     pinned = frozenset(row for row, what in said.items() if what == "pin")
     wanted = {row: Lod.FULL for row, what in said.items() if what in ("pin", "raise")}
     wanted |= {row: Lod.GIST for row, what in said.items() if what == "collapse"}

@@ -31,7 +31,7 @@ class BadSessionId(BadInput):
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         super().__init__(
-            f"session id {session_id!r} is refused: use 1 to 128 letters, digits, '-', '_' or '.', not starting with '.'"
+            f"session id {session_id!r} is refused: use 1 to 128 letters, digits, '-', '_' or '.', the first no '.'"
         )
 
 

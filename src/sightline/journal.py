@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from sightline import __version__, index, log
 from sightline.clock import Clock, Ids, iso
-from sightline.errors import BadInput
+from sightline.errors import BadInput, OpenCalls
 from sightline.items import Call, Message, Opaque, Part, Result, Role, Text
 from sightline.log import Body, Entry, ToolResult, ToolUse
-from sightline.notes import HeadNote, Settings
+from sightline.notes import NO_TOOLS, HeadNote, Settings, ToolsNote
 from sightline.profiles import profile
+from sightline.project import NOWHERE, Place
 from sightline.reader import Reader
 from sightline.renditions import identifiers
 from sightline.stores import Placement, Span, Store
@@ -41,12 +42,11 @@ class Journal:
         ids: Ids,
         settings: Settings | None = None,
         token_counter: TokenCounter | None = None,
-        cwd: str = "",
-        git_branch: str = "",
+        where: Place = NOWHERE,
         known: "index.Index | None" = None,
     ) -> None:
         self.store, self._clock, self._ids = store, clock, ids
-        self._cwd, self._git_branch = cwd, git_branch
+        self._where = where
         first = self._first_settings(known)
         self.settings = first or settings or Settings()
         counting = token_counter or counter(self.settings.encoding)
@@ -55,6 +55,7 @@ class Journal:
         self._folded = 0  # how far the store has been folded
         self._indexed = 0  # how far the side index reaches
         self._last = Span(0, 0)
+        self._tools: tuple[Span | None, ToolsNote] = (None, NO_TOOLS)
         self._pending: list[Entry] = []  # written with the first append, so that a session nobody uses leaves no file
         if known is not None:
             self._load(known)
@@ -100,6 +101,14 @@ class Journal:
         """Keep and show things this way from now on. What was sent stays as it was sent."""
         self.settings = settings
         self.reader.profile, self.reader.locale = profile(settings.profile), settings.locale
+
+    @property
+    def tools(self) -> ToolsNote:
+        """The tools in force on this branch."""
+        span = self.timeline.placed(self.timeline.more.tools, self.path)
+        if self._tools[0] != span:
+            self._tools = (span, NO_TOOLS if span is None else log.decode_data(self.reader.entry_at(span), ToolsNote))
+        return self._tools[1]
 
     def _load(self, known: "index.Index") -> None:
         for name, column in known.columns.items():
@@ -231,8 +240,8 @@ class Journal:
             session_id=self.store.session_id,
             timestamp=iso(self._clock()),
             type=type_,
-            cwd=self._cwd,
-            git_branch=self._git_branch,
+            cwd=self._where.cwd,
+            git_branch=self._where.git_branch,
             version=__version__,
             message=message,
             **fields,
@@ -287,8 +296,14 @@ class Journal:
     # ------------------------------------------------------------------ branches, index, end
 
     def fork(self, row: int) -> str:
-        """Begin a branch after the entry of this row, and make it current. Its name."""
-        name = self._ids()
+        """Begin a branch after the unit of this row, and make it current. Its name.
+
+        A call and its results are not parted: the branch begins after the last of them. Raises OpenCalls.
+        """
+        rows = self.timeline.rows_of(self.timeline.unit[row])
+        if waiting := [self.timeline.more.open_calls[call] for call in rows if call in self.timeline.more.open_calls]:
+            raise OpenCalls(waiting)
+        name, row = self._ids(), max(rows)
         entry = self.reader.entry(row)
         note = HeadNote(name, self.branch_name_of(row), self.timeline.seq[row], entry.uuid)
         draft = self._annotation(log.HEAD_MOVED, note)
@@ -300,10 +315,13 @@ class Journal:
 
     def reopened(self) -> "Journal":
         """Another journal over the same log: files are opened again, memory is shared."""
+        counting = self.reader.counter
         options: dict[str, Any] = {
-            "clock": self._clock, "ids": self._ids, "token_counter": self.reader.counter, "cwd": self._cwd,
-            "git_branch": self._git_branch,
-        }  # fmt: skip
+            "clock": self._clock,
+            "ids": self._ids,
+            "token_counter": counting,
+            "where": self._where,
+        }
         if isinstance(self.store, JsonlStore):
             self.save_index()
             return Journal.open_file(self.store.path, fsync=self.store.fsync, **options)

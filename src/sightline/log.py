@@ -1,8 +1,8 @@
 """Entries: the lines of a session's log, as they stand on disk.
 
-One JSON object per line. *Conversation* entries form a chain by `parentUuid`; *annotations* (what was sent, pinned, set …)
-hang on the conversation entry they follow and are never a parent. What an older or newer version wrote and this one does
-not know is skipped by readers and stays in the file: a log is never rewritten.
+One JSON object per line. *Conversation* entries form a chain by `parentUuid`; *annotations* (what was sent, pinned,
+set …) hang on the conversation entry they follow and are never a parent. What another version wrote and this one does
+not know is passed over by readers and stays in the file: a log is never rewritten.
 """
 
 from typing import Any

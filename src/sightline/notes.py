@@ -87,6 +87,9 @@ class ToolsNote(Struct, frozen=True, omit_defaults=True):
     definitions: tuple[ToolDefinition, ...] = ()
 
 
+NO_TOOLS = ToolsNote("", 0)
+
+
 class Source(Struct, frozen=True, omit_defaults=True):
     """A piece of an item: lines `first` to `last`, counted from 1; 0 is all of it."""
 

@@ -54,7 +54,7 @@ class Payload:
     """The messages of one model call, provider-neutral. `openai`, `responses` and `anthropic` are what the SDKs take.
 
     head is `system` and `tools`; `body` the units in order, the newest user message included; `tail` the live windows.
-    `breakpoints` are places a provider may cache up to: n means after the first n messages of the body, 0 after the head.
+    `breakpoints` are where a provider may cache up to: n is after the first n messages of the body, 0 after the head.
     """
 
     system: tuple[Message, ...]

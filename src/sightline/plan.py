@@ -1,4 +1,4 @@
-"""Plans: which units are in, and at what level each of their items is shown. Data; the laws are checked when one is made."""
+"""Plans: which units are in, and the level of each of their items. Data; the laws are checked when one is made."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ from sightline.timeline import HEAD, Path, Timeline
 class Budget(Struct, frozen=True):
     """How much may be sent, in tokens of the model.
 
-    window: what the model takes; output: room kept for its answer. A sweep starts above `trigger` of the rest and stops at
-    `target`: far below, because each sweep makes the provider cache everything after it again. recall: the share that
-    recalled pieces may take in a running conversation.
+    window: what the model takes; output: room kept for its answer. A sweep starts above `trigger` of the rest and stops
+    at `target`: far below, because each sweep makes the provider cache everything after it again. recall: the share
+    that recalled pieces may take in a running conversation.
     """
 
     window: int
@@ -88,6 +88,12 @@ class View:
         """What a unit costs at these levels."""
         return sum(self.row_tokens(row, lods.get(row, Lod.FULL)) for row in self.timeline.rows_of(unit))
 
+    def candidates(self) -> list[int]:
+        """The units a sweep chooses from: those shown, the new ones, and those somebody wants back."""
+        back = [self.timeline.unit[row] for row, lod in self.wanted.items() if lod == Lod.FULL]
+        known = [*(self.last or ()), *self.new]
+        return sorted({*known, *back}) if back else known
+
     def never_reduced(self, row: int) -> bool:
         """Whether the laws keep this item in full: system items and callers' pins."""
         return self.timeline.kind[row] == Kind.SYSTEM or row in self.pinned
@@ -107,8 +113,8 @@ class Plan:
     """Units in seq order and the level of every item in them. Immutable; plans share what they have in common."""
 
     __slots__ = (
-        "_count", "_units", "base", "body", "fixed", "left_out", "limit", "lods", "marker", "reason", "rows", "timeline",
-        "why",
+        "_count", "_from", "_key", "_units", "base", "body", "fixed", "left_out", "limit", "lods", "marker", "reason",
+        "rows", "timeline", "why",
     )  # fmt: skip
 
     def __init__(
@@ -131,6 +137,8 @@ class Plan:
         self.base = base  # tokens of the body right after the last sweep
         self.reason, self.left_out, self.marker = reason, left_out, marker
         self.rows = len(view.timeline)  # rows it knows of
+        self._key = object()
+        self._from: object = None  # the key of the plan it extends
 
     @property
     def tokens(self) -> int:
@@ -158,7 +166,7 @@ class Plan:
 
     def extends(self, plan: "Plan | None") -> bool:
         """Whether everything the other plan shows is shown the same way here, first."""
-        return plan is not None and self._units is plan._units
+        return plan is not None and self._from is plan._key
 
     def gaps(self) -> list[tuple[int, int]]:
         """What is not shown, as runs of units (first, last)."""
@@ -184,9 +192,9 @@ class Plan:
         units.extend(view.new)
         all_lods.update(lods)
         all_why.update(why)
-        return cls(
-            view, units, all_lods, all_why, body=body, base=last.base, left_out=last.left_out, marker=last.marker
-        )
+        plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker)
+        plan.base, plan._from = last.base, last._key
+        return plan
 
     @classmethod
     def swept(
@@ -236,10 +244,10 @@ class Plan:
             f", {self.reason}" if self.reason else ""
         )
         rows = [
-            f"{'#' + line.id:>8}  {line.kind.name.lower():<9} {line.lod.name.lower():<7} {line.tokens:>7,}  {line.why}".rstrip()
+            f"{'#' + line.id:>8}  {line.kind.name.lower():<9} {line.lod.name.lower():<7} {line.tokens:>7,}  {line.why}"
             for line in self.lines()
         ]
-        return "\n".join([heading, *([self.marker] if self.marker else []), *rows])
+        return "\n".join([heading, *([self.marker] if self.marker else []), *map(str.rstrip, rows)])
 
 
 def _overflow(view: View, tokens: int) -> None:

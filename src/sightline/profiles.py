@@ -1,4 +1,4 @@
-"""Facts about providers, as data: what framing costs, what a cache costs and how long it lives, what a picture costs."""
+"""Facts about providers, as data: what framing costs, what a cache costs and how long it lives, what media cost."""
 
 from math import ceil
 
@@ -54,7 +54,7 @@ def profile(name: str) -> Profile:
 
 
 def media_tokens(part: Image | File, profile: Profile) -> int:
-    """What a picture or document costs by its size; the most it can cost where the size is unknown. Never its base64."""
+    """What a picture or document costs by its size; the most it can cost where that is unknown. Never its base64."""
     if isinstance(part, File):
         return profile.file_tokens
     if part.width and part.height:

@@ -1,6 +1,23 @@
 """What entries say about where they were written."""
 
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A project's directory and the branch checked out in it; empty outside a repository or off any branch."""
+
+    cwd: str = ""
+    git_branch: str = ""
+
+
+NOWHERE = Place()
+
+
+def place(project: str | Path) -> Place:
+    """Where this project is."""
+    path = Path(project).absolute()
+    return Place(str(path), git_branch(path))
 
 
 def git_branch(project: Path) -> str:

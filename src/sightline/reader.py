@@ -9,9 +9,9 @@ import msgspec
 from sightline import log
 from sightline.items import Call, Item, Kind, Lod, Opaque, Part, Result, Text, plain_text
 from sightline.log import Entry
-from sightline.notes import RecallNote, RenditionNote
+from sightline.notes import RecallNote, RenditionNote, Source
 from sightline.profiles import Profile, media_tokens
-from sightline.renditions import Shorter, shorten
+from sightline.renditions import Shorter, shorten, subject_of
 from sightline.stores import Span, Store
 from sightline.timeline import NONE, ORPHAN, Sizes, Timeline
 from sightline.tokens import TokenCounter
@@ -29,7 +29,7 @@ class Reader:
 
     def __init__(self, store: Store, counter: TokenCounter, profile: Profile, locale: str = "en") -> None:
         self.store, self.counter, self.profile, self.locale = store, counter, profile, locale
-        self.timeline = Timeline(self.measure)
+        self.timeline = Timeline(self.measure, subject_of)
         self._entries: OrderedDict[int, Entry] = OrderedDict()
         self._shorter: OrderedDict[str, Shorter] = OrderedDict()
         self._decoded: tuple[tuple[str, int], list[Item]] = (("", 0), [])
@@ -90,7 +90,7 @@ class Reader:
     def lines(self, row: int) -> list[str]:
         """A row's text as lines of at most `WRAP` characters: what ranges and pages count in."""
         lines = self.text(row).split("\n")
-        if all(len(line) <= WRAP for line in lines):
+        if max(map(len, lines)) <= WRAP:
             return lines
         return [line[at : at + WRAP] for line in lines for at in range(0, max(len(line), 1), WRAP)]
 
@@ -101,17 +101,15 @@ class Reader:
 
     def recall_text(self, note: RecallNote) -> str:
         """The text of a recall that names these sources."""
-        pieces = [say("recalled", self.locale)]
-        for source in note.sources:
-            row = self.timeline.row(source.item)
-            if row is None:
-                continue
-            first, last = source.first or 1, source.last
-            lines = self.lines(row)[first - 1 : last or None]
-            key = "recalled lines" if source.first else "recalled item"
-            label = say(key, self.locale, id=source.item, first=first, last=last)
-            pieces += [label, *lines]
-        return "\n".join(pieces)
+        return "\n".join([say("recalled", self.locale), *map(self.source_text, note.sources)])
+
+    def source_text(self, source: Source) -> str:
+        """One piece that is shown again, under its handle."""
+        row = self.timeline.row(source.item)
+        first, last = source.first or 1, source.last
+        lines = self.lines(row)[first - 1 : last or None] if row is not None else []
+        key = "recalled lines" if source.first else "recalled item"
+        return "\n".join([say(key, self.locale, id=source.item, first=first, last=last), *lines])
 
     # ------------------------------------------------------------------ levels
 

@@ -1,4 +1,4 @@
-"""Finding what is no longer shown in full, and bringing it back: for the engine, for callers, and as the model's tools."""
+"""Finding what is no longer shown in full, and bringing it back: for the engine, for callers, as the model's tools."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -55,6 +55,13 @@ class Found(NamedTuple):
     text: str
 
 
+class Page(NamedTuple):
+    """A part of an item: what it says, and where it stands."""
+
+    text: str
+    note: RecallNote
+
+
 class Recall:
     """Search over one journal's branch. The index is made when first needed and extended by what is new."""
 
@@ -81,12 +88,17 @@ class Recall:
 
     def note(self, query: str, room: int, among: Callable[[int], bool] | None = None) -> RecallNote | None:
         """What to bring back for a query, in at most `room` tokens; None if nothing matches."""
+        count, source_text = self._journal.reader.counter.count, self._journal.reader.source_text
+        room -= count(say("recalled", self._journal.reader.locale))
         sources: list[Source] = []
         for row, _ in self.rows(query, _SOURCES, among):
             for source in self._pieces(row, query, room):
-                grown = RecallNote((*sources, source), query)
-                if self._tokens(grown) <= room:
+                tokens = (
+                    count(source_text(source)) + 1
+                )  # the line break; parts counted apart are never fewer than together
+                if tokens <= room:
                     sources.append(source)
+                    room -= tokens
         return RecallNote(tuple(sorted(sources, key=self._order)), query) if sources else None
 
     def found(self, query: str, limit: int = _SOURCES) -> list[Found]:
@@ -97,7 +109,7 @@ class Recall:
             found.append(Found(self._journal.timeline.id(row), score, self._journal.reader.recall_text(note)))
         return found
 
-    def page(self, row: int, start: int = 1, lines: int | None = None, grep: str | None = None) -> str:
+    def page(self, row: int, start: int = 1, lines: int | None = None, grep: str | None = None) -> Page:
         """Lines of an item, as many as fit a page, and how to go on."""
         item_id, locale = self._journal.timeline.id(row), self._journal.reader.locale
         numbered = list(enumerate(self._journal.reader.lines(row), start=1))
@@ -108,11 +120,12 @@ class Recall:
         numbered = [pair for pair in numbered if pair[0] >= start][:lines]
         shown = self._fitting(numbered)
         if not shown:
-            return say("no match", locale, id=item_id, grep=grep or f"start={start}")
+            return Page(say("no match", locale, id=item_id, grep=grep or f"start={start}"), RecallNote(()))
         first, last = shown[0][0], shown[-1][0]
         key = "page" if len(shown) < len(numbered) or (lines is not None and last < total) else "page end"
         label = say(key, locale, id=item_id, first=first, last=last, total=total, next=last + 1)
-        return "\n".join([label, *(line for _, line in shown)])
+        note = RecallNote(tuple(Source(item_id, *run) for run in _runs([number for number, _ in shown])))
+        return Page("\n".join([label, *(line for _, line in shown)]), note)
 
     def _fitting(self, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
         count, room = self._journal.reader.counter.count, PAGE_TOKENS
@@ -131,9 +144,6 @@ class Recall:
         text = "\n".join(reader.lines(row))
         for first, last in passages(text, query, min(room, _WHOLE_TOKENS), reader.counter.count):
             yield Source(item_id, first, last)
-
-    def _tokens(self, note: RecallNote) -> int:
-        return self._journal.reader.counter.count(self._journal.reader.recall_text(note))
 
     def _order(self, source: Source) -> tuple[int, int]:
         row = self._journal.timeline.row(source.item)
@@ -159,3 +169,14 @@ def reduced(plan: Plan) -> Callable[[int], bool]:
         return row < known and (plan.lod(row) is not Lod.FULL or timeline.unit[row] not in plan)
 
     return is_reduced
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Ascending numbers as runs of (first, last)."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs

@@ -9,18 +9,18 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from sightline import decide, log, wire
+from sightline import log, wire
 from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.compose import layout
 from sightline.composer import Composer, Windows
 from sightline.errors import BadInput, UnknownCall, UnknownItem
 from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
-from sightline.notes import PinNote, RecallNote, Settings, Source, ToolsNote, WindowNote
+from sightline.notes import PinNote, Settings, ToolsNote, WindowNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Strategy
 from sightline.profiles import profile
-from sightline.project import git_branch
+from sightline.project import place
 from sightline.recall import PAGE_TOKENS, RECALL_TOOLS, Found, Recall, reduced
 from sightline.stores import Repairs, Store
 from sightline.stores.folder import Folder
@@ -37,7 +37,7 @@ Content = str | bytes | Sequence[Any]
 class Session:
     """One conversation: its log, and the payloads composed from it.
 
-    Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder; `Session(store)` takes any store.
+    Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder; or over any store.
     """
 
     def __init__(
@@ -55,11 +55,13 @@ class Session:
         if isinstance(store, Journal):
             self._journal = store
         else:
+            check_settings(settings or Settings())
             self._journal = Journal(
-                store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, **_where(project)
+                store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
             )
         self._options: dict[str, Any] = {"windows": windows, "strategy": strategy, "clock": clock}
         self._lock = threading.RLock()
+        self._left_open = False  # calls of an earlier run still wait for results
         self._recall = Recall(self._journal)
         self._composer = Composer(self._journal, self._recall, clock=clock, windows=windows, custom=strategy)
 
@@ -90,6 +92,7 @@ class Session:
             BadSessionId: an id that is no plain file name.
             BadInput: a session of this id exists, or settings name something that does not.
         """
+        check_settings(settings or Settings())
         ids: Ids = options.get("ids", nanoid)
         path = Folder(project, root).file(session_id or ids())
         if path.exists():
@@ -107,7 +110,9 @@ class Session:
         fsync: Fsync = "turn",
         **options: Any,
     ) -> "Session":
-        """An earlier session, as it was: on its current branch, or another one. Calls left open are given up on.
+        """An earlier session, as it was: on its current branch, or another one.
+
+        Calls that it left open may still be answered; those that are not are given up on by the next `compose`.
 
         Raises:
             BadSessionId, SessionNotFound: no such session.
@@ -116,7 +121,7 @@ class Session:
         if branch is not None:
             session._journal.switch(branch)
             session._composer.begin()
-        session.interrupt()
+        session._left_open = bool(session.open_calls)
         return session
 
     @classmethod
@@ -130,7 +135,7 @@ class Session:
             clock=options.get("clock", wall_clock),
             ids=options.get("ids", nanoid),
             token_counter=options.get("token_counter"),
-            **_where(project),
+            where=place(project),
         )
         own = {name: options[name] for name in ("windows", "strategy", "clock") if name in options}
         return cls(journal, **own)
@@ -210,7 +215,7 @@ class Session:
     # ------------------------------------------------------------------ what happened
 
     def system(self, text: str) -> str:
-        """Say how the model is to behave. The same text again changes nothing, so that a program may say it at every start.
+        """Say how the model is to behave. The same text again changes nothing: a program may say it at every start.
 
         Before the first call it stands in the head; later it stays at its place in the conversation.
         """
@@ -290,7 +295,7 @@ class Session:
             return self._say(Message(Role.USER, (label, *result.parts)))
 
     def extend(self, messages: Sequence[Any]) -> list[str]:
-        """Import a message list in OpenAI chat, OpenAI Responses or Anthropic form. Calls left without a result are given up on.
+        """Import a message list in OpenAI chat, Responses or Anthropic form. Calls without a result are given up on.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
@@ -310,7 +315,7 @@ class Session:
             read = (*wire.read_tools(definitions), *(RECALL_TOOLS if recall else ()))
             encoded = msgspec.json.encode(read)
             digest = blake2b(encoded, digest_size=16).hexdigest()
-            if decide.tools(self._journal).hash != digest:
+            if self._journal.tools.hash != digest:
                 tokens = self._journal.reader.counter.count(encoded.decode())
                 self._journal.annotate((log.TOOLS, ToolsNote(digest, tokens, read)))
 
@@ -338,23 +343,19 @@ class Session:
         grep: str | None = None,
         now: bool = False,
     ) -> str:
-        """Bring an item back: its lines stand at the end of the conversation from the next call on. What is brought back.
+        """Bring an item back: its lines stand at the end of the conversation from the next call on. The lines.
 
         With `now` it rises in place instead, by a sweep at the next call. Raises UnknownItem.
         """
         with self._lock:
             row = self._row(item_id)
-            text = self._recall.page(row, start, lines, grep)
+            page = self._recall.page(row, start, lines, grep)
             if now:
                 self._mark(row, "raise")
                 self._composer.command = "command: expand"
-                return text
-            self._journal.append([self._journal.recall_entry(self._page_note(row, start, text))])
-            return text
-
-    def _page_note(self, row: int, start: int, text: str) -> RecallNote:
-        shown = text.count("\n")
-        return RecallNote((Source(self._journal.timeline.id(row), start, start + max(shown, 1) - 1),))
+            elif page.note.sources:
+                self._journal.append([self._journal.recall_entry(page.note)])
+            return page.text
 
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
         """Find earlier passages that match and bring the best back, within this many tokens. What was found."""
@@ -411,25 +412,28 @@ class Session:
         except UnknownItem:
             return say("unknown item", locale, id=given.get("id", ""))
         grep = given.get("grep")
-        return self._recall.page(
+        page = self._recall.page(
             row,
             _whole_number(given.get("start"), 1) or 1,
             _whole_number(given.get("lines"), None),
             str(grep) if grep else None,
         )
+        return page.text
 
     def fork(self, at: str | int) -> "Session":
         """Go another way after this item: a new branch of the same log, and a session that writes to it.
 
-        This session stays on its own branch. Calls that the item leaves open are given up on there. Raises UnknownItem.
+        This session stays on its own branch. A call and its results stay together: the branch begins after them.
+
+        Raises:
+            UnknownItem: no such item on this branch.
+            OpenCalls: its calls still wait for results.
         """
         with self._lock:
             name = self._journal.fork(self._row(at))
             journal = self._journal.reopened()
             journal.switch(name)
-            branch = Session(journal, **self._options)
-            branch.interrupt()
-            return branch
+            return Session(journal, **self._options)
 
     def configure(self, **changes: Any) -> None:
         """Change settings: locale, layout, strategy, config, profile. They act at the next call, which is a sweep.
@@ -452,6 +456,7 @@ class Session:
         with self._lock:
             self._journal.store.refresh()
             self._journal.catch_up()
+            self._composer.begin()
 
     def flush(self) -> None:
         """Return when everything said so far survives a power cut."""
@@ -469,10 +474,17 @@ class Session:
             PinnedOverflow: what may not be reduced is larger than the budget.
         """
         with self._lock:
+            if self._left_open:
+                self.interrupt()
+                self._left_open = False
             return self._composer.compose(budget, ask)
 
     def preview(self, budget: Budget) -> Payload:
-        """What `compose` would give now, nothing being recalled for it. Writes nothing. Raises as `compose` does."""
+        """What `compose` would give now, without recalling anything and without calls that still wait. Writes nothing.
+
+        Raises:
+            PinnedOverflow: what may not be reduced is larger than the budget.
+        """
         with self._lock:
             return self._composer.preview(budget)
 
@@ -493,11 +505,6 @@ def check_settings(settings: Settings) -> Settings:
     profile(settings.profile)
     strategy(settings.strategy, settings.config)
     return settings
-
-
-def _where(project: str | Path) -> dict[str, str]:
-    path = Path(project).absolute()
-    return {"cwd": str(path), "git_branch": git_branch(path)}
 
 
 def _parts(content: Content, role: str = "user") -> tuple[Part, ...]:

@@ -1,4 +1,4 @@
-"""What our tests use and yours may: a counter that counts words, clocks and ids that repeat, a model that says its lines."""
+"""For tests, ours and yours: a counter of words, clocks and ids that repeat, a model that says its lines."""
 
 from collections.abc import Callable, Iterable
 from itertools import count

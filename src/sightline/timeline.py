@@ -129,12 +129,14 @@ class Timeline:
 
     COLUMNS: ClassVar = {**_COLUMNS, "unit_row": "i", "subject_row": "i", **_RECEIPT_COLUMNS}
 
-    def __init__(self, measure: Callable[[Entry], Sequence[Sizes]]) -> None:
-        """`measure` gives the sizes of an entry's items where the entry itself does not say them."""
+    def __init__(self, measure: Callable[[Entry], Sequence[Sizes]], subject_of: Callable[[Call], str]) -> None:
+        """`measure` gives the sizes of an entry's items where the entry does not say them; `subject_of`, what a call is
+        about: a path, a command, a URL.
+        """
         for name, typecode in self.COLUMNS.items():
             setattr(self, name, array(typecode))
         self.more = State([Branch("")])
-        self._measure = measure
+        self._measure, self._subject_of = measure, subject_of
         self._subject_ids: dict[str, int] | None = None
         self._named: dict[str, int] = {}  # identifier → the last row that names it
 
@@ -183,7 +185,7 @@ class Timeline:
             for number, call in enumerate(_calls(entry), start=1):
                 self.more.open_calls[len(self.seq)] = call.id
                 row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, state & OPAQUE, sizes[number], span)
-                self.subject[row] = self._subject_id(call_subject(call))
+                self.subject[row] = self._subject_id(self._subject_of(call))
 
     def _add_result(self, entry: Entry, span: Span, branch: int, sizes: Sizes) -> None:
         assert entry.tool_result is not None
@@ -396,13 +398,6 @@ class Timeline:
             if before is not None:
                 self.mention[before] = row
             self._named[identifier] = row
-
-
-def call_subject(call: Call) -> str:
-    """The path, command or URL a call is about."""
-    from sightline.renditions import subject_of
-
-    return subject_of(call)
 
 
 def _calls(entry: Entry) -> list[Call]:

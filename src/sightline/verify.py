@@ -10,7 +10,7 @@ from sightline.compose import Surroundings, compose, layout
 from sightline.items import Lod
 from sightline.journal import Journal
 from sightline.log import Entry
-from sightline.notes import ReceiptNote, Settings, ToolsNote
+from sightline.notes import NO_TOOLS, ReceiptNote, Settings, ToolsNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Plan, View
 from sightline.stores import Span
@@ -62,7 +62,7 @@ def _again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | N
     if None in windows.values():
         return None
     settings = _in_force(journal, journal.timeline.more.settings, offset, Settings) or journal.settings
-    tools = _in_force(journal, journal.timeline.more.tools, offset, ToolsNote) or decide.NO_TOOLS
+    tools = _in_force(journal, journal.timeline.more.tools, offset, ToolsNote) or NO_TOOLS
     rows = bisect_right(journal.timeline.seq, note.seq)
     around = Surroundings(
         system=tuple(row for row in journal.timeline.head_rows(journal.path) if row < rows),

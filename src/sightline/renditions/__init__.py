@@ -13,7 +13,7 @@ from sightline.renditions.objects import document, held_text, parsed
 from sightline.renditions.pack import Filled, Room, fill
 from sightline.renditions.sample import ROOM, counted, legal, look
 from sightline.renditions.subjects import subject_of
-from sightline.renditions.values import identifiers
+from sightline.renditions.values import identifiers, values_in
 from sightline.renditions.words import words
 
 __all__ = ["FORMAT", "Shorter", "identifiers", "shorten", "subject_of"]
@@ -42,10 +42,10 @@ def shorten(
 ) -> Shorter:
     """The summary and the gist of an item.
 
-    A summary has at most 800 tokens, a gist at most 120 and a quarter of the original; each is smaller than the level above it
-    or None. For a call both are JSON objects, else plain text that begins with a label: handle, what it is, its size.
-    Pure and total: the same item gives the same bytes, and no text makes it raise. Of a text beyond 160 KB only parts are read
-    and its tokens are estimated from them.
+    A summary has at most 800 tokens, a gist at most 120 and a quarter of the original; each is smaller than the level
+    above it or None. For a call both are JSON objects, else plain text that begins with a label: handle, what it is,
+    its size. Pure and total: the same item gives the same bytes, and no text makes it raise. Of a text beyond 44 KB
+    only parts are read; beyond 128 KB its tokens are estimated from parts too.
     """
     wording = words(locale)
     if item.kind is Kind.CALL:
@@ -89,14 +89,24 @@ class _Header(NamedTuple):
     def _what(self, path: int, command: int) -> str:
         kind = _SPOKEN.get(self.item.kind) or _OTHERS.get(self.item.kind, "")
         failed = next((part.error for part in self.item.parts if isinstance(part, Result)), "")
-        said = " ".join(legal(self.subject[:2000]).split())
-        if len(said) > (command if " " in said else path):
-            said = (
-                f"{said[:command]}…" if " " in said else f"…{said[-path:]}"
-            )  # a path's end says most, a command's beginning
+        said = _said(legal(self.subject[:2000]), path, command)
         return "".join(
             f" {word}" for word in (self.wording.get(kind, ""), legal(self.name[:80]), said, failed[:40]) if word
         )
+
+
+def _said(subject: str, path: int, command: int) -> str:
+    """The subject on one line: of a long path the end, of a long command its first word and the paths in it."""
+    words = subject.split()
+    if len(words) <= 1:
+        return subject.strip() if len(subject) <= path else f"…{subject[-path:].strip()}"
+    whole = " ".join(words)
+    if len(whole) <= command:
+        return whole
+    paths = [value for value in values_in(whole) if "/" in value.strip("/") and len(value) <= path]
+    return (
+        f"{words[0][:command]} … {paths[0]} …" if paths and paths[0] not in whole[:command] else f"{whole[:command]}…"
+    )
 
 
 def _tokens_of(text: str, count: Callable[[str], int]) -> int:
@@ -125,7 +135,7 @@ def _joined(header: str, media: list[str]) -> str:
 
 
 def _small(media: list[str], text: str) -> Shorter:
-    """An item too small to shorten; with pictures or files, their labels stand for them and the caller weighs the two."""
+    """An item too small to shorten. Labels stand for its pictures and files, and the caller weighs the two."""
     if not media:
         return Shorter(None, None)
     shown = legal("\n".join(filter(None, [*media[:8], text])))

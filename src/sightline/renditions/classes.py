@@ -11,7 +11,7 @@ from sightline.renditions.source import is_source, source
 from sightline.renditions.tables import is_table, table
 
 CLASSES: tuple[tuple[Callable[[View], bool], Callable[[View], Levels]], ...] = (
-    # The first that says yes. What is told apart by single unmistakable lines comes before what goes by shares of lines.
+    # The first that says yes. What unmistakable lines tell comes before what goes by shares of lines.
     (is_diff, diff),
     (is_listing, listing),
     (is_test_run, test_run),

@@ -17,7 +17,7 @@ def is_diff(seen: View) -> bool:
 
 
 def diff(seen: View) -> Levels:
-    """Files and hunk headers are kept first, then changed lines; in the gist values stand under their file and its counts."""
+    """Files and hunk headers first, then changed lines; in the gist, values under their file and its counts."""
     marks = {i: _mark(line.text) for i, line in enumerate(seen.sample.lines)}
     gist = gist_level(seen, {})
     return Levels(summary_level(seen, marks), gist._replace(values=single_values(seen, _labels(seen))))

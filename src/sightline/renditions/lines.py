@@ -32,7 +32,7 @@ BLOCKS = 2  # a text without sections is named by the numbers of its lines, in t
 _ERRORS = "rror|xception|Failure|FAIL|fatal|panic|enied|ot found|o such|错误|失败|异常"
 _WARNINGS = "arning|WARN|eprecat|警告"
 _TROUBLE = {**dict.fromkeys(_ERRORS.split("|"), 3.0), **dict.fromkeys(_WARNINGS.split("|"), 1.5)}
-NUMBERED = re.compile(r"\s*(\d{1,7})(?:→|\t|\||: |:\s|-\s)")
+NUMBERED = re.compile(r"\s*(\d{1,7})(?:→|\t|\||: |:\s|-\s|$)")
 
 
 class Levels(NamedTuple):
@@ -77,7 +77,11 @@ def _values(line: str, own_numbers: bool) -> tuple[str, ...]:
 
 def _numbered(lines: list[Line]) -> bool:
     some = [line.text for line in lines[:40] if line.text.strip()]
-    return len(some) >= 3 and sum(bool(NUMBERED.match(text)) for text in some) >= 0.8 * len(some)
+    found = [match for text in some if (match := NUMBERED.match(text))]
+    said = sum(
+        match.end() > match.end(1) for match in found
+    )  # a bare number is an empty line of such a text, or just a number
+    return len(some) >= 3 and len(found) >= 0.8 * len(some) and 2 * said >= len(found)
 
 
 def troubles(sample: Sample) -> dict[int, float]:
@@ -157,7 +161,7 @@ def _with_number(line: Line, add_number: bool) -> str:
     return f"{line.number}: {line.text}" if add_number else line.text
 
 
-def gist_level(seen: View, marks: Mapping[int, float], starts: Iterable[int] = ()) -> Level:
+def gist_level(seen: View, marks: Mapping[int, float], starts: Iterable[int] = (), share: float = GIST_LINES) -> Level:
     """Marked lines quoted, then values under the section they stand in. `starts` are the lines that begin one."""
     lines = seen.sample.lines
     quoted = [
@@ -165,7 +169,7 @@ def gist_level(seen: View, marks: Mapping[int, float], starts: Iterable[int] = (
         for i, mark in sorted(marks.items())
         if mark >= QUOTED
     ]
-    return Level(quoted, single_values(seen, _sections(lines, list(starts))), GIST_LINES, sectioned)
+    return Level(quoted, single_values(seen, _sections(lines, list(starts))), share, sectioned)
 
 
 def _sections(lines: list[Line], starts: list[int]) -> list[str]:

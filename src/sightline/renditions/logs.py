@@ -6,6 +6,7 @@ from sightline.renditions.lines import Levels, View, gist_level, summary_level, 
 from sightline.renditions.sample import where
 
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
+TOLD = 0.4  # share of a gist for the lines that say what failed
 REPEATED = -1.2  # a line like one already seen, numbers aside
 
 _STAMP = re.compile(
@@ -14,20 +15,23 @@ _STAMP = re.compile(
 )
 _VARYING = re.compile(r"\d+|0x[0-9a-fA-F]+|[0-9a-f]{8,}")
 _FRAME = re.compile(
-    r"\n[ \t]*(?:File \"[^\"\n]{1,400}\", line \d+|at \S.{0,300}[:(]\S*:\d+|\S+\.\w{1,4}:\d+(?::\d+)?:? in |#\d+ +0x|goroutine \d+)"
+    r"\n[ \t]*(?:File \"[^\"\n]{1,400}\", line \d+|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
+    r"#\d+ +0x|goroutine \d+)"
 )
 _RAISED = re.compile(
-    r"\n(?:E +)?(?:[A-Za-z][\w.]{0,120}(?:Error|Exception|Warning|Interrupt|Exit|Failure)(?::|$)|panic:|Caused by:|thread '.{0,80}' panicked)",
+    r"\n(?:E +)?(?:[A-Za-z][\w.]{0,120}(?:Error|Exception|Warning|Interrupt|Exit|Failure)(?::|$)|panic:|Caused by:|"
+    r"thread '.{0,80}' panicked)",
     re.MULTILINE,
 )
 _TRACEBACK = ("\nTraceback (most recent call last)", "\n    at ", "\n\tat ", "' panicked at ", "\ngoroutine ")
 _FAILED = re.compile(
-    r"\n(?:(?:FAILED|ERROR|FAIL)[: ]|--- FAIL|not ok |[ \t]*[✗✕×●] |E {2,}|_{5,} .{1,120} _{5,}$|\S{1,200}::\S{1,200} FAILED)|\n.{1,200}\.\.\. (?:FAIL|ERROR)$",
+    r"\n(?:(?:FAILED|ERROR|FAIL)[: ]|--- FAIL|not ok |[ \t]*[✗✕×●] |E {2,}|_{5,} .{1,120} _{5,}$|"
+    r"\S{1,200}::\S{1,200} FAILED)|\n.{1,200}\.\.\. (?:FAIL|ERROR)$",
     re.MULTILINE,
 )
 _TALLY = re.compile(
-    r"\n(?:=+ .{0,200}(?:passed|failed|error).{0,80} =+$|Ran \d+ tests?|Tests?:? +\d|Test Suites:|ok\s+\S+\s+[\d.]+s|test result:|"
-    r"FAILED \(|[ \t]*\d+ (?:passing|failing|passed|failed))",
+    r"\n(?:=+ .{0,200}(?:passed|failed|error).{0,80} =+$|Ran \d+ tests?|Tests?:? +\d|"
+    r"Test Suites:|ok[ \t]+\S+[ \t]+[\d.]+s|test result:|FAILED \(|[ \t]*\d+ (?:passing|failing|passed|failed))",
     re.MULTILINE,
 )
 
@@ -46,7 +50,7 @@ def traceback(seen: View) -> Levels:
         marks[i] = 6.0
         for near in range(max(0, i - 2), i):  # the failing statement and its frame
             marks[near] = max(marks.get(near, 0.0), 2.9)
-    return Levels(summary_level(seen, marks), gist_level(seen, marks))
+    return Levels(summary_level(seen, marks), gist_level(seen, marks, share=TOLD))
 
 
 def is_test_run(seen: View) -> bool:
@@ -57,13 +61,11 @@ def is_test_run(seen: View) -> bool:
 def test_run(seen: View) -> Levels:
     """Failed tests and the tally before everything else; what is said of a failed test stands under its name."""
     marks = troubles(seen.sample)
-    starts = []
     for i, _ in where(_FAILED, seen.sample):
         marks[i] = 4.0
-        starts.append(i)
     for i, _ in where(_TALLY, seen.sample):
         marks[i] = 6.0
-    return Levels(summary_level(seen, marks), gist_level(seen, marks))
+    return Levels(summary_level(seen, marks), gist_level(seen, marks, share=TOLD))
 
 
 def is_log(seen: View) -> bool:

@@ -14,6 +14,7 @@ LARGEST = 256 * 1024  # characters of a document that is parsed; a larger one is
 DEEPEST = 12
 ROW = 300  # characters of one row
 LEAF = 120  # characters of one value in a gist
+EMPTY = -0.28  # added to a member without a value: worth saying last
 HOLDER = 0.6  # share of the document in one string, from which that string is what the document is about
 
 _TELLING = re.compile(
@@ -63,7 +64,7 @@ def document(value: Any) -> Levels:
 
 
 def compact(value: Any, room: int = ROW, depth: int = 0) -> str:
-    """A value without the quotes JSON needs, in about `room` characters: what is beyond is `…` and is not even visited."""
+    """A value without the quotes JSON needs, in about `room` characters; what is beyond is not even visited."""
     if not isinstance(value, (dict, list)):
         return scalar(value)
     members = value.items() if isinstance(value, dict) else (("", member) for member in value)
@@ -103,7 +104,7 @@ def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
                 _rows(member, f"{label}.{key}" if label else key, out, depth + 1)
             else:
                 text = f"{key}: {compact(member, depth=1)[:ROW]}"
-                out.append(Piece(len(out), text, _tokens(text), 0.3 + _bonus(key), label))
+                out.append(Piece(len(out), text, _tokens(text), 0.3 + _bonus(key, member), label))
         return
     members = (
         [(f"{key}: ", member) for key, member in value.items()]
@@ -133,7 +134,9 @@ def _shared_keys(members: list[Any]) -> list[str]:
     return keys if len(keys) <= 24 and all(list(member) == keys for member in members) else []
 
 
-def _bonus(key: str) -> float:
+def _bonus(key: str, value: Any) -> float:
+    if value is None or value in ("", "null") or value == []:
+        return EMPTY
     return 1.0 if _ID.search(key) else 0.5 if _TELLING.search(key) else 0.0
 
 
@@ -163,7 +166,7 @@ def _columns(leaves: list[Leaf]) -> list[Piece]:
         text = leaf.value[:LEAF]
         if text and (leaf.path, text) not in seen:
             seen.add((leaf.path, text))
-            pieces.append(Piece(len(pieces), text, _tokens(text), 0.05 + _bonus(leaf.key), leaf.path))
+            pieces.append(Piece(len(pieces), text, _tokens(text), 0.05 + _bonus(leaf.key, leaf.value), leaf.path))
     return pieces
 
 

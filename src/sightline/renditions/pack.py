@@ -8,6 +8,7 @@ Count = Callable[[str], int]
 
 TRIES = 7  # exact counts made to fill a room; each one halves what is still open
 CLOSE = 0.98  # filled well enough: another count would gain a word
+LAST_COST = 3  # tokens of one of the last pieces, which are single values
 ROOMY = 1.5  # pieces are ranked until they fill this much of the room by estimate, which may be off by a third
 AGAIN = 0.04  # a value shown a second time is worth little, but more than an empty line
 
@@ -54,8 +55,8 @@ def ranked(
 ) -> list[Piece]:
     """The pieces in the order in which they should be kept, most new worth per token first, until the room is full.
 
-    `shown` grows by what they show. Worth only falls as others are chosen, so an entry reckoned anew that is still on top is
-    the best; it rises only when a label is opened, and then the pieces of that label are put in again.
+    `shown` grows by what they show. Worth only falls as others are chosen, so an entry reckoned anew that is still on
+    top is the best; it rises only when a label is opened, and then the pieces of that label are put in again.
     """
     per = room.chars_per_token
     cost = [len(piece.text) / per + overhead for piece in pieces]
@@ -129,9 +130,9 @@ def fill(header: str, level: Level, weights: Mapping[str, float], count: Count, 
 
 
 def _longest(text_of: Callable[[int], str], total: int, guess: int, bare: Filled, limit: int, count: Count) -> Filled:
-    """The text of the most pieces that fits, found with few counts: it grows nearly evenly with their number."""
+    """The text of the most pieces that fits, found with few counts: first by what a piece costs, then by halves."""
     best, low, high, taken = bare, 0, total, min(total, max(1, guess))
-    for _ in range(TRIES):
+    for tries in range(TRIES):
         if low >= high:
             break
         text = text_of(taken)
@@ -142,8 +143,8 @@ def _longest(text_of: Callable[[int], str], total: int, guess: int, bare: Filled
             best, low = Filled(text, found), taken
             if found >= limit * CLOSE:
                 break
-        step = (limit - found) * taken // max(1, found - bare.tokens)
-        taken = min(high, max(low + 1, taken + step))
+        aim = taken + (limit - found) // LAST_COST if tries < TRIES // 2 else (low + high + 1) // 2
+        taken = min(high, max(low + 1, aim))
     return best
 
 

@@ -9,41 +9,13 @@ HEADING, OPENING, RULE = 2.5, 0.8, 1.5
 
 _HEADING = re.compile(r"\n(?:#{1,6} \S|[A-Z][^.!?\n]{2,70}:$|<h[1-6]\b|第.{1,8}[章节条])", re.MULTILINE)
 _OPENING = re.compile(r"\n\n(?![ \t]*(?:[-*+•]|\d{1,3}[.)、])\s)\S")
-MUST = (  # stems of what binds the reader, in lower case
-    # fmt: off
-    "never",
-    "always",
-    "must",
-    "do not",
-    "don't",
-    "don’t",
-    "cannot",
-    "can't",
-    " only ",
-    "require",
-    "forbid",
-    "ensure",
-    "make sure",
-    "should not",
-    "shouldn't",
-    "at least",
-    "at most",
-    "不要",
-    "必须",
-    "禁止",
-    "务必",
-    "不能",
-    "不得",
-    "不可",
-    "一定",
-    "只能",
-    "至少",
-    "至多",
-    "确保",
-    "切勿",
-    "千万",
-    # fmt: on
+# Stems of what binds the reader, in lower case.
+_MUST = (
+    "never|always|must|do not|don't|don’t|cannot|can't| only |require|forbid|ensure|make sure|should not|shouldn't|"
+    "at least|at most|"
+    "不要|必须|禁止|务必|不能|不得|不可|一定|只能|至少|至多|确保|切勿|千万"
 )
+MUST = tuple(_MUST.split("|"))
 
 
 def binds(text: str) -> bool:

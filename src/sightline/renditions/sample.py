@@ -80,10 +80,8 @@ def _read(window: str, number: int, lines: list[Line]) -> None:
         window = _ANSI.sub("", window)
     window = _UNSHOWABLE.sub("\ufffd", window)
     for offset, line in enumerate(window.split("\n")):
-        if "\r" in line:
-            standing = line.rstrip("\r").rsplit("\r", 1)[-1]  # a progress bar: what was left standing
-        else:
-            standing = line
+        # of a progress bar, what was left standing
+        standing = line.rstrip("\r").rsplit("\r", 1)[-1] if "\r" in line else line
         if len(standing) <= SEGMENT:
             lines.append(Line(number + offset, standing.rstrip()))
         else:

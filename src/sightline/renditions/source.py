@@ -4,12 +4,11 @@ import re
 
 from sightline.renditions.lines import NUMBERED, Levels, View, gist_level, summary_level, troubles
 
-CODE = frozenset(
-    """
-    py pyi ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash zsh lua pl r jl ex exs erl hs ml sql vue
-    svelte dart zig css scss tf proto graphql
-    """.split()
+_EXTENSIONS = (
+    "py pyi ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash zsh lua pl r jl ex exs "
+    "erl hs ml sql vue svelte dart zig css scss tf proto graphql"
 )
+CODE = frozenset(_EXTENSIONS.split())
 DETECT = 300  # lines looked at to tell code from other text
 ENOUGH = 0.04  # share of lines that define or import something, above which a text without a telling name is code
 
@@ -19,23 +18,23 @@ IMPORTS = 0.3
 
 _IMPORT = re.compile(r"import\b|from [\w.]+ import\b|#include\b|use [\w:]+|using [\w.]+;|package \w")
 _DEFINITION = re.compile(
-    r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]{1,9}\))?|unsafe|override|open|"
-    r"sealed|data|inline|extern|virtual|readonly|const|declare) ){0,5}"
+    r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]{1,9}\))?|unsafe|"
+    r"override|open|sealed|data|inline|extern|virtual|readonly|const|declare) ){0,5}"
     r"(?:(?:def|class|function\*?|fn|func|interface|struct|enum|trait|impl|mod|module|namespace|type|object|protocol|extension|"
     r"CREATE \w+)\b[ (<*]{1,3}[\w$\"'`(\[]|(?:describe|it|test)\([\"'`]|"
-    r"(?:let |var )?[\w$]+(?: *:[^=\n]{1,80})? *= *(?:async *)?(?:\(|function|\w+ *=>|use[A-Z]|React\.)|[\w<>\[\], .?]{0,80}\w\()"
+    r"(?:let |var )?[\w$]+(?: *:[^=\n]{1,80})? *= *(?:async *)?(?:\(|function|\w+ *=>|use[A-Z]|React\.)|"
+    r"[\w<>\[\], .?]{0,80}\w\()"
 )
 _CONSTANT = re.compile(
     r"(?:(?:export|const|let|var|static|final|public|private|pub) ){0,4}[A-Z_][A-Z0-9_]{2,60}\b *(?::[^=\n]{0,40})?="
 )
-# A line that begins with none of these defines nothing: cheaper to ask than the patterns.
-_OPENERS = frozenset(
-    """
-    import from #include use using package export default public private protected internal static final abstract async pub pub(crate)
-    unsafe override open sealed data inline extern virtual readonly const declare def class function function* fn func interface struct
-    enum trait impl mod module namespace type object protocol extension CREATE let var
-    """.split()
+_WORDS = (
+    "import from #include use using package export default public private protected internal static final "
+    "abstract async pub pub(crate) unsafe override open sealed data inline extern virtual readonly const declare "
+    "def class function function* fn func interface struct enum trait impl mod module namespace type object "
+    "protocol extension CREATE let var"
 )
+_OPENERS = frozenset(_WORDS.split())  # a line that begins with none of these defines nothing: cheaper than the patterns
 _CASES = ("describe(", "it(", "test(")
 _NAME = re.compile(r"\.([A-Za-z]\w{0,5})(?![\w./])")
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 # No colon: `app.py:12` is a path and a line. One run and no alternatives, so that no text makes the search slow.
 # A slash after "<" closes a tag. Backslashes count only in paths with a drive: elsewhere they are escapes.
-TOKEN = re.compile(r"(?<!<)[A-Za-z0-9_\-./#@$+]{3,}(?:://[^\s\"'<>()\[\]{},;\\]+)?")
+TOKEN = re.compile(r"(?<!<)[A-Za-z0-9_\-./#@$]{3,}(?:://[^\s\"'<>()\[\]{},;\\]+)?")
 _DRIVE = re.compile(r"[A-Za-z]:\\[^\s\"'<>|*?]+|" + TOKEN.pattern)
 
 SCAN = 128 * 1024  # characters looked at from each end
@@ -15,13 +15,15 @@ _NUMBER = re.compile(r"[\d.,+/-]+")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,4}$")
 _HUMP = re.compile(r"[a-z][A-Z]")
 _DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"[A-Za-z]{3}")
 _LETTER = re.compile(r"[A-Za-z]")
+_RECORD = re.compile(r"[a-z]_\d{4,}$")  # `gift_card_3491931`: the id of a record, which nobody can guess
 _HEX = re.compile(r"[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def trim(token: str) -> str:
     """Without the punctuation that belongs to the sentence around it."""
-    token = token.lstrip("+-").rstrip(".-/\\+#@$")
+    token = token.lstrip("-").rstrip(".-/\\#@$")
     return token if "/" in token else token.lstrip(".")
 
 
@@ -51,14 +53,16 @@ def weight(token: str) -> float:
     if "://" in token:
         return 0.8
     if "/" in token or "\\" in token:
-        return 2.3 if _EXTENSION.search(token) else 1.5 if _LETTER.search(token) else 0.0
+        return 2.8 if _EXTENSION.search(token) else 1.5 if _WORD.search(token) else 0.0
     return _mixed(token) if _DIGIT.search(token) else _name(token)
 
 
 def _mixed(token: str) -> float:
     """Letters and digits: ids, versions, names with a number."""
     if len(token) < 4:
-        return 0.3
+        return 0.0 if token[0].isdigit() else 0.3
+    if _RECORD.search(token):
+        return 3.0
     if _HEX.fullmatch(token):
         return 0.6
     if "_" in token or "#" in token or "." in token or _HUMP.search(token):

@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
 
 class Tips(Struct):
-    """What a writer knows of a log: how far it has read, the last seq, and the last conversation entry of each branch."""
+    """What a writer knows of a log: how far it has read, the last seq, each branch's last conversation entry."""
 
     size: int = 0
     seq: int = 0

@@ -27,7 +27,7 @@ class CacheStore:
             self._values.popitem(last=False)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value, or `default` if it was never set, has been evicted or is too old. Reading does not make it younger."""
+        """The value, or `default` if it was never set, was evicted or is too old. Reading does not make it younger."""
         if key not in self._values:
             return default
         expires, value = self._values[key]

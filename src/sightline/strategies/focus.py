@@ -75,7 +75,7 @@ def _moment(view: View, tokens: int) -> str:
 
 
 class _Step(NamedTuple):
-    """One demotion that could be made. Sorted: what loses least worth per token saved first, of equals the later item."""
+    """One demotion that could be made. Sorts by worth lost per token saved, of equals the later item first."""
 
     density: float
     stage: int  # an item's own steps stay in order
@@ -91,7 +91,7 @@ class _Sweep:
     def __init__(self, view: View, lods: dict[int, Lod], why: dict[int, str]) -> None:
         last = view.last
         self.view, self.timeline = view, view.timeline
-        self.units = [*(last or ()), *view.new]
+        self.units = view.candidates()
         self.lods = dict(last.lods if last else {}) | lods
         self.why = dict(last.why if last else {}) | why
         self.out: set[int] = set()
@@ -100,7 +100,7 @@ class _Sweep:
         """Down to the target; the newest units and the last user message give way only if the limit demands it."""
         view, most = self.view, self.view.limit - self.view.fixed - _MARKER_ROOM
         newest = {*self.units[-keep:], view.asked} if keep else {view.asked}
-        body = self._raise_wanted(body)
+        body = self._heed(body)
         body = self._reduce(body, int(view.budget.target * view.limit) - view.fixed - _MARKER_ROOM, self.units, newest)
         if body > most:
             body = self._reduce(body, most, sorted(newest - {view.asked}), set())
@@ -111,14 +111,14 @@ class _Sweep:
         why = {row: reason for row, reason in self.why.items() if row in lods}
         return Plan.swept(view, units, lods, why, reason=reason, left_out=self._left_out())
 
-    def _raise_wanted(self, body: int) -> int:
-        """Items somebody asked for come back in place now, when the prefix changes anyway."""
-        shown = set(self.units)
-        for row, lod in self.view.wanted.items():
-            now = self.lods.get(row, Lod.FULL)
-            if self.timeline.unit[row] in shown and lod > now:
-                body += self.view.row_tokens(row, lod) - self.view.row_tokens(row, now)
-                self.lods[row], self.why[row] = lod, "asked for"
+    def _heed(self, body: int) -> int:
+        """What somebody asked for happens now, when the prefix changes anyway: items rise, sink or come back."""
+        known = {*(self.view.last or ()), *self.view.new}
+        body += sum(self.view.unit_tokens(unit, self.lods) for unit in self.units if unit not in known)
+        for row, wanted in self.view.wanted.items():
+            now, lod = self.lods.get(row, Lod.FULL), self.timeline.level(row, wanted)
+            body += self.view.row_tokens(row, lod) - self.view.row_tokens(row, now)
+            self.lods[row], self.why[row] = lod, "asked for"
         return body
 
     def _reduce(self, body: int, target: int, units: list[int], spared: set[int], *, leave_out: bool = True) -> int:
@@ -185,7 +185,7 @@ class _Sweep:
         return worth * 1.5 if state & FAILED else worth
 
     def _left_out(self) -> LeftOut | None:
-        before = self.view.last.left_out if self.view.last else None
+        before = self._still_out()
         if not self.out:
             return before
         rows = [row for unit in self.out for row in self.timeline.rows_of(unit)]
@@ -195,3 +195,18 @@ class _Sweep:
             return LeftOut(messages, tokens, min(self.out), max(self.out))
         first, last = min(before.first, *self.out), max(before.last, *self.out)
         return LeftOut(before.messages + messages, before.tokens + tokens, first, last)
+
+    def _still_out(self) -> LeftOut | None:
+        """What was out before, less what came back."""
+        last = self.view.last
+        if last is None or last.left_out is None:
+            return None
+        rows = [
+            row
+            for unit in self.units
+            if unit <= last.left_out.last and unit not in last
+            for row in self.timeline.rows_of(unit)
+        ]
+        messages = last.left_out.messages - sum(self.timeline.kind[row] != Kind.CALL for row in rows)
+        tokens = last.left_out.tokens - sum(self.timeline.full[row] for row in rows)
+        return last.left_out._replace(messages=messages, tokens=tokens) if messages else None

@@ -18,7 +18,7 @@ class Sliding(Struct, frozen=True, forbid_unknown_fields=True):
         )
         if tokens <= view.limit and not view.command:
             return Plan.extended(view, {}, {})
-        units = [*(view.last or ()), *view.new]
+        units = view.candidates()
         kept = {unit for unit in units if any(view.never_reduced(row) for row in view.timeline.rows_of(unit))}
         room = view.limit - view.fixed - sum(view.unit_tokens(unit, {}) for unit in kept)
         lods: dict[int, Lod] = {}
