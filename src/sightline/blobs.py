@@ -36,7 +36,9 @@ class Blobs:
         try:
             file = OsDisk().open(self._path)
             with file.locked():
-                file.append(lines)
+                size = file.size()
+                torn = size and file.read(size - 1, 1) != b"\n"  # a crash left half a line: begin a new one
+                file.append(b"\n" + lines if torn else lines)
                 file.sync()
             file.close()
         except OSError as error:

@@ -1,7 +1,7 @@
 """Plans: which units are in, and the level of each of their items. Data; the laws are checked when one is made."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import floor
@@ -87,6 +87,21 @@ class View:
     def unit_tokens(self, unit: int, lods: Mapping[int, Lod]) -> int:
         """What a unit costs at these levels."""
         return sum(self.row_tokens(row, lods.get(row, Lod.FULL)) for row in self.timeline.rows_of(unit))
+
+    def full_tokens(self, units: Iterable[int]) -> int:
+        """What whole units cost in full, without looking at their rows."""
+        full, framing = self.timeline.unit_full, self.framing
+        return sum(full[unit] + framing(unit) for unit in units)
+
+    def framing(self, unit: int) -> int:
+        """What the framing of a whole unit costs: half of an assistant message's further rows are calls."""
+        rows = self.timeline.unit_rows[unit]
+        return self.profile.message_tokens * (rows - rows // 2) + self.profile.call_tokens * (rows // 2)
+
+    def saved(self, lods: Mapping[int, Lod]) -> int:
+        """What these levels save against showing their rows in full."""
+        full, size = self.timeline.full, self.timeline.size
+        return sum(full[row] - size(row, lod) for row, lod in lods.items())
 
     def candidates(self) -> list[int]:
         """The units a sweep chooses from: those shown, the new ones, and those somebody wants back."""
@@ -181,7 +196,7 @@ class Plan:
             StrategyError: that is more than the limit.
         """
         last = view.last or cls(view, [], {}, {}, body=0)
-        body = last.body + sum(view.unit_tokens(unit, lods) for unit in view.new)
+        body = last.body + view.full_tokens(view.new) - view.saved(lods)
         if view.fixed + body > view.limit:
             raise StrategyError(f"a plan of {view.fixed + body} tokens is over the limit of {view.limit}")
         units, all_lods, all_why = last._units, last.lods, last.why
@@ -220,7 +235,7 @@ class Plan:
             if view.timeline.unit[row] not in shown or lods.get(row, Lod.FULL) != Lod.FULL:
                 raise StrategyError(f"item #{view.timeline.id(row)} is pinned: it must be in the plan, in full")
         text, tokens = view.marker(left_out) if left_out else ("", 0)
-        body = tokens + sum(view.unit_tokens(unit, lods) for unit in units)
+        body = tokens + view.full_tokens(units) - view.saved(lods)
         if view.fixed + body > view.limit:
             _overflow(view, view.fixed + body)
         return cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)

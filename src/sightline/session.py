@@ -16,7 +16,7 @@ from sightline.composer import Composer, Windows
 from sightline.errors import BadInput, UnknownCall, UnknownItem
 from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
-from sightline.notes import PinNote, Settings, ToolsNote, WindowNote
+from sightline.notes import PinNote, ReceiptNote, Settings, ToolsNote, WindowNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Strategy
 from sightline.profiles import profile
@@ -178,6 +178,15 @@ class Session:
     def repairs(self) -> Repairs:
         """What opening a damaged log did; empty for a healthy one."""
         return self._journal.store.repairs
+
+    @property
+    def receipt(self) -> ReceiptNote | None:
+        """What was decided and sent last on this branch; None before the first call."""
+        return self._composer.last
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, alone, as this session counts them."""
+        return self._journal.reader.counter.count(text)
 
     @property
     def open_calls(self) -> list[Call]:

@@ -34,6 +34,7 @@ _COLUMNS = {
     "full": "i", "partner": "i", "subject": "i", "mention": "i", "offset": "q", "length": "i",
     "gist_offset": "q", "gist_length": "i", "summary_offset": "q", "summary_length": "i",
 }  # fmt: skip
+_UNIT_COLUMNS = {"unit_row": "i", "unit_rows": "i", "unit_full": "q", "unit_least": "q"}
 _RECEIPT_COLUMNS = {
     "receipt_offset": "q",
     "receipt_length": "i",
@@ -120,6 +121,9 @@ class Timeline:
     summary_offset: "array[int]"
     summary_length: "array[int]"
     unit_row: "array[int]"  # unit → its first row
+    unit_rows: "array[int]"  # how many rows it has
+    unit_full: "array[int]"  # tokens of all of them in full
+    unit_least: "array[int]"  # and at the lowest level of each
     subject_row: "array[int]"  # subject → the last row about it
     receipt_offset: "array[int]"
     receipt_length: "array[int]"
@@ -127,7 +131,7 @@ class Timeline:
     receipt_branch: "array[int]"
     whole: "array[int]"
 
-    COLUMNS: ClassVar = {**_COLUMNS, "unit_row": "i", "subject_row": "i", **_RECEIPT_COLUMNS}
+    COLUMNS: ClassVar = {**_COLUMNS, **_UNIT_COLUMNS, "subject_row": "i", **_RECEIPT_COLUMNS}
 
     def __init__(self, measure: Callable[[Entry], Sequence[Sizes]], subject_of: Callable[[Call], str]) -> None:
         """`measure` gives the sizes of an entry's items where the entry does not say them; `subject_of`, what a call is
@@ -205,6 +209,8 @@ class Timeline:
 
     def _new_unit(self) -> int:
         self.unit_row.append(len(self.seq))
+        for column in (self.unit_rows, self.unit_full, self.unit_least):
+            column.append(0)
         return len(self.unit_row) - 1
 
     def _add_row(
@@ -225,7 +231,11 @@ class Timeline:
             column.append(NONE)
         self.gist_length.append(0)
         self.summary_length.append(0)
-        return len(self.seq) - 1
+        row = len(self.seq) - 1
+        self.unit_rows[unit] += 1
+        self.unit_full[unit] += sizes[2]
+        self.unit_least[unit] += self.size(row, Lod.GIST)
+        return row
 
     def _subject_id(self, subject: str) -> int:
         if not subject:

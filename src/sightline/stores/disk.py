@@ -4,6 +4,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOENT
 from pathlib import Path
 from typing import Protocol
 
@@ -54,13 +55,17 @@ class OsFile:
 
     def __init__(self, path: Path) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+        self._refusal: OSError | None = None
         try:
             self._fd = os.open(path, flags)
         except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make_directory(path.parent)
             self._fd = os.open(path, flags | os.O_CREAT, 0o600)
             _sync_directory(path.parent)
-        except OSError:  # a read-only disk can still be read; the first append will say what is wrong
+        except IsADirectoryError:
+            raise
+        except OSError as error:  # a read-only disk can still be read; the first append will say what is wrong
+            self._refusal = error
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def size(self) -> int:
@@ -69,6 +74,7 @@ class OsFile:
 
     def append(self, data: bytes) -> None:
         """See `DiskFile`."""
+        self._check_writable()
         written = os.write(self._fd, data)
         while written < len(data):  # a signal, a quota or a nearly full disk
             written += os.write(self._fd, data[written:])
@@ -79,7 +85,14 @@ class OsFile:
 
     def truncate(self, size: int) -> None:
         """See `DiskFile`."""
+        self._check_writable()
         os.ftruncate(self._fd, size)
+
+    def _check_writable(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+        if os.fstat(self._fd).st_nlink == 0:  # what is written now would be gone with the last process that has it open
+            raise FileNotFoundError(ENOENT, "it was deleted while it was open")
 
     def sync(self) -> None:
         """See `DiskFile`."""
@@ -107,6 +120,14 @@ class OsDisk:
     def open(self, path: Path) -> DiskFile:
         """See `Disk`."""
         return OsFile(path)
+
+
+def _make_directory(path: Path) -> None:
+    """Make a directory and those above it that are missing, each durable and its owner's only."""
+    if not path.is_dir():
+        _make_directory(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+        _sync_directory(path.parent)
 
 
 def _sync_directory(path: Path) -> None:

@@ -1,5 +1,6 @@
 """The default: full detail where the model is looking. Levels change rarely, in batches, when it pays or must be."""
 
+from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -30,27 +31,29 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it touches only new units."""
-        lods, why = self._enter(view)
-        body = (view.last.body if view.last else 0) + sum(view.unit_tokens(unit, lods) for unit in view.new)
+        lods = self._enter(view)
+        why = dict.fromkeys(lods, "large on entry")
+        body = (view.last.body if view.last else 0) + view.full_tokens(view.new) - view.saved(lods)
         reason = _moment(view, view.fixed + body)
         if not reason:
             return Plan.extended(view, lods, why)
         return _Sweep(view, lods, why).plan(body, self.keep, reason)
 
-    def _enter(self, view: View) -> tuple[dict[int, Lod], dict[int, str]]:
+    def _enter(self, view: View) -> dict[int, Lod]:
         """The levels at which new items first appear: nothing is lost by it, since nothing of it is cached yet."""
         lods: dict[int, Lod] = {}
-        why: dict[int, str] = {}
-        timeline = view.timeline
+        timeline, least = view.timeline, min(self.entry, view.limit // 8)
         for unit in view.new:
+            if timeline.unit_full[unit] <= least:
+                continue
             for row in timeline.rows_of(unit):
                 most = self._most(view, row)
                 if timeline.full[row] <= most or view.never_reduced(row) or timeline.state[row] & OPAQUE:
                     continue
                 lod = Lod.SUMMARY if timeline.size(row, Lod.SUMMARY) <= max(most, view.limit // 8) else Lod.GIST
                 if timeline.level(row, lod) is not Lod.FULL:
-                    lods[row], why[row] = timeline.level(row, lod), "large on entry"
-        return lods, why
+                    lods[row] = timeline.level(row, lod)
+        return lods
 
     def _most(self, view: View, row: int) -> int:
         """Tokens up to which an item enters in full: a quarter of the limit, for tools' words also `entry`."""
@@ -99,9 +102,10 @@ class _Sweep:
     def plan(self, body: int, keep: int, reason: str) -> Plan:
         """Down to the target; the newest units and the last user message give way only if the limit demands it."""
         view, most = self.view, self.view.limit - self.view.fixed - _MARKER_ROOM
+        target = int(view.budget.target * view.limit) - view.fixed - _MARKER_ROOM
         newest = {*self.units[-keep:], view.asked} if keep else {view.asked}
-        body = self._heed(body)
-        body = self._reduce(body, int(view.budget.target * view.limit) - view.fixed - _MARKER_ROOM, self.units, newest)
+        body = self._drop_hopeless(self._heed(body), target, newest)
+        body = self._reduce(body, target, self.units, newest)
         if body > most:
             body = self._reduce(body, most, sorted(newest - {view.asked}), set())
         if body > most:
@@ -120,6 +124,27 @@ class _Sweep:
             body += self.view.row_tokens(row, lod) - self.view.row_tokens(row, now)
             self.lods[row], self.why[row] = lod, "asked for"
         return body
+
+    def _drop_hopeless(self, body: int, target: int, spared: set[int]) -> int:
+        """What cannot be shown even if everything were a gist goes first, oldest first; never what the user said.
+
+        Without it a sweep would weigh every item of a long history that was never shown.
+        """
+        least, framing, view = self.timeline.unit_least, self.view.framing, self.view
+        pinned = {self.timeline.unit[row] for row in view.pinned}
+        precious = [unit for unit in self.units if unit in spared or unit in pinned or self._is_precious(unit)]
+        room = target - sum(least[unit] + framing(unit) for unit in precious)
+        keep = set(precious)
+        for unit in reversed(self.units):
+            if unit not in keep:
+                room -= least[unit] + framing(unit)
+                if room < 0:
+                    self.out.add(unit)
+        shorter = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.out}
+        return body - view.full_tokens(self.out) + view.saved(shorter)
+
+    def _is_precious(self, unit: int) -> bool:
+        return _WORTH[self.timeline.kind[self.timeline.unit_row[unit]]] >= _WORTH[Kind.USER]
 
     def _reduce(self, body: int, target: int, units: list[int], spared: set[int], *, leave_out: bool = True) -> int:
         if body <= target:
@@ -141,42 +166,44 @@ class _Sweep:
 
     def _offer(self, steps: list[_Step], unit: int, age: int, leave_out: bool) -> None:
         """The steps down of each item of a unit, and after them leaving the unit out."""
+        timeline, lods = self.timeline, self.lods
         worst = worth_left = 0.0
-        tokens_left = 0
-        rows = self.timeline.rows_of(unit)
+        tokens_left = self.view.framing(unit)
+        rows = timeline.rows_of(unit)
         for row in rows:
             worth = self._worth(row, age)
-            lod = self.lods.get(row, Lod.FULL)
-            density = 0.0
+            lod = lods.get(row, Lod.FULL)
+            density, size = 0.0, timeline.size(row, lod)
             for to in self._lower_levels(row, lod, unit):
-                saved = self.timeline.size(row, lod) - self.timeline.size(row, to)
-                density = max(density, worth * (_LEFT[lod] - _LEFT[to]) / saved)
-                steps.append(_Step(density, 1 - to, -row, unit, to, saved))
-                lod = to
+                smaller = timeline.size(row, to)
+                density = max(density, worth * (_LEFT[lod] - _LEFT[to]) / (size - smaller))
+                steps.append(_Step(density, 1 - to, -row, unit, to, size - smaller))
+                lod, size = to, smaller
             worst = max(worst, density)
             worth_left += worth * _LEFT[lod]
-            tokens_left += self.view.row_tokens(row, lod)
+            tokens_left += size
         if leave_out and worth_left < inf:
             steps.append(_Step(max(worst, worth_left / tokens_left), 2, -rows[0], unit, None, tokens_left))
 
-    def _lower_levels(self, row: int, lod: Lod, unit: int) -> list[Lod]:
+    def _lower_levels(self, row: int, lod: Lod, unit: int) -> Sequence[Lod]:
         timeline = self.timeline
-        if lod is Lod.GIST or (timeline.summary[row] < 0 and timeline.gist[row] < 0) or self.view.never_reduced(row):
-            return []
+        if (timeline.gist[row] < 0 and timeline.summary[row] < 0) or lod is Lod.GIST or self.view.never_reduced(row):
+            return ()
         if timeline.state[row] & OPAQUE and unit > self.view.asked:
-            return []  # a provider's own blocks must come back untouched while their turn is open
-        summary = [Lod.SUMMARY] if lod is Lod.FULL and timeline.summary[row] >= 0 else []
-        gist = [Lod.GIST] if timeline.gist[row] >= 0 else []
-        return summary + gist
+            return ()  # a provider's own blocks must come back untouched while their turn is open
+        if lod is Lod.SUMMARY or timeline.summary[row] < 0:
+            return (Lod.GIST,) if timeline.gist[row] >= 0 else ()
+        return (Lod.SUMMARY, Lod.GIST) if timeline.gist[row] >= 0 else (Lod.SUMMARY,)
 
     def _worth(self, row: int, age: int) -> float:
         """Kind × recency × whether it is still spoken of × whether something newer says the same."""
         timeline = self.timeline
-        if self.view.never_reduced(row):
+        if row in self.view.pinned:
             return inf
         worth = _WORTH[timeline.kind[row]] / (1 + age / _HALF_LIFE)
-        if timeline.mention[row] >= 0:
-            worth *= 1 + 1 / (1 + (len(timeline) - timeline.mention[row]) / _HALF_LIFE)
+        mention = timeline.mention[row]
+        if mention >= 0:
+            worth *= 1 + 1 / (1 + (len(timeline.seq) - mention) / _HALF_LIFE)
         if timeline.subject[row] >= 0 and timeline.superseded(row):
             worth *= 0.2
         state = timeline.state[row]
@@ -188,9 +215,9 @@ class _Sweep:
         before = self._still_out()
         if not self.out:
             return before
-        rows = [row for unit in self.out for row in self.timeline.rows_of(unit)]
-        messages = sum(self.timeline.kind[row] != Kind.CALL for row in rows)
-        tokens = sum(self.timeline.full[row] for row in rows)
+        rows, full = self.timeline.unit_rows, self.timeline.unit_full
+        messages = sum(rows[unit] - rows[unit] // 2 for unit in self.out)  # calls are no messages of their own
+        tokens = sum(full[unit] for unit in self.out)
         if before is None:
             return LeftOut(messages, tokens, min(self.out), max(self.out))
         first, last = min(before.first, *self.out), max(before.last, *self.out)
@@ -201,12 +228,8 @@ class _Sweep:
         last = self.view.last
         if last is None or last.left_out is None:
             return None
-        rows = [
-            row
-            for unit in self.units
-            if unit <= last.left_out.last and unit not in last
-            for row in self.timeline.rows_of(unit)
-        ]
-        messages = last.left_out.messages - sum(self.timeline.kind[row] != Kind.CALL for row in rows)
-        tokens = last.left_out.tokens - sum(self.timeline.full[row] for row in rows)
-        return last.left_out._replace(messages=messages, tokens=tokens) if messages else None
+        rows, full = self.timeline.unit_rows, self.timeline.unit_full
+        back = [unit for unit in self.units if unit <= last.left_out.last and unit not in last]
+        messages = last.left_out.messages - sum(rows[unit] - rows[unit] // 2 for unit in back)
+        tokens = last.left_out.tokens - sum(full[unit] for unit in back)
+        return last.left_out._replace(messages=messages, tokens=tokens) if messages > 0 else None
