@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sightline.errors import BadInput as BadInput
     from sightline.errors import BadSessionId as BadSessionId
     from sightline.errors import Conflict as Conflict
+    from sightline.errors import Damaged as Damaged
     from sightline.errors import OpenCalls as OpenCalls
     from sightline.errors import PinnedOverflow as PinnedOverflow
     from sightline.errors import SessionNotFound as SessionNotFound
@@ -42,7 +43,7 @@ __version__ = "0.1.0"
 # Names are found when first used: importing the package reads no vocabulary, opens no file and loads no optional part.
 _HOMES = {
     "errors": (
-        "BadInput", "BadSessionId", "Conflict", "OpenCalls", "PinnedOverflow", "SessionNotFound",
+        "BadInput", "BadSessionId", "Conflict", "Damaged", "OpenCalls", "PinnedOverflow", "SessionNotFound",
         "SightlineError", "StoreError", "StrategyError", "UnknownCall", "UnknownItem", "Unwritable",
     ),
     "items": ("Item", "Kind", "Lod", "Message"),

@@ -1,12 +1,14 @@
 """Rendered windows that were sent, each once, by hash: what `verify` needs and composing never reads."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
 from sightline.errors import Unwritable
+from sightline.log import UNREADABLE
 from sightline.stores.disk import OsDisk
 
 
@@ -34,13 +36,11 @@ class Blobs:
     def _write(self, lines: bytes) -> None:
         assert self._path is not None
         try:
-            file = OsDisk().open(self._path)
-            with file.locked():
+            with closing(OsDisk().open(self._path)) as file, file.locked():
                 size = file.size()
                 torn = size and file.read(size - 1, 1) != b"\n"  # a crash left half a line: begin a new one
                 file.append(b"\n" + lines if torn else lines)
                 file.sync()
-            file.close()
         except OSError as error:
             raise Unwritable(str(self._path), error.strerror or str(error)) from error
 
@@ -51,7 +51,7 @@ class Blobs:
                 for line in self._path.read_bytes().splitlines():
                     try:
                         digest, text = msgspec.json.decode(line, type=tuple[str, str])
-                    except msgspec.DecodeError:
+                    except UNREADABLE:
                         continue  # a torn line: the receipt that needed it was never written
                     self._texts[digest] = text
         return self._texts

@@ -75,6 +75,9 @@ class Composer:
 
     def compose(self, budget: Budget, ask: bool) -> Payload:
         """See `Session.compose`."""
+        self.journal.store.refresh()
+        if self.journal.catch_up() and decide.last_receipt(self.journal)[0] != self.last:
+            self.begin()  # another writer sent a payload: this one goes on from that
         self._restore(budget)
         self._check_open()
         payload, reason = self._next(budget, self._bring_back(budget, ask))
@@ -136,7 +139,7 @@ class Composer:
             live = any(path.holds(timeline.branch[row], row) and not timeline.state[row] & OBSOLETE for row in rows)
             window = self._windows.get(window_id) if live and self._windows is not None else None
             if window is not None:
-                shown[window_id] = window.render()
+                shown[window_id] = window.render().encode("utf-8", "replace").decode()  # only valid text can be sent
         return shown
 
     def _view(self, budget: Budget, around: Surroundings) -> View:
@@ -197,7 +200,7 @@ class Composer:
             (log.RENDITION, note) for note in decide.renditions_to_log(journal, plan, previous)
         ]
         receipt = self._receipt(payload, previous, reason)
-        journal.annotate(*notes, (log.RECEIPT, receipt))
+        journal.annotate(*notes, (log.RECEIPT, receipt), alone=True)  # a receipt follows the one it goes on from
         journal.store.sync()
         if receipt.plan is not None and self._observed is not None:
             self._calibration = Calibration(self._observed, known=True)

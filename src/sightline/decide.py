@@ -155,7 +155,10 @@ def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int]:
     entry = next(receipt_entries(journal), None)
     if entry is None:
         return None, 0
-    return log.decode_data(entry, ReceiptNote), milliseconds(entry.timestamp)
+    try:
+        return log.decode_data(entry, ReceiptNote), milliseconds(entry.timestamp)
+    except ValueError:  # somebody wrote no time there
+        return log.decode_data(entry, ReceiptNote), 0
 
 
 def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Plan | None:

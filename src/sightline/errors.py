@@ -10,6 +10,7 @@ SightlineError
 ├── StrategyError        a strategy asked for something the laws forbid
 └── StoreError           the log could not be read or written
     ├── Conflict         another writer was first; refresh and try again
+    ├── Damaged          a line that was whole can no longer be read
     ├── SessionNotFound  no session of that id in this project
     └── Unwritable       the disk refused: full, read-only, not permitted
 """
@@ -51,7 +52,10 @@ class UnknownCall(BadInput):
     def __init__(self, call_id: str, waiting: Sequence[str]) -> None:
         self.call_id, self.waiting = call_id, tuple(waiting)
         known = ", ".join(map(repr, waiting)) or "none"
-        super().__init__(f"no call {call_id!r} has been made on this branch; calls waiting for a result: {known}")
+        super().__init__(
+            f"no call {call_id!r} waits for a result on this branch: it was never made, or has its result already; "
+            f"waiting are: {known}; say anything else with session.user()"
+        )
 
 
 class OpenCalls(SightlineError):
@@ -95,6 +99,17 @@ class Conflict(StoreError):
         )
 
 
+class Damaged(StoreError):
+    """A line that was whole when it was written can no longer be read."""
+
+    def __init__(self, session_id: str, offset: int) -> None:
+        self.session_id, self.offset = session_id, offset
+        super().__init__(
+            f"the log of {session_id!r} is damaged at byte {offset}; "
+            "resume the session anew: the line is then passed over, named in session.repairs, and stays in the file"
+        )
+
+
 class SessionNotFound(StoreError):
     """No session of that id in this project."""
 
@@ -109,5 +124,6 @@ class Unwritable(StoreError):
     def __init__(self, path: str, why: str) -> None:
         self.path, self.why = path, why
         super().__init__(
-            f"cannot write {path}: {why}; nothing of this append was kept, what was stored before is intact"
+            f"cannot write {path}: {why}; nothing of this append was kept, what was stored before is intact: "
+            "make room or allow this user to write there, then try again"
         )

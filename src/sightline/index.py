@@ -4,6 +4,7 @@ Derived and disposable: one that is wrong is not used, one that is behind is ext
 """
 
 import os
+import struct
 from array import array
 from hashlib import blake2b
 from pathlib import Path
@@ -17,8 +18,9 @@ from sightline.renditions import FORMAT as RENDITIONS
 from sightline.stores import Span, Tips
 from sightline.timeline import State, Timeline
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".idx"
+_LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 
 
 class _Header(Struct):
@@ -48,7 +50,7 @@ def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> N
     fresh = path.with_suffix(f".idx{os.getpid()}")
     try:
         with open(fresh, "wb", opener=_private) as file:
-            file.write(len(header).to_bytes(8, "little") + header)
+            file.write(_LEAD.pack(len(header), crc32(header)) + header)
             for column in columns.values():
                 column.tofile(file)
         fresh.replace(path)
@@ -61,12 +63,16 @@ def load(path: Path, log: Path) -> Index | None:
     try:
         with path.open("rb") as file:
             return _read(file, log)
-    except (OSError, ValueError, EOFError, msgspec.DecodeError):
+    except (OSError, ValueError, struct.error, msgspec.DecodeError):
         return None
 
 
 def _read(file: BinaryIO, log: Path) -> Index | None:
-    header = msgspec.json.decode(file.read(int.from_bytes(file.read(8), "little")), type=_Header)
+    length, checksum = _LEAD.unpack(file.read(_LEAD.size))
+    encoded = file.read(min(length, os.fstat(file.fileno()).st_size))
+    if crc32(encoded) != checksum:
+        return None
+    header = msgspec.json.decode(encoded, type=_Header)
     if header.format != (FORMAT, RENDITIONS) or header.tips.size > log.stat().st_size:
         return None
     if _line_hash(log, Span(*header.last_line)) != header.last_hash:

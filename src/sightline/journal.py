@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from sightline import __version__, index, log
 from sightline.clock import Clock, Ids, iso
-from sightline.errors import BadInput, OpenCalls
+from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
 from sightline.items import Call, Message, Opaque, Part, Result, Role, Text
 from sightline.log import Body, Entry, ToolResult, ToolUse
 from sightline.notes import NO_TOOLS, HeadNote, Settings, ToolsNote
@@ -19,12 +20,15 @@ from sightline.profiles import profile
 from sightline.project import NOWHERE, Place
 from sightline.reader import Reader
 from sightline.renditions import identifiers
-from sightline.stores import Placement, Span, Store
+from sightline.stores import Line, Placement, Span, Store
 from sightline.stores.jsonl import Fsync, JsonlStore
 from sightline.timeline import OPAQUE, Timeline
 from sightline.tokens import TokenCounter, counter
+from sightline.wording import check_locale
 
 _INDEX_AFTER = 4 << 20  # bytes of log that opening may parse; beyond it the index is written anew
+
+_MOST, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns hold
 
 _LARGE = 1 << 16  # bytes: what a larger entry names says little about what is being worked on
 
@@ -48,7 +52,7 @@ class Journal:
         self.store, self._clock, self._ids = store, clock, ids
         self._where = where
         first = self._first_settings(known)
-        self.settings = first or settings or Settings()
+        self.settings = _known_format(first or settings or Settings())
         counting = token_counter or counter(self.settings.encoding)
         self.reader = Reader(store, counting, profile(self.settings.profile), self.settings.locale)
         self.timeline: Timeline = self.reader.timeline
@@ -72,7 +76,11 @@ class Journal:
         """The journal in this file, with the help of its side index where there is a good one."""
         known = index.load(path.with_suffix(index.SUFFIX), path)
         store = JsonlStore(path, fsync=fsync, tips=known.tips.copy() if known else None)
-        return cls(store, known=known, **options)
+        try:
+            return cls(store, known=known, **options)
+        except BaseException:
+            store.close()
+            raise
 
     def _first_settings(self, known: "index.Index | None") -> Settings | None:
         """How the log was begun: what its sizes were counted with."""
@@ -83,12 +91,10 @@ class Journal:
             line = next((line.data for line in self.store.scan()), b"")
         try:
             entry = log.decode(line)
-        except msgspec.DecodeError:
+            note: Settings = log.decode_data(entry, Settings) if entry.subtype == log.SETTINGS else Settings()
+        except (*log.UNREADABLE, BadInput):
             return Settings() if line else None
-        if entry.subtype == log.SETTINGS:
-            note: Settings = log.decode_data(entry, Settings)
-            return note
-        return Settings()
+        return note
 
     def _read_settings(self) -> Settings:
         span = self.timeline.placed(self.timeline.more.settings, self.path)
@@ -99,8 +105,8 @@ class Journal:
 
     def configure(self, settings: Settings) -> None:
         """Keep and show things this way from now on. What was sent stays as it was sent."""
-        self.settings = settings
-        self.reader.profile, self.reader.locale = profile(settings.profile), settings.locale
+        self.settings = _known_format(settings)
+        self.reader.profile, self.reader.locale = profile(settings.profile), check_locale(settings.locale)
 
     @property
     def tools(self) -> ToolsNote:
@@ -118,33 +124,46 @@ class Journal:
 
     # ------------------------------------------------------------------ reading
 
-    def catch_up(self) -> None:
-        """Fold everything that has been appended since, by whomever."""
+    def catch_up(self) -> bool:
+        """Fold everything that has been appended since, by whomever. Whether there was anything."""
+        end = self.store.tips.size  # a store that threads share may move on meanwhile
         for line in self.store.scan(self._folded):
+            if line.span.offset >= end:
+                break
             try:
                 entry = log.decode(line.data)
-            except msgspec.DecodeError as error:
+            except log.UNREADABLE as error:
                 self.timeline.more.damaged += 1
-                logger.warning(
-                    "%s: a line at %d is no entry and is passed over: %s",
-                    self.store.session_id,
-                    line.span.offset,
-                    error,
-                )
+                self._pass_over(line, error)
             else:
-                self._fold(replace(entry, seq=self._next_seq()) if entry.seq == 0 else entry, line.span)
+                self._fold(self._sound(entry), line.span)
             self._last = line.span
-        self._folded = self.store.tips.size
+        grown, self._folded = end > self._folded, end
         self._index_if_behind()
+        return grown
 
-    def _next_seq(self) -> int:
-        return (self.timeline.seq[-1] if len(self.timeline) else 0) + 1
+    def _pass_over(self, line: Line, error: Exception) -> None:
+        """A line that cannot be shown may still be one that the next follows: a writer goes on from it."""
+        where = f"{self.store.session_id}: the line at {line.span.offset}"
+        logger.warning("%s is no entry of a form we know and is passed over: %s", where, error)
+        with suppress(*log.UNREADABLE):
+            self.timeline.follow(log.decode_tip(line.data))
+
+    def _sound(self, entry: Entry) -> Entry:
+        """The entry with numbers that the columns can hold: other programs write none, or others, or join two logs."""
+        least = (self.timeline.seq[-1] if len(self.timeline) else 0) + 1
+        if not least <= entry.seq < _MOST and (entry.seq <= 0 or log.kind_of(entry) is not None):
+            entry = replace(entry, seq=least)
+        if any(not -1 <= size < _MOST_TOKENS for sizes in entry.tokens for size in sizes) or entry.flags >> 16:
+            entry = replace(entry, tokens=(), flags=0)
+        return entry
 
     def _fold(self, entry: Entry, span: Span) -> range:
         try:
             return self.timeline.fold(entry, span)
-        except (BadInput, msgspec.DecodeError) as error:  # another program's idea of one of our annotations
+        except (BadInput, *log.UNREADABLE) as error:  # another program's idea of one of our annotations
             logger.warning("%s: entry %s is passed over: %s", self.store.session_id, entry.uuid, error)
+            self.timeline.follow(entry)
             return range(0)
 
     # ------------------------------------------------------------------ writing
@@ -160,8 +179,10 @@ class Journal:
         branch = self.timeline.more.branches[self.branch]
         return self.timeline.more.heads.get(self.branch) or branch.uuid or None
 
-    def append(self, drafts: Sequence[Entry]) -> list[range]:
+    def append(self, drafts: Sequence[Entry], *, alone: bool = False) -> list[range]:
         """Write entries as one batch after the branch's head; the rows each of them made.
+
+        With `alone`, also annotations are written only if nobody wrote anything since the last `catch_up`.
 
         Raises:
             Conflict: another writer went on from that head first. Nothing was written.
@@ -169,9 +190,12 @@ class Journal:
         """
         drafts = self._chained([*self._pending, *drafts])
         guess = self.store.tips.seq + 1
+        caught_up = self._folded == self.store.tips.size
         measured = {guess: self._measured(drafts, guess)}  # outside the store's lock: it takes a moment
 
         def make(first: int) -> list[Entry]:
+            if alone and (first != guess or not caught_up):
+                raise Conflict(self.branch_name, self.head, self.store.tips.heads.get(self.branch_name))
             if first not in measured:
                 measured[first] = self._measured(drafts, first)
             return measured[first]
@@ -184,9 +208,7 @@ class Journal:
 
     def _take_in(self, placements: list[Placement]) -> list[range]:
         if placements[0].span.offset != self._folded:  # somebody else wrote in between: fold theirs first, in order
-            before = self.store.tips.size
             self.catch_up()
-            assert self._folded == before
             return [self._rows_of_seq(placement.entry.seq) for placement in placements]
         rows = []
         for entry, span in placements:
@@ -250,9 +272,9 @@ class Journal:
     def _annotation(self, subtype: str, note: Any) -> Entry:
         return self._entry("system", Body("system"), subtype=subtype, data=Raw(msgspec.json.encode(note)))
 
-    def annotate(self, *notes: tuple[str, Any]) -> None:
-        """Append annotations as one batch."""
-        self.append([self._annotation(subtype, note) for subtype, note in notes])
+    def annotate(self, *notes: tuple[str, Any], alone: bool = False) -> None:
+        """Append annotations as one batch; `alone` as for `append`."""
+        self.append([self._annotation(subtype, note) for subtype, note in notes], alone=alone)
 
     def annotation(self, subtype: str, note: Any) -> Entry:
         """An annotation to be appended."""
@@ -348,6 +370,7 @@ class Journal:
         side = self.store.side_file(index.SUFFIX)
         if side is None or self._folded == self._indexed or self._last.length == 0:
             return
+        self.store.sync()  # an index must not know of lines that a power cut may take
         index.save(side, side.with_suffix(".jsonl"), self.timeline, self.store.tips, self._last)
         self._indexed = self._folded
 
@@ -356,6 +379,16 @@ class Journal:
         self.store.sync()
         self.save_index()
         self.store.close()
+
+
+def _known_format(settings: Settings) -> Settings:
+    """The settings, if they are of a log that this version may write to. Raises StoreError."""
+    if settings.format > Settings.__struct_defaults__[0]:
+        raise StoreError(
+            f"this log has format {settings.format}, newer than this version of Sightline can write; "
+            "nothing was changed: install the newest version to open it"
+        )
+    return settings
 
 
 def _only_call(parts: tuple[Part, ...]) -> Call | None:

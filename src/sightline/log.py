@@ -114,6 +114,9 @@ def _in_conversation(type_: str, subtype: str) -> bool:
     return type_ in CONVERSATION or (type_ == "system" and subtype in CHAINED)
 
 
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for a damaged line, or for one that somebody made to break us."""
+
 _encoder = msgspec.json.Encoder()
 _entry_decoder = msgspec.json.Decoder(Entry)
 _tip_decoder = msgspec.json.Decoder(Tip)
@@ -127,12 +130,12 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(line: bytes) -> Entry:
-    """The inverse of `encode`. Raises msgspec.DecodeError for what is no entry."""
+    """The inverse of `encode`. Raises one of `UNREADABLE` for what is no entry."""
     return _entry_decoder.decode(line)
 
 
 def decode_tip(line: bytes) -> Tip:
-    """Only what a writer needs. Raises msgspec.DecodeError for what is no entry."""
+    """Only what a writer needs. Raises one of `UNREADABLE` for what is no entry."""
     return _tip_decoder.decode(line)
 
 
@@ -148,13 +151,15 @@ def decode_parts(raw: Raw) -> tuple[Part, ...]:
     data = memoryview(raw)
     if not data:
         return ()
-    if data[0] == 0x22:  # a quote: one JSON string
-        text = _any_decoder.decode(data)
-        return (Text(text),) if text else ()
     try:
+        if data[0] == 0x22:  # a quote: one JSON string
+            text = _any_decoder.decode(data)
+            return (Text(text),) if text else ()
         return tuple(_parts_decoder.decode(data))
     except msgspec.ValidationError:
         return tuple(_foreign(_any_decoder.decode(data)))
+    except UnicodeDecodeError:  # damaged on disk: what is left of it can still be read
+        return decode_parts(Raw(bytes(data).decode("utf-8", "replace").encode()))
 
 
 def _foreign(content: Any) -> list[Part]:
@@ -173,7 +178,7 @@ def decode_data(entry: Entry, type_: type[Any]) -> Any:
     """An annotation's content as `type_`. Raises BadInput for a line another program got wrong."""
     try:
         return msgspec.json.decode(entry.data, type=type_)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise BadInput(f"entry {entry.uuid} ({entry.subtype}) has content of another form: {error}") from error
 
 
@@ -196,7 +201,7 @@ def kind_of(entry: Entry) -> Kind | None:
         case "assistant" | "tool_use":
             return Kind.ASSISTANT
         case "tool_result":
-            return Kind.RESULT
+            return Kind.RESULT if entry.tool_result is not None else None
         case "system":
             return {"": Kind.SYSTEM, "recall": Kind.RECALL, WINDOW: Kind.WINDOW}.get(entry.subtype)
         case _:

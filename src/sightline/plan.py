@@ -30,6 +30,11 @@ class Budget(Struct, frozen=True):
     recall: float = 0.1
 
     def __post_init__(self) -> None:
+        shares = (self.trigger, self.target, self.recall)
+        if not isinstance(self.window, int) or not isinstance(self.output, int):
+            raise BadInput(f"a budget's window and output are whole tokens; got {self.window!r} and {self.output!r}")
+        if not all(isinstance(share, int | float) for share in shares):
+            raise BadInput(f"a budget's trigger, target and recall are shares between 0 and 1; got {shares!r}")
         if self.window <= 0 or not 0 <= self.output < self.window:
             raise BadInput(f"a budget needs 0 <= output < window; got window={self.window}, output={self.output}")
         if not 0 < self.target <= self.trigger <= 1 or not 0 <= self.recall <= 1:

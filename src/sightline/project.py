@@ -17,7 +17,8 @@ NOWHERE = Place()
 def place(project: str | Path) -> Place:
     """Where this project is."""
     path = Path(project).absolute()
-    return Place(str(path), git_branch(path))
+    readable = str(path).encode("utf-8", "replace").decode()  # a path may hold bytes that are no Unicode; JSON may not
+    return Place(readable, git_branch(path))
 
 
 def git_branch(project: Path) -> str:

@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline import log
+from sightline.errors import BadInput, Damaged
 from sightline.items import Call, Item, Kind, Lod, Opaque, Part, Result, Text, plain_text
 from sightline.log import Entry
 from sightline.notes import RecallNote, RenditionNote, Source
@@ -38,15 +40,26 @@ class Reader:
 
     def entry(self, row: int) -> Entry:
         """The entry a row belongs to."""
-        return self.entry_at(Span(self.timeline.offset[row], self.timeline.length[row]))
+        entry = self.entry_at(Span(self.timeline.offset[row], self.timeline.length[row]))
+        seq = self.timeline.seq[row]
+        return entry if entry.seq == seq else replace(entry, seq=seq)  # another program's line: we numbered it
 
     def entry_at(self, span: Span) -> Entry:
         """The entry at a place in the store."""
         entry = self._entries.get(span.offset)
         if entry is None:
-            entry = log.decode(self.store.read(span))
+            entry = self._decode(span)
             self.keep(entry, span)
         return entry
+
+    def _decode(self, span: Span) -> Entry:
+        try:
+            return log.decode(self.store.read(span))
+        except log.UNREADABLE as error:
+            side = self.store.side_file(".idx")
+            if side is not None:
+                side.unlink(missing_ok=True)  # it was made when the line was whole
+            raise Damaged(self.store.session_id, span.offset) from error
 
     def keep(self, entry: Entry, span: Span) -> None:
         """Remember an entry that will be looked at again soon. Large ones are not worth the memory."""
@@ -96,7 +109,10 @@ class Reader:
 
     def recalled(self, entry: Entry) -> str:
         """What a recall entry shows: its sources' lines, each under its handle."""
-        note: RecallNote = log.decode_data(entry, RecallNote)
+        try:
+            note: RecallNote = log.decode_data(entry, RecallNote)
+        except BadInput:
+            note = RecallNote(())  # what it named cannot be read any more
         return self.recall_text(note)
 
     def recall_text(self, note: RecallNote) -> str:

@@ -26,7 +26,7 @@ class Came(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """What a payload shows: items by their level, and how many messages of the conversation are left out."""
+    """What a payload shows: items by their level, and how many messages are left out, pieces once recalled included."""
 
     full: int = 0
     summary: int = 0
@@ -150,7 +150,7 @@ class _Track:
     def __init__(self, session: Session, recording: Recording) -> None:
         self.session, self.profile = session, profile(session.settings.profile)
         self._before: Payload | None = None
-        self._number = self._rows = self._known = 0  # calls, rows and messages of the conversation so far
+        self._number = self._rows = self._known = 0  # calls, rows and messages so far
         self._full_body = self._full_before = 0  # tokens of the full history: without the head; at the call before
         self._levels = Levels()
         self._shown = 0  # messages in the payload before
@@ -203,9 +203,12 @@ class _Track:
         """Count what is new in the conversation; how many messages that is."""
         timeline, before = plan.timeline, self._known
         for row in range(self._rows, plan.rows):
-            if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW) and not timeline.state[row] & HEAD:
-                self._full_body += timeline.full[row] + _framing(Kind(timeline.kind[row]), self.profile)
-                self._known += timeline.kind[row] != Kind.CALL
+            kind = Kind(timeline.kind[row])
+            if kind is Kind.WINDOW or timeline.state[row] & HEAD:
+                continue
+            self._known += kind is not Kind.CALL
+            if kind is not Kind.RECALL:  # what we bring back is no part of the history
+                self._full_body += timeline.full[row] + _framing(kind, self.profile)
         self._rows = plan.rows
         return self._known - before
 
@@ -231,8 +234,8 @@ def _rows(plan: Plan, units: Iterable[int]) -> list[int]:
 
 
 def _messages(plan: Plan, rows: Iterable[int]) -> int:
-    """Messages of the conversation among these rows: a call is part of one, a recall is ours."""
-    return sum(plan.timeline.kind[row] not in (Kind.CALL, Kind.RECALL) for row in rows)
+    """Messages among these rows: a call is part of one."""
+    return sum(plan.timeline.kind[row] != Kind.CALL for row in rows)
 
 
 def _reduced(plan: Plan, rows: Iterable[int]) -> int:

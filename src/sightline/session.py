@@ -1,10 +1,13 @@
 """The facade most users hold: append what happened, compose what the model sees."""
 
+import json
+import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -13,7 +16,7 @@ from sightline import log, wire
 from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.compose import layout
 from sightline.composer import Composer, Windows
-from sightline.errors import BadInput, UnknownCall, UnknownItem
+from sightline.errors import BadInput, Conflict, Damaged, StoreError, UnknownCall, UnknownItem
 from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
 from sightline.notes import PinNote, ReceiptNote, Settings, ToolsNote, WindowNote
@@ -31,7 +34,10 @@ from sightline.tokens import TokenCounter, counter
 from sightline.wire.common import text_part
 from sightline.wording import check_locale, say
 
+_ATTEMPTS = 20  # of composing while other writers are busy, before their conflict is the caller's
+
 Content = str | bytes | Sequence[Any]
+T = TypeVar("T")
 
 
 class Session:
@@ -94,8 +100,8 @@ class Session:
         """
         check_settings(settings or Settings())
         ids: Ids = options.get("ids", nanoid)
-        path = Folder(project, root).file(session_id or ids())
-        if path.exists():
+        path = Folder(project, root).file(ids() if session_id is None else session_id)
+        if os.path.lexists(path):
             raise BadInput(f"session {path.stem!r} exists already; Session.resume({path.stem!r}) opens it")
         return cls._from_file(path, project, fsync, settings, options)
 
@@ -117,7 +123,14 @@ class Session:
         Raises:
             BadSessionId, SessionNotFound: no such session.
         """
-        session = cls._from_file(Folder(project, root).existing(session_id), project, fsync, None, options)
+        path = Folder(project, root).existing(session_id)
+        try:
+            session = cls._from_file(path, project, fsync, None, options)
+        except Damaged:  # the index, made when that line was whole, is gone now: once more, without it
+            session = cls._from_file(path, project, fsync, None, options)
+        except BadInput as error:
+            why = "was written with settings that this version does not have; open it with the version that wrote it"
+            raise StoreError(f"{path} {why}: {error}") from error
         if branch is not None:
             session._journal.switch(branch)
             session._composer.begin()
@@ -138,7 +151,11 @@ class Session:
             where=place(project),
         )
         own = {name: options[name] for name in ("windows", "strategy", "clock") if name in options}
-        return cls(journal, **own)
+        try:
+            return cls(journal, **own)
+        except BaseException:
+            journal.store.close()
+            raise
 
     def close(self) -> None:
         """Make everything durable and let go of the files. A closed session can be resumed."""
@@ -249,7 +266,7 @@ class Session:
         The usage it reports corrects how tokens are counted for the calls to come.
         """
         with self._lock:
-            message = wire.read_reply(reply)
+            message = _checked(_read(wire.read_reply, reply))
             item_id = self._say(message, receipt=self._composer.last.number if self._composer.last else 0)
             if message.usage is not None:
                 self._composer.observe(message.usage)
@@ -294,6 +311,7 @@ class Session:
     def add(self, message: Message) -> str:
         """Add one neutral message. A result whose call is not in the log is kept, and shown as what it is."""
         with self._lock:
+            message = _checked(message)
             if message.role is not Role.TOOL:
                 return self._say(message)
             result = message.parts[0]
@@ -309,7 +327,7 @@ class Session:
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
-        neutral = wire.read_messages(messages)
+        neutral = [_checked(message) for message in _read(wire.read_messages, messages)]
         with self._lock:
             ids = [self.add(message) for message in neutral]
             self.interrupt()
@@ -321,8 +339,11 @@ class Session:
         Saying the same tools again changes nothing.
         """
         with self._lock:
-            read = (*wire.read_tools(definitions), *(RECALL_TOOLS if recall else ()))
-            encoded = msgspec.json.encode(read)
+            read = (*_read(wire.read_tools, definitions), *(RECALL_TOOLS if recall else ()))
+            try:
+                encoded = msgspec.json.encode(read)
+            except UnicodeEncodeError as error:
+                raise BadInput(f"a tool's name and description are valid text: {error}") from error
             digest = blake2b(encoded, digest_size=16).hexdigest()
             if self._journal.tools.hash != digest:
                 tokens = self._journal.reader.counter.count(encoded.decode())
@@ -330,11 +351,13 @@ class Session:
 
     def window(self, window_id: str) -> None:
         """Show a live window from here on: the log holds its id, never its text."""
-        self._journal.annotate((log.WINDOW, WindowNote(window_id)))
+        with self._lock:
+            self._journal.annotate((log.WINDOW, WindowNote(_window_id(window_id))))
 
     def close_window(self, window_id: str) -> None:
         """Show it no longer. Every reference to it is obsolete."""
-        self._journal.annotate((log.WINDOW, WindowNote(window_id, closed=True)))
+        with self._lock:
+            self._journal.annotate((log.WINDOW, WindowNote(_window_id(window_id), closed=True)))
 
     def _say(self, message: Message, *, flags: int = 0, receipt: int = 0) -> str:
         with self._lock:
@@ -391,11 +414,13 @@ class Session:
 
     def unpin(self, item_id: str | int) -> None:
         """Let a pinned item be reduced again, from the next sweep on. Raises UnknownItem."""
-        self._mark(self._row(item_id), "unpin")
+        with self._lock:
+            self._mark(self._row(item_id), "unpin")
 
     def collapse(self, item_id: str | int) -> None:
         """Show an item as its gist from the next sweep on. Raises UnknownItem."""
-        self._mark(self._row(item_id), "collapse")
+        with self._lock:
+            self._mark(self._row(item_id), "collapse")
 
     def _mark(self, row: int, what: str) -> None:
         self._journal.annotate((log.PIN, PinNote(self._journal.timeline.id(row), what)))
@@ -486,7 +511,10 @@ class Session:
             if self._left_open:
                 self.interrupt()
                 self._left_open = False
-            return self._composer.compose(budget, ask)
+            for _ in range(_ATTEMPTS):
+                with suppress(Conflict):  # others wrote while this was decided: what they said belongs in it
+                    return self._composer.compose(_budget(budget), ask)
+            return self._composer.compose(_budget(budget), ask)
 
     def preview(self, budget: Budget) -> Payload:
         """What `compose` would give now, without recalling anything and without calls that still wait. Writes nothing.
@@ -495,7 +523,7 @@ class Session:
             PinnedOverflow: what may not be reduced is larger than the budget.
         """
         with self._lock:
-            return self._composer.preview(budget)
+            return self._composer.preview(_budget(budget))
 
     def overflowed(self, input_tokens: int | None = None) -> None:
         """The provider refused the last payload as too long: count more strictly, and sweep at the next call.
@@ -506,8 +534,36 @@ class Session:
             self._composer.overflowed(input_tokens)
 
 
+def _checked(message: Message) -> Message:
+    """The message, if what is written of it can be read back. Raises BadInput."""
+    try:
+        read = msgspec.json.decode(msgspec.json.encode(message), type=Message)
+    except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise BadInput(
+            f"a message that cannot be kept: {error}; ids and names are valid text, parts Sightline's"
+        ) from error
+    kinds = [type(part) for part in read.parts]
+    alien = {Role.ASSISTANT: {Result}}.get(read.role, {Call, Result})
+    if kinds != [Result] if read.role is Role.TOOL else not alien.isdisjoint(kinds):
+        raise BadInput(
+            f"parts that a {read.role} message may not have; a tool's is one result, calls are an assistant's"
+        )
+    return read
+
+
+def _read(read: Callable[[Any], T], given: Any) -> T:
+    try:
+        return read(given)
+    except RecursionError as error:
+        raise BadInput("nested too deeply to be a message; hand in the text that it holds") from error
+
+
 def check_settings(settings: Settings) -> Settings:
     """The settings themselves, if everything they name exists. Raises BadInput naming the choices."""
+    try:
+        msgspec.convert(msgspec.to_builtins(settings), Settings)
+    except (TypeError, msgspec.ValidationError) as error:
+        raise BadInput(f"settings of the wrong type: {error}; see sightline.notes.Settings") from error
     check_locale(settings.locale)
     counter(settings.encoding)
     layout(settings.layout)
@@ -521,8 +577,9 @@ def _parts(content: Content, role: str = "user") -> tuple[Part, ...]:
     if isinstance(content, str | bytes):
         return (text_part(content),)
     if isinstance(content, list | tuple) and all(isinstance(part, Part) for part in content):
-        return tuple(content)
-    return tuple(part for message in wire.read_messages([{"role": role, "content": content}]) for part in message.parts)
+        return _checked(Message(Role(role), tuple(content))).parts
+    messages = _read(wire.read_messages, [{"role": role, "content": content}])
+    return tuple(part for message in messages for part in _checked(message).parts)
 
 
 def _output(output: Any) -> tuple[Part, ...]:
@@ -533,8 +590,22 @@ def _output(output: Any) -> tuple[Part, ...]:
         return _parts(output)
     try:
         return (Text(msgspec.json.encode(output).decode()),)
-    except (TypeError, UnicodeEncodeError) as error:
+    except UnicodeEncodeError:  # file names that are no Unicode: kept byte for byte
+        return (text_part(json.dumps(msgspec.to_builtins(output), ensure_ascii=False, separators=(",", ":"))),)
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"a tool's output must be text, bytes, content parts or JSON values: {error}") from error
+
+
+def _budget(budget: Budget) -> Budget:
+    if not isinstance(budget, Budget):
+        raise BadInput(f"compose takes a Budget(window=128_000, output=8_000), not {budget!r}")
+    return budget
+
+
+def _window_id(window_id: str) -> str:
+    if not isinstance(window_id, str) or not isinstance(text_part(window_id), Text):
+        raise BadInput(f"a window's id is valid text, not {window_id!r}")
+    return window_id
 
 
 def _is_block(part: Any) -> bool:

@@ -11,9 +11,10 @@ from typing import ClassVar, NamedTuple
 from msgspec import Struct
 
 from sightline import log
+from sightline.errors import BadInput
 from sightline.items import Call, Kind, Lod
 from sightline.log import Entry
-from sightline.notes import HeadNote, PinNote, ReceiptNote, RenditionNote, WindowNote
+from sightline.notes import HeadNote, PinNote, ReceiptNote, RenditionNote, Settings, ToolsNote, WindowNote
 from sightline.stores import Span
 
 Sizes = tuple[int, int, int]
@@ -164,7 +165,12 @@ class Timeline:
             self.more.heads[branch] = entry.uuid
         return range(first, len(self.seq))
 
-    def _branch_of(self, entry: Entry) -> int:
+    def follow(self, entry: Entry | log.Tip) -> None:
+        """Know that the next conversation entry follows this one, which itself cannot be shown."""
+        if entry.in_conversation:
+            self.more.heads[self._branch_of(entry)] = entry.uuid
+
+    def _branch_of(self, entry: Entry | log.Tip) -> int:
         if not entry.branch:
             return 0
         for index, branch in enumerate(self.more.branches):
@@ -178,6 +184,9 @@ class Timeline:
         if kind is Kind.RESULT:
             self._add_result(entry, span, branch, sizes[0])
             return
+        calls = _calls(entry) if len(sizes) > 1 or entry.tool is not None else []
+        if len(sizes) != len(calls) + 1:  # another program's idea of our sizes
+            sizes = self._measure(entry)
         unit = self._new_unit()
         state = entry.flags
         if kind is Kind.SYSTEM and not self.more.branches[branch].called:
@@ -185,11 +194,10 @@ class Timeline:
         row = self._add_row(entry.seq, 0, unit, branch, kind, state, sizes[0], span)
         if kind is Kind.SYSTEM:
             self.more.systems.append(row)
-        if len(sizes) > 1 or entry.tool is not None:
-            for number, call in enumerate(_calls(entry), start=1):
-                self.more.open_calls[len(self.seq)] = call.id
-                row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, state & OPAQUE, sizes[number], span)
-                self.subject[row] = self._subject_id(self._subject_of(call))
+        for number, call in enumerate(calls, start=1):
+            self.more.open_calls[len(self.seq)] = call.id
+            row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, state & OPAQUE, sizes[number], span)
+            self.subject[row] = self._subject_id(self._subject_of(call))
 
     def _add_result(self, entry: Entry, span: Span, branch: int, sizes: Sizes) -> None:
         assert entry.tool_result is not None
@@ -272,14 +280,18 @@ class Timeline:
             case log.HEAD_MOVED:
                 self._move_head(log.decode_data(entry, HeadNote))
             case log.SETTINGS:
+                log.decode_data(entry, Settings)  # one that cannot be read does not hold
                 self.more.settings.append(Placed(*span, branch, len(self.seq)))
             case log.TOOLS:
+                log.decode_data(entry, ToolsNote)
                 self.more.tools.append(Placed(*span, branch, len(self.seq)))
             case _:
                 pass  # somebody else's annotation
 
     def _receipt(self, entry: Entry, span: Span, branch: int) -> None:
         note = log.decode_data(entry, ReceiptNote)
+        if not 0 <= note.seq <= entry.seq:
+            raise BadInput(f"receipt {note.number} speaks of entries that there are not yet")
         self.receipt_offset.append(span.offset)
         self.receipt_length.append(span.length)
         self.receipt_seq.append(note.seq)
@@ -302,9 +314,9 @@ class Timeline:
         if note.branch not in names:
             return
         branch = self.more.branches[names.index(note.branch)]
-        if note.parent is not None and note.parent in names:
+        parent = names.index(note.parent) if note.parent in names else NONE
+        if NONE < parent < names.index(note.branch):  # a branch is younger than the one it leaves
             at = bisect_left(self.seq, note.at + 1) - 1
-            parent = names.index(note.parent)
             branch.parent, branch.at, branch.uuid = parent, at, note.uuid
             branch.called = self.more.branches[parent].called
         self.more.current = names.index(note.branch)
@@ -314,7 +326,7 @@ class Timeline:
     def row(self, item_id: str) -> int | None:
         """The row of an item: "412", "#412" or "412.2"; None if there is none."""
         seq, _, sub = item_id.removeprefix("#").partition(".")
-        if not seq.isascii() or not seq.isdigit() or (sub and not (sub.isascii() and sub.isdigit())):
+        if not (seq + sub).isascii() or not (seq + sub).isdigit() or not seq or len(seq + sub) > 24:
             return None
         row = bisect_left(self.seq, int(seq)) + int(sub or 0)
         if row < len(self.seq) and self.seq[row] == int(seq) and self.sub[row] == int(sub or 0):

@@ -7,11 +7,11 @@ from sightline.items import Call, Item, Kind, Result, plain_text
 from sightline.renditions.calls import arguments, shortened
 from sightline.renditions.classes import levels_of
 from sightline.renditions.dialogue import dialogue
-from sightline.renditions.lines import Levels, View, view
+from sightline.renditions.lines import Levels, view
 from sightline.renditions.media import labels
 from sightline.renditions.objects import document, held_text, parsed
 from sightline.renditions.pack import Filled, Room, fill
-from sightline.renditions.sample import ROOM, counted, legal, look
+from sightline.renditions.sample import BEGINNING, Beginning, beginning, counted, legal, look
 from sightline.renditions.subjects import subject_of
 from sightline.renditions.values import identifiers, values_in
 from sightline.renditions.words import words
@@ -25,6 +25,7 @@ SUMMARY_TOKENS = 800
 SUMMARY_SHARE = 0.6  # a summary that saves less than four tenths is not worth a level
 GIST_TOKENS = 120
 GIST_SHARE = 0.25
+OPENING_SHARE = 0.35  # of a summary for the unchanged beginning; it is shorter than it should be only in a small one
 
 _SPOKEN = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
 _OTHERS = {Kind.WINDOW: "window", Kind.RECALL: "recall"}
@@ -43,9 +44,11 @@ def shorten(
     """The summary and the gist of an item.
 
     A summary has at most 800 tokens, a gist at most 120 and a quarter of the original; each is smaller than the level
-    above it or None. For a call both are JSON objects, else plain text that begins with a label: handle, what it is,
-    its size. Pure and total: the same item gives the same bytes, and no text makes it raise. Of a text beyond 44 KB
-    only parts are read; beyond 128 KB its tokens are estimated from parts too.
+    above it or None. For a call both are JSON objects with all its short arguments. Else they are plain text with a
+    label that says handle, what it is and its size: a gist begins with it; the summary of a result begins as the
+    result does, and its label stands where the first gap is. Pure and total: the same item gives the same bytes, and no
+    text makes it raise. Of a text beyond 44 KB only parts are read; beyond 128 KB its tokens are estimated from parts
+    too.
     """
     wording = words(locale)
     if item.kind is Kind.CALL:
@@ -55,13 +58,12 @@ def shorten(
     original = _tokens_of(text, count)
     if original < SMALLEST:
         return _small(media, text)
-    seen, levels = _read(item, text, subject, wording)
-    lines = seen.sample.lines[-1].number if len(text) > ROOM else text.count("\n") + 1
-    header = _Header(item, name, subject, original, lines, wording)
     ratio = max(0.5, len(text) / original)
-    limits = _limits(original)
-    summary = fill(_joined(header.summary(), media), levels.summary, seen.weights, count, Room(limits[0], ratio))
-    gist = fill(_joined(header.gist(), media), levels.gist, seen.weights, count, Room(limits[1], ratio))
+    most, least = _limits(original)
+    levels = _read(item, text, subject, wording, int(most * ratio * OPENING_SHARE))
+    header = _Header(item, name, subject, original, text.count("\n") + 1, wording)
+    summary = fill(_joined(header.summary(), media), levels.summary, levels.weights, count, Room(most, ratio))
+    gist = fill(_joined(header.gist(), media), levels.gist, levels.weights, count, Room(least, ratio))
     return _ordered(summary, gist, original)
 
 
@@ -97,16 +99,16 @@ class _Header(NamedTuple):
 
 def _said(subject: str, path: int, command: int) -> str:
     """The subject on one line: of a long path the end, of a long command its first word and the paths in it."""
-    words = subject.split()
-    if len(words) <= 1:
+    parts = subject.split()
+    if len(parts) <= 1:
         return subject.strip() if len(subject) <= path else f"…{subject[-path:].strip()}"
-    whole = " ".join(words)
+    whole = " ".join(parts)
     if len(whole) <= command:
         return whole
     paths = [value for value in values_in(whole) if "/" in value.strip("/") and len(value) <= path]
-    return (
-        f"{words[0][:command]} … {paths[0]} …" if paths and paths[0] not in whole[:command] else f"{whole[:command]}…"
-    )
+    if not paths or paths[0] in whole[:command]:
+        return f"{whole[:command]}…"
+    return f"{paths[0]} …" if whole.startswith(paths[0]) else f"{parts[0][:command]} … {paths[0]} …"
 
 
 def _tokens_of(text: str, count: Callable[[str], int]) -> int:
@@ -119,15 +121,18 @@ def _limits(original: int) -> tuple[int, int]:
     return min(SUMMARY_TOKENS, int(original * SUMMARY_SHARE)), min(GIST_TOKENS, int(original * GIST_SHARE))
 
 
-def _read(item: Item, text: str, subject: str, wording: Mapping[str, str]) -> tuple[View, Levels]:
-    """The text read once, and what its levels are chosen from, by kind and by what kind of text it is."""
+def _read(item: Item, text: str, subject: str, wording: Mapping[str, str], most: int) -> Levels:
+    """What the levels are chosen from, by kind and by what kind of text it is. `most` characters may open a summary."""
     if item.kind in _SPOKEN:
-        seen = view(look(text), subject, wording)
-        return seen, dialogue(seen)
+        return dialogue(look(text))
     value = parsed(text)
     held = held_text(value, len(text)) if value is not None else None
-    seen = view(look(held or text), subject, wording)
-    return seen, document(value) if value is not None and held is None else levels_of(seen)
+    opens = item.kind is Kind.RESULT
+    if value is not None:
+        opening = Beginning(legal(f"{text[: min(BEGINNING, most)]}…") if opens else "")
+        return levels_of(view(look(held), subject, wording, opening)) if held else document(value, opening.text)
+    sample = look(text)
+    return levels_of(view(sample, subject, wording, beginning(text, sample, most) if opens else Beginning()))
 
 
 def _joined(header: str, media: list[str]) -> str:
@@ -149,7 +154,8 @@ def _of_call(item: Item, count: Callable[[str], int], wording: Mapping[str, str]
     original = _tokens_of(arguments(call), count)
     if original < SMALLEST:
         return Shorter(None, None)
-    summary, gist = (shortened(call, f"#{item.id}", count, limit, wording) for limit in _limits(original))
+    ratio = max(0.5, len(arguments(call)) / original)
+    summary, gist = (shortened(call, f"#{item.id}", count, Room(limit, ratio), wording) for limit in _limits(original))
     return _ordered(summary, gist, original)
 
 

@@ -1,92 +1,155 @@
 """Tool calls: the same arguments with their long texts shortened, still a JSON object."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import Any, NamedTuple
 
 from sightline.items import Call
-from sightline.renditions.lines import single_values, view
-from sightline.renditions.pack import NOTHING, Count, Filled, Room, ranked
+from sightline.renditions.lines import weigh
+from sightline.renditions.pack import NOTHING, Count, Filled, Piece, Room, by_place, listed
 from sightline.renditions.sample import legal, look
+from sightline.renditions.subjects import KEYS
+from sightline.renditions.values import values_of_lines
 
-SHORT = 120  # characters of a string that are never cut in a summary; a gist may go lower
-STEPS = (
-    1600,
-    1000,
-    640,
-    400,
-    240,
-    140,
-    80,
-    40,
-)  # characters a long string may keep, tried from the left until all fits
+SHORT = 120  # a value of up to so many characters without a blank (a path, an id, a URL) is never cut
+WORDS = 60  # nor is one of up to so many with blanks
+SLACK = (0.95, 0.75, 0.5, 0.25)  # of the room that long texts should have, tried in turn until all fits
 MEMBERS = 24  # members of a list or object that are kept
+FEWER = 3  # members where room is scarce
 DEEPEST = 6
-HEAD = 0.5  # share of the kept characters that go to the beginning; the rest to pieces with values
+HEAD = 0.5  # share of the kept characters that go to the beginning; the rest to names
+LEAST = 24  # characters of a long text below which it is only said to be there
+
+
+class Cut(NamedTuple):
+    """How values are cut: characters left to a long text, members left to a list, and what is said of the rest."""
+
+    room: int
+    members: int
+    handle: str
+    wording: Mapping[str, str]
+
+    def said(self, phrase: str, n: int) -> str:
+        return self.wording[phrase].format(handle=self.handle, n=f"{n:,}")
 
 
 def arguments(call: Call) -> str:
-    """The argument text of a call as it was sent, or as it would be."""
+    """The argument text of a call as it was sent, or as it would be; "" if it is nested too deep to be written."""
     if call.raw is not None:
         return call.raw
-    return json.dumps(call.input if call.input is not None else {}, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(call.input if call.input is not None else {}, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError):
+        return ""
 
 
-def shortened(call: Call, handle: str, count: Count, limit: int, wording: Mapping[str, str]) -> Filled:
-    """The arguments as a JSON object text of at most `limit` tokens, with as much of the long strings as fits."""
-    given = (
-        call.input
-        if isinstance(call.input, dict)
-        else {"input": call.input if call.input is not None else call.raw or ""}
-    )
-    for room in STEPS:
-        if room / 6 > limit:  # no vocabulary puts six characters of code in a token on average
+def shortened(call: Call, handle: str, count: Count, room: Room, wording: Mapping[str, str]) -> Filled:
+    """The arguments as a JSON object text that fits the room.
+
+    All keys stay, in order, and all short values; long texts and lists get what room is left. Where even the short
+    values are too much the least important are cut: every one that is no path, id or other subject, longest first.
+    """
+    given = call.input if isinstance(call.input, dict) else {"input": call.raw if call.input is None else call.input}
+    for text in _attempts(given, Cut(0, MEMBERS, handle, wording), room, len(arguments(call))):
+        if len(text) > room.tokens * 24:  # no vocabulary has so many characters to a token
             continue
-        text = _dumped(_cut(given, room, MEMBERS * room // STEPS[0] + 4, handle, wording, 0))
-        if (tokens := count(text)) <= limit:
+        if (tokens := count(text)) <= room.tokens:
             return Filled(text, tokens)
-    text = _dumped({"…": wording["cut"].format(handle=handle, n=f"{len(arguments(call)):,}").strip()})
-    return Filled(text, tokens) if (tokens := count(text)) <= limit else NOTHING
+    return NOTHING
+
+
+def _attempts(given: dict[Any, Any], cut: Cut, room: Room, size: int) -> Iterator[str]:
+    """Texts of the arguments, each smaller than the one before."""
+    least = _dumped(_cut(given, cut._replace(members=FEWER), 0))
+    for members in (MEMBERS, FEWER):
+        fixed = least if members == FEWER else _dumped(_cut(given, cut._replace(members=members), 0))
+        free = room.tokens * room.chars_per_token - len(fixed)
+        texts = max(1, _long(given, members, 0))
+        for slack in SLACK if free > 0 else ():
+            each = int(free * slack / texts)
+            if each >= LEAST:
+                yield _dumped(_cut(given, cut._replace(room=each, members=members), 0))
+    yield least
+    short = _cut(given, cut._replace(members=0), 0)
+    yield _dumped(_marked_once(short, cut, size))
+    yield from _without_the_least(short, cut, size)
+
+
+def _marked_once(short: dict[str, Any], cut: Cut, size: int) -> dict[str, Any]:
+    """The short values as they are, `…` for the others, and once what stands for all of them."""
+    bare = {key: value if _is_short(value) else "…" for key, value in short.items() if key != "…"}
+    return {**bare, "…": cut.said("cut", size).strip()}
+
+
+def _without_the_least(short: dict[str, Any], cut: Cut, size: int) -> Iterator[str]:
+    """Ever fewer values: first the longest that are no subject, then whole keys, from the end."""
+    kept = _marked_once(short, cut, size)
+    order = sorted(kept, key=lambda key: (key in KEYS, -len(str(kept[key]))))
+    for key in order:
+        if key != "…" and len(str(kept[key])) > 1:
+            kept[key] = "…"
+            yield _dumped(kept)
+    subject = next((key for key in KEYS if key in short and _is_short(short[key])), "")
+    if subject:
+        yield _dumped({subject: short[subject], "…": kept["…"]})
+    yield _dumped({"…": kept["…"]})
 
 
 def _dumped(value: Any) -> str:
     return legal(json.dumps(value, ensure_ascii=False, default=str))
 
 
-def _cut(value: Any, room: int, members: int, handle: str, wording: Mapping[str, str], depth: int) -> Any:
-    """A value with its long strings cut to `room` characters and its lists and objects to some members."""
+def _is_short(value: Any) -> bool:
     if isinstance(value, str):
-        return _cut_text(value, room, handle, wording)
+        return len(value) <= WORDS or (len(value) <= SHORT and not any(map(str.isspace, value)))
+    return not isinstance(value, (dict, list)) or not value
+
+
+def _long(value: Any, members: int, depth: int) -> int:
+    """How many long texts there are among the members that are kept."""
+    if isinstance(value, (dict, list)) and depth < DEEPEST:
+        inner = list(value.values()) if isinstance(value, dict) else value
+        return sum(_long(member, members, depth + 1) for member in (inner[:members] if depth else inner))
+    return 0 if _is_short(value) else 1
+
+
+def _cut(value: Any, cut: Cut, depth: int) -> Any:
+    """A value with its long texts and its lists and objects cut; the outermost object keeps all its keys."""
+    if isinstance(value, str):
+        return value if _is_short(value) else _cut_text(value, cut)
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)  # JSON has no such number
     if not isinstance(value, (dict, list)) or not value:
         return value
-    more = wording["more"].format(handle=handle, n=f"{len(value) - members:,}")
-    if depth >= DEEPEST:
-        return wording["more"].format(handle=handle, n=f"{len(value):,}")
-    inner = max(40, room // 2) if depth else room
+    members = min(len(value), cut.members) if depth else len(value)
+    if depth >= DEEPEST or not members:
+        return cut.said("more", len(value))
+    more = cut.said("more", len(value) - members)
     if isinstance(value, list):
-        kept = [_cut(member, inner, members, handle, wording, depth + 1) for member in value[:members]]
-        return kept + ([more] if len(value) > members else [])
-    pairs = [
-        (str(key)[:200], _cut(member, inner, members, handle, wording, depth + 1))
-        for key, member in list(value.items())[:members]
-    ]
+        return [_cut(member, cut, depth + 1) for member in value[:members]] + ([more] if len(value) > members else [])
+    pairs = [(str(key)[:200], _cut(member, cut, depth + 1)) for key, member in list(value.items())[:members]]
     return dict(pairs + ([("…", more)] if len(value) > members else []))
 
 
-def _cut_text(text: str, room: int, handle: str, wording: Mapping[str, str]) -> str:
-    mark = wording["cut"].format(handle=handle, n=f"{len(text):,}")
-    if len(text) <= max(min(room, SHORT), room) + len(mark):
+def _cut_text(text: str, cut: Cut) -> str:
+    mark = cut.said("cut", len(text))
+    if len(text) <= cut.room + len(mark):
         return text
-    head = text[: int(room * HEAD)]
-    return head + mark + _pieces(text[len(head) :], room - len(head), wording)
+    if cut.room < LEAST:
+        return mark.strip(" …")
+    head = text[: int(cut.room * HEAD)]
+    return head + mark + _names(text[len(head) :], cut.room - len(head))
 
 
-def _pieces(text: str, room: int, wording: Mapping[str, str]) -> str:
-    """Pieces of the lines of a text that hold values, in order, within `room` characters."""
-    seen = view(look(text), "", wording)
+def _names(text: str, room: int) -> str:
+    """The values of a text that are worth most, in order, within `room` characters."""
+    values = values_of_lines(look(text).lines)
+    first, weights = weigh(values)
+    pieces = [Piece(i, value, (value,)) for value, i in first.items()]
     chosen, used = [], 0
-    for piece in ranked(single_values(seen), seen.weights, Room(room, 1.0), 1.0, set()):
+    for piece in listed(pieces, weights, Room(room, 1.0), set()).pieces:
         if used + len(piece.text) < room:
             chosen.append(piece)
             used += len(piece.text) + 1
-    return " ".join(piece.text for piece in sorted(chosen))
+    return " ".join(piece.text for piece in sorted(chosen, key=by_place))

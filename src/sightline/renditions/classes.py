@@ -13,9 +13,9 @@ from sightline.renditions.tables import is_table, table
 CLASSES: tuple[tuple[Callable[[View], bool], Callable[[View], Levels]], ...] = (
     # The first that says yes. What unmistakable lines tell comes before what goes by shares of lines.
     (is_diff, diff),
-    (is_listing, listing),
     (is_test_run, test_run),
     (is_traceback, traceback),
+    (is_listing, listing),
     (is_source, source),
     (is_log, log),
     (is_table, table),

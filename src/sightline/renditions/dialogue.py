@@ -1,36 +1,52 @@
 """What people and the model said: whole sentences, quoted as they stand."""
 
 import re
+from itertools import groupby
 
-from sightline.renditions.lines import Levels, View
-from sightline.renditions.pack import Level, Piece
+from sightline.renditions.lines import Levels, weigh
+from sightline.renditions.pack import Level, Piece, by_place
 from sightline.renditions.prose import binds
-from sightline.renditions.values import values_in
+from sightline.renditions.sample import Sample
+from sightline.renditions.values import values_in, values_of_lines
 
 FIRST, LAST, QUESTION, RULE, FIGURE = 6.0, 3.0, 3.0, 4.0, 0.4
+AGAIN = 0.01  # a sentence said before
+OPENING = 110  # characters of one sentence in a gist
 LONGEST = 280  # characters of one sentence in a summary; what follows is cut
 
 _END = re.compile(r"(?<=[.!?])[\s]+(?=\S)|(?<=[。！？；])")
 _FIGURE = re.compile(r"\d")
 
 
-def dialogue(seen: View) -> Levels:
+def dialogue(sample: Sample) -> Levels:
     """Opening, questions, constraints, figures, names and the last sentence."""
-    sentences = [
-        (i, part) for i, line in enumerate(seen.sample.lines) for part in _END.split(line.text) if part.strip()
-    ]
-    pieces = []
-    for n, (_, text) in enumerate(sentences):
-        short = text.strip() if len(text) <= LONGEST else f"{text.strip()[:LONGEST]}…"
-        values = tuple(values_in(short))
-        pieces.append(Piece(n, short, values, _worth(short, n, len(sentences))))
-    rows = [i for i, _ in sentences]
+    rows, sentences = _sentences(sample)
+    short = [text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in sentences]
+    values = values_of_lines(short)
+    said: set[str] = set()
+    pieces: list[Piece] = []
+    for n, text in enumerate(short):
+        worth = AGAIN if sentences[n] in said else _worth(text, n, len(short))
+        pieces.append(Piece(n, text, values[n], worth))
+        said.add(sentences[n])
 
-    def render(chosen: list[Piece], _: list[Piece]) -> str:
-        return _quoted(chosen, rows)
+    def render(label: str, chosen: list[Piece], _: list[Piece]) -> str:
+        return "\n".join([label, *_quoted(chosen, rows)])
 
-    short_pieces = [piece._replace(text=_opening(piece.text)) for piece in pieces]
-    return Levels(Level(pieces, [], 1.0, render, 1.5), Level(short_pieces, [], 1.0, render, 1.5))
+    gist = [piece if len(piece.text) <= OPENING else _opening(piece) for piece in pieces]
+    _, weights = weigh(values)
+    return Levels(Level(pieces, [], 1.0, render, 1.5), Level(gist, [], 1.0, render, 1.5), weights)
+
+
+def _sentences(sample: Sample) -> tuple[list[int], list[str]]:
+    """Every sentence after the number of its line; the pieces a long line was read in are put together first."""
+    rows: list[int] = []
+    sentences: list[str] = []
+    for number, pieces in groupby(zip(sample.numbers, sample.lines, strict=True), key=lambda pair: pair[0]):
+        found = [text for sentence in _END.split("".join(line for _, line in pieces)) if (text := sentence.strip())]
+        sentences += found
+        rows += [number] * len(found)
+    return rows, sentences
 
 
 def _worth(text: str, n: int, total: int) -> float:
@@ -42,19 +58,18 @@ def _worth(text: str, n: int, total: int) -> float:
     return worth + (FIGURE if _FIGURE.search(text) else 0.0)
 
 
-def _opening(text: str, most: int = 110) -> str:
+def _opening(piece: Piece) -> Piece:
     """A sentence as a gist shows it: whole if short, else up to a blank near the limit."""
-    if len(text) <= most:
-        return text
-    cut = text.rfind(" ", most // 2, most)
-    return f"{text[: cut if cut > 0 else most]}…"
+    cut = piece.text.rfind(" ", OPENING // 2, OPENING)
+    text = piece.text[: cut if cut > 0 else OPENING]
+    return Piece(piece.place, f"{text}…", values_in(text), piece.worth)
 
 
-def _quoted(chosen: list[Piece], rows: list[int]) -> str:
+def _quoted(chosen: list[Piece], rows: list[int]) -> list[str]:
     """Sentences in order: of one line on one line, and `…` where something was left out."""
     out: list[str] = []
     before = -1
-    for piece in sorted(chosen, key=lambda piece: piece.place):
+    for piece in sorted(chosen, key=by_place):
         gap = piece.place != before + 1
         if before >= 0 and rows[piece.place] == rows[before]:
             out[-1] += (" … " if gap else " ") + piece.text
@@ -63,4 +78,4 @@ def _quoted(chosen: list[Piece], rows: list[int]) -> str:
         before = piece.place
     if out and before < len(rows) - 1:
         out[-1] += " …"
-    return "\n".join(out)
+    return out

@@ -2,20 +2,22 @@
 
 import re
 from bisect import bisect_right
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping
-from itertools import chain, pairwise
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, groupby, pairwise
 from math import log2
+from operator import attrgetter
 from typing import NamedTuple
 
-from sightline.renditions.pack import Level, Piece
-from sightline.renditions.sample import Line, Sample
-from sightline.renditions.values import values_in, weight
+from sightline.renditions.pack import Level, Piece, by_place
+from sightline.renditions.sample import Beginning, Sample
+from sightline.renditions.values import values_of_lines, weight
 
 OFTEN = [
     0.0,
     *(1 + 0.35 * log2(n) for n in range(1, 9)),
 ]  # used again: 12 % of values seen once, 33 % of those seen 8 times
+LISTED = 0.31  # a value of less weight (a short number, a date, a version) says nothing outside its line
 SUMMARY_LINES = 0.6  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
 GIST_LINES = 0.12  # share of a gist that goes to marked lines (errors, tallies); the rest to values under their section
 EDGE_LINES = 5  # lines at either end that are kept first: they say what this is and how it ended
@@ -25,21 +27,28 @@ SINGLE = 40  # a gap of one line this short is shown: its marker would cost as m
 MOST_TROUBLES = 60  # different lines of trouble that are marked; a text with more is about them anyway
 QUOTED = 3.0  # a mark from which a line is quoted in a gist
 WIDEST = 90  # characters of a quoted line in a gist
-SECTIONS = 5  # at most; each costs a label, and a label as much as a value
 BLOCKS = 2  # a text without sections is named by the numbers of its lines, in this many blocks
 
 # Stems, looked for as they are: by far the quickest search there is.
-_ERRORS = "rror|xception|Failure|FAIL|fatal|panic|enied|ot found|o such|错误|失败|异常"
+_ERRORS = "rror|ERROR|xception|Failure|FAIL|atal|FATAL|panic|enied|ot found|o such|错误|失败|异常"
 _WARNINGS = "arning|WARN|eprecat|警告"
 _TROUBLE = {**dict.fromkeys(_ERRORS.split("|"), 3.0), **dict.fromkeys(_WARNINGS.split("|"), 1.5)}
-NUMBERED = re.compile(r"\s*(\d{1,7})(?:→|\t|\||: |:\s|-\s|$)")
+NUMBERED = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:\s|-\s|$)")
+
+
+class Section(NamedTuple):
+    """Lines that belong together under a name, from `start` to the next section."""
+
+    start: int
+    name: str
 
 
 class Levels(NamedTuple):
-    """What both levels of one text are chosen from."""
+    """What both levels of one text are chosen from, and what each value is worth in it."""
 
     summary: Level
     gist: Level
+    weights: Mapping[str, float]
 
 
 class View(NamedTuple):
@@ -52,36 +61,44 @@ class View(NamedTuple):
     subject: str
     wording: Mapping[str, str]
     own_numbers: bool  # the text carries line numbers of its own, as `cat -n` and most file readers give it
+    opening: Beginning  # what a summary begins with
 
 
-def view(sample: Sample, subject: str, wording: Mapping[str, str]) -> View:
+def view(sample: Sample, subject: str, wording: Mapping[str, str], opening: Beginning) -> View:
     """Reads the values of every line."""
     own = _numbered(sample.lines)
-    values = [_values(line.text, own) for line in sample.lines]
+    values = values_of_lines([bare(line) for line in sample.lines] if own else sample.lines)
+    first, weights = weigh(values)
+    return View(sample, values, first, weights, subject, wording, own, opening)
+
+
+def weigh(values: Sequence[tuple[str, ...]]) -> tuple[dict[str, int], dict[str, float]]:
+    """Where each value stands first, and what it is worth: more the more often it is said and the earlier."""
     often = Counter(chain.from_iterable(values))
     first: dict[str, int] = {}
     for i, found in enumerate(values):
         for value in found:
             if value not in first:
                 first[value] = i
-    last = max(1, len(values) - 1)
-    weights = {v: weight(v) * OFTEN[min(n, 8)] * (1.25 - 0.5 * first[v] / last) for v, n in often.items()}
-    return View(sample, values, first, weights, subject, wording, own)
+    fall = 0.5 / max(1, len(values) - 1)
+    return first, {v: weight(v) * OFTEN[n if n < 8 else 8] * (1.25 - fall * first[v]) for v, n in often.items()}
 
 
-def _values(line: str, own_numbers: bool) -> tuple[str, ...]:
-    if own_numbers and (prefix := NUMBERED.match(line)):
-        line = line[prefix.end() :]
-    return tuple(values_in(line))
+def bare(line: str) -> str:
+    """A line without the number it carries."""
+    prefix = NUMBERED.match(line)
+    return line[prefix.end() :] if prefix else line
 
 
-def _numbered(lines: list[Line]) -> bool:
-    some = [line.text for line in lines[:40] if line.text.strip()]
-    found = [match for text in some if (match := NUMBERED.match(text))]
-    said = sum(
-        match.end() > match.end(1) for match in found
-    )  # a bare number is an empty line of such a text, or just a number
-    return len(some) >= 3 and len(found) >= 0.8 * len(some) and 2 * said >= len(found)
+def _numbered(lines: list[str]) -> bool:
+    """Whether most lines begin with a number and these rise. A bare number is an empty line of such a text."""
+    some = list(filter(None, lines[:40]))
+    found = [match for line in some if (match := NUMBERED.match(line))]
+    if len(some) < 3 or len(found) < 0.7 * len(some):
+        return False
+    said = sum(match.end() > match.end(1) for match in found)
+    numbers = [int(match.group(1)) for match in found]
+    return 2 * said >= len(found) and sum(a < b for a, b in pairwise(numbers)) >= 0.8 * (len(numbers) - 1)
 
 
 def troubles(sample: Sample) -> dict[int, float]:
@@ -89,117 +106,181 @@ def troubles(sample: Sample) -> dict[int, float]:
     marks: dict[int, float] = {}
     told: dict[str, int] = {}
     for stem, worth in _TROUBLE.items():
-        at = sample.text.find(stem)
-        while at >= 0 and len(told) < MOST_TROUBLES:
-            i = bisect_right(sample.starts, at) - 1
-            if told.setdefault(sample.lines[i].text, i) == i:
+        for i in lines_with(stem, sample.text, sample.starts):
+            if len(told) >= MOST_TROUBLES:
+                break
+            if told.setdefault(sample.lines[i], i) == i:
                 marks[i] = max(worth, marks.get(i, 0.0))
-            at = sample.text.find(stem, sample.starts[i + 1]) if i + 1 < len(sample.starts) else -1
     return marks
 
 
-def summary_level(seen: View, marks: Mapping[int, float], *, add_numbers: bool = False) -> Level:
+def lines_with(stem: str, text: str, starts: list[int]) -> Iterable[int]:
+    """The lines in which a stem occurs."""
+    at = text.find(stem)
+    while at >= 0:
+        i = bisect_right(starts, at) - 1
+        yield i
+        at = text.find(stem, starts[i + 1]) if i + 1 < len(starts) else -1
+
+
+def levels(
+    seen: View,
+    marks: Mapping[int, float],
+    quoted: Mapping[int, float],
+    sections: Sequence[Section] = (),
+    *,
+    add_numbers: bool = False,
+    share: float = GIST_LINES,
+) -> Levels:
+    """Both levels of a text of lines: `marks` raise lines of the summary, `quoted` those of the gist."""
+    values = single_values(seen, labels_of(seen, sections))
+    named = {section.name: section.start for section in sections}
+    summary = summary_level(seen, marks, values, named, add_numbers=add_numbers)
+    return Levels(summary, Level(quotations(seen, quoted), values, share, sectioned), seen.weights)
+
+
+def summary_level(
+    seen: View, marks: Mapping[int, float], values: list[Piece], named: Mapping[str, int], *, add_numbers: bool = False
+) -> Level:
     """Head, tail and the lines that matter, in order; between them gaps that name the values left out there."""
-    lines, last = seen.sample.lines, len(seen.sample.lines) - 1
-    pieces = []
-    for i, (line, values) in enumerate(zip(lines, seen.values, strict=True)):
-        if line.text and not line.text.isspace():
-            edge = EDGE_WORTH if min(i, last - i) < EDGE_LINES else 0.0
-            pieces.append(Piece(i, line.text, values, PLAIN + edge + marks.get(i, 0.0)))
-
-    def render(chosen: list[Piece], between: list[Piece]) -> str:
-        return _in_order(seen, [piece.place for piece in chosen], between, add_numbers)
-
-    return Level(pieces, single_values(seen), SUMMARY_LINES, render, 2.5)
-
-
-def single_values(seen: View, labels: list[str] | None = None) -> list[Piece]:
-    """Every distinct value at its first place, below the label of that line; without a text where the label says it."""
-    if labels is None:
-        return [Piece(i, value, (value,)) for value, i in seen.first.items()]
-    return [Piece(i, "" if value in labels[i] else value, (value,), 0.0, labels[i]) for value, i in seen.first.items()]
-
-
-def _in_order(seen: View, places: list[int], between: list[Piece], add_numbers: bool) -> str:
-    lines = seen.sample.lines
-    left = deque(sorted(between))
-    out: list[str] = []
-    before = -1
-    for place in [*sorted(places), len(lines)]:
-        inside = []
-        while left and left[0].place < place:
-            inside.append(left.popleft().text)
-        out.extend(_gap(seen, before, place, inside, add_numbers))
-        if place == len(lines):
-            break
-        if before == place - 1 >= 0 and lines[before].number == lines[place].number:
-            out[-1] += lines[place].text
-        else:
-            out.append(_with_number(lines[place], add_numbers))
-        before = place
-    return "\n".join(out)
-
-
-def _gap(seen: View, before: int, after: int, inside: list[str], add_numbers: bool) -> list[str]:
-    """What stands for the lines between two places: the line itself if it is short, else how many and their values."""
-    skipped = seen.sample.lines[before + 1 : after]
-    if len(skipped) <= 3 and not any(line.text.strip() for line in skipped):
-        return []
-    if len(skipped) == 1 and len(skipped[0].text) <= SINGLE:
-        return [_with_number(skipped[0], add_numbers)]
-    start = seen.sample.lines[before].number if before >= 0 else 0
-    end = seen.sample.lines[after].number if after < len(seen.sample.lines) else skipped[-1].number + 1
-    told = (
-        seen.wording["gap" if end - start > 2 else "gap one"].format(n=f"{end - start - 1:,}")
-        if end - start > 1
-        else "…"
-    )
-    return [f"{told}: {' '.join(inside)} …" if inside else f"{told} …" if told != "…" else told]
-
-
-def _with_number(line: Line, add_number: bool) -> str:
-    return f"{line.number}: {line.text}" if add_number else line.text
-
-
-def gist_level(seen: View, marks: Mapping[int, float], starts: Iterable[int] = (), share: float = GIST_LINES) -> Level:
-    """Marked lines quoted, then values under the section they stand in. `starts` are the lines that begin one."""
-    lines = seen.sample.lines
-    quoted = [
-        Piece(i, lines[i].text.strip()[:WIDEST], seen.values[i], mark)
-        for i, mark in sorted(marks.items())
-        if mark >= QUOTED
+    lines, mark_of = seen.sample.lines, marks.get
+    covered, last = seen.opening.lines, len(lines) - 1 - EDGE_LINES
+    pieces = [
+        Piece(
+            i, line, found, PLAIN + mark_of(i, 0.0) + (EDGE_WORTH if i < EDGE_LINES or last - i < EDGE_LINES else 0.0)
+        )
+        for i, (line, found) in enumerate(zip(lines, seen.values, strict=True))
+        if line and i >= covered
     ]
-    return Level(quoted, single_values(seen, _sections(lines, list(starts))), share, sectioned)
+
+    def render(label: str, chosen: list[Piece], between: list[Piece]) -> str:
+        return _in_order(_Page(seen, named, add_numbers), label, chosen, between)
+
+    shown = tuple(chain.from_iterable(seen.values[:covered]))
+    return Level(pieces, values, SUMMARY_LINES, render, 2.5, False, shown)
 
 
-def _sections(lines: list[Line], starts: list[int]) -> list[str]:
-    """For every line the label of its section: the number of the section's first line, which is what `expand` takes."""
-    if not starts:
-        size = max(1, -(-len(lines) // BLOCKS))
-        starts = list(range(0, len(lines), size))
-    apart = len(lines) / SECTIONS
-    bounds = [0]
-    for start in starts:
-        bounds.extend([start] if start - bounds[-1] >= apart else [])
-    bounds.append(len(lines))
-    labels: list[str] = []
-    for start, end in pairwise(bounds):
-        labels += [f"L{number_of(lines[start])}"] * (end - start) if end > start else []
+def single_values(seen: View, labels: Sequence[str]) -> list[Piece]:
+    """Every distinct value at its first place, below the label of that line; without a text where the label says it."""
+    return [
+        Piece(i, "" if value in labels[i] else value, (value,), 0.0, labels[i])
+        for value, i in seen.first.items()
+        if weight(value) > LISTED
+    ]
+
+
+def quotations(seen: View, marks: Mapping[int, float]) -> list[Piece]:
+    """The lines that a gist may quote."""
+    lines = seen.sample.lines
+    return [
+        Piece(i, lines[i].strip()[:WIDEST], seen.values[i], mark) for i, mark in sorted(marks.items()) if mark >= QUOTED
+    ]
+
+
+class _Page(NamedTuple):
+    """How a summary is laid out."""
+
+    seen: View
+    named: Mapping[str, int]  # sections and where they begin
+    add_numbers: bool
+
+    def line(self, place: int) -> str:
+        line = self.seen.sample.lines[place]
+        return f"{self.seen.sample.numbers[place]}: {line}" if self.add_numbers else line
+
+    def gap(self, before: int, after: int, inside: list[Piece]) -> str | None:
+        """What stands for the lines between two places: how many, and their values; None if they are blank."""
+        lines, numbers = self.seen.sample.lines, self.seen.sample.numbers
+        if after - before == 2 and len(lines[before + 1]) <= SINGLE:
+            return self.line(before + 1) if lines[before + 1] else None
+        if after - before <= 4 and not any(lines[before + 1 : after]):
+            return None
+        start = numbers[before] if before >= 0 else 0
+        skipped = (numbers[after] if after < len(lines) else numbers[-1] + 1) - start - 1
+        told = self.seen.wording["gap one" if skipped == 1 else "gap"].format(n=f"{skipped:,}") if skipped else "…"
+        if inside:
+            return f"{told}: {self._names(before, inside)} …"
+        return f"{told} …" if skipped else told
+
+    def _names(self, before: int, inside: list[Piece]) -> str:
+        """The values of a gap, those of a section that begins in it behind its name."""
+        out: list[str] = []
+        for label, pieces in groupby(inside, key=attrgetter("label")):
+            words = [piece.values[0] for piece in pieces]
+            if len(words) > 1 and self.named.get(label, -1) > before:
+                words = [f"{label}:", *(word for word in words if word != label)]
+                out.append("; " if out else "")
+            elif out:
+                out.append(" ")
+            out.append(" ".join(words))
+        return "".join(out)
+
+
+def _in_order(page: _Page, label: str, chosen: list[Piece], between: list[Piece]) -> str:
+    """The opening, then lines and gaps; the label stands where the first gap is, without an opening before all."""
+    lines, numbers, opening = page.seen.sample.lines, page.seen.sample.numbers, page.seen.opening
+    out = [opening.text] if opening.text else [label]
+    pending = bool(opening.text)
+    if pending and opening.text.endswith("…"):
+        out.append(label)
+        pending = False
+    left = sorted(between, key=by_place)
+    at, before = 0, opening.lines - 1
+    for place in [*sorted(piece.place for piece in chosen), len(lines)]:
+        start = at
+        while at < len(left) and left[at].place < place:
+            at += 1
+        if place > before + 1:
+            gap = page.gap(before, place, left[start:at])
+            if pending and gap and gap[0] == "…":
+                out.append(label)
+                pending = False
+            if gap and (at > start or out[-1] is not label):  # the label tells of a gap itself
+                out.append(gap)
+        elif place < len(lines) and before >= opening.lines and numbers[before] == numbers[place]:
+            out[-1] += lines[place]
+            before = place
+            continue
+        if place < len(lines):
+            out.append(page.line(place))
+        before = place
+    return "\n".join([*out, label] if pending else out)
+
+
+def labels_of(seen: View, sections: Sequence[Section]) -> list[str]:
+    """For every line the name of its section, else the number of a line above it, which is what `expand` takes."""
+    total = len(seen.sample.lines)
+    if not sections:
+        size = max(1, -(-total // BLOCKS))
+        sections = [Section(start, f"L{number_at(seen, start)}") for start in range(0, total, size)]
+    labels = [f"L{number_at(seen, 0)}"] * sections[0].start
+    for (start, name), end in zip(sections, [*(section.start for section in sections[1:]), total], strict=True):
+        labels += [name] * (end - start)
     return labels
 
 
-def number_of(line: Line) -> int:
+def number_at(seen: View, place: int) -> int:
     """The number a line carries itself, else its place in the text."""
-    prefix = NUMBERED.match(line.text)
-    return int(prefix.group(1)) if prefix else line.number
+    prefix = NUMBERED.match(seen.sample.lines[place]) if seen.own_numbers else None
+    return int(prefix.group(1)) if prefix else seen.sample.numbers[place]
 
 
-def sectioned(quoted: list[Piece], values: list[Piece]) -> str:
-    """Quoted lines and labelled values in the order of the original."""
+def sectioned(header: str, quoted: list[Piece], values: list[Piece]) -> str:
+    """Quoted lines and labelled values in the order of the original; labels with nothing behind them share a row."""
     rows: dict[str | int, list[str]] = {}
-    for piece in sorted([*quoted, *values]):
+    for piece in sorted([*quoted, *values], key=by_place):
         if piece.label:
-            rows.setdefault(piece.label, [f"{piece.label}:"]).extend([piece.text] if piece.text else [])
+            rows.setdefault(piece.label, []).extend([piece.text] if piece.text else [])
         else:
             rows[piece.place] = [piece.text]
-    return "\n".join(" ".join(texts) for texts in rows.values())
+    out = [header]
+    names: list[str] = []
+    for label, texts in rows.items():
+        if isinstance(label, str) and not texts:
+            names.append(label)
+            continue
+        if names:
+            out.append(", ".join(names))
+            names = []
+        out.append(f"{label}: {' '.join(texts)}" if isinstance(label, str) else texts[0])
+    return "\n".join([*out, ", ".join(names)] if names else out)

@@ -2,7 +2,7 @@
 
 import re
 
-from sightline.renditions.lines import Levels, View, gist_level, summary_level, troubles
+from sightline.renditions.lines import Levels, Section, View, levels, troubles
 from sightline.renditions.sample import where
 
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
@@ -15,7 +15,7 @@ _STAMP = re.compile(
 )
 _VARYING = re.compile(r"\d+|0x[0-9a-fA-F]+|[0-9a-f]{8,}")
 _FRAME = re.compile(
-    r"\n[ \t]*(?:File \"[^\"\n]{1,400}\", line \d+|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
+    r"\n[ \t]*(?:File \"([^\"\n]{1,400})\", line (\d+)|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
     r"#\d+ +0x|goroutine \d+)"
 )
 _RAISED = re.compile(
@@ -25,7 +25,7 @@ _RAISED = re.compile(
 )
 _TRACEBACK = ("\nTraceback (most recent call last)", "\n    at ", "\n\tat ", "' panicked at ", "\ngoroutine ")
 _FAILED = re.compile(
-    r"\n(?:(?:FAILED|ERROR|FAIL)[: ]|--- FAIL|not ok |[ \t]*[✗✕×●] |E {2,}|_{5,} .{1,120} _{5,}$|"
+    r"\n(?:(?:FAILED|ERROR|FAIL)[: ]|--- FAIL|not ok |[ \t]*[✗✕×●] |E {2,}|_{5,} (.{1,120}) _{5,}$|"
     r"\S{1,200}::\S{1,200} FAILED)|\n.{1,200}\.\.\. (?:FAIL|ERROR)$",
     re.MULTILINE,
 )
@@ -44,13 +44,16 @@ def is_traceback(seen: View) -> bool:
 def traceback(seen: View) -> Levels:
     """The exception and its frames; the last frame's source stands right before the exception and comes with it."""
     marks = troubles(seen.sample)
-    for i, _ in where(_FRAME, seen.sample):
+    frames = []
+    for i, match in where(_FRAME, seen.sample):
         marks[i] = max(marks.get(i, 0.0), 1.5)
+        if match.group(1):
+            frames.append(Section(i, f"{match.group(1)}:{match.group(2)}"))
     for i, _ in where(_RAISED, seen.sample):
         marks[i] = 6.0
         for near in range(max(0, i - 2), i):  # the failing statement and its frame
             marks[near] = max(marks.get(near, 0.0), 2.9)
-    return Levels(summary_level(seen, marks), gist_level(seen, marks, share=TOLD))
+    return levels(seen, marks, marks, frames, share=TOLD)
 
 
 def is_test_run(seen: View) -> bool:
@@ -61,33 +64,38 @@ def is_test_run(seen: View) -> bool:
 def test_run(seen: View) -> Levels:
     """Failed tests and the tally before everything else; what is said of a failed test stands under its name."""
     marks = troubles(seen.sample)
-    for i, _ in where(_FAILED, seen.sample):
+    failed = []
+    for i, match in where(_FAILED, seen.sample):
         marks[i] = 4.0
+        if match.group(1):
+            failed.append(Section(i, match.group(1)))
     for i, _ in where(_TALLY, seen.sample):
         marks[i] = 6.0
-    return Levels(summary_level(seen, marks), gist_level(seen, marks, share=TOLD))
+    return levels(seen, marks, marks, failed, share=TOLD)
 
 
 def is_log(seen: View) -> bool:
     """Whether enough lines begin with a time or name a level."""
-    lines = [line.text for line in seen.sample.lines[:60] if line.text.strip()]
+    lines = list(filter(None, seen.sample.lines[:60]))
     return len(lines) >= 5 and sum(bool(_STAMP.match(text)) for text in lines) >= LOGLIKE * len(lines)
 
 
 def log(seen: View) -> Levels:
     """Every distinct error and warning; of lines that differ only in numbers the first, with how many there were."""
-    lines = seen.sample.lines
     marks = troubles(seen.sample)
     first: dict[str, int] = {}
     times: dict[int, int] = {}
-    for i, text in enumerate(_VARYING.sub("#", seen.sample.text).split("\n")):
+    for i, text in enumerate(_VARYING.sub("#", seen.sample.text[1:]).split("\n")):
         kept = first.setdefault(text, i)
+        if kept < seen.opening.lines <= i:  # shown as it is, without room for a count
+            first[text] = i
+            times[i], kept = times.get(kept, 0), i
         times[kept] = times.get(kept, 0) + 1
         if kept != i:
             marks[i] = REPEATED
     counted = [
-        line._replace(text=f"{line.text} (×{n})") if (n := times.get(i, 1)) > 2 and line.text else line
-        for i, line in enumerate(lines)
+        f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(seen.sample.lines)
     ]
-    told = seen._replace(sample=seen.sample._replace(lines=counted))
-    return Levels(summary_level(told, marks), gist_level(seen, marks))
+    both = levels(seen._replace(sample=seen.sample._replace(lines=counted)), marks, marks, share=TOLD)
+    new = [piece for piece in both.gist.values if marks.get(piece.place, 0.0) > REPEATED]
+    return both._replace(gist=both.gist._replace(values=new))

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sightline.renditions.lines import Levels
-from sightline.renditions.pack import Level, Piece
+from sightline.renditions.lines import Levels, weigh
+from sightline.renditions.pack import Level, Piece, by_place
 from sightline.renditions.values import values_in
 
 MOST_PIECES = 1500  # a larger document is read from its beginning
@@ -54,13 +54,20 @@ def held_text(value: Any, size: int) -> str | None:
     return "\n".join([*rest, longest])
 
 
-def document(value: Any) -> Levels:
-    """Rows for the summary, columns for the gist."""
+def document(value: Any, opening: str = "") -> Levels:
+    """Rows for the summary, after the opening; columns for the gist."""
     rows: list[Piece] = []
     _rows(value, "", rows, 0)
     leaves: list[Leaf] = []
     _leaves(value, "", "", leaves, 0)
-    return Levels(Level(rows, _columns(leaves), 0.8, _tabled), Level([], _columns(leaves), 0.0, _columned))
+    columns = _columns(leaves)
+
+    def render(label: str, chosen: list[Piece], values: list[Piece]) -> str:
+        return "\n".join(filter(None, (opening, label, _tabled(chosen, values))))
+
+    _, weights = weigh([piece.values for piece in columns])
+    summary = Level(rows, columns, 0.6, render, shown=values_in(opening))
+    return Levels(summary, Level([], columns, 0.0, _gist), weights)
 
 
 def compact(value: Any, room: int = ROW, depth: int = 0) -> str:
@@ -90,10 +97,6 @@ def scalar(value: Any) -> str:
     return re.sub(r"\s+", " ", text[: 2 * ROW]) if isinstance(value, str) else text
 
 
-def _tokens(text: str) -> tuple[str, ...]:
-    return tuple(values_in(text))
-
-
 def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
     """Pieces for a summary: scalars of one object share a line; a member of a list is a row."""
     if len(out) >= MOST_PIECES or depth > DEEPEST:
@@ -103,8 +106,8 @@ def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
             if isinstance(member, (dict, list)) and len(compact(member, 80)) > 80:
                 _rows(member, f"{label}.{key}" if label else key, out, depth + 1)
             else:
-                text = f"{key}: {compact(member, depth=1)[:ROW]}"
-                out.append(Piece(len(out), text, _tokens(text), 0.3 + _bonus(key, member), label))
+                text = compact(member, depth=1)[:ROW]
+                out.append(Piece(len(out), f"{key}: {text}", values_in(text), 0.3 + _bonus(key, member), label))
         return
     members = (
         [(f"{key}: ", member) for key, member in value.items()]
@@ -116,7 +119,7 @@ def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
     for i, (key, member) in enumerate(members):
         cells = ", ".join(compact(member[k], depth=1) for k in keys) if keys else compact(member)
         text = f"{key}{cells}"[:ROW]
-        out.append(Piece(len(out), text, _tokens(text), 0.6 / (1 + i / 4), head))
+        out.append(Piece(len(out), text, values_in(text), 0.6 / (1 + i / 4), head))
 
 
 def _alike(members: list[Any]) -> bool:
@@ -166,7 +169,7 @@ def _columns(leaves: list[Leaf]) -> list[Piece]:
         text = leaf.value[:LEAF]
         if text and (leaf.path, text) not in seen:
             seen.add((leaf.path, text))
-            pieces.append(Piece(len(pieces), text, _tokens(text), 0.05 + _bonus(leaf.key, leaf.value), leaf.path))
+            pieces.append(Piece(len(pieces), text, values_in(text), 0.05 + _bonus(leaf.key, leaf.value), leaf.path))
     return pieces
 
 
@@ -179,16 +182,20 @@ def _tabled(chosen: list[Piece], values: list[Piece]) -> str:
         else:
             rows.append((f"{label}: " if label else "") + "; ".join(texts))
     if values:
-        rows.append(f"… {_columned([], values)}")
+        rows.append(f"… {_columned(values)}")
     return "\n".join(rows)
 
 
-def _columned(_: list[Piece], chosen: list[Piece]) -> str:
+def _gist(header: str, _: list[Piece], chosen: list[Piece]) -> str:
+    return f"{header}\n{_columned(chosen)}" if chosen else header
+
+
+def _columned(chosen: list[Piece]) -> str:
     return "; ".join((f"{label}: " if label else "") + ", ".join(texts) for label, texts in _by_label(chosen).items())
 
 
 def _by_label(chosen: list[Piece]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
-    for piece in sorted(chosen, key=lambda piece: piece.place):
+    for piece in sorted(chosen, key=by_place):
         groups.setdefault(piece.label, []).append(piece.text)
     return groups

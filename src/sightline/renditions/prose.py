@@ -2,13 +2,16 @@
 
 import re
 
-from sightline.renditions.lines import Levels, View, gist_level, summary_level, troubles
+from sightline.renditions.lines import Levels, Section, View, levels, lines_with, troubles
 from sightline.renditions.sample import where
 
 HEADING, OPENING, RULE = 2.5, 0.8, 1.5
+NAMED = 0.3  # share of lines of the form `key: value`, from which the keys are the labels of a gist
+WIDEST = 40  # characters of a heading as a label
 
 _HEADING = re.compile(r"\n(?:#{1,6} \S|[A-Z][^.!?\n]{2,70}:$|<h[1-6]\b|第.{1,8}[章节条])", re.MULTILINE)
 _OPENING = re.compile(r"\n\n(?![ \t]*(?:[-*+•]|\d{1,3}[.)、])\s)\S")
+_KEY = re.compile(r"\n[ \t]*(?:[-*•] )?[\"'*`]*([A-Za-z_][\w./ -]{0,30}?)[\"'*`]*(?:: |=| = |:$)", re.MULTILINE)
 # Stems of what binds the reader, in lower case.
 _MUST = (
     "never|always|must|do not|don't|don’t|cannot|can't| only |require|forbid|ensure|make sure|should not|shouldn't|"
@@ -28,13 +31,23 @@ def prose(seen: View) -> Levels:
     """Headings, lines that open a paragraph, lines that bind the reader, and lines with values."""
     raised = troubles(seen.sample)
     marks = dict(raised)
-    for i, line in enumerate(seen.sample.lines):
-        if binds(line.text):
-            marks[i] = max(marks.get(i, 0.0), RULE)
-    starts = []
-    for worth, pattern in ((OPENING, _OPENING), (HEADING, _HEADING)):
-        for i, _ in where(pattern, seen.sample):
-            marks[i] = max(marks.get(i, 0.0), worth)
-            if pattern is _HEADING:
-                starts.append(i)
-    return Levels(summary_level(seen, marks), gist_level(seen, raised, starts))
+    lowered = seen.sample.text.lower()
+    if len(lowered) == len(seen.sample.text):  # a few letters are longer in lower case, and then places would be wrong
+        for stem in MUST:
+            for i in lines_with(stem, lowered, seen.sample.starts):
+                marks[i] = max(marks.get(i, 0.0), RULE)
+    for i, _ in where(_OPENING, seen.sample):
+        marks[i] = max(marks.get(i, 0.0), OPENING)
+    sections = []
+    for i, _ in where(_HEADING, seen.sample):
+        marks[i] = max(marks.get(i, 0.0), HEADING)
+        sections.append(Section(i, seen.sample.lines[i].strip("#<>:=* ")[:WIDEST].rstrip()))
+    return levels(seen, marks, raised, sections or _keys(seen))
+
+
+def _keys(seen: View) -> list[Section]:
+    """Every line that says what its value is, where enough of them do."""
+    found = {i: match.group(1) for i, match in where(_KEY, seen.sample)}
+    if len(found) < 3 or len(found) < NAMED * len(seen.sample.lines):
+        return []
+    return [Section(i, key) for i, key in found.items()]

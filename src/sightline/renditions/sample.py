@@ -10,25 +10,28 @@ ROOM = 44 * 1024  # characters read at most; more than this cannot be searched w
 HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 4 * 1024
 EXACT = 128 * 1024  # characters up to which tokens are counted, not estimated
 SEGMENT = 320  # a longer line is read in pieces of about this length, so that one line can be shown in part
+BEGINNING = 120  # characters of the beginning that are always shown as they are, to the end of their line
+FULLER = 400  # characters the end of that line may be away
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|.)")
 _UNSHOWABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _BREAK = re.compile(r"[\s,;>}]")
 
 
-class Line(NamedTuple):
-    """A line, or a piece of a long one; pieces of one line have the same number."""
-
-    number: int  # counted from 1 in the whole text
-    text: str
-
-
 class Sample(NamedTuple):
-    """What was looked at."""
+    """What was looked at: lines, or pieces of long ones. Pieces of one line have the same number."""
 
-    lines: list[Line]
+    lines: list[str]
+    numbers: list[int]  # of each line, counted from 1 in the whole text
     text: str  # "\\n" and each line: a pattern that begins with a line end is found much faster than one with ^
     starts: list[int]  # where each line's "\\n" stands in it
+
+
+class Beginning(NamedTuple):
+    """The first characters of a text as they are, and how many lines of its sample they show."""
+
+    text: str = ""
+    lines: int = 0
 
 
 def legal(text: str) -> str:
@@ -38,15 +41,32 @@ def legal(text: str) -> str:
 
 def look(text: str) -> Sample:
     """The lines of a text; of a long one those of its head, its tail and evenly spaced windows."""
-    lines: list[Line] = []
+    lines: list[str] = []
+    numbers: list[int] = []
     before = number = 0
     for start, end in windows(len(text)):
         number += text.count("\n", before, start)
         before = start
-        _read(text[start:end], number + 1, lines)
-    texts = [line.text for line in lines]
-    starts = list(accumulate([len(text) + 1 for text in texts], initial=0))
-    return Sample(lines, "\n" + "\n".join(texts), starts[:-1])
+        _read(text[start:end], number + 1, lines, numbers)
+    starts = list(accumulate([len(line) + 1 for line in lines], initial=0))
+    starts.pop()
+    return Sample(lines, numbers, "\n" + "\n".join(lines), starts)
+
+
+def beginning(text: str, sample: Sample, most: int) -> Beginning:
+    """The first lines of a text, at least 120 characters of it if `most` allows.
+
+    A long first line is cut where its sample is.
+    """
+    end = text.find("\n", BEGINNING - 1)
+    end = len(text) if end < 0 else end
+    if end <= min(FULLER, most):
+        return Beginning(legal(text[:end]), text.count("\n", 0, end) + 1)
+    first = sample.lines[0]
+    if BEGINNING <= len(first) <= most and text.startswith(first) and sample.numbers[:2] == [1, 1]:
+        return Beginning(legal(f"{first}…"), 1)
+    cut = min(BEGINNING, most)
+    return Beginning(legal(f"{text[:cut]}…"), text.count("\n", 0, cut))
 
 
 def where(pattern: re.Pattern[str], sample: Sample) -> Iterator[tuple[int, re.Match[str]]]:
@@ -75,17 +95,27 @@ def counted(text: str) -> tuple[str, int]:
     return legal("".join(parts)), sum(map(len, parts))
 
 
-def _read(window: str, number: int, lines: list[Line]) -> None:
+def _read(window: str, number: int, lines: list[str], numbers: list[int]) -> None:
+    found = [line.rstrip() for line in _shown(window).split("\n")]
+    if len(max(found, key=len)) <= SEGMENT:
+        lines += found
+        numbers += range(number, number + len(found))
+        return
+    for offset, line in enumerate(found):
+        pieces = [line] if len(line) <= SEGMENT else _segments(line)
+        lines += pieces
+        numbers += [number + offset] * len(pieces)
+
+
+def _shown(window: str) -> str:
+    """A text as a terminal would leave it standing."""
+    if window.replace("\n", "").replace("\t", "").isprintable():  # nearly always, and quickly told
+        return window
     if "\x1b" in window:
         window = _ANSI.sub("", window)
-    window = _UNSHOWABLE.sub("\ufffd", window)
-    for offset, line in enumerate(window.split("\n")):
-        # of a progress bar, what was left standing
-        standing = line.rstrip("\r").rsplit("\r", 1)[-1] if "\r" in line else line
-        if len(standing) <= SEGMENT:
-            lines.append(Line(number + offset, standing.rstrip()))
-        else:
-            lines.extend(Line(number + offset, piece) for piece in _segments(standing))
+    if "\r" in window:  # of a progress bar, what was left standing
+        window = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in window.split("\n"))
+    return _UNSHOWABLE.sub("\ufffd", window)
 
 
 def _segments(line: str) -> list[str]:

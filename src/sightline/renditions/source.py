@@ -2,14 +2,14 @@
 
 import re
 
-from sightline.renditions.lines import NUMBERED, Levels, View, gist_level, summary_level, troubles
+from sightline.renditions.lines import Levels, Section, View, bare, levels, troubles
 
 _EXTENSIONS = (
     "py pyi ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash zsh lua pl r jl ex exs "
     "erl hs ml sql vue svelte dart zig css scss tf proto graphql"
 )
 CODE = frozenset(_EXTENSIONS.split())
-DETECT = 300  # lines looked at to tell code from other text
+DETECT = 200  # lines looked at to tell code from other text
 ENOUGH = 0.04  # share of lines that define or import something, above which a text without a telling name is code
 
 DEFINES = 2.5
@@ -28,6 +28,11 @@ _DEFINITION = re.compile(
 _CONSTANT = re.compile(
     r"(?:(?:export|const|let|var|static|final|public|private|pub) ){0,4}[A-Z_][A-Z0-9_]{2,60}\b *(?::[^=\n]{0,40})?="
 )
+_NAME = re.compile(
+    r"\b(?:def|class|function\*?|fn|func|interface|struct|enum|trait|impl|mod|module|namespace|type|object|protocol|"
+    r"extension|const|let|var|TABLE|VIEW|INDEX)\s+(?:\([^)\n]{0,80}\)\s*)?[\"'`]?([A-Za-z_$][\w$]{1,60})|"
+    r"([A-Za-z_$][\w$]{2,60})\s*\("
+)
 _WORDS = (
     "import from #include use using package export default public private protected internal static final "
     "abstract async pub pub(crate) unsafe override open sealed data inline extern virtual readonly const declare "
@@ -36,38 +41,57 @@ _WORDS = (
 )
 _OPENERS = frozenset(_WORDS.split())  # a line that begins with none of these defines nothing: cheaper than the patterns
 _CASES = ("describe(", "it(", "test(")
-_NAME = re.compile(r"\.([A-Za-z]\w{0,5})(?![\w./])")
+_ENDING = re.compile(r"\.([A-Za-z]\w{0,5})(?![\w./])")
 
 
 def is_source(seen: View) -> bool:
     """Whether the file's name says code, or enough of its lines define something."""
-    if any(match.group(1) in CODE for match in _NAME.finditer(seen.subject[:400])):
+    if any(match.group(1) in CODE for match in _ENDING.finditer(seen.subject[:400])):
         return True
     lines = seen.sample.lines[:DETECT]
-    found = sum(mark_of(line.text, seen.own_numbers) in (DEFINES, IMPORTS) for line in lines)
+    found = sum(mark_of(line, seen.own_numbers) in (DEFINES, IMPORTS) for line in lines)
     return found >= 3 and found >= ENOUGH * len(lines)
 
 
 def source(seen: View) -> Levels:
-    """Definitions first, with their line numbers where the text is a whole file."""
+    """Definitions first, with their line numbers where the text is a whole file; values under what is defined."""
     # code that handles errors is full of the word
     marks = {i: mark / 3 for i, mark in troubles(seen.sample).items()}
-    starts = []
+    defined = []
     for i, line in enumerate(seen.sample.lines):
-        mark = mark_of(line.text, seen.own_numbers)
+        mark = mark_of(line, seen.own_numbers)
         if mark:
             marks[i] = marks.get(i, 0.0) + mark
-        if mark == DEFINES:
-            starts.append(i)
+            if mark == DEFINES:
+                defined.append(i)
     whole_file = not seen.own_numbers and bool(seen.subject) and not re.search(r"\s", seen.subject)
-    return Levels(summary_level(seen, marks, add_numbers=whole_file), gist_level(seen, {}, starts))
+    return levels(seen, marks, {}, _sections(seen, defined), add_numbers=whole_file)
+
+
+def _sections(seen: View, defined: list[int]) -> list[Section]:
+    """What the lines define; a name that comes again, as methods do, behind the type it belongs to."""
+    out: list[Section] = []
+    met: set[str] = set()
+    owner = ""
+    for i in defined:
+        line = bare(seen.sample.lines[i]) if seen.own_numbers else seen.sample.lines[i]
+        match = _NAME.search(line)
+        if not match:
+            continue
+        name = match.group(1) or match.group(2)
+        if match.group().startswith(("class", "impl", "interface", "trait", "struct", "module")):
+            owner = name
+        elif owner and (name in met or name.startswith("__")):
+            name = f"{owner}.{name}"
+        if name not in met:
+            met.add(name)
+            out.append(Section(i, name))
+    return out
 
 
 def mark_of(line: str, own_number: bool) -> float:
     """What a line of code is worth beside the values in it."""
-    if own_number and (prefix := NUMBERED.match(line)):
-        line = line[prefix.end() :]
-    text = line.lstrip()
+    text = bare(line).lstrip() if own_number else line.lstrip()
     word = text.split(" ", 1)[0]
     if word in _OPENERS or text.startswith(_CASES):
         if _IMPORT.match(text):

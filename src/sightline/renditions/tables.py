@@ -2,31 +2,59 @@
 
 from collections import Counter
 
-from sightline.renditions.lines import Levels, View, gist_level, summary_level, troubles
+from sightline.renditions.lines import Levels, View, labels_of, quotations, single_values, summary_level, troubles
+from sightline.renditions.pack import Level, Piece, by_place
+from sightline.renditions.values import values_in
 
 SAME = 0.8  # share of the lines with the same number of separators
 HEADER, ROW = 8.0, 1.0
+ROWS = 400  # rows whose cells are read
+CELL = 60  # characters of a cell in a gist
 
 
 def is_table(seen: View) -> bool:
     """Whether nearly all lines have the same number of commas, tabs, semicolons or bars."""
-    return bool(_separator([line.text for line in seen.sample.lines[:60] if line.text.strip()]))
+    return bool(_separator([line for line in seen.sample.lines[:60] if line]))
 
 
 def _separator(lines: list[str]) -> str:
     if len(lines) < 4:
         return ""
     for separator in "\t|,;":
-        often, n = Counter(text.count(separator) for text in lines).most_common(1)[0]
+        often, n = Counter(line.count(separator) for line in lines).most_common(1)[0]
         if often >= 2 and n >= SAME * len(lines):
             return separator
     return ""
 
 
 def table(seen: View) -> Levels:
-    """The header row, then rows by what they hold, the upper ones before the lower."""
+    """The header row, then rows by what they hold, the upper ones before the lower; in a gist, values by column."""
     marks = troubles(seen.sample)
     total = max(1, len(seen.sample.lines))
     for i in range(total):
         marks[i] = marks.get(i, 0.0) + (HEADER if i == 0 else ROW * (1 - i / total))
-    return Levels(summary_level(seen, marks), gist_level(seen, marks))
+    summary = summary_level(seen, marks, single_values(seen, labels_of(seen, ())), {})
+    gist = Level(quotations(seen, {0: HEADER}), _cells(seen), 0.4, _columned)
+    return Levels(summary, gist, seen.weights)
+
+
+def _cells(seen: View) -> list[Piece]:
+    """Every distinct value under the name of its column."""
+    lines = seen.sample.lines
+    separator = _separator([line for line in lines[:60] if line])
+    names = [name.strip(' "') for name in lines[0].split(separator)]
+    pieces: dict[str, Piece] = {}
+    for i, line in enumerate(lines[1:ROWS], 1):
+        for name, cell in zip(names, line.split(separator), strict=False):
+            text = cell.strip(' "')[:CELL]
+            if text and text not in pieces and (values := values_in(text)):
+                pieces[text] = Piece(i, text, values, 0.0, name)
+    return list(pieces.values())
+
+
+def _columned(header: str, quoted: list[Piece], values: list[Piece]) -> str:
+    columns: dict[str, list[str]] = {}
+    for piece in sorted(values, key=by_place):
+        columns.setdefault(piece.label, []).append(piece.text)
+    rows = [f"{name}: {', '.join(texts)}" if name else ", ".join(texts) for name, texts in columns.items()]
+    return "\n".join([header, *(piece.text for piece in quoted), *rows])

@@ -1,18 +1,30 @@
 """Specific values in a text: the paths, names, ids and numbers that a later step may have to write down again."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
-# No colon: `app.py:12` is a path and a line. One run and no alternatives, so that no text makes the search slow.
-# A slash after "<" closes a tag. Backslashes count only in paths with a drive: elsewhere they are escapes.
-TOKEN = re.compile(r"(?<!<)[A-Za-z0-9_\-./#@$]{3,}(?:://[^\s\"'<>()\[\]{},;\\]+)?")
-_DRIVE = re.compile(r"[A-Za-z]:\\[^\s\"'<>|*?]+|" + TOKEN.pattern)
+from sightline.renditions.common import ending, everyday
 
 SCAN = 128 * 1024  # characters looked at from each end
 LONGEST = 160  # a longer run without a blank is data (base64, minified), not a name
+REMEMBERED = 16384  # tokens: the same names come again in every result of a session
 
+# No colon: `app.py:12` is a path and a line. Backslashes count only in paths with a drive: elsewhere they are escapes.
+_CHARACTERS = r"A-Za-z0-9_\-./#@$"
+_BYTES = bytes(b if re.match(f"[{_CHARACTERS}\\n]", chr(b)) else 32 for b in range(256))
+# An address or a path with a drive has a colon in it; only lines that hold one are searched by pattern.
+_COLONS = ("://", ":\\")
+_WITH_COLON = re.compile(rf"[A-Za-z]:\\[A-Za-z0-9_\-.\\]+|[{_CHARACTERS}]{{3,}}(?:://[A-Za-z0-9_\-./#@$%?=&~:+]+)?")
+
+_PERCENT = re.compile(r"\d[\d.,]*%")
 _NUMBER = re.compile(r"[\d.,+/-]+")
-_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,4}$")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+# Parts of a time, a length of time or of anything else, an address in memory, a colour.
+_NOISE = re.compile(
+    r"\d{4}-\d\d-\d\dT[\d.Z+-]*|T?\d[\d.]*Z|\d[\d.,]*(?:n|u|m|k|K|M|G|T|Ki|Mi|Gi)?(?:[sbBhdpx]|min|sec|px|em|rem|pt|vh|vw|fr|deg|"
+    r"st|nd|rd|th|k|K|M|G)|0x[0-9a-fA-F]{6,}|#(?=\d*[a-fA-F])(?:[0-9a-fA-F]{3}){1,2}"
+)
 _HUMP = re.compile(r"[a-z][A-Z]")
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[A-Za-z]{3}")
@@ -27,22 +39,52 @@ def trim(token: str) -> str:
     return token if "/" in token else token.lstrip(".")
 
 
-@lru_cache(maxsize=16384)  # the same names come again in every result of a session
-def value_of(token: str) -> str:
-    """The value in a token as found, "" if it is a plain word."""
-    value = trim(token)
-    return value if weight(value) > 0 else ""
+class _Known(dict[str, str]):
+    """The value in every token met so far, "" in a plain word. A lookup is all that most tokens ever cost."""
+
+    def __missing__(self, token: str) -> str:
+        if len(token) > 2 * LONGEST:
+            return ""
+        if len(self) >= REMEMBERED:
+            self.clear()
+        value = trim(token)
+        self[token] = found = value if weight(value) > 0 else ""
+        return found
 
 
-def values_in(text: str) -> list[str]:
+_value_of = _Known().__getitem__
+
+
+def _spaced(text: str) -> str:
+    """The text with a blank for everything that is in no token, by the quickest means there are."""
+    if "</" in text:
+        text = text.replace("</", "< ")  # closes a tag, opens no path
+    if "%" in text:
+        text = _PERCENT.sub(" ", text)
+    return text.encode("ascii", "replace").translate(_BYTES).decode("ascii")
+
+
+def values_in(text: str) -> tuple[str, ...]:
     """The values of a short text, in order, repeated as they are."""
-    found = _DRIVE.findall(text) if ":\\" in text else TOKEN.findall(text)
-    return [value for token in found if (value := value_of(token))]
+    if ":" in text and any(colon in text for colon in _COLONS):
+        return tuple(filter(None, map(_value_of, _WITH_COLON.findall(text.replace("</", "< ")))))
+    return tuple(filter(None, map(_value_of, _spaced(text).split())))
 
 
-@lru_cache(maxsize=16384)
+def values_of_lines(lines: Sequence[str]) -> list[tuple[str, ...]]:
+    """The values of each line."""
+    text = "\n".join(lines)
+    found = [tuple(filter(None, map(_value_of, line.split()))) for line in _spaced(text).split("\n")]
+    if any(colon in text for colon in _COLONS):
+        for i, line in enumerate(lines):
+            if any(colon in line for colon in _COLONS):
+                found[i] = values_in(line)
+    return found
+
+
+@lru_cache(maxsize=REMEMBERED)
 def weight(token: str) -> float:
-    """How likely a later step needs this value, 0 for a plain word.
+    """How likely a later step needs this value, 0 for a plain word and for what is noise anywhere.
 
     The figures are the shares of such values that recorded agents used again in later tool calls, in tenths.
     """
@@ -52,9 +94,21 @@ def weight(token: str) -> float:
         return _number(token)
     if "://" in token:
         return 0.8
+    if _NOISE.fullmatch(token) or everyday(token):
+        return 0.0
     if "/" in token or "\\" in token:
-        return 2.8 if _EXTENSION.search(token) else 1.5 if _WORD.search(token) else 0.0
+        return _path(token)
     return _mixed(token) if _DIGIT.search(token) else _name(token)
+
+
+def _path(token: str) -> float:
+    if ending(token):
+        return 2.8
+    if not _WORD.search(token):
+        return 0.0
+    words = token.split("/")
+    # `Status/Reason` is two words, `src/app` is a place
+    return 0.5 if len(words) == 2 and words[1][:1].isupper() and "".join(words).isalpha() else 1.5
 
 
 def _mixed(token: str) -> float:
@@ -65,9 +119,11 @@ def _mixed(token: str) -> float:
         return 3.0
     if _HEX.fullmatch(token):
         return 0.6
-    if "_" in token or "#" in token or "." in token or _HUMP.search(token):
+    if "_" in token or "#" in token:
         return 1.5
-    return 0.4 if "-" in token else 0.9
+    if "." in token:
+        return 1.7 if ending(token) else 0.6
+    return 0.9
 
 
 def _number(token: str) -> float:
@@ -81,7 +137,7 @@ def _name(token: str) -> float:
     if not _LETTER.search(token):
         return 0.0
     if "." in token:
-        return 1.7 if len(token) > 4 and ".." not in token else 0.0
+        return 0.0 if len(token) < 5 or ".." in token else 1.1 if token.startswith(("self.", "this.")) else 1.7
     if "_" in token.strip("_"):
         return 2.2 if token.isupper() else 1.3
     if _HUMP.search(token):
@@ -94,12 +150,10 @@ def identifiers(text: str, limit: int = 64) -> list[str]:
 
     Of a text beyond 256 KB the first and last 128 KB are read.
     """
-    parts = (text,) if len(text) <= 2 * SCAN else (text[:SCAN], text[-SCAN:])
     found: dict[str, None] = {}
-    for part in parts:
-        for match in _DRIVE.finditer(part):
+    for part in (text,) if len(text) <= 2 * SCAN else (text[:SCAN], text[-SCAN:]):
+        for line in part.split("\n"):
+            found.update(dict.fromkeys(values_in(line)))
             if len(found) >= limit:
-                return list(found)
-            if value := value_of(match.group()):
-                found[value] = None
+                return list(found)[:limit]
     return list(found)

@@ -1,16 +1,18 @@
 """A log in a file of JSON lines: append-only, one write per batch, safe between processes, repaired on open."""
 
 import logging
+import os
 import threading
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from sightline.errors import Unwritable
-from sightline.log import Tip, decode_tip, encode
+from sightline.errors import StoreError, Unwritable
+from sightline.log import UNREADABLE, Tip, decode_tip, encode
 from sightline.stores import Line, Make, Placement, Repairs, Span, Tips
 from sightline.stores.disk import Disk, DiskFile, OsDisk
 from sightline.stores.numbering import advance, number
@@ -38,8 +40,8 @@ class JsonlStore:
         self.fsync, self._disk = fsync, disk or OsDisk()
         self._lock = threading.Lock()
         self._unsynced = False
-        self._file: DiskFile | None = self._disk.open(path) if path.exists() else None
-        if self._file is not None:
+        self._file: DiskFile | None = None
+        if os.path.lexists(path):
             self.refresh()
 
     def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:
@@ -73,10 +75,16 @@ class JsonlStore:
 
     def refresh(self) -> None:
         """See `Store.refresh`."""
+        if self._file is None and not os.path.lexists(self.path):
+            return  # nobody has said anything yet
         with self._lock:
             file = self._opened()
             with file.locked():
-                self._take_in(file)
+                try:
+                    self._take_in(file)
+                except Unwritable as error:  # a torn end on a read-only disk: it can be read as far as it is whole
+                    self.repairs.torn_bytes = file.size() - self.tips.size
+                    logger.warning("%s", error)
 
     def side_file(self, suffix: str) -> Path | None:
         """See `Store.side_file`."""
@@ -85,7 +93,12 @@ class JsonlStore:
     def sync(self) -> None:
         """See `Store.sync`."""
         if self._unsynced and self.fsync != "never":
-            self._synced(self._opened())
+            self._unsynced = False  # before, not after: what is appended meanwhile may not be covered
+            try:
+                self._opened().sync()
+            except OSError as error:
+                self._unsynced = True
+                raise Unwritable(str(self.path), error.strerror or str(error)) from error
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -100,47 +113,51 @@ class JsonlStore:
             try:
                 self._file = self._disk.open(self.path)
             except OSError as error:
-                raise Unwritable(str(self.path), error.strerror or str(error)) from error
+                why = error.strerror or str(error)
+                if os.path.lexists(self.path):
+                    what = "it must be a file that this user may read and write, or be moved away"
+                    raise StoreError(f"cannot open {self.path}: {why}; {what}") from error
+                raise Unwritable(str(self.path), why) from error
         return self._file
 
     def _write(self, file: DiskFile, data: bytes) -> None:
         try:
             file.append(data)
+            if self.fsync == "always":
+                file.sync()
         except OSError as error:
-            if file.size() > self.tips.size:
-                file.truncate(self.tips.size)  # a full disk took a part: nothing of this append is kept
+            with suppress(OSError):
+                if file.size() > self.tips.size:
+                    file.truncate(self.tips.size)  # a full disk took a part: nothing of this append is kept
             raise Unwritable(str(self.path), error.strerror or str(error)) from error
-        self._unsynced = True
-        if self.fsync == "always":
-            self._synced(file)
-
-    def _synced(self, file: DiskFile) -> None:
-        try:
-            file.sync()
-        except OSError as error:
-            raise Unwritable(str(self.path), error.strerror or str(error)) from error
-        self._unsynced = False
+        self._unsynced = self.fsync != "always"
 
     def _take_in(self, file: DiskFile) -> None:
         """Read what lies beyond `tips`: other writers' lines, or what a crash left. The lock is held."""
         size = file.size()
         if size == self.tips.size:
             return
+        if size < self.tips.size:
+            raise StoreError(f"{self.path} is shorter than it was: another program cut it; resume the session anew")
         reading = _Reading(self.tips.copy(), self.repairs.damaged)
         for line in _lines(file, self.tips.size, size):
-            reading.take(line)
-        if reading.tips.size < size:
-            self._cut(file, reading.tips.size, size)
+            reading.take(_ended(file, line))
         self.tips = reading.tips
+        if self.tips.size < (size := file.size()):
+            self._cut(file, self.tips.size, size)
 
     def _cut(self, file: DiskFile, good: int, size: int) -> None:
         """Move the torn end, a write that a crash interrupted and nobody was promised, into the side file."""
         torn = self.path.with_suffix(".torn")
-        aside = self._disk.open(torn)
-        aside.append(file.read(good, size - good) + b"\n")
-        aside.sync()
-        aside.close()
-        file.truncate(good)
+        try:
+            file.truncate(size)  # changes nothing: it asks whether the end may be cut at all, before it is copied
+            with closing(self._disk.open(torn)) as aside:
+                aside.append(file.read(good, size - good) + b"\n")
+                aside.sync()
+            file.truncate(good)
+        except OSError as error:
+            raise Unwritable(str(self.path), error.strerror or str(error)) from error
+        self.repairs.damaged[:] = [offset for offset in self.repairs.damaged if offset < good]
         self.repairs.torn_bytes += size - good
         self.repairs.torn_file = str(torn)
         logger.warning("%s: an interrupted write of %d bytes was cut off and kept in %s", self.path, size - good, torn)
@@ -159,7 +176,7 @@ class _Reading:
         tip = self._tip(line)
         if tip is not None:
             self._batch.append(tip)
-            if tip.batch is not None and tip.batch[0] < tip.batch[1]:
+            if not _ends_batch(tip):
                 return
             for each in self._batch:
                 advance(self.tips, each)
@@ -170,18 +187,35 @@ class _Reading:
     def _tip(self, line: Line) -> Tip | None:
         try:
             return decode_tip(line.data)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             if not line.data.isspace() and not _is_json(line.data):
                 self._damaged.append(line.span.offset)
                 logger.warning("[JSONLStore] 解析 JSON 行失败 (offset %d)", line.span.offset)
             return None
 
 
+def _ends_batch(tip: Tip) -> bool:
+    return tip.batch is None or tip.batch[0] >= tip.batch[1]
+
+
+def _ended(file: DiskFile, line: Line) -> Line:
+    """The line; if it is the last one and whole but for its newline, as other programs leave it, with the newline."""
+    if line.data.endswith(b"\n"):
+        return line
+    try:
+        if not _ends_batch(decode_tip(line.data)):
+            return line
+        file.append(b"\n")
+    except (*UNREADABLE, OSError):
+        return line  # torn
+    return Line(Span(line.span.offset, line.span.length + 1), line.data + b"\n")
+
+
 def _is_json(data: bytes) -> bool:
     """Whether a line that is no entry of ours is at least somebody's valid JSON, to be kept and passed over."""
     try:
         msgspec.json.decode(data)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return False
     return True
 

@@ -6,6 +6,8 @@ from sightline.errors import Conflict
 from sightline.log import Entry, Tip
 from sightline.stores import Make, Tips
 
+_MOST = 1 << 62  # a seq beyond it is no number of ours, and no column could hold the next
+
 
 def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> list[Entry]:
     """The entries as they will stand: seq, branch and batch set; `tips` moved past them.
@@ -30,6 +32,6 @@ def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> li
 
 def advance(tips: Tips, tip: Tip) -> None:
     """Take in a line that somebody else wrote. Lines without a seq (other programs' logs) are numbered as they come."""
-    tips.seq = max(tips.seq + 1, tip.seq)
+    tips.seq = max(tips.seq + 1, tip.seq if tip.seq < _MOST else 0)
     if tip.in_conversation:
         tips.heads[tip.branch] = tip.uuid

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sightline.items import Kind, Lod
-from sightline.plan import LeftOut, Plan, View
+from sightline.plan import Budget, LeftOut, Plan, View
 from sightline.timeline import FAILED, OBSOLETE, OPAQUE, WHOLE
 
 # What losing an item of each kind costs, against losing a tool result. The user's own words are the task.
@@ -68,13 +68,17 @@ def _moment(view: View, tokens: int) -> str:
     if view.command:
         return view.command
     base = view.fixed + view.last.base if view.last and view.last.base else 0
-    # A sweep that could not reach the target must not be tried again on every call.
-    trigger = max(view.budget.trigger * view.limit, min(view.limit, base + 0.1 * view.limit) if base else 0)
-    if tokens > trigger:
+    if tokens > trigger(view.budget, view.limit, base):
         return "sweep: forced"
     if view.cold and tokens > view.budget.target * view.limit and view.last and len(view.last):
         return "sweep: cold"
     return ""
+
+
+def trigger(budget: Budget, limit: int, base: int) -> float:
+    """Tokens of a payload above which a sweep is forced; `base` is what the last sweep left, 0 before the first."""
+    # A sweep that could not reach the target must not be tried again on every call.
+    return max(budget.trigger * limit, min(limit, base + 0.1 * limit) if base else 0)
 
 
 class _Step(NamedTuple):

@@ -66,6 +66,8 @@ def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]
     Raises:
         BadInput: a definition that is none.
     """
+    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
+        raise common.refused("tools", common.kind_of(tools), "a list of tool definitions")
     plain = [common.plain(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
     return tuple(definition for tool in plain for definition in _tool_format(tool).read_tools([tool]))
 
@@ -90,7 +92,7 @@ def _format_of(message: Any) -> ModuleType | None:
 
 
 def _format_of_blocks(blocks: list[Any], message: Any) -> ModuleType | None:
-    kinds = {block.get("type") for block in blocks if isinstance(block, dict)}
+    kinds = {str(block.get("type")) for block in blocks if isinstance(block, dict)}
     if kinds & RESPONSES_BLOCKS:
         return responses
     if kinds & CHAT_BLOCKS:

@@ -168,10 +168,10 @@ def _read_file(source: Json, block: Json) -> File | None:
 def _usage(usage: object) -> Usage | None:
     if not isinstance(usage, dict) or "input_tokens" not in usage:
         return None
-    cached = usage.get("cache_read_input_tokens") or 0
-    written = usage.get("cache_creation_input_tokens") or 0
+    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    fresh, output, cached, written = common.whole(usage, *names)
     # This provider counts what it read from and wrote to its cache apart; ours includes both.
-    return Usage((usage["input_tokens"] or 0) + cached + written, usage.get("output_tokens") or 0, cached, written)
+    return Usage(fresh + cached + written, output, cached, written)
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:

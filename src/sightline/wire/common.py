@@ -336,6 +336,15 @@ def usable_id(part: Image | File, vendor: str) -> str:
     return part.file_id if part.extra.get("vendor", vendor) == vendor else ""
 
 
+# ------------------------------------------------------------------ usage
+
+
+def whole(counts: object, *names: str) -> list[int]:
+    """Counts as a provider reports them; 0 for what is none: a reply is not refused for how it was counted."""
+    found = [counts.get(name) for name in names] if isinstance(counts, dict) else [None] * len(names)
+    return [int(count) if isinstance(count, int | float) and 0 <= count < 1 << 53 else 0 for count in found]
+
+
 # ------------------------------------------------------------------ tools
 
 

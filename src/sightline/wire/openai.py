@@ -87,11 +87,17 @@ def _read_named(message: Json, where: str) -> tuple[Part, ...]:
 def _read_assistant(message: Json, where: str) -> tuple[Part, ...]:
     content = message.get("content")
     parts = common.parts_of([] if content is None else content, _read_block, where)
-    calls = [part for call in message.get("tool_calls") or () for part in _read_call(call, where)]
-    if legacy := message.get("function_call"):
-        calls += _read_call({"id": legacy.get("name"), "function": legacy}, where)
+    calls = [part for call in _called(message, where) for part in _read_call(call, where)]
     fields = common.rest(message, "role", "content", "tool_calls", "function_call")
     return (*common.message_rest(NAME, fields), *parts, *calls)
+
+
+def _called(message: Json, where: str) -> list[Any]:
+    match message.get("tool_calls"), message.get("function_call"):
+        case (None | [*_] as calls, None | dict() as legacy):
+            return [*(calls or ()), *([{"id": legacy.get("name"), "function": legacy}] if legacy else ())]
+        case _:
+            raise common.refused(where, "tool_calls or function_call of another kind", "a list of calls; an object")
 
 
 def _read_result(call_id: str, message: Json, where: str) -> Result:
@@ -147,9 +153,8 @@ def _read_file(file: Json) -> File:
 def _usage(usage: object) -> Usage | None:
     if not isinstance(usage, dict) or "prompt_tokens" not in usage:
         return None
-    details = usage.get("prompt_tokens_details") or {}
-    cached, written = details.get("cached_tokens") or 0, details.get("cache_write_tokens") or 0
-    return Usage(usage["prompt_tokens"] or 0, usage.get("completion_tokens") or 0, cached, written)
+    details = common.whole(usage.get("prompt_tokens_details"), "cached_tokens", "cache_write_tokens")
+    return Usage(*common.whole(usage, "prompt_tokens", "completion_tokens"), *details)
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:

@@ -156,14 +156,14 @@ def _read_block(block: Json) -> tuple[Part, ...]:
 def _read_image(block: Json) -> tuple[Part, ...]:
     url, file_id, detail = block.get("image_url") or "", block.get("file_id") or "", block.get("detail")
     extra = ({"detail": detail} if detail and detail != "auto" else {}) | (common.file_of(VENDOR) if file_id else {})
-    media_type, data = common.split_data_url(url) or ("", "")
+    media_type, data = (common.split_data_url(url) if isinstance(url, str) else None) or ("", "")
     image = Image(media_type, data, "" if data else url, file_id, extra=extra)
     return common.with_rest(image, NAME, common.rest(block, "type", "image_url", "file_id", "detail"))
 
 
 def _read_file(block: Json) -> tuple[Part, ...]:
     data, file_id, name = block.get("file_data") or "", block.get("file_id") or "", block.get("filename") or ""
-    media_type, data = common.split_data_url(data) or ("", data)
+    media_type, data = (common.split_data_url(data) if isinstance(data, str) else None) or ("", data)
     extra = common.rest({"detail": block.get("detail")}) | (common.file_of(VENDOR) if file_id else {})
     name = "" if data and name == common.UNNAMED else name
     file = File(media_type, data, block.get("file_url") or "", file_id, name, extra)
@@ -174,9 +174,8 @@ def _read_file(block: Json) -> tuple[Part, ...]:
 def _usage(usage: object) -> Usage | None:
     if not isinstance(usage, dict) or "input_tokens" not in usage:
         return None
-    details = usage.get("input_tokens_details") or {}
-    cached, written = details.get("cached_tokens") or 0, details.get("cache_write_tokens") or 0
-    return Usage(usage["input_tokens"] or 0, usage.get("output_tokens") or 0, cached, written)
+    details = common.whole(usage.get("input_tokens_details"), "cached_tokens", "cache_write_tokens")
+    return Usage(*common.whole(usage, "input_tokens", "output_tokens"), *details)
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:

@@ -1,0 +1,263 @@
+"""Composing, sweeping, a giant result, importing: how long they take, and how long the peers take for the like."""
+
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from time import perf_counter
+from typing import NamedTuple
+
+from benchmarks.environment import Missing, Peers, fresh, python
+from benchmarks.histories import agent_stream
+from benchmarks.measure import Row, Spread, beyond_n_log_n, noise, seconds_text, spread, spread_text, times, times_text
+from benchmarks.sessions import BUDGET, Stored, in_memory, questions
+from sightline.plan import Plan, View, body_unit
+from sightline.session import Session
+from sightline.stores.memory import MemoryStore
+from sightline.strategies.focus import Focus
+
+TURNS = 60  # composes between sweeps that are timed
+MEDIAN_TARGET = 0.3e-3
+GROWTH_TARGET = 1.5  # of 100,000 messages against 1,000
+PEER_TARGET = 100.0
+SWEEP_TARGET = 50e-3
+SWEEP_UNITS = (2_500, 5_000, 10_000, 20_000)
+GIANT = 10_000_000
+GIANT_TARGET = 0.1
+IMPORT_TARGET = 0.15
+
+
+# ---------------------------------------------------------------------- composing the next turn, warm
+
+
+class Warm(NamedTuple):
+    """Composes of one session between sweeps."""
+
+    seconds: Spread
+    sweeps: int  # that happened meanwhile and are not counted
+
+
+def step(session: Session, number: int) -> None:
+    """A small step of an agent: one call and its result."""
+    call = {"id": f"bench_{number}", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+    session.reply({"role": "assistant", "content": None, "tool_calls": [call]})
+    session.tool_result(f"bench_{number}", f"{number} lines, nothing unusual")
+
+
+def question(session: Session, number: int) -> None:
+    """A small turn of a user: an answer, and the next wish, for which earlier pieces are looked up."""
+    session.reply(f"Done, see line {number} of the report.")
+    session.user(questions()[number % len(questions())])
+
+
+def warm(session: Session, turn: Callable[[Session, int], None]) -> Warm:
+    """Times `compose` alone, turn after turn, until enough were no sweep."""
+    samples: list[float] = []
+    sweeps = 0
+    for number in count():
+        turn(session, number)
+        begun = perf_counter()
+        payload = session.compose(BUDGET)
+        taken = perf_counter() - begun
+        if payload.plan.reason:
+            sweeps += 1
+        else:
+            samples.append(taken)
+        if len(samples) == TURNS or sweeps == TURNS:
+            break
+    return Warm(spread(samples), sweeps)
+
+
+def composing(logs: Sequence[Stored], peers: Peers, say: Callable[[str], None]) -> list[Row]:
+    """The rows of the next turn: ours by size and kind of turn, `payload.openai()`, and the peers'."""
+    topic = "composing the next turn, warm"
+    rows: list[Row] = []
+    steps: dict[int, Warm] = {}
+    asked: dict[int, Warm] = {}
+    for log in logs:
+        say(f"composing at {log.messages:,} messages")
+        session = in_memory(log)
+        session.user(questions()[-1])
+        first = times(lambda session=session: session.compose(BUDGET), 1)[0]  # type: ignore[misc]
+        rows.append(Row(topic, f"{log.messages:,}: first compose, indexes made", seconds_text(first), first))
+        gc.collect()
+        steps[log.messages] = warm(session, step)
+        asked[log.messages] = warm(session, question)
+        payload = session.compose(BUDGET)
+        written = spread(times(payload.openai, 20))
+        rows.append(_warm_row(topic, f"{log.messages:,}: after an agent's step", steps[log.messages]))
+        rows.append(_warm_row(topic, f"{log.messages:,}: after a user's message", asked[log.messages]))
+        note = f"{len(payload.body):,} messages shown"
+        rows.append(Row(topic, f"{log.messages:,}: payload.openai()", spread_text(written), written.median, note=note))
+    rows += [
+        row
+        for what, found in (("step", steps), ("user's message", asked))
+        for row in _growth(topic, what, {messages: each.seconds.median for messages, each in found.items()})
+    ]
+    for log in logs:
+        say(f"peers at {log.messages:,} messages")
+        rows += _peers_composing(topic, log.messages, steps[log.messages].seconds.median, peers)
+    return rows
+
+
+def _warm_row(topic: str, what: str, found: Warm) -> Row:
+    median = found.seconds.median
+    note = f"{found.sweeps} sweeps left out" if found.sweeps else ""
+    met = median <= MEDIAN_TARGET
+    return Row(
+        topic, what, spread_text(found.seconds), median, "≤ 0.3 ms", met, times_text(median / MEDIAN_TARGET), note
+    )
+
+
+def _growth(topic: str, what: str, medians: dict[int, float]) -> list[Row]:
+    largest = max(medians)
+    if largest <= 1000 or 1000 not in medians:
+        return []
+    ratio = medians[largest] / medians[1000]
+    target, met = (f"≤ {GROWTH_TARGET}×", ratio <= GROWTH_TARGET) if largest == 100_000 else ("", None)
+    name = f"{largest:,} against 1,000 messages, {what}"
+    return [Row(topic, name, times_text(ratio), ratio, target, met)]
+
+
+def _peers_composing(topic: str, messages: int, ours: float, peers: Peers) -> list[Row]:
+    repeats = 3 if messages > 10_000 else 7
+    requests = {
+        "LangChain trim_messages": ("trim", {"messages": messages, "tokens": 120_000, "repeats": repeats}),
+        "LangChain ContextEditingMiddleware, below its trigger": ("edit", {"messages": messages, "repeats": repeats}),
+    }
+    rows = []
+    for name, (do, arguments) in requests.items():
+        what = f"{messages:,}: {name}"
+        try:
+            found = spread(peers.ask(do, **arguments))
+        except Missing as missing:
+            rows.append(Row(topic, what, "missing", note=str(missing)))
+            continue
+        ratio = found.median / ours
+        target, met = (f"≥ {PEER_TARGET:.0f}× ours", ratio >= PEER_TARGET) if messages == 10_000 else ("", None)
+        rows.append(Row(topic, what, spread_text(found), found.median, target, met, times_text(ratio)))
+    return rows
+
+
+# ---------------------------------------------------------------------- a full sweep
+
+
+class _Watching:
+    """The default strategy, and the last view it was given."""
+
+    name = "focus"
+
+    def __init__(self) -> None:
+        self.view: View | None = None
+
+    def plan(self, view: View) -> Plan:
+        self.view = view
+        return Focus().plan(view)
+
+
+def sweeping(log: Stored) -> list[Row]:
+    """A sweep over the first units of a long log, all it weighs being in columns: the plan alone, nothing written."""
+    topic, watching = "a full sweep", _Watching()
+    with log.resumed(strategy=watching) as session:
+        session.preview(BUDGET)
+        assert watching.view is not None
+        timeline = watching.view.timeline
+        units = [unit for unit in range(timeline.unit_count(len(timeline))) if body_unit(timeline, unit)]
+        sizes = [size for size in SWEEP_UNITS if size <= len(units)]
+        medians, rows = [], []
+        for size in sizes:
+            view = replace(watching.view, last=None, new=units[:size], asked=units[size - 1], command="sweep: bench")
+            found = spread(times(lambda view=view: Focus().plan(view), 7))  # type: ignore[misc]
+            medians.append(found.median)
+            target, met = ("< 50 ms", found.median < SWEEP_TARGET) if size == 10_000 else ("", None)
+            rows.append(Row(topic, f"{size:,} units", spread_text(found), found.median, target, met))
+    if len(sizes) < len(SWEEP_UNITS):
+        rows.append(
+            Row(topic, "larger sweeps", "missing", note=f"the log has {len(units):,} units; run without --quick")
+        )
+    if len(sizes) > 1:
+        ratio = beyond_n_log_n(sizes, medians)
+        what = f"growth from {sizes[0]:,} to {sizes[-1]:,} units, against n log n"
+        rows.append(Row(topic, what, times_text(ratio), ratio, "≤ 1.5×", ratio <= 1.5))
+    return rows
+
+
+# ---------------------------------------------------------------------- a giant result, and importing
+
+
+def giant_text(size: int) -> str:
+    """What tools said in a long run, one after the other, up to this many characters."""
+    pieces, taken = [], 0
+    for message in agent_stream(1_000_000):
+        if message["role"] == "tool":
+            pieces.append(message["content"])
+            taken += len(message["content"])
+            if taken >= size:
+                break
+    return "".join(pieces)[:size]
+
+
+def giant() -> list[Row]:
+    """A tool result of 10 MB: taken in, then composed within the budget."""
+    topic, text = "a tool result of 10 MB", giant_text(GIANT)
+    appended, composed, tokens = [], [], 0
+    for _ in range(5):
+        session = Session(MemoryStore("giant"))
+        session.user("Show me everything.")
+        session.compose(BUDGET)
+        call = {"id": "all", "type": "function", "function": {"name": "get_all", "arguments": "{}"}}
+        session.reply({"role": "assistant", "content": None, "tool_calls": [call]})
+        appended += times(lambda session=session: session.tool_result("all", text), 1)  # type: ignore[misc]
+        composed += times(lambda session=session: session.compose(BUDGET), 1)  # type: ignore[misc]
+        tokens = session.preview(BUDGET).tokens
+    taking, composing = spread(appended), spread(composed)
+    met = composing.median <= GIANT_TARGET
+    return [
+        Row(topic, "append", spread_text(taking), taking.median),
+        Row(
+            topic, "compose", spread_text(composing), composing.median, "≤ 0.1 s", met,
+            times_text(composing.median / GIANT_TARGET), f"{tokens:,} tokens sent",
+        ),
+    ]  # fmt: skip
+
+
+IMPORT = """
+import json, sys, time
+begun, before = time.perf_counter(), set(sys.modules)
+{work}
+print(json.dumps([time.perf_counter() - begun, len(set(sys.modules) - before)]))
+"""
+
+
+def importing() -> list[Row]:
+    """Importing in fresh processes."""
+    topic = "importing"
+    rows = [
+        _imported(topic, "import sightline", sys.executable, "import sightline", IMPORT_TARGET),
+        _imported(topic, "and its Session", sys.executable, "from sightline import Session"),
+    ]
+    if python().exists():
+        rows += [
+            _imported(topic, "langchain.agents", str(python()), "import langchain.agents"),
+            _imported(topic, "agents (OpenAI Agents SDK)", str(python()), "import agents"),
+        ]
+    return rows
+
+
+def _imported(topic: str, what: str, interpreter: str, work: str, target: float | None = None) -> Row:
+    try:
+        runs = [fresh(interpreter, IMPORT.format(work=work)) for _ in range(10)]
+    except Missing as missing:
+        return Row(topic, what, "missing", note=str(missing))
+    found, modules = spread([seconds for seconds, _ in runs]), runs[0][1]
+    met = None if target is None else found.median < target
+    text = "" if target is None else f"< {seconds_text(target)}"
+    return Row(topic, what, spread_text(found), found.median, text, met, note=f"{modules} modules")
+
+
+def machine() -> Row:
+    """How much this machine's times scatter by themselves, right now."""
+    found = noise()
+    what = "noise: the same fixed piece of work, again and again"
+    return Row("the machine", what, spread_text(found), found.median, ratio=times_text(found.high / found.low))

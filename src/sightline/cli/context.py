@@ -1,0 +1,241 @@
+"""`sightline context`: what the model would see now."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from sightline import decide
+from sightline.blobs import Blobs
+from sightline.cli.options import Place, branch_option, budget, place, session_argument, with_json
+from sightline.cli.sessions import branch_label, item_words, switch
+from sightline.cli.show import Column, Rows, bar, console, print_json, printable
+from sightline.composer import Window
+from sightline.items import Kind
+from sightline.journal import Journal
+from sightline.payload import Payload
+from sightline.plan import Budget, Line, body_unit
+from sightline.profiles import Profile
+from sightline.session import Session
+from sightline.strategies.focus import Focus, trigger
+
+_KINDS = ("system", "tools", "user", "assistant", "call", "result", "summary", "recall", "window")
+_LARGEST = 12  # items listed unless all are asked for
+_BAR = 30  # columns
+
+
+class Seen(NamedTuple):
+    """What a payload holds, in numbers."""
+
+    tokens: dict[str, int]  # by kind
+    items: dict[str, int]
+    out_tokens: int
+    out_messages: int
+    sweep_above: float  # tokens from which the next sweep is forced
+    cold_above: float  # and from which a cold cache is reason enough
+
+
+@click.command(short_help="What the model would see now.")
+@session_argument
+@click.option("--window", default=128_000, show_default=True, help="Tokens the model takes.")
+@click.option("--output", default=8_000, show_default=True, help="Tokens of them kept for its answer.")
+@click.option("--by", type=click.Choice(["size", "order"]), default="size", show_default=True, help="How items stand.")
+@click.option("--all", "every", is_flag=True, help=f"All items, not only the first {_LARGEST}.")
+@branch_option
+@with_json
+def context(
+    session_id: str | None, window: int, output: int, by: str, every: bool, branch: str | None, as_json: bool
+) -> None:
+    """Show what the model would see of a session now, by kind and item by item. Nothing is written.
+
+    Live windows are shown as they were last sent: only the program that owns them can draw them anew.
+
+    \b
+    Examples:
+      sightline context
+      sightline context V1StGXR8 --window 16000 --output 1000
+      sightline context --by order --all
+    """
+    here, allowed = place(), budget(window, output)
+    journal = here.journal(here.find(session_id))
+    switch(journal, branch)
+    session = Session(journal, windows=LastShown(journal))
+    payload = session.preview(allowed)
+    seen = _seen(journal, payload, allowed)
+    factor = session.receipt.factor if session.receipt else 1.0
+    lines = sorted(payload.plan.lines(), key=lambda line: -line.tokens) if by == "size" else list(payload.plan.lines())
+    shown = lines if every or as_json else lines[:_LARGEST]
+    if as_json:
+        print_json(_facts(journal, payload, seen, allowed, factor, shown))
+    else:
+        out = console()
+        _print_summary(out, here, journal, payload, seen, factor)
+        _print_items(out, here, journal, shown, len(lines))
+    journal.store.close()
+
+
+class LastShown:
+    """A session's windows as the last payload showed them."""
+
+    def __init__(self, journal: Journal) -> None:
+        last, _ = decide.last_receipt(journal)
+        blobs = Blobs(journal.store.side_file(".blobs"))
+        self._texts = {window: blobs.text(digest) for window, digest in last.windows.items()} if last else {}
+
+    def get(self, window_id: str) -> Window | None:
+        """The window, or None if it was not shown or its text is not kept."""
+        text = self._texts.get(window_id)
+        return None if text is None else _Still(text)
+
+
+class _Still(NamedTuple):
+    text: str
+
+    def render(self) -> str:
+        """What it showed."""
+        return self.text
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+def _seen(journal: Journal, payload: Payload, budget: Budget) -> Seen:
+    plan, profile = payload.plan, journal.reader.profile
+    tokens, items = Counter[str](), Counter[str]()
+    for line in plan.lines():
+        framing = profile.call_tokens if line.kind is Kind.CALL else profile.message_tokens
+        tokens[line.kind.name.lower()] += line.tokens + framing
+        items[line.kind.name.lower()] += 1
+    for kind, count, size in _head(journal, payload, profile):
+        tokens[kind] += size
+        items[kind] += count
+    out = _left_out(journal, payload)
+    base = plan.fixed + plan.base if plan.base else 0
+    focused = journal.settings.strategy == Focus.name
+    return Seen(
+        tokens=dict(tokens),
+        items=dict(items),
+        out_tokens=sum(journal.timeline.full[row] for row in out),
+        out_messages=sum(journal.timeline.kind[row] != Kind.CALL for row in out),
+        sweep_above=trigger(budget, plan.limit, base) if focused else plan.limit,
+        cold_above=budget.target * plan.limit if focused else plan.limit,
+    )
+
+
+def _head(journal: Journal, payload: Payload, profile: Profile) -> list[tuple[str, int, int]]:
+    """What the plan does not list: kind, how many, tokens."""
+    texts = payload.shown_windows.values()
+    windows = sum(journal.reader.counter.count(text) + profile.message_tokens for text in texts)
+    rows = journal.timeline.head_rows(journal.path)
+    system = sum(journal.timeline.full[row] + profile.message_tokens for row in rows)
+    return [
+        ("system", len(rows), system),
+        ("window", len(texts), windows),
+        ("tools", len(payload.tools), payload.plan.fixed - system - windows),  # with the request's own framing
+    ]
+
+
+def _left_out(journal: Journal, payload: Payload) -> list[int]:
+    """The rows of the body that are not shown; what still waits for results is not left out, it is not complete."""
+    timeline, path, plan = journal.timeline, journal.path, payload.plan
+    waiting = {timeline.unit[row] for row in timeline.more.open_calls}
+    on_branch = (row for row in range(plan.rows) if path.holds(timeline.branch[row], row))
+    body = (row for row in on_branch if body_unit(timeline, timeline.unit[row]))
+    return [row for row in body if timeline.unit[row] not in plan and timeline.unit[row] not in waiting]
+
+
+def _facts(
+    journal: Journal, payload: Payload, seen: Seen, budget: Budget, factor: float, lines: list[Line]
+) -> dict[str, Any]:
+    plan = payload.plan
+    return {
+        "session": journal.store.session_id,
+        "branch": branch_label(journal.branch_name),
+        "window": budget.window,
+        "output": budget.output,
+        "limit": plan.limit,
+        "tokens": plan.tokens,
+        "free": plan.limit - plan.tokens,
+        "factor": factor,
+        "sweep": plan.reason,
+        "next_sweep": {"above": int(seen.sweep_above), "when_cold_above": int(seen.cold_above)},
+        "kinds": {
+            kind: {"tokens": seen.tokens[kind], "items": seen.items[kind]} for kind in _KINDS if seen.items.get(kind)
+        },
+        "levels": _levels(payload),
+        "left_out": {"messages": seen.out_messages, "tokens": seen.out_tokens},
+        "marker": plan.marker,
+        "items": [{**line._asdict(), "kind": line.kind.name.lower(), "lod": line.lod.name.lower()} for line in lines],
+    }
+
+
+def _levels(payload: Payload) -> Mapping[str, int]:
+    counts = Counter(line.lod.name.lower() for line in payload.plan.lines())
+    return {level: counts[level] for level in ("full", "summary", "gist")}
+
+
+# ---------------------------------------------------------------------- for people
+
+
+def _print_summary(out: Console, here: Place, journal: Journal, payload: Payload, seen: Seen, factor: float) -> None:
+    words, plan = here.words, payload.plan
+    heading = words("context heading", id=journal.store.session_id, branch=branch_label(journal.branch_name))
+    out.print(Text(heading, style="bold"), soft_wrap=True)
+    free = plan.limit - plan.tokens
+    out.print(words("context tokens", tokens=plan.tokens, limit=plan.limit, free=free, factor=factor), soft_wrap=True)
+    out.print()
+    rows = Rows(out, [
+        Column(words("kind"), 10), Column(words("items"), 6, right=True, spare=2),
+        Column(words("tokens"), 9, right=True), Column("", _BAR, spare=1), Column("", 4, right=True), Column(""),
+    ], least=0)  # fmt: skip
+    plain = out.options.ascii_only
+    for kind in _KINDS:
+        if seen.items.get(kind):
+            share = seen.tokens[kind] / plan.limit
+            drawn = Text(bar(share, _BAR, plain=plain), style="green")
+            rows.print(
+                words("kind " + kind), f"{seen.items[kind]:,}", f"{seen.tokens[kind]:,}", drawn, f"{share:.0%}", ""
+            )
+    if seen.out_messages:
+        drawn = Text(bar(seen.out_tokens / plan.limit, _BAR, plain=plain), style="dim")
+        rows.print(words("left out"), f"{seen.out_messages:,}", f"{seen.out_tokens:,}", drawn, "", "", style="dim")
+    out.print()
+    out.print(words("context levels", **_levels(payload)), soft_wrap=True)
+    if plan.marker:
+        out.print(Text(printable(plan.marker), style="dim"), soft_wrap=True)
+    out.print(_next_sweep(here, payload, seen, journal.reader.profile), soft_wrap=True)
+
+
+def _next_sweep(here: Place, payload: Payload, seen: Seen, profile: Profile) -> str:
+    plan, words = payload.plan, here.words
+    if plan.reason:
+        return words("sweep now", reason=words.sweep(plan.reason))
+    room = max(0, int(seen.sweep_above) - plan.tokens)
+    said = words("sweep later", above=int(seen.sweep_above), room=room)
+    if plan.tokens > seen.cold_above:
+        said += " " + words("sweep when cold", minutes=profile.cache_seconds // 60)
+    return said
+
+
+def _print_items(out: Console, here: Place, journal: Journal, lines: list[Line], total: int) -> None:
+    words = here.words
+    reasons = [Column(words("why"), 14, spare=2)] if any(line.why for line in lines) else []
+    out.print()
+    rows = Rows(out, [
+        Column(words("item"), 8, right=True, style="cyan"), Column(words("kind"), 9), Column(words("level"), 8),
+        Column(words("tokens"), 7, right=True), Column(words("of full"), 8, right=True, spare=1),
+        *reasons, Column(words("says")),
+    ])  # fmt: skip
+    rows.print_titles()
+    for line in lines:
+        row = journal.timeline.row(line.id)
+        assert row is not None
+        kind, lod = words("kind " + line.kind.name.lower()), words("level " + line.lod.name.lower())
+        full = f"{line.full_tokens:,}" if line.full_tokens != line.tokens else ""
+        why = [line.why] if reasons else []
+        rows.print("#" + line.id, kind, lod, f"{line.tokens:,}", full, *why, item_words(journal, row))
+    if len(lines) < total:
+        out.print(words("more items", count=total - len(lines)), style="dim", soft_wrap=True)

@@ -1,0 +1,133 @@
+"""The options that several commands share, and what they say together."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from sightline.cli.words import LANGUAGES, Words
+from sightline.clock import nanoid, wall_clock
+from sightline.errors import BadInput
+from sightline.journal import Journal
+from sightline.plan import Budget
+from sightline.stores.folder import Folder
+
+DEBUG = "sightline.debug"
+_META = "sightline."
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Place(NamedTuple):
+    """Which project's sessions, where they lie, and the language to speak."""
+
+    project: str
+    root: str | None
+    words: Words
+
+    @property
+    def folder(self) -> Folder:
+        """The project's sessions."""
+        return Folder(self.project, self.root)
+
+    def find(self, given: str | None) -> str:
+        """The id of the session whose id begins so; without one, of the newest.
+
+        Raises:
+            BadInput: none or several begin so.
+        """
+        ids = self.folder.sessions()
+        if given is None and ids:
+            return ids[0]
+        if given in ids:
+            return given
+        matching = [id_ for id_ in ids if given and id_.startswith(given)]
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            raise BadInput(f"{given!r} begins the ids of {len(matching)} sessions ({', '.join(matching)}); write more")
+        if given:
+            raise BadInput(f"no session {given!r} in this project; `sightline sessions` lists those there are")
+        raise BadInput(
+            "no sessions in this project; `sightline replay --sample --keep` makes one, --project names another"
+        )
+
+    def journal(self, session_id: str) -> Journal:
+        """The session's log, to look at: nothing is appended by that. Raises SessionNotFound."""
+        return Journal.open_file(self.folder.existing(session_id), clock=wall_clock, ids=nanoid)
+
+
+def place() -> Place:
+    """What the shared options of the running command say."""
+    meta = click.get_current_context().meta
+    return Place(
+        project=meta.get(_META + "project", "."),
+        root=meta.get(_META + "root"),
+        words=Words(meta.get(_META + "lang", LANGUAGES[0])),
+    )
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value:
+        ctx.meta[_META + str(param.name)] = value
+
+
+def shared_options(*, hidden: bool = False) -> Callable[[F], F]:
+    """--project, --root, --lang and --debug: shown at the top, taken by every command."""
+
+    def add(function: F) -> F:
+        for names, help_, more in reversed(_SHARED):
+            option = click.option(*names, help=help_, hidden=hidden, expose_value=False, callback=_remember, **more)
+            function = option(function)
+        return function
+
+    return add
+
+
+_SHARED: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
+    (
+        ("--project",),
+        "The project whose sessions are meant; this directory if not said.",
+        {"type": click.Path(file_okay=False), "metavar": "DIR"},
+    ),
+    (
+        ("--root",),
+        "Where sessions are kept; else SIGHTLINE_HOME, else ~/.sightline.",
+        {"type": click.Path(file_okay=False), "metavar": "DIR"},
+    ),
+    (("--lang",), "The language of what is shown.", {"type": click.Choice(LANGUAGES)}),
+    (("--debug",), "Show the traceback of an error.", {"is_flag": True}),
+)
+
+
+def with_json(function: F) -> F:
+    """Add --json, and the shared options."""
+    option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+    return option(shared_options(hidden=True)(function))
+
+
+def session_argument(function: F) -> F:
+    """Add the session: the beginning of its id is enough."""
+    return click.argument("session_id", metavar="[SESSION]", required=False)(function)
+
+
+def branch_option(function: F) -> F:
+    """Add --branch."""
+    return click.option("--branch", metavar="NAME", help="The branch meant, or its beginning; else the current one.")(
+        function
+    )
+
+
+def budget(window: int, output: int) -> Budget:
+    """A budget from the command line, refused as bad usage where it makes no sense."""
+    try:
+        return Budget(window=window, output=output)
+    except BadInput as error:
+        raise click.UsageError(str(error)) from error
+
+
+def file_bytes(path: str) -> bytes:
+    """What is in a file, or for "-" what comes in."""
+    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()

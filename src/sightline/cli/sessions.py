@@ -1,0 +1,355 @@
+"""`sightline sessions`: list, show, fork, export, delete."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+from rich.text import Text
+
+from sightline import log
+from sightline.cli.export import FORMATS, conversation, message_count
+from sightline.cli.options import Place, branch_option, place, session_argument, with_json
+from sightline.cli.show import Column, Rows, console, first_words, human_size, local_time, print_json, printable
+from sightline.clock import nanoid, wall_clock
+from sightline.errors import BadInput, SightlineError
+from sightline.items import Item, Kind, plain_text
+from sightline.journal import Journal
+from sightline.notes import WindowNote
+from sightline.session import Session
+
+MAIN = "main"  # the first branch has no name in the log; people need one
+_NEWEST = 20  # sessions listed unless all are asked for: each is opened to look into
+
+
+@click.group(invoke_without_command=True, short_help="List, show, fork, export and delete sessions.")
+@click.option("--all", "every", is_flag=True, help=f"All of them, not only the newest {_NEWEST}.")
+@with_json
+@click.pass_context
+def sessions(ctx: click.Context, every: bool, as_json: bool) -> None:
+    """The sessions of a project: list, show, fork, export, delete.
+
+    Without a command they are listed, newest first. Wherever a session is asked for, the beginning of its id is
+    enough, and none at all means the newest; an id that begins with a dash is written after --.
+
+    \b
+    Examples:
+      sightline sessions
+      sightline --project ~/work/shop sessions --all
+      sightline sessions --json | jq '.sessions[0].id'
+    """
+    if ctx.invoked_subcommand is None:
+        _list(place(), every, as_json)
+
+
+@sessions.command("list")
+@click.option("--all", "every", is_flag=True, help=f"All of them, not only the newest {_NEWEST}.")
+@with_json
+def list_sessions(every: bool, as_json: bool) -> None:
+    """List the sessions of a project, newest first.
+
+    \b
+    Examples:
+      sightline sessions list
+      sightline sessions list --all --json
+    """
+    _list(place(), every, as_json)
+
+
+class Listed(NamedTuple):
+    """One session, as the list shows it."""
+
+    id: str
+    written: float  # seconds since 1970
+    size: int
+    entries: int = 0
+    branches: int = 0
+    words: str = ""
+    error: str = ""
+
+
+def _list(here: Place, every: bool, as_json: bool) -> None:
+    ids = here.folder.sessions()
+    shown = ids if every else ids[:_NEWEST]
+    if as_json:
+        print_json({"sessions": [_look(here, id_)._asdict() for id_ in shown], "total": len(ids)})
+        return
+    out, words = console(), here.words
+    if not ids:
+        out.print(words("no sessions", folder=here.folder.path), soft_wrap=True)
+        return
+    rows = Rows(out, [
+        Column(words("session"), 21, style="cyan"), Column(words("written"), 16, spare=2),
+        Column(words("entries"), 8, right=True), Column(words("branches"), 8, right=True, spare=3),
+        Column(words("size"), 7, right=True, spare=1), Column(words("begins")),
+    ])  # fmt: skip
+    rows.print_titles()
+    for id_ in shown:
+        found = _look(here, id_)
+        begins = Text(found.error, style="red") if found.error else Text(found.words)
+        rows.print(
+            id_, local_time(found.written), f"{found.entries:,}", str(found.branches), human_size(found.size), begins
+        )
+    if len(shown) < len(ids):
+        out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
+
+
+def _look(here: Place, session_id: str) -> Listed:
+    """Look into a session. One that cannot be read is listed with the reason, and does not hide the others."""
+    stat = here.folder.file(session_id).stat()
+    try:
+        journal = here.journal(session_id)
+    except (SightlineError, OSError) as error:
+        return Listed(session_id, stat.st_mtime, stat.st_size, error=str(error))
+    entries, branches = journal.store.tips.seq, len(journal.timeline.more.branches)
+    words = _first_user_words(journal)
+    journal.store.close()
+    return Listed(session_id, stat.st_mtime, stat.st_size, entries, branches, words)
+
+
+def _first_user_words(journal: Journal) -> str:
+    for row, kind in enumerate(journal.timeline.kind):
+        if kind == Kind.USER:
+            return first_words(journal.reader.text(row))
+    return ""
+
+
+# ---------------------------------------------------------------------- show
+
+
+@sessions.command(short_help="A session's items, or one of them in full.")
+@session_argument
+@click.option("--item", "item_id", metavar="ID", help="One item in full, as it was said.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N items.")
+@branch_option
+@with_json
+def show(session_id: str | None, item_id: str | None, last: int | None, branch: str | None, as_json: bool) -> None:
+    """Show a session's items: id, kind, tokens in full, as a summary and as a gist, first words.
+
+    \b
+    Examples:
+      sightline sessions show
+      sightline sessions show V1StGXR8 --last 20
+      sightline sessions show V1StGXR8 --item 412 > result.txt
+    """
+    here = place()
+    journal = here.journal(here.find(session_id))
+    switch(journal, branch)
+    if item_id is not None:
+        _show_item(journal, item_id, as_json)
+    elif as_json:
+        print_json(_facts(journal, last))
+    else:
+        _show_items(here, journal, last)
+    journal.store.close()
+
+
+def switch(journal: Journal, branch: str | None) -> None:
+    """Stand on the branch whose name begins so. Raises BadInput."""
+    if branch is None:
+        return
+    names = [known.name for known in journal.timeline.more.branches]
+    matching = [name for name in names if (name or MAIN).startswith(branch)]
+    if len(matching) != 1:
+        there_are = ", ".join(name or MAIN for name in names)
+        raise BadInput(f"{branch!r} names {len(matching)} branches; there are {there_are}")
+    journal.switch(matching[0])
+
+
+def branch_label(name: str) -> str:
+    """A branch's name for people."""
+    return name or MAIN
+
+
+def _rows(journal: Journal, last: int | None) -> list[int]:
+    timeline = journal.timeline
+    rows = [row for row in range(len(timeline)) if journal.path.holds(timeline.branch[row], row)]
+    return rows if last is None else rows[-last:]
+
+
+def item_words(journal: Journal, row: int) -> str:
+    """What an item says, as far as one line tells."""
+    if journal.timeline.kind[row] == Kind.WINDOW:
+        window: WindowNote = log.decode_data(journal.reader.entry(row), WindowNote)
+        return f"[{window.id}]"
+    text = journal.reader.text(row)
+    return first_words(text) if text.strip() else _part_names(journal.reader.item(row))
+
+
+def _part_names(item: Item) -> str:
+    return " ".join(f"[{part.__struct_config__.tag}]" for part in item.parts if not plain_text((part,)))
+
+
+def _sizes(journal: Journal, row: int) -> dict[str, int | None]:
+    timeline = journal.timeline
+    sizes = {"full": timeline.full[row], "summary": timeline.summary[row], "gist": timeline.gist[row]}
+    return {name: size if size >= 0 else None for name, size in sizes.items()}
+
+
+def _facts(journal: Journal, last: int | None) -> dict[str, Any]:
+    timeline = journal.timeline
+    return {
+        "session": journal.store.session_id,
+        "branch": branch_label(journal.branch_name),
+        "branches": [branch_label(branch.name) for branch in timeline.more.branches],
+        "settings": journal.settings,
+        "items": [
+            {
+                "id": timeline.id(row),
+                "kind": Kind(timeline.kind[row]).name.lower(),
+                "tokens": _sizes(journal, row),
+                "words": item_words(journal, row),
+            }
+            for row in _rows(journal, last)
+        ],
+    }
+
+
+def _show_items(here: Place, journal: Journal, last: int | None) -> None:
+    out, words, timeline = console(), here.words, journal.timeline
+    shown = _rows(journal, last)
+    out.print(_heading(here, journal), soft_wrap=True)
+    rows = Rows(out, [
+        Column(words("item"), 8, right=True, style="cyan"), Column(words("kind"), 9),
+        Column(words("full"), 8, right=True), Column(words("summary"), 8, right=True, spare=2),
+        Column(words("gist"), 7, right=True, spare=1), Column(words("says")),
+    ])  # fmt: skip
+    rows.print_titles()
+    for row in shown:
+        sizes = ["" if size is None else f"{size:,}" for size in _sizes(journal, row).values()]
+        kind = words("kind " + Kind(timeline.kind[row]).name.lower())
+        rows.print("#" + timeline.id(row), kind, *sizes, item_words(journal, row))
+
+
+def _heading(here: Place, journal: Journal) -> Text:
+    branches = [branch_label(branch.name) for branch in journal.timeline.more.branches]
+    heading = here.words(
+        "session heading",
+        id=journal.store.session_id,
+        branch=branch_label(journal.branch_name),
+        strategy=journal.settings.strategy,
+        profile=journal.settings.profile,
+    )
+    if len(branches) > 1:
+        heading += "\n" + here.words("branches there are", names=", ".join(branches))
+    if journal.timeline.more.damaged:
+        heading += "\n" + here.words("damaged", count=journal.timeline.more.damaged)
+    return Text(heading, style="bold")
+
+
+def _show_item(journal: Journal, item_id: str, as_json: bool) -> None:
+    session = Session(journal)
+    item, text = session.item(item_id), session.text(item_id)
+    if as_json:
+        row = journal.timeline.row(item_id)
+        assert row is not None
+        facts = {"id": item.id, "kind": item.kind.name.lower(), "timestamp": item.timestamp}
+        print_json({**facts, "tokens": _sizes(journal, row), "text": text, "parts": item.parts})
+    elif sys.stdout.isatty():
+        click.echo(printable(text))
+    else:
+        click.echo(text.encode(), nl=False)  # a file or a program wants exactly what was said
+
+
+# ---------------------------------------------------------------------- fork, export, delete
+
+
+@sessions.command(short_help="Go another way after an item.")
+@session_argument
+@click.option("--at", "item_id", metavar="ID", required=True, help="The last item that the new branch shares.")
+@branch_option
+@with_json
+def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool) -> None:
+    """Go another way after an item: a new branch of the same log, which becomes the current one.
+
+    Nothing is copied and nothing is lost; `--branch` leads back to any branch.
+
+    \b
+    Examples:
+      sightline sessions fork --at 412
+      sightline sessions fork V1StGXR8 --at 412 --branch main
+    """
+    here = place()
+    journal = here.journal(here.find(session_id))
+    switch(journal, branch)
+    with Session(journal, clock=wall_clock, ids=nanoid) as session, session.fork(item_id) as forked:
+        facts = {"session": session.id, "branch": forked.branch, "at": item_id.removeprefix("#"), "items": len(forked)}
+    if as_json:
+        print_json(facts)
+    else:
+        console().print(here.words("forked", **facts), soft_wrap=True)
+
+
+@sessions.command(short_help="Write out a whole conversation.")
+@session_argument
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="openai", help="Whose form; jsonl is the log.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here, not to the screen.")
+@branch_option
+@with_json
+def export(session_id: str | None, format_: str, output: str | None, branch: str | None, as_json: bool) -> None:
+    """Write out a whole conversation, everything in full: as messages of a provider, or the log itself.
+
+    A provider's form holds system, tools and messages as its SDK takes them; what only another provider has, such as
+    its thinking blocks, is left out. jsonl is the log byte for byte, all branches. With --json, what was written where
+    is told; that needs -o.
+
+    \b
+    Examples:
+      sightline sessions export > conversation.json
+      sightline sessions export V1StGXR8 --format anthropic -o conversation.json
+      sightline sessions export V1StGXR8 --format jsonl -o backup.jsonl
+    """
+    if as_json and output is None:
+        raise click.UsageError("--json tells what was written to a file: add -o FILE")
+    here = place()
+    found = here.find(session_id)
+    journal = here.journal(found)
+    switch(journal, branch)
+    data = b"".join(_exported(here, journal, format_))
+    if output is None:
+        click.echo(data, nl=False)
+        return
+    Path(output).write_bytes(data)
+    messages = message_count(journal)
+    facts = {"session": found, "format": format_, "file": output, "bytes": len(data), "messages": messages}
+    if as_json:
+        print_json(facts)
+    else:
+        console().print(here.words("exported", **facts | {"bytes": human_size(len(data))}), soft_wrap=True)
+
+
+def _exported(here: Place, journal: Journal, format_: str) -> Iterator[bytes]:
+    if format_ == "jsonl":
+        yield here.folder.existing(journal.store.session_id).read_bytes()
+        return
+    payload = conversation(journal)
+    request = {"openai": payload.openai, "anthropic": payload.anthropic, "responses": payload.responses}[format_]()
+    yield msgspec.json.format(msgspec.json.encode(request), indent=2)
+    yield b"\n"
+
+
+@sessions.command(short_help="Delete a session for good.")
+@click.argument("session_id", metavar="SESSION")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_json
+def delete(session_id: str, yes: bool, as_json: bool) -> None:
+    """Delete a session and everything derived from it, for good. Asks first.
+
+    \b
+    Examples:
+      sightline sessions delete V1StGXR8
+      sightline sessions delete V1StGXR8 --yes
+    """
+    here = place()
+    found = here.find(session_id)
+    if not yes:
+        if as_json or not sys.stdin.isatty():
+            raise click.UsageError("nobody can be asked here: add --yes")
+        click.confirm(here.words("really delete", id=found), abort=True)
+    here.folder.delete(found)
+    if as_json:
+        print_json({"deleted": found})
+    else:
+        console().print(here.words("deleted", id=found), soft_wrap=True)

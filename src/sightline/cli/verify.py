@@ -1,0 +1,77 @@
+"""`sightline verify`: is every payload ever sent what the log says it was?"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from sightline.cli.options import Place, place, session_argument, with_json
+from sightline.cli.sessions import branch_label
+from sightline.cli.show import console, error_console, print_json
+from sightline.verify import Verified
+from sightline.verify import verify as verified
+
+
+@click.command(short_help="Make every payload ever sent again and compare.")
+@session_argument
+@click.option("--all", "every", is_flag=True, help="Every session of the project.")
+@with_json
+def verify(session_id: str | None, every: bool, as_json: bool) -> None:
+    """Compose every payload ever sent again, from the log alone, and compare the hashes.
+
+    Says which payloads differ, if any do, and then exits with 1.
+
+    \b
+    Examples:
+      sightline verify
+      sightline verify V1StGXR8
+      sightline verify --all --json
+    """
+    here = place()
+    ids = here.folder.sessions() if every else [here.find(session_id)]
+    out = console()
+    sessions = [_verify(here, id_, None if as_json else out) for id_ in ids]
+    payloads = sum(session["payloads"] for session in sessions)
+    bad = sum(len(session["mismatches"]) for session in sessions)
+    if as_json:
+        print_json({"good": not bad, "payloads": payloads, "sessions": sessions})
+    elif bad:
+        out.print(here.words("verified bad", bad=bad, payloads=payloads), style="red", soft_wrap=True)
+    else:
+        out.print(here.words("verified", payloads=payloads, sessions=len(ids)), style="green", soft_wrap=True)
+    if bad:
+        click.get_current_context().exit(1)
+
+
+def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]:
+    journal = here.journal(session_id)
+    count, mismatches = 0, []
+    with _progress(here, session_id, len(journal.timeline.receipt_offset), out) as advance:
+        for payload in verified(journal):
+            count += 1
+            advance()
+            if not payload.good:
+                mismatches.append({**payload._asdict(), "branch": branch_label(payload.branch)})
+                if out is not None:
+                    out.print(_mismatch(here, session_id, payload), style="red", soft_wrap=True)
+    journal.store.close()
+    return {"session": session_id, "payloads": count, "mismatches": mismatches}
+
+
+def _mismatch(here: Place, session_id: str, payload: Verified) -> str:
+    key = "mismatch" if payload.found else "window gone"
+    facts = payload._asdict() | {"branch": branch_label(payload.branch)}
+    return here.words(key, session=session_id, **facts)
+
+
+@contextmanager
+def _progress(here: Place, session_id: str, total: int, out: Console | None) -> Iterator[Any]:
+    """A bar on the terminal while it runs; nothing where nobody watches."""
+    screen = error_console()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=screen, transient=True, disable=out is None or not screen.is_terminal) as progress:
+        task = progress.add_task(here.words("verifying", id=session_id), total=total)
+        yield lambda: progress.advance(task)

@@ -1,0 +1,197 @@
+"""What people see, in English and Chinese. One table; the library's errors stay English."""
+
+from typing import Any
+
+LANGUAGES = ("en", "zh")
+
+_WORDS = {
+    # titles of columns
+    "session": ("session", "会话"),
+    "written": ("written", "写入时间"),
+    "entries": ("entries", "条目"),
+    "branches": ("branches", "分支"),
+    "size": ("size", "大小"),
+    "begins": ("begins", "开头"),
+    "item": ("item", "项"),
+    "items": ("items", "项数"),
+    "kind": ("kind", "类型"),
+    "full": ("full", "全文"),
+    "summary": ("summary", "摘要"),
+    "gist": ("gist", "要点"),
+    "says": ("says", "内容"),
+    "level": ("level", "层级"),
+    "tokens": ("tokens", "token"),
+    "of full": ("of full", "全文为"),
+    "why": ("why", "原因"),
+    "call": ("call", "调用"),
+    "came": ("what came", "新内容"),
+    "of limit": ("of {limit:,}", "共 {limit:,}"),
+    "levels": ("level changes", "层级变化"),
+    "reused": ("reused", "复用"),
+    "cost": ("cost", "费用"),
+    "vs full": ("vs full", "对全量"),
+    "sweep": ("sweep", "清扫"),
+    "sample": ("sample", "样例"),
+    "title": ("title", "标题"),
+    # kinds and levels
+    "kind system": ("system", "系统"),
+    "kind tools": ("tools", "工具"),
+    "kind user": ("user", "用户"),
+    "kind assistant": ("assistant", "助手"),
+    "kind call": ("call", "调用"),
+    "kind result": ("result", "结果"),
+    "kind window": ("window", "窗口"),
+    "kind summary": ("summary", "摘要"),
+    "kind recall": ("recalled", "召回"),
+    "level full": ("full", "全文"),
+    "level summary": ("summary", "摘要"),
+    "level gist": ("gist", "要点"),
+    "left out": ("left out", "未显示"),
+    # reasons
+    "sweep: forced": ("sweep: forced", "清扫：到达上限"),
+    "sweep: cold": ("sweep: cold", "清扫：缓存过期"),
+    "sweep: window": ("sweep: window", "清扫：滑动窗口"),
+    "sweep: overflow": ("sweep: overflow", "清扫：超长被拒"),
+    "settings changed": ("settings changed", "设置已改"),
+    "tools or system changed": ("tools or system changed", "工具或系统提示已改"),
+    # sessions
+    "no sessions": (
+        "No sessions in {folder} yet. `sightline replay --sample --keep` makes one.",
+        "{folder} 中还没有会话。运行 `sightline replay --sample --keep` 可生成一个。",
+    ),
+    "more sessions": ("{count:,} older: --all", "还有 {count:,} 个较早的会话：--all"),
+    "session heading": (
+        "{id}  branch {branch}  strategy {strategy}  profile {profile}",
+        "{id}  分支 {branch}  策略 {strategy}  配置 {profile}",
+    ),
+    "branches there are": ("branches: {names}", "分支：{names}"),
+    "damaged": ("{count:,} damaged lines passed over", "跳过了 {count:,} 个损坏的行"),
+    "forked": (
+        "New branch {branch} of session {session}: it shares {items:,} items, up to #{at}, and is now the current one.",
+        "会话 {session} 的新分支 {branch}：共享到 #{at} 为止的 {items:,} 项，现为当前分支。",
+    ),
+    "exported": (
+        "{messages:,} messages of session {session} written to {file} ({format}, {bytes}).",
+        "会话 {session} 的 {messages:,} 条消息已写入 {file}（{format}，{bytes}）。",
+    ),
+    "really delete": (
+        "Delete session {id} and everything derived from it, for good?",
+        "确定永久删除会话 {id} 及其所有派生文件吗？",
+    ),
+    "deleted": ("Session {id} is deleted.", "会话 {id} 已删除。"),
+    # context
+    "context heading": (
+        "What the model would see now: {id}, branch {branch}",
+        "模型现在会看到的内容：{id}，分支 {branch}",
+    ),
+    "context tokens": (
+        "{tokens:,} of {limit:,} tokens, {free:,} free; the model counts {factor:.2f} for each of ours",
+        "{tokens:,} / {limit:,} 个 token，剩余 {free:,}；模型计数为我们的 {factor:.2f} 倍",
+    ),
+    "context levels": (
+        "{full:,} items in full, {summary:,} as summaries, {gist:,} as gists",
+        "全文 {full:,} 项，摘要 {summary:,} 项，要点 {gist:,} 项",
+    ),
+    "sweep now": (
+        "The next call is a sweep ({reason}): this is what it leaves.",
+        "下一次调用会清扫（{reason}）：以上是清扫后的结果。",
+    ),
+    "sweep later": (
+        "The next sweep comes above {above:,} tokens, {room:,} from here.",
+        "超过 {above:,} 个 token 时进行下一次清扫，还差 {room:,}。",
+    ),
+    "sweep when cold": (
+        "It comes earlier if no call is made for {minutes} minutes: the provider's cache is cold then.",
+        "若 {minutes} 分钟内没有调用，缓存失效，清扫会提前。",
+    ),
+    "more items": ("{count:,} more: --all", "其余 {count:,} 项：--all"),
+    # replay
+    "what is shown": (
+        "Each row is one call to the model. Before it, Sightline composes the messages that fit a window of {window:,} "
+        "tokens; what it shortens keeps a handle and stays in the log. Most calls only add to the one before, so the "
+        "provider reads nearly all of it from its cache (reused), at a tenth of the price. Where levels fall (↓) it "
+        "is a sweep: one of the few moments when older pieces are shortened together.",
+        "每一行是对模型的一次调用。调用之前，Sightline 组织出能放进 {window:,} 个 token 窗口的消息；"
+        "被缩短的内容带有编号，原文都在日志里。多数调用只在前一次之后追加，服务商几乎全部从缓存读取（复用），价格只有十分之一。"
+        "层级下降（↓）的行是清扫：难得的几次，把较早的内容一起缩短。",
+    ),
+    "replaying": ("replaying", "重放中"),
+    "fell summary": ("{count}↓ summary", "{count}↓摘要"),
+    "fell gist": ("{count}↓ gist", "{count}↓要点"),
+    "fell out": ("{count} out", "{count} 略去"),
+    "rose": ("{count}↑", "{count}↑"),
+    "entered": ("{count} enter short", "{count} 入时缩短"),
+    "summed up": ("summed up", "总计"),
+    "total calls": (
+        "calls {calls:,}, sweeps {sweeps:,}, largest prompt {largest:,} tokens",
+        "{calls:,} 次调用，{sweeps:,} 次清扫，最大提示 {largest:,} 个 token",
+    ),
+    "total tokens": (
+        "{tokens:,} tokens sent, {reused:.0%} of them reused",
+        "共发送 {tokens:,} 个 token，其中 {reused:.0%} 复用",
+    ),
+    "total cost": (
+        "cost {cost:,.0f} input tokens; the full history every time {full:,.0f}: {ratio:.0%}",
+        "费用 {cost:,.0f} 个输入 token；每次发送全部历史为 {full:,.0f}：{ratio:.0%}",
+    ),
+    "outgrown": (
+        "the full history would not have fitted from call {call:,} on",
+        "从第 {call:,} 次调用起，全部历史已放不进窗口",
+    ),
+    "total breaks": ("prefix broken: {breaks}", "前缀改变：{breaks}"),
+    "no breaks": ("never", "从未"),
+    "total invalid": ("requests a provider would refuse: {invalid:,}", "会被服务商拒绝的请求：{invalid:,}"),
+    "kept": (
+        "Kept as session {id}: `sightline context` shows what it would send now, `sightline verify` checks it.",
+        "已保存为会话 {id}：`sightline context` 查看现在会发送的内容，`sightline verify` 校验。",
+    ),
+    "try next": (
+        "Try next:\n"
+        "  sightline replay --sample{name} --window {window} --slow   # a smaller window, at leisure\n"
+        "  sightline replay --sample{name} --strategy sliding   # the plain sliding window, to compare\n"
+        "  sightline replay --list-samples   # other samples\n"
+        "  sightline replay messages.json   # a conversation of your own",
+        "接下来可以试试：\n"
+        "  sightline replay --sample{name} --window {window} --slow   # 更小的窗口，慢慢看\n"
+        "  sightline replay --sample{name} --strategy sliding   # 普通的滑动窗口，作比较\n"
+        "  sightline replay --list-samples   # 其他样例\n"
+        "  sightline replay messages.json   # 你自己的对话",
+    ),
+    # verify
+    "verifying": ("verifying {id}", "校验 {id}"),
+    "verified": (
+        "Payloads made again from the log: {payloads:,}, sessions: {sessions:,}; every one is what was sent.",
+        "由日志重新生成 {sessions:,} 个会话的 {payloads:,} 个请求：全部一致。",
+    ),
+    "verified bad": (
+        "{bad:,} of {payloads:,} payloads are not what was sent.",
+        "{payloads:,} 个请求中有 {bad:,} 个与发送的不一致。",
+    ),
+    "mismatch": (
+        "{session} branch {branch} payload {number}: sent {expected}, now {found}",
+        "{session} 分支 {branch} 请求 {number}：发送时 {expected}，现在 {found}",
+    ),
+    "window gone": (
+        "{session} branch {branch} payload {number}: a window that it showed is no longer kept",
+        "{session} 分支 {branch} 请求 {number}：其中显示过的窗口已不存在",
+    ),
+}
+
+
+class Words:
+    """The table in one language."""
+
+    def __init__(self, language: str) -> None:
+        self._place = LANGUAGES.index(language)
+
+    def __call__(self, key: str, /, **values: Any) -> str:
+        """The words for `key`, filled in."""
+        return _WORDS[key][self._place].format(**values)
+
+    def reason(self, reason: str) -> str:
+        """The engine's reason for a break; one that the table does not know is shown as it is."""
+        return _WORDS[reason][self._place] if reason in _WORDS else reason
+
+    def sweep(self, reason: str) -> str:
+        """The same without the word for a sweep, for a column that has it as its title."""
+        return self.reason(reason).removeprefix("sweep: ").removeprefix("清扫：")

@@ -1,0 +1,148 @@
+"""What the document passes around, and what it raises. JSON names are the document's own."""
+
+from math import floor
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from sightline.errors import SightlineError
+
+ContextRole = Literal["user", "assistant", "system", "tool"]
+
+
+class ContextMessage(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """One message. `timestamp` is milliseconds; `metadata` may hold OpenAI's `tool_calls` or `tool_call_id`."""
+
+    id: str
+    role: ContextRole
+    content: str
+    timestamp: int
+    metadata: dict[str, Any] | None = None
+
+
+class ToolCallRecord(Struct, omit_defaults=True, rename="camel"):
+    """One tool call and what became of it."""
+
+    id: str
+    name: str
+    input: Any
+    timestamp: int
+    status: Literal["pending", "success", "error"]
+    output: Any = None
+    error: str | None = None
+
+
+class SystemContext(Struct, rename="camel"):
+    """The machine the session runs on."""
+
+    os_type: str
+    os_version: str
+    shell: str
+    cwd: str
+
+
+class SessionContext(Struct, omit_defaults=True, rename="camel"):
+    """Whose session it is."""
+
+    session_id: str
+    preferences: dict[str, Any]
+    start_time: int
+    user_id: str | None = None
+
+
+class ConversationContext(Struct, rename="camel"):
+    """What was said, as far as memory holds it."""
+
+    messages: list[ContextMessage]
+    topics: list[str]
+    last_activity: int
+
+
+class ToolContext(Struct, rename="camel"):
+    """What tools did and know."""
+
+    recent_calls: list[ToolCallRecord]
+    tool_states: dict[str, Any]
+    dependencies: dict[str, Any]
+
+
+class WorkspaceContext(Struct, omit_defaults=True, rename="camel"):
+    """The project being worked on."""
+
+    project_path: str
+    git_branch: str | None = None
+
+
+class ContextLayer(Struct, rename="camel"):
+    """The five layers of a context."""
+
+    system: SystemContext
+    session: SessionContext
+    conversation: ConversationContext
+    tool: ToolContext
+    workspace: WorkspaceContext
+
+
+class ContextMetadata(Struct, omit_defaults=True, rename="camel"):
+    """What is known of a context as a whole. `total_tokens` is that of the messages in memory."""
+
+    total_tokens: int
+    priority: int
+    last_updated: int
+    relevance_score: float | None = None
+
+
+class ContextData(Struct, rename="camel"):
+    """A session's whole context."""
+
+    layers: ContextLayer
+    metadata: ContextMetadata
+
+
+DEFAULT_THRESHOLD = 6000  # tokens
+
+
+class StorageOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Where things are kept, and how many. An empty `persistent_path` is the storage root."""
+
+    max_memory_size: int = 1000
+    persistent_path: str = ""
+    cache_size: int = 100
+    compression_enabled: bool = True
+
+
+class FilterOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What a filtered context is limited to. `time_window` is milliseconds."""
+
+    max_tokens: int = 32_000
+    max_messages: int = 50
+    time_window: int = 24 * 60 * 60 * 1000
+
+
+class ContextManagerOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """How a ContextManager works. A `compression_threshold` up to 1 is a share of `max_context_tokens`."""
+
+    storage: StorageOptions = StorageOptions()
+    default_filter: FilterOptions = FilterOptions()
+    compression_threshold: float = DEFAULT_THRESHOLD
+    max_context_tokens: int = 128_000
+
+    @property
+    def threshold_tokens(self) -> int:
+        """The tokens beyond which a context is compressed."""
+        share = self.compression_threshold
+        return floor(share * self.max_context_tokens) if share <= 1 else floor(share)
+
+
+class NoSession(SightlineError):
+    """A message came before any session."""
+
+    def __init__(self) -> None:
+        super().__init__("没有活动会话")
+
+
+class NoContext(SightlineError):
+    """A message came before any context."""
+
+    def __init__(self) -> None:
+        super().__init__("上下文数据未初始化")

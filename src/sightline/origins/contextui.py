@@ -1,0 +1,363 @@
+"""The ContextUI document's context: items in one order, windows by id, rendering, trimming and monitoring.
+
+Items are entries of a core log, windows its window annotations, obsolete what `close_window` makes obsolete. Nothing is
+kept here that does not follow from the log, so a context goes on after a restart where it was.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from sightline import log
+from sightline.clock import SeqClock, nanoid, wall_clock
+from sightline.composer import Window, Windows
+from sightline.errors import BadInput
+from sightline.items import Kind, Message, Role
+from sightline.journal import Journal
+from sightline.log import Entry
+from sightline.notes import WindowNote
+from sightline.stores.memory import MemoryStore
+from sightline.timeline import OBSOLETE
+from sightline.tokens import TokenCounter, counter
+from sightline.wire.common import text_part
+
+__all__ = [
+    "ContextItem", "ContextItemType", "ContextManager", "ContextRenderer", "ContextStats", "LlmMessage",
+    "RenderOptions", "SeqClock", "Trimmed", "Window", "Windows", "dump", "estimate_tokens", "trim",
+]  # fmt: skip
+
+ROUNDS = 3  # of dialogue that outrank active windows: the document's table
+SHOWN = 50  # characters of an item's content in the debug output
+
+logger = logging.getLogger("sightline")
+
+
+# ------------------------------------------------------------------ values
+
+
+class ContextItemType(StrEnum):
+    """What an item is."""
+
+    SYSTEM = "System"
+    USER = "User"
+    ASSISTANT = "Assistant"
+    WINDOW = "Window"
+
+
+class ContextItem(Struct, rename="pascal"):
+    """One place in the context. A window's content is its id: what it shows is asked for when somebody renders.
+
+    `add` sets `seq`, and `id` where it is empty. Items read back are copies: changing one changes nothing else.
+    """
+
+    id: str
+    type: ContextItemType
+    content: str
+    seq: int = 0
+    is_obsolete: bool = False
+
+
+class RenderOptions(Struct, frozen=True, rename="pascal"):
+    """What to render. `max_tokens`: the most that everything but System may bring the total to; None: no limit."""
+
+    max_tokens: int | None = None
+    include_system_prompt: bool = True
+    include_obsolete: bool = False
+
+
+class LlmMessage(Struct, frozen=True):
+    """One message as a model takes it."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class ContextStats(Struct, frozen=True, rename="pascal"):
+    """How large a context is. The tokens are those of all items, obsolete ones included."""
+
+    total_items: int
+    active_items: int
+    obsolete_items: int
+    window_items: int
+    estimated_tokens: int
+
+
+class _Numbered(Struct, rename="camel"):
+    """What the entry of an item says besides the item."""
+
+    context_seq: int = 0
+
+
+class _NumberedWindow(WindowNote, rename="camel"):
+    context_seq: int = 0
+
+
+# ------------------------------------------------------------------ the context
+
+_TYPES = {
+    Kind.SYSTEM: ContextItemType.SYSTEM,
+    Kind.USER: ContextItemType.USER,
+    Kind.ASSISTANT: ContextItemType.ASSISTANT,
+    Kind.WINDOW: ContextItemType.WINDOW,
+}
+_SPEAKERS = {
+    ContextItemType.SYSTEM: Role.SYSTEM,
+    ContextItemType.USER: Role.USER,
+    ContextItemType.ASSISTANT: Role.ASSISTANT,
+}
+
+
+class ContextManager:
+    """The items of one context, in the order of one clock.
+
+    A `Session` over the same journal composes what was added here; what was said through that session is not listed.
+    `add` may be called from several threads; a session that shares the journal must not write meanwhile.
+    """
+
+    # Why the clock is not the log's: a log numbers every entry, settings and receipts too, and begins with one that is
+    # no item. The document counts items from 1, gives out 42 after 41, and lets events and windows take numbers of the
+    # same clock. So an item's Seq is handed out at `add` and written into the item's entry: the log is its only home.
+
+    def __init__(
+        self, journal: Journal | None = None, *, clock: SeqClock | None = None, windows: Windows | None = None
+    ) -> None:
+        """`windows` is asked what window items cost; without it they count as nothing.
+
+        Raises:
+            BadInput: the clock is behind the numbers in the log.
+        """
+        self.journal = journal or Journal(MemoryStore(), clock=wall_clock, ids=nanoid)
+        self._windows = windows
+        self._lock = threading.RLock()
+        known = [item for _, item in self._items()]
+        last = max((item.seq for item in known), default=0)
+        self._clock = clock or SeqClock(last)
+        if self._clock.current < last:
+            raise BadInput(f"the clock stands at {self._clock.current}, the log at {last}; use SeqClock({last})")
+        self._ids = {item.id for item in known}
+
+    @property
+    def current_seq(self) -> int:
+        """The last number the clock gave out."""
+        return self._clock.current
+
+    def add(self, item: ContextItem) -> None:
+        """Append the item under the next number, whatever number it carries.
+
+        Raises:
+            BadInput: an item of this id is in the context.
+        """
+        with self._lock:
+            if item.id in self._ids:
+                raise BadInput(f"an item {item.id!r} is in the context already; leave the id empty to have one made")
+            entry = self._entry(item, self._clock.next())
+            self.journal.append([entry])
+            item.id, item.seq = entry.uuid, _seq(entry)
+            self._ids.add(entry.uuid)
+
+    def get_all(self) -> list[ContextItem]:
+        """Every item, by seq."""
+        with self._lock:
+            return sorted((item for _, item in self._items()), key=_by_seq)
+
+    def get_active(self) -> list[ContextItem]:
+        """The items that are not obsolete, by seq."""
+        return [item for item in self.get_all() if not item.is_obsolete]
+
+    def mark_window_obsolete(self, window_id: str) -> None:
+        """Every item that refers to this window is obsolete. An unknown or already closed window changes nothing."""
+        timeline = self.journal.timeline
+        with self._lock:
+            if any(not timeline.state[row] & OBSOLETE for row in timeline.more.windows.get(window_id, ())):
+                self.journal.annotate((log.WINDOW, WindowNote(window_id, closed=True)))
+
+    def get_stats(self) -> ContextStats:
+        """How large the context is."""
+        with self._lock:
+            items = list(self._items())
+            obsolete = sum(item.is_obsolete for _, item in items)
+            return ContextStats(
+                total_items=len(items),
+                active_items=len(items) - obsolete,
+                obsolete_items=obsolete,
+                window_items=sum(item.type is ContextItemType.WINDOW for _, item in items),
+                estimated_tokens=sum(self._tokens(row, item) for row, item in items),
+            )
+
+    def _tokens(self, row: int, item: ContextItem) -> int:
+        if item.type is ContextItemType.WINDOW:
+            return estimate_tokens(item, self._windows, self.journal.reader.counter)
+        return self.journal.timeline.full[row]  # counted when it was added
+
+    def _entry(self, item: ContextItem, seq: int) -> Entry:
+        if item.type is ContextItemType.WINDOW:
+            entry = self.journal.annotation(log.WINDOW, _NumberedWindow(item.content, context_seq=seq))
+        else:
+            message = Message(_SPEAKERS[item.type], (text_part(item.content),))
+            entry = replace(self.journal.draft(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
+        return replace(entry, uuid=item.id or entry.uuid, flags=OBSOLETE if item.is_obsolete else 0)
+
+    def _items(self) -> Iterator[tuple[int, ContextItem]]:
+        """The items of the log's branch that were added here, each with its row."""
+        timeline, path, reader = self.journal.timeline, self.journal.path, self.journal.reader
+        for row in range(len(timeline)):
+            kind = _TYPES.get(Kind(timeline.kind[row]))
+            if kind is None or not path.holds(timeline.branch[row], row):
+                continue
+            entry = reader.entry(row)
+            if seq := _seq(entry):
+                content = _window_id(entry) if kind is ContextItemType.WINDOW else reader.text(row)
+                yield row, ContextItem(entry.uuid, kind, content, seq, bool(timeline.state[row] & OBSOLETE))
+
+
+def _seq(entry: Entry) -> int:
+    """The number the item of an entry was given; 0 if it was not added here."""
+    note = msgspec.json.decode(entry.data, type=_Numbered | None)
+    return note.context_seq if note is not None else 0
+
+
+def _window_id(entry: Entry) -> str:
+    note: WindowNote = log.decode_data(entry, WindowNote)
+    return note.id
+
+
+def _by_seq(item: ContextItem) -> int:
+    return item.seq
+
+
+# ------------------------------------------------------------------ rendering
+
+
+class ContextRenderer:
+    """Items → messages. Renders what is handed in; changes none of it."""
+
+    def __init__(self, token_counter: TokenCounter | None = None) -> None:
+        self._counter = token_counter or counter()
+
+    def render(
+        self, items: Iterable[ContextItem], windows: Windows, options: RenderOptions | None = None
+    ) -> list[LlmMessage]:
+        """The messages of these items by seq: each text as it is, each window as it looks now, unless it is gone."""
+        options = options or RenderOptions()
+        shown = [(item, _text(item, windows)) for item in sorted(items, key=_by_seq) if _wanted(item, options)]
+        if options.max_tokens is not None:
+            shown = self._fitting(shown, options.max_tokens)
+        return [LlmMessage(_role(item), text) for item, text in shown if text is not None]
+
+    def _fitting(
+        self, shown: list[tuple[ContextItem, str | None]], max_tokens: int
+    ) -> list[tuple[ContextItem, str | None]]:
+        # What an item costs is what will be rendered of it, and each window is asked only once: hence by identity.
+        costs = {id(item): self._counter.count(text) if text else 0 for item, text in shown}
+        kept = trim((item for item, _ in shown), max_tokens, lambda item: costs[id(item)])
+        if kept.over_budget:
+            logger.warning(
+                "the system items alone need more than the %d tokens allowed; nothing else is shown", max_tokens
+            )
+        inside = {id(item) for item in kept}
+        return [(item, text) for item, text in shown if id(item) in inside]
+
+
+def _wanted(item: ContextItem, options: RenderOptions) -> bool:
+    if item.type is ContextItemType.SYSTEM and not options.include_system_prompt:
+        return False
+    return options.include_obsolete or not item.is_obsolete
+
+
+def _text(item: ContextItem, windows: Windows | None) -> str | None:
+    """What is rendered of an item; None for a window that is gone."""
+    if item.type is not ContextItemType.WINDOW:
+        return item.content
+    window = windows.get(item.content) if windows is not None else None
+    return window.render() if window is not None else None
+
+
+def _role(item: ContextItem) -> Literal["system", "user", "assistant"]:
+    match item.type:
+        case ContextItemType.SYSTEM:
+            return "system"
+        case ContextItemType.ASSISTANT:
+            return "assistant"
+        case ContextItemType.USER | ContextItemType.WINDOW:  # what a window shows is told to the model, not by it
+            return "user"
+
+
+# ------------------------------------------------------------------ trimming
+
+
+class Trimmed(list[ContextItem]):
+    """The items that are kept, by seq. `over_budget`: the system items alone are more than was allowed."""
+
+    over_budget: bool = False
+
+
+def estimate_tokens(
+    item: ContextItem, windows: Windows | None = None, token_counter: TokenCounter | None = None
+) -> int:
+    """What an item costs: the tokens of what would be rendered of it. A window that is gone costs nothing."""
+    text = _text(item, windows)
+    return (token_counter or counter()).count(text) if text else 0
+
+
+def trim(
+    items: Iterable[ContextItem], max_tokens: int, tokens: Callable[[ContextItem], int] = estimate_tokens
+) -> Trimmed:
+    """The items that fit, in this order: all of System, the last rounds of dialogue, active windows, older dialogue.
+
+    Within a class the newest comes first; what does not fit is passed over, and the search goes on. An obsolete item is
+    kept only if nothing else had to go.
+    """
+    ordered = sorted(items, key=_by_seq)
+    recent = _recent_since(ordered)
+    used, dropped, kept = 0, False, Trimmed()
+    for item in sorted(ordered, key=lambda item: (_rank(item, recent), -item.seq)):
+        rank, cost = _rank(item, recent), tokens(item)
+        if rank == _NEVER_TRIMMED or (used + cost <= max_tokens and not (rank == _TRIMMED_FIRST and dropped)):
+            kept.append(item)
+            used += cost
+        elif rank != _TRIMMED_FIRST:
+            dropped = True
+    kept.sort(key=_by_seq)
+    kept.over_budget = used > max_tokens
+    return kept
+
+
+_NEVER_TRIMMED, _RECENT, _ACTIVE_WINDOW, _OLDER, _TRIMMED_FIRST = range(5)
+
+
+def _rank(item: ContextItem, recent: int | None) -> int:
+    if item.type is ContextItemType.SYSTEM:
+        return _NEVER_TRIMMED
+    if item.is_obsolete:
+        return _TRIMMED_FIRST
+    if item.type is ContextItemType.WINDOW:
+        return _ACTIVE_WINDOW
+    return _RECENT if recent is not None and item.seq >= recent else _OLDER
+
+
+def _recent_since(ordered: list[ContextItem]) -> int | None:
+    """Where the last rounds of dialogue begin: a round is a User item and what follows it, up to the next User item."""
+    starts = [item.seq for item in ordered if item.type is ContextItemType.USER and not item.is_obsolete]
+    return starts[-ROUNDS:][0] if starts else None
+
+
+# ------------------------------------------------------------------ monitoring
+
+
+def dump(items: Iterable[ContextItem]) -> str:
+    """One line per item, as handed in: whether it is active, its seq, its type, the beginning of its content."""
+    return "\n".join(
+        f"[{'X' if item.is_obsolete else '✓'}] [{item.seq:04d}] {item.type}: {_beginning(item.content)}"
+        for item in items
+    )
+
+
+def _beginning(content: str) -> str:
+    cut = content if len(content) <= SHOWN else content[:SHOWN] + "..."
+    return " ".join(cut.splitlines())  # one line per item, whatever it says

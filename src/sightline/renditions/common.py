@@ -1,0 +1,60 @@
+"""Names everybody knows: a model writes them without having read them here, so they take no room."""
+
+import re
+
+_MODULES = (
+    # Python
+    "os sys re json logging collections typing datetime pathlib functools itertools subprocess argparse unittest math "
+    "time random copy io abc asyncio threading multiprocessing warnings types inspect string struct hashlib tempfile "
+    "shutil traceback contextlib dataclasses enum operator pickle uuid urllib socket csv glob decimal fractions "
+    "sqlite3 textwrap importlib builtins concurrent signal platform base64 zipfile tarfile gzip np numpy pd pandas plt "
+    # Go
+    "fmt errors strings context strconv sync bytes bufio filepath exec slog testing sort slices maps atomic http "
+    # JavaScript
+    "console JSON Math Object Array Promise process document window Number String Date Symbol Reflect module React "
+    # Rust, Java, C++
+    "std core alloc System java.util java.io"
+)
+MODULES = frozenset(_MODULES.split())
+_WORDS = (
+    "and/or n/a i/o true/false yes/no on/off input/output read/write client/server he/she his/her either/or e.g i.e "
+    "stdin/stdout stdout/stderr tcp/ip ci/cd ui/ux w/o "
+    "javascript typescript github gitlab youtube postgresql mysql sqlite graphql macos ios openai "
+    "net/http path/filepath os/exec encoding/json io/ioutil math/rand os/signal bin/bash bin/sh bin/zsh "
+    "usr/bin/env dev/null tostring foreach usestate useeffect addeventlistener isinstance hasattr getattr "
+    "setattr assertequal asserttrue assertfalse assertraises notimplemented stringio bytesio ordereddict "
+    "defaultdict namedtuple"
+)
+WORDS = frozenset(_WORDS.split())
+_FILES = (
+    # Endings of file names: `types.ts` is a file, `types.Any` is not.
+    "py pyi pyx ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash lua sql vue svelte "
+    "dart css scss html htm xml svg md rst txt json jsonl toml yaml yml ini cfg conf lock csv tsv log proto graphql "
+    "ipynb mod sum pdf png jpg gif zip gz tar whl env tf r jl ex erl hs ml zig dat"
+)
+FILES = frozenset(_FILES.split())
+
+# Double underscores, media types, the errors of Python and JavaScript.
+_EVERYDAY = re.compile(
+    r"__\w+__|(?:text|application|image|audio|video|font|multipart)/[\w.+-]*|"
+    r"(?:Value|Type|Key|Index|Attribute|Runtime|Import|ModuleNotFound|Name|NotImplemented|OS|IO|Assertion|Syntax|"
+    r"FileNotFound|FileExists|Permission|Timeout|Connection|ZeroDivision|Unicode|UnicodeDecode|Recursion|Overflow|"
+    r"Range|Reference)Error|StopIteration|KeyboardInterrupt|SystemExit|(?:Deprecation|User|Future|Runtime)Warning"
+)
+
+
+def ending(token: str) -> str:
+    """What stands after the last dot if that makes it a file's name, else ""."""
+    tail = token.rpartition(".")[2].lower()
+    return tail if tail in FILES and "." in token else ""
+
+
+def everyday(token: str) -> bool:
+    """Whether this is part of a language or its library and not of anybody's project."""
+    if token.lower().lstrip("/") in WORDS or _EVERYDAY.fullmatch(token):
+        return True
+    head, dot, rest = token.partition(".")
+    if not dot or head not in MODULES or ending(token):
+        return False
+    last = rest.rpartition(".")[2]
+    return not (last.isupper() and "_" in last)  # `process.env.DATABASE_URL` is somebody's

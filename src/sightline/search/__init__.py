@@ -1,0 +1,8 @@
+"""Finding rows of a timeline by what they say: terms, an incremental BM25 index, and the lines that answer."""
+
+from sightline.search.index import SearchIndex
+from sightline.search.passages import passages
+from sightline.search.ranking import Hit
+from sightline.search.terms import terms
+
+__all__ = ["Hit", "SearchIndex", "passages", "terms"]

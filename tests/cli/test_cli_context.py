@@ -1,0 +1,121 @@
+"""`sightline context`: what would be sent now, in numbers that add up."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import Result
+
+from sightline import Budget, JsonlStore, Session
+from sightline.items import Call, Message, Role
+from sightline.stores.folder import Folder
+
+Run = Callable[..., Result]
+TIGHT = ("--window", "16000", "--output", "1000")
+
+
+@pytest.mark.parametrize("window", [6_000, 16_000, 200_000])
+def test_the_kinds_add_up_to_what_preview_would_send(run: Run, root: Path, window: int) -> None:
+    """Tokens, limit, levels and items are those of `Session.preview`."""
+    facts = json.loads(run("context", "--window", str(window), "--output", "1000", "--json").stdout)
+    with Session.resume("login-bug", "/shop", root=root) as session:
+        payload = session.preview(Budget(window, 1000))
+    marker = payload.plan.body - sum(
+        facts["kinds"].get(kind, {"tokens": 0})["tokens"]
+        for kind in ("user", "assistant", "call", "result", "recall", "summary")
+    )
+    assert sum(kind["tokens"] for kind in facts["kinds"].values()) + marker == payload.tokens == facts["tokens"]
+    assert (marker > 0) == bool(facts["marker"])
+    assert facts["free"] == payload.plan.limit - payload.tokens
+    assert [item["id"] for item in facts["items"]] == [
+        line.id for line in sorted(payload.plan.lines(), key=lambda line: -line.tokens)
+    ]
+    assert sum(facts["levels"].values()) == len(facts["items"])
+    assert facts["sweep"] == payload.plan.reason
+
+
+def test_everything_is_shown_or_left_out(run: Run, root: Path) -> None:
+    """The items in the window and the messages out of it are all there are."""
+    facts = json.loads(run("context", "--window", "5000", "--output", "100", "--json").stdout)
+    with Session.resume("login-bug", "/shop", root=root) as session:
+        ids = {item.id for item in session.items() if item.kind.name != "SYSTEM"}
+    out = ids - {item["id"] for item in facts["items"]}
+    assert facts["left_out"]["messages"] == sum("." not in id_ for id_ in out) > 0
+
+
+def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
+    """Kinds with bars, levels, when the next sweep comes, then the items; the rest is counted."""
+    output = run("context", *TIGHT).stdout
+    assert "result " in output
+    assert "█" in output
+    assert "The next sweep comes above 12,000 tokens" in output
+    assert "more: --all" in output
+    everything = run("context", *TIGHT, "--all", "--by", "order").stdout
+    assert "more: --all" not in everything
+    shown = [line.split()[0] for line in everything.splitlines() if line.strip().startswith("#")]
+    ids = [item.removeprefix("#").split(".") for item in shown]
+    assert [int(id_[0]) for id_ in ids if len(id_) == 1] != []
+
+
+def test_a_window_that_is_too_small_shows_the_sweep_it_would_be(run: Run) -> None:
+    """The next call is named a sweep, and what it leaves out has its line."""
+    output = run("context", "--window", "6000", "--output", "100").stdout
+    assert "The next call is a sweep (" in output
+    assert "left out" in output
+    assert "earlier messages left out here" in output
+
+
+def test_a_budget_that_makes_no_sense_is_bad_usage(run: Run) -> None:
+    """Exit code 2, with the rule."""
+    result = run("context", "--window", "10", "--output", "20")
+    assert (result.exit_code, "0 <= output < window" in result.stderr) == (2, True)
+
+
+def test_a_head_larger_than_the_window_is_an_error_that_says_so(run: Run) -> None:
+    """What may not be reduced is named."""
+    result = run("context", "--window", "200", "--output", "100")
+    assert (result.exit_code, "may not be reduced" in result.stderr) == (1, True)
+
+
+def test_a_session_in_the_middle_of_a_call_can_be_looked_at(run: Run, folder: Folder) -> None:
+    """While a tool runs, its call is not shown, and nothing is written to the agent's log."""
+    with Session(JsonlStore(folder.file("busy"))) as session:
+        session.user("look")
+        session.add(Message(Role.ASSISTANT, (Call("a", "read", {}),)))
+    before = folder.file("busy").read_bytes()
+    facts = json.loads(run("context", "busy", "--json").stdout)
+    assert [item["kind"] for item in facts["items"]] == ["user"]
+    assert facts["left_out"] == {"messages": 0, "tokens": 0}
+    assert folder.file("busy").read_bytes() == before
+
+
+class Clock(NamedTuple):
+    """A window."""
+
+    shows: str
+
+    def render(self) -> str:
+        return self.shows
+
+
+def test_windows_are_shown_as_they_were_last_sent(run: Run, folder: Folder) -> None:
+    """The shell cannot draw another program's window anew; its last text counts."""
+    windows = {"clock": Clock("it is noon " * 20)}
+    with Session(JsonlStore(folder.file("windows")), windows=windows) as session:
+        session.user("what time is it?")
+        session.window("clock")
+        sent = session.compose(Budget(10_000))
+    facts = json.loads(run("context", "windows", "--window", "10000", "--output", "0", "--json").stdout)
+    assert facts["kinds"]["window"]["items"] == 1
+    assert facts["tokens"] == sent.tokens
+
+
+def test_a_sliding_session_sweeps_at_the_limit(run: Run, folder: Folder) -> None:
+    """Its next sweep is where the window is full."""
+    with Session(JsonlStore(folder.file("plain"))) as session:
+        session.user("hello")
+        session.configure(strategy="sliding")
+    facts = json.loads(run("context", "plain", "--window", "1000", "--output", "0", "--json").stdout)
+    assert facts["next_sweep"]["above"] == 1000

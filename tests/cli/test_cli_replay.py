@@ -1,0 +1,143 @@
+"""`sightline replay`: the library's steps, one row each, and the sum at the end."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from sightline import Budget, MemoryStore, Session, samples
+from sightline.recording import recorded
+from sightline.replay import Totals, replay
+from sightline.stores.folder import Folder
+
+Run = Callable[..., Result]
+
+
+def totals_of(name: str, window: int) -> Totals:
+    sample = samples.load(name)
+    recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
+    totals = Totals()
+    for step in replay(Session(MemoryStore("x")), recording, Budget(window, 1000)):
+        totals = totals.plus(step)
+    return totals
+
+
+def test_the_sample_is_replayed_with_several_sweeps(run: Run) -> None:
+    """What `make run` shows: an explanation, a row for each call, the sum, and what to try next."""
+    result = run("replay", "--sample")
+    assert result.exit_code == 0
+    rows = [line for line in result.stdout.splitlines() if line[:4].strip().isdigit()]
+    assert [int(row[:4]) for row in rows] == list(range(1, 24))
+    assert sum("forced" in row for row in rows) >= 3
+    assert "Each row is one call to the model" in result.stdout
+    assert "requests a provider would refuse: 0" in result.stdout
+    assert "Try next" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_the_numbers_are_the_library_s(run: Run) -> None:
+    """The totals of --json are those of `sightline.replay`."""
+    facts = json.loads(run("replay", "--sample", "--json").stdout)
+    totals = totals_of("login_bug", 16_000)
+    assert facts["totals"] == {**totals._asdict(), "breaks": dict(totals.breaks)}
+    assert [call["call"] for call in facts["calls"]] == list(range(1, totals.calls + 1))
+    assert sum(call["tokens"] for call in facts["calls"]) == totals.tokens
+    assert facts["session"] is None
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_every_sample_has_a_window_it_outgrows(run: Run, name: str) -> None:
+    """Whatever a newcomer picks, there are sweeps to see, and no request is invalid."""
+    totals = json.loads(run("replay", "--sample", name, "--json").stdout)["totals"]
+    assert totals["sweeps"] >= 2
+    assert totals["outgrown"] > 0
+    assert totals["invalid"] == 0
+
+
+def test_samples_are_named(run: Run) -> None:
+    """With their titles; as JSON, with what they are about."""
+    listed = json.loads(run("replay", "--list-samples", "--json").stdout)["samples"]
+    assert [sample["name"] for sample in listed] == samples.names()
+    assert all(name in run("replay", "--list-samples").stdout for name in samples.names())
+
+
+def test_until_stops_there(run: Run) -> None:
+    """Calls after it are not made."""
+    assert len(json.loads(run("replay", "--sample", "--until", "5", "--json").stdout)["calls"]) == 5
+
+
+def test_a_file_and_standard_input_are_replayed_alike(run: Run) -> None:
+    """The name aside, the facts are equal."""
+    data = json.dumps([{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}])
+    Path("messages.json").write_text(data)
+    from_file = json.loads(run("replay", "messages.json", "--json").stdout)
+    from_input = json.loads(run("replay", "-", "--json", input=data).stdout)
+    assert from_file.pop("recording") == "messages.json"
+    assert from_input.pop("recording") == "-"
+    assert from_file == from_input
+    assert from_file["window"] == 128_000
+
+
+def test_kept_replays_are_sessions_like_any_other(run: Run, folder: Folder) -> None:
+    """They are listed, can be looked at, and verify."""
+    kept = json.loads(run("replay", "--sample", "data_report", "--keep", "--json").stdout)["session"]
+    assert kept in folder.sessions()
+    assert json.loads(run("verify", kept, "--json").stdout)["good"]
+    assert f"Kept as session {folder.sessions()[0]}" not in run("replay", "--sample", "data_report").stdout
+    assert "Kept as session" in run("replay", "--sample", "data_report", "--keep").stdout
+
+
+def test_a_session_s_own_log_can_be_replayed(run: Run, folder: Folder) -> None:
+    """With the budget it was made with, the same tokens are sent again."""
+    args = ("replay", str(folder.file("login-bug")), "--window", "16000", "--output", "1000", "--json")
+    assert json.loads(run(*args).stdout)["totals"]["tokens"] == totals_of("login_bug", 16_000).tokens
+
+
+def test_strategy_and_profile_are_heeded(run: Run) -> None:
+    """Sliding breaks the prefix under its own reason; an unknown vocabulary leaves a margin."""
+    sliding = json.loads(run("replay", "--sample", "--strategy", "sliding", "--json").stdout)
+    assert set(sliding["totals"]["breaks"]) == {"sweep: window"}
+    margin = json.loads(run("replay", "--sample", "--profile", "anthropic", "--until", "1", "--json").stdout)
+    assert margin["calls"][0]["limit"] < 15_000
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "told"),
+    [
+        (["replay"], 2, "--list-samples"),
+        (["replay", "--sample", "login_bug", "x.json"], 2, "does not exist"),
+        (["replay", "--sample", "nope"], 1, "login_bug"),
+        (["replay", "empty.json"], 1, "holds no messages"),
+        (["replay", "bad.json"], 1, "line 1 is no JSON"),
+        (["replay", "--sample", "--window", "0"], 2, "0 <= output < window"),
+    ],
+)
+def test_what_cannot_be_replayed_is_told(run: Run, args: list[str], code: int, told: str) -> None:
+    """In one line, with what would do."""
+    Path("empty.json").write_text("[]")
+    Path("bad.json").write_text("{oops")
+    result = run(*args)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert told in result.stderr
+
+
+def test_chinese_words_are_shown_where_asked_for(run: Run) -> None:
+    """Before or after the command; the library's errors stay English."""
+    before, after = run("--lang", "zh", "replay", "--sample").stdout, run("replay", "--sample", "--lang", "zh").stdout
+    assert "每一行是对模型的一次调用" in before
+    assert before == after
+    assert "no session" in run("--lang", "zh", "context", "nope").stderr
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 120, 200])
+def test_rows_fit_the_width(run: Run, columns: int) -> None:
+    """Columns are left away before anything is wider than the screen."""
+    from rich.cells import cell_len
+
+    output = run("replay", "--sample", "login_bug", env={"COLUMNS": str(columns)}).stdout
+    rows = [line for line in output.splitlines() if line[:4].strip().isdigit()]
+    assert len(rows) == 23
+    if columns >= 80:
+        assert all(cell_len(row) <= columns for row in rows)

@@ -1,0 +1,234 @@
+"""`sightline sessions`: what it lists and shows is what the log holds, and looking changes nothing."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from sightline import Session, samples
+from sightline.recording import recorded
+from sightline.stores.folder import Folder
+from sightline.wire import read_messages
+
+Run = Callable[..., Result]
+
+
+def said(folder: Folder, session_id: str, *messages: str) -> None:
+    """A small session beside the kept one."""
+    with Session(_store(folder, session_id)) as session:
+        for text in messages:
+            session.user(text)
+
+
+def _store(folder: Folder, session_id: str) -> Any:
+    from sightline import JsonlStore
+
+    return JsonlStore(folder.file(session_id))
+
+
+def everything(folder: Folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.path.iterdir()}
+
+
+def test_sessions_are_listed_newest_first(run: Run, folder: Folder) -> None:
+    """Each with its facts, and the first words of its user."""
+    said(folder, "older", "what is\nthe  weather")
+    os.utime(folder.file("older"), (1_000_000_000, 1_000_000_000))
+    listed = json.loads(run("sessions", "--json").stdout)
+    assert [session["id"] for session in listed["sessions"]] == ["login-bug", "older"]
+    older = listed["sessions"][1]
+    assert older == {
+        "id": "older", "written": 1_000_000_000, "size": folder.file("older").stat().st_size, "entries": 2,
+        "branches": 1, "words": "what is the weather", "error": "",
+    }  # fmt: skip
+    rows = run("sessions", "list").stdout.splitlines()
+    assert [row.split()[0] for row in rows] == ["session", "login-bug", "older"]
+    assert rows[2].endswith("what is the weather")
+
+
+def test_only_the_newest_are_listed_unless_all_are_asked_for(run: Run, folder: Folder) -> None:
+    """What is not listed is counted."""
+    for number in range(24):
+        said(folder, f"s{number:02}", "hello")
+    assert "5 older: --all" in run("sessions").stdout
+    assert len(json.loads(run("sessions", "--json").stdout)["sessions"]) == 20
+    assert len(json.loads(run("sessions", "--all", "--json").stdout)["sessions"]) == 25
+
+
+def test_a_project_without_sessions_says_how_to_make_one(run: Run) -> None:
+    """That is no error."""
+    result = run("--project", "elsewhere", "sessions")
+    assert (result.exit_code, "replay --sample --keep" in result.stdout) == (0, True)
+    assert json.loads(run("sessions", "--project", "elsewhere", "--json").stdout) == {"sessions": [], "total": 0}
+
+
+def test_a_session_that_cannot_be_read_hides_no_other(run: Run, folder: Folder) -> None:
+    """It is listed with the reason."""
+    (folder.path / "broken.jsonl").mkdir()
+    result = run("sessions", "--json")
+    listed = {session["id"]: session["error"] for session in json.loads(result.stdout)["sessions"]}
+    assert listed["login-bug"] == ""
+    assert listed["broken"] != ""
+
+
+def test_looking_changes_nothing(run: Run, folder: Folder) -> None:
+    """No command that shows something writes a byte, not even beside the log."""
+    before = everything(folder)
+    for args in (
+        ["sessions"], ["sessions", "show"], ["sessions", "show", "--item", "5"], ["sessions", "export"], ["context"],
+        ["context", "--window", "4000", "--output", "100"], ["verify"],
+    ):  # fmt: skip
+        assert run(*args).exit_code == 0
+    assert everything(folder) == before
+
+
+def test_show_lists_every_item_with_its_tokens_at_three_levels(run: Run, root: Path) -> None:
+    """The ids are the session's, and the sizes those of its timeline."""
+    shown = json.loads(run("sessions", "show", "--json").stdout)
+    with Session.resume("login-bug", "/shop", root=root) as session:
+        assert [item["id"] for item in shown["items"]] == [item.id for item in session.items()]
+        for item in shown["items"]:
+            tokens = item["tokens"]
+            assert tokens["full"] >= (tokens["summary"] or 0) >= (tokens["gist"] or 0) or tokens["summary"] is None
+    assert (shown["session"], shown["branch"], shown["branches"]) == ("login-bug", "main", ["main"])
+    rows = run("sessions", "show", "--last", "3").stdout.splitlines()
+    assert [row.split()[0] for row in rows[2:]] == [f"#{item['id']}" for item in shown["items"][-3:]]
+
+
+def test_one_item_is_printed_byte_for_byte(run: Run, root: Path) -> None:
+    """What a pipe receives is what was said, without a newline of our own."""
+    with Session.resume("login-bug", "/shop", root=root) as session:
+        for item in list(session.items())[:12]:
+            assert run("sessions", "show", "--item", item.id).stdout_bytes == session.text(item.id).encode()
+            facts = json.loads(run("sessions", "show", "--item", item.id, "--json").stdout)
+            assert (facts["id"], facts["text"]) == (item.id, session.text(item.id))
+
+
+def test_the_beginning_of_an_id_is_enough(run: Run, folder: Folder) -> None:
+    """Where several begin so, all of them are named; where none does, it says so."""
+    said(folder, "login-other", "hello")
+    assert run("sessions", "show", "login-b").exit_code == 0
+    several = run("sessions", "show", "login")
+    assert several.exit_code == 1
+    assert "login-bug" in several.stderr
+    assert "login-other" in several.stderr
+    assert "no session 'nope'" in run("sessions", "show", "nope").stderr
+
+
+def test_an_error_is_one_line_and_exit_code_1(run: Run) -> None:
+    """It says what to do; nothing stands on standard output."""
+    result = run("sessions", "show", "--item", "999999", "--json")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert "no item #999999" in result.stderr
+
+
+def test_bad_usage_is_exit_code_2(run: Run) -> None:
+    """As every command line does it."""
+    assert run("sessions", "--nonsense").exit_code == 2
+    assert run("sessions", "fork").exit_code == 2
+
+
+def test_a_fork_shares_what_came_before_and_is_current(run: Run, folder: Folder) -> None:
+    """The log only grows, and both branches can be shown."""
+    before = folder.file("login-bug").read_bytes()
+    shown = json.loads(run("sessions", "show", "--json").stdout)["items"]
+    at = next(item["id"] for item in shown if item["kind"] == "assistant" and "." not in item["id"])
+    forked = json.loads(run("sessions", "fork", "--at", at, "--json").stdout)
+    assert folder.file("login-bug").read_bytes().startswith(before)
+    now = json.loads(run("sessions", "show", "--json").stdout)
+    assert now["branch"] == forked["branch"]
+    assert now["branches"] == ["main", forked["branch"]]
+    assert now["items"] == shown[: forked["items"]]
+    assert json.loads(run("sessions", "show", "--branch", "main", "--json").stdout)["items"] == shown
+    assert run("sessions", "show", "--branch", "nowhere").exit_code == 1
+    assert json.loads(run("verify", "--json").stdout)["good"]
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_an_exported_conversation_reads_back_as_what_was_said(run: Run, root: Path, name: str) -> None:
+    """In the sample's own format nothing is lost: messages, tools and system are those that were put in."""
+    sample = samples.load(name)
+    with Session.new("/shop", root=root, session_id="whole") as session:
+        session.system(sample.system)
+        session.tools(sample.tools)
+        session.extend(sample.messages)
+    exported = json.loads(run("sessions", "export", "whole", "--format", sample.format).stdout)
+    original = {"system": sample.system, "messages": sample.messages}
+    assert recorded(exported).messages == recorded(original).messages
+    assert len(exported["tools"] if sample.tools else []) == len(sample.tools)
+
+
+@pytest.mark.parametrize("format_", ["openai", "anthropic", "responses"])
+def test_every_provider_s_form_holds_the_same_conversation(run: Run, format_: str) -> None:
+    """Whoever reads it back finds as many messages with the same roles, recalled pieces not among them."""
+    sample = samples.load("login_bug")
+    result = run("sessions", "export", "login-bug", "--format", format_, "-o", "out.json", "--json")
+    told = json.loads(result.stdout)
+    data = Path("out.json").read_bytes()
+    assert told == {
+        "session": "login-bug", "format": format_, "file": "out.json", "bytes": len(data),
+        "messages": len(sample.messages) + 1,
+    }  # fmt: skip
+    roles = [message.role for message in recorded(json.loads(data)).messages]
+    assert roles == ["system", *(message.role for message in read_messages(sample.messages))]
+
+
+def test_the_log_is_exported_byte_for_byte(run: Run, folder: Folder) -> None:
+    """To standard output and to a file alike."""
+    log = folder.file("login-bug").read_bytes()
+    assert run("sessions", "export", "--format", "jsonl").stdout_bytes == log
+    assert "(jsonl" in run("sessions", "export", "--format", "jsonl", "-o", "copy.jsonl").stdout
+    assert Path("copy.jsonl").read_bytes() == log
+
+
+def test_export_tells_facts_only_about_a_file(run: Run) -> None:
+    """On standard output the conversation itself is the JSON object."""
+    assert run("sessions", "export", "--json").exit_code == 2
+
+
+def test_a_file_that_cannot_be_written_is_an_error_of_one_line(run: Run) -> None:
+    """The disk's reason is told."""
+    result = run("sessions", "export", "-o", "no/such/place.json")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+
+
+def test_delete_removes_the_session_and_what_is_derived(run: Run, folder: Folder) -> None:
+    """Nothing of it stays in the folder."""
+    assert json.loads(run("sessions", "delete", "login-bug", "--yes", "--json").stdout) == {"deleted": "login-bug"}
+    assert list(folder.path.iterdir()) == []
+
+
+def test_delete_needs_yes_where_nobody_can_be_asked(run: Run, folder: Folder) -> None:
+    """In a script it is bad usage, and nothing is deleted."""
+    assert run("sessions", "delete", "login-bug", input="y\n").exit_code == 2
+    assert run("sessions", "delete", "login-bug", "--json").exit_code == 2
+    assert folder.sessions() == ["login-bug"]
+
+
+def test_what_a_log_says_cannot_act_on_the_terminal(run: Run, folder: Folder) -> None:
+    """Escape sequences and direction marks are shown as U+FFFD."""
+    said(folder, "bad", "red \x1b[31malert\x07 \u202egnorw")
+    for args in (["sessions"], ["sessions", "show", "bad"], ["context", "bad"]):
+        output = run(*args).stdout
+        assert not {"\x1b", "\x07", "\u202e"} & set(output)
+        assert "\ufffd[31malert" in output
+
+
+def test_windows_and_pictures_have_words_too(run: Run, folder: Folder) -> None:
+    """An item without text is named by what it is."""
+    with Session(_store(folder, "seen")) as session:
+        session.user([{"type": "image_url", "image_url": {"url": "https://example.com/cat.png"}}])
+        session.window("clock")
+    words = [item["words"] for item in json.loads(run("sessions", "show", "seen", "--json").stdout)["items"]]
+    assert words == ["[image]", "[clock]"]
+
+
+def test_damaged_lines_are_counted(run: Run, folder: Folder) -> None:
+    """They are passed over, and the reader is told."""
+    log = folder.file("login-bug")
+    log.write_bytes(log.read_bytes() + b"{nonsense}\n")
+    assert "1 damaged lines" in run("sessions", "show").stdout

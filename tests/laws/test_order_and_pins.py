@@ -1,0 +1,125 @@
+"""Law 6: units stand in seq order; system, tools and callers' pins are never reduced; the last user message stays."""
+
+import pytest
+from checks import levels, message_of
+from histories import Operation, histories
+from hypothesis import given
+from recorded import conversations, play, sample
+from world import Sent, World, counters
+
+from sightline import samples
+from sightline.items import Kind, Lod, Opaque, Role
+from sightline.payload import Payload
+from sightline.plan import Budget
+from sightline.timeline import HEAD
+
+
+def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
+    """Order, head, pins and the last user message of one payload."""
+    check_order(world, sent)
+    check_head(world, sent)
+    check_pins(world, sent)
+    check_last_user(world, sent)
+
+
+def check_order(world: World, sent: Sent) -> None:
+    """Messages stand as their units began, each unit's results in call order behind it."""
+    timeline, payload = world.session._journal.timeline, sent.payload
+    if world.session.settings.layout == "ba-agent":
+        return
+    rows = [timeline.row(message.id) for message in payload.body if message.id]
+    expected = [
+        row
+        for unit in payload.plan
+        for row in timeline.rows_of(unit)
+        if timeline.kind[row] != Kind.CALL
+    ]  # fmt: skip
+    assert [row for row in rows if row is not None and timeline.kind[row] != Kind.WINDOW] == expected
+    firsts = [timeline.seq[timeline.unit_row[unit]] for unit in payload.plan]
+    assert firsts == sorted(set(firsts))
+
+
+def check_head(world: World, sent: Sent) -> None:
+    """Every system item is there in full, at its place; so are the tools last set."""
+    timeline, payload = world.session._journal.timeline, sent.payload
+    everything = {message.id: message for message in (*payload.system, *payload.body)}
+    for row in world.session._rows():
+        if timeline.kind[row] == Kind.SYSTEM:
+            shown = everything[timeline.id(row)]
+            assert (shown.role, shown.parts) == (Role.SYSTEM, world.session.item(timeline.id(row)).parts)
+            if world.session.settings.layout != "ba-agent":
+                assert (shown in payload.system) == bool(timeline.state[row] & HEAD)
+    assert payload.tools == world.session._journal.tools.definitions
+
+
+def check_pins(world: World, sent: Sent) -> None:
+    """What a caller pinned is shown in full."""
+    timeline, shown = world.session._journal.timeline, levels(sent.payload.plan)
+    for row, what in timeline.marked(world.session._journal.path).items():
+        if what != "pin" or timeline.kind[row] == Kind.WINDOW or timeline.state[row] & HEAD:
+            continue
+        assert shown.get(row) is Lod.FULL
+        message = message_of(sent.payload, timeline.id(row))
+        assert message is not None
+        if timeline.kind[row] != Kind.RECALL:
+            parts = world.session.item(timeline.id(row)).parts
+            assert {part for part in map(repr, parts) if not part.startswith("Opaque")} <= set(map(repr, message.parts))
+
+
+def check_last_user(world: World, sent: Sent) -> None:
+    """The last user message is in the payload: in full, or shortened where it is over its share or room is short."""
+    timeline, plan = world.session._journal.timeline, sent.payload.plan
+    users = [row for row in world.session._rows() if timeline.kind[row] == Kind.USER]
+    if users:
+        assert timeline.unit[users[-1]] in plan
+
+
+@given(history=histories, counting=counters)
+def test_order_and_pins_hold_whatever_happened(history: list[Operation], counting: str) -> None:
+    """Law 6 on every payload of a generated history."""
+    world = World(counting)
+    world.on_compose = check
+    world.run(history)
+
+
+@pytest.mark.parametrize("name", samples.names())
+@pytest.mark.parametrize("window", [1_500, 4_000, 100_000])
+def test_order_and_pins_hold_in_the_samples(name: str, window: int) -> None:
+    """Law 6 on the samples, the first user message being pinned."""
+    conversation = sample(name)
+    world = World("estimate")
+    world.on_compose = check
+    play(world, conversation, Budget(window))
+    first = next(item.id for item in world.session.items() if item.kind is Kind.USER)
+    world.session.pin(first)
+    play(world, conversation._replace(system=""), Budget(window))
+    assert any(message.id == first for message in world.sent[-1].payload.body)
+
+
+@given(history=histories)
+def test_opaque_parts_of_an_open_turn_are_untouched(history: list[Operation]) -> None:
+    """While a turn is open, a provider's own blocks come back verbatim wherever their message is shown at all."""
+
+    def untouched(world: World, sent: Sent, foreseen: Payload | None) -> None:
+        timeline = world.session._journal.timeline
+        users = [row for row in world.session._rows() if timeline.kind[row] == Kind.USER]
+        for message in sent.payload.body:
+            row = timeline.row(message.id) if message.id else None
+            if row is not None and row > max(users, default=-1) and message.role is Role.ASSISTANT:
+                accepted = world.session.item(message.id).parts
+                assert [p for p in accepted if isinstance(p, Opaque)] == [
+                    p for p in message.parts if isinstance(p, Opaque)
+                ]
+
+    world = World()
+    world.on_compose = untouched
+    world.run(history)
+
+
+@pytest.mark.soak
+def test_order_and_pins_hold_in_recorded_conversations(soak: bool) -> None:
+    """Law 6 on every recorded conversation."""
+    for conversation in conversations() if soak else ():
+        world = World("estimate")
+        world.on_compose = check
+        play(world, conversation, Budget(12_000))

@@ -1,0 +1,108 @@
+"""Law 5: composing reads only entries and the windows handed in: the same inputs give the same bytes."""
+
+import pytest
+from histories import Compose, Operation, histories
+from hypothesis import given
+from recorded import conversations, play, sample
+from world import Sent, World, counters, on_disk
+
+from sightline import samples
+from sightline.errors import PinnedOverflow
+from sightline.payload import Payload
+from sightline.plan import Budget
+from sightline.session import Session
+from sightline.verify import verify
+
+
+def foresee(world: World, budget: Budget) -> Payload | None:
+    """A preview, which must leave no trace."""
+    before = world.log()
+    try:
+        payload = world.session.preview(budget)
+    except PinnedOverflow:
+        payload = None
+    assert world.log() == before
+    return payload
+
+
+def came_true(world: World, sent: Sent, foreseen: Payload | None) -> None:
+    """What was foreseen was sent, unless something was recalled for it."""
+    assert foreseen is not None
+    recalled = sent.payload.plan.rows != foreseen.plan.rows
+    if not recalled:
+        assert sent.payload.hash == foreseen.hash
+        assert sent.payload.openai() == foreseen.openai()
+
+
+@given(history=histories, counting=counters)
+def test_a_preview_writes_nothing_and_comes_true(history: list[Operation], counting: str) -> None:
+    """`preview` leaves every byte of the log alone, and `compose` then gives the same payload."""
+    world = World(counting)
+    world.before_compose, world.on_compose = foresee, came_true
+    world.run(history)
+
+
+@given(history=histories, counting=counters)
+def test_the_same_history_gives_the_same_log(history: list[Operation], counting: str) -> None:
+    """Two sessions with the same clock, ids and operations write the same bytes and send the same payloads."""
+    one, other = World(counting).run(history), World(counting).run(history)
+    assert one.log() == other.log()
+    assert [sent.payload.hash for sent in one.sent] == [sent.payload.hash for sent in other.sent]
+
+
+@given(history=histories, counting=counters)
+def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], counting: str) -> None:
+    """`verify` finds the same hash for everything that was ever sent, on every branch."""
+    with on_disk(counting) as world:
+        world.run(history)
+        if world.sent:
+            world.resume()
+            made = list(verify(world.session._journal))
+            assert len(made) == len(world.sent)
+            assert [one for one in made if not one.good] == []
+
+
+@given(history=histories, counting=counters)
+def test_a_resumed_session_stands_where_it_stood(history: list[Operation], counting: str) -> None:
+    """Opened again from the log, a session's last payload is the one that was sent."""
+    world = World(counting).run(history)
+    for name, session in world.branches.items():
+        last = next((sent for sent in reversed(world.sent) if sent.branch == name), None)
+        if last is not None and session._composer.payload is last.payload:
+            again = world.reopened(name)
+            again._composer._restore(last.budget)
+            restored = again._composer.payload
+            assert restored is not None
+            assert list(restored.body) == list(last.payload.body)
+            assert restored.chain[-1] == last.payload.chain[-1]
+            assert restored.plan.body == last.payload.plan.body
+
+
+@pytest.mark.parametrize("name", samples.names())
+@pytest.mark.parametrize("window", [1_500, 4_000])
+def test_the_samples_can_be_composed_again(name: str, window: int) -> None:
+    """Law 5 on the samples: payloads are foreseen, verified, and go on alike after resuming."""
+    with on_disk("estimate") as world:
+        world.before_compose, world.on_compose = foresee, came_true
+        play(world, sample(name), Budget(window))
+        assert all(one.good for one in verify(world.session._journal))
+        live = _after(world.session, window)
+        world.before_compose = lambda world, budget: None
+        world.on_compose = None
+        world.apply(Compose(window))
+        world.resume()
+        assert _after(world.session, window) == live
+
+
+def _after(session: Session, window: int) -> str:
+    return session.preview(Budget(window)).hash
+
+
+@pytest.mark.soak
+def test_recorded_conversations_can_be_composed_again(soak: bool) -> None:
+    """Law 5 on every recorded conversation."""
+    for conversation in conversations() if soak else ():
+        world = World("estimate")
+        world.before_compose, world.on_compose = foresee, came_true
+        play(world, conversation, Budget(12_000))
+        assert all(one.good for one in verify(world.session._journal))

@@ -1,0 +1,351 @@
+"""A session and everything that was said to it: carries out histories, so that the laws can be checked from outside."""
+
+import shutil
+import tempfile
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from histories import (
+    Answer,
+    Ask,
+    Compose,
+    Configure,
+    Content,
+    Do,
+    Late,
+    Mark,
+    Operation,
+    Orphan,
+    Recall,
+    Say,
+    Show,
+    Spoken,
+    Switch,
+    Wait,
+    Window,
+)  # fmt: skip
+from hypothesis import strategies as st
+
+from sightline.errors import OpenCalls, PinnedOverflow
+from sightline.items import Blob, Call, Image, Item, Kind, Message, Opaque, Result, Role, Text
+from sightline.notes import ReceiptNote
+from sightline.payload import Payload
+from sightline.plan import Budget
+from sightline.session import Session
+from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.tokens import Estimate, TokenCounter, counter
+from sightline.wire.common import text_part
+
+COUNTERS: dict[str, Callable[[], TokenCounter]] = {
+    "words": WordCounter,
+    "estimate": Estimate,
+    "o200k_base": lambda: counter("o200k_base"),
+}
+counters = st.sampled_from(sorted(COUNTERS))
+
+TOOLS = [{"type": "function", "function": {"name": "bash", "description": "Run it.", "parameters": {"type": "object"}}}]
+
+
+class StubWindow:
+    """A live window: it shows something else after every call."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.turn = name, 0
+
+    def render(self) -> str:
+        """What it shows now."""
+        return f"<Window id={self.name!r}> {'row ' * 20}{self.turn} </Window>"
+
+
+class Sent(NamedTuple):
+    """One call of the model."""
+
+    payload: Payload
+    receipt: ReceiptNote
+    branch: str
+    budget: Budget
+    commands: tuple[str, ...]  # what a caller did since the call before on this branch that may change the prefix
+
+
+class World:
+    """A session and everything that was said to it, so that the laws can be checked from outside."""
+
+    def __init__(self, counting: str = "words", root: Path | None = None) -> None:
+        self.root = root
+        self.clock, self.ids = Ticking(), numbered_ids()
+        self.counter = COUNTERS[counting]()
+        self.windows = {name: StubWindow(name) for name in ("w1", "w2")}
+        self.store = MemoryStore("laws")
+        self.session = self._new()
+        self.branches: dict[str, Session] = {"": self.session}
+        self.accepted: dict[str, Content | Call] = {}  # item id → what was handed in
+        self.sizes: dict[str, int] = {}  # item id → size of the log when it had been accepted
+        self.sent: list[Sent] = []
+        self.overflows: list[tuple[Session, Budget, PinnedOverflow]] = []
+        self._commands: dict[str, list[str]] = {"": []}
+        self.on_compose: Callable[[World, Sent, Payload | None], None] | None = None
+        self.before_compose: Callable[[World, Budget], Any] = lambda world, budget: None
+
+    def _options(self) -> dict[str, Any]:
+        return {"token_counter": self.counter, "clock": self.clock, "ids": self.ids, "windows": self.windows}
+
+    def _new(self) -> Session:
+        if self.root is None:
+            return Session(self.store, **self._options())
+        return Session.new("/laws", root=self.root, session_id="laws", fsync="never", **self._options())
+
+    @property
+    def file(self) -> Path:
+        """The log, where it is in a file."""
+        assert self.root is not None
+        return self.root / "projects" / "-laws" / "laws.jsonl"
+
+    def log(self) -> bytes:
+        """Every byte written so far."""
+        if self.root is None:
+            return b"".join(self.store._lines)
+        return self.file.read_bytes() if self.file.exists() else b""
+
+    def reopened(self, branch: str) -> Session:
+        """The session again, from the log alone."""
+        if self.root is not None:
+            return Session.resume("laws", "/laws", root=self.root, branch=branch, fsync="never", **self._options())
+        session = Session(self.store, **self._options())
+        session._journal.switch(branch)
+        session._composer.begin()
+        session._left_open = bool(session.open_calls)
+        return session
+
+    def resume(self) -> None:
+        """Close and open again."""
+        branch = self.session.branch
+        if not self.log():
+            return
+        self.session.close()
+        self.session = self.branches[branch] = self.reopened(branch)
+
+    def close(self) -> None:
+        """Let go of files."""
+        for session in self.branches.values():
+            session.close()
+
+    def item_ids(self) -> list[str]:
+        """Of the current branch."""
+        return [item.id for item in self.session.items()]
+
+    def pick(self, which: int) -> str | None:
+        """Some item of the current branch."""
+        ids = self.item_ids()
+        return ids[which % len(ids)] if ids else None
+
+    def command(self, what: str, branch: str | None = None) -> None:
+        """Remember that a caller did something the prefix may change for."""
+        self._commands.setdefault(self.session.branch if branch is None else branch, []).append(what)
+
+    # -------------------------------------------------------------- carrying out
+
+    def run(self, history: Sequence[Operation]) -> "World":
+        """Carry out every operation."""
+        for operation in history:
+            self.apply(operation)
+        return self
+
+    def apply(self, operation: Operation) -> None:
+        """Carry out one operation; what makes no sense now does nothing."""
+        match operation:
+            case Do(what):
+                self._do(what)
+            case Mark(what, which):
+                self._mark(what, self.pick(which))
+            case Recall(query):
+                self.session.recall(query, tokens=300)
+            case Configure(name, value):
+                self.session.configure(**{name: value})
+                self.command("settings")
+            case Window(name, closed):
+                (self.session.close_window if closed else self.session.window)(name)
+                self.command("window")
+            case Switch(which):
+                names = sorted(self.branches)
+                self.session = self.branches[names[which % len(names)]]
+            case Wait(seconds):
+                self.clock.wait(seconds)
+            case Compose():
+                self._compose(operation)
+            case _:
+                self._hear(operation)
+
+    def _hear(self, spoken: Spoken) -> None:
+        match spoken:
+            case Say(role, content):
+                self._say(role, content)
+            case Show(text, width):
+                image = Image("image/png", "iVBORw0KGgo=", width=width, height=width)
+                self._accept(self.session.user([image, Text(text)]), text)
+            case Ask():
+                self._ask(spoken)
+            case Answer(which, content, failed):
+                self._answer(which, content, failed)
+            case Late(which, content):
+                self._late(which, content)
+            case Orphan(call_id, content):
+                message = Message(Role.TOOL, (Result(call_id, (text_part(content),), name="lost"),))
+                self._accept(self.session.add(message), content)
+
+    def _accept(self, item_id: str, content: Content | Call) -> None:
+        self.accepted[item_id] = content
+        self.sizes[item_id] = len(self.log()) if self.root is not None else 0
+
+    def _say(self, role: Role, content: Content) -> None:
+        match role:
+            case Role.USER:
+                self._accept(self.session.user(content), content)
+            case Role.SYSTEM if isinstance(content, str):
+                self._accept(self.session.system(content), content)
+                self.command("system")
+            case _:
+                self._accept(self.session.assistant(content), content)
+
+    def _ask(self, ask: Ask) -> None:
+        thinking = Opaque("anthropic", "thinking", {"type": "thinking", "thinking": "hm", "signature": "s"})
+        parts = [*([thinking] if ask.thinks else []), *([Text(ask.text)] if ask.text else []), *ask.calls]
+        item_id = self.session.assistant(parts)
+        self._accept(item_id, ask.text)
+        for number, call in enumerate(ask.calls, start=1):
+            self._accept(f"{item_id}.{number}", call)
+
+    def _answer(self, which: int, content: Content, failed: bool) -> None:
+        waiting = self.session.open_calls
+        if waiting:
+            call = waiting[which % len(waiting)]
+            self._accept(self.session.tool_result(call.id, content, error=failed), content)
+
+    def _late(self, which: int, content: Content) -> None:
+        given_up = sorted(self.session._journal.timeline.more.interrupted)
+        if given_up:
+            call_id = given_up[which % len(given_up)]
+            self._accept(self.session.tool_result(call_id, content), content)
+
+    def _do(self, what: str) -> None:
+        match what:
+            case "interrupt":
+                self.session.interrupt()
+            case "settle":
+                self.session.settle()
+            case "preview":
+                with suppressed_overflow():
+                    self.session.preview(Budget(3_000))
+            case "resume":
+                self.resume()
+            case "overflowed":
+                self.session.overflowed()
+            case "tools" | "no tools":
+                self.session.tools(TOOLS, recall=what == "tools")
+                self.command("tools")
+
+    def _mark(self, what: str, item_id: str | None) -> None:
+        if item_id is None:
+            return
+        match what:
+            case "pin":
+                self.session.pin(item_id)
+                self.command("pin")
+            case "unpin":
+                self.session.unpin(item_id)
+            case "collapse":
+                self.session.collapse(item_id)
+            case "expand":
+                self.session.expand(item_id, lines=3)
+            case "expand now":
+                self.session.expand(item_id, now=True)
+                self.command("expand")
+            case "fork":
+                self._fork(item_id)
+
+    def _fork(self, item_id: str) -> None:
+        try:
+            branch = self.session.fork(item_id)
+        except OpenCalls:
+            return
+        self.branches[branch.branch] = branch
+        self._commands[branch.branch] = []
+        self.session = branch
+
+    def _compose(self, compose: Compose) -> None:
+        if self.session.open_calls:
+            self._refused(compose)
+        budget = Budget(compose.window)
+        foreseen = self.before_compose(self, budget)
+        try:
+            payload = self.session.compose(budget, ask=compose.ask)
+        except PinnedOverflow as error:
+            self.overflows.append((self.session, budget, error))
+            return
+        receipt = self.session._composer.last
+        assert receipt is not None
+        branch = self.session.branch
+        self.sent.append(Sent(payload, receipt, branch, budget, tuple(self._commands.get(branch, ()))))
+        self._commands[branch] = []
+        if self.on_compose is not None:
+            self.on_compose(self, self.sent[-1], foreseen)
+        for window in self.windows.values():
+            window.turn += 1
+        if compose.usage:
+            self._reply(payload, compose.usage)
+
+    def _refused(self, compose: Compose) -> None:
+        """Composing while calls wait is refused, after a resume they are given up on; here they are given up on."""
+        before = self.log()
+        try:
+            if not self.session._left_open:
+                self.session.compose(Budget(compose.window))
+                raise AssertionError("composed although calls wait")
+        except OpenCalls:
+            assert self.log() == before
+        self.session.interrupt()
+
+    def _reply(self, payload: Payload, factor: float) -> None:
+        usage = {"prompt_tokens": round(payload.tokens * factor), "completion_tokens": 1}
+        reply = {"choices": [{"message": {"role": "assistant", "content": "noted"}}], "usage": usage}
+        self._accept(self.session.reply(reply), "noted")
+
+
+@contextmanager
+def suppressed_overflow() -> Iterator[None]:
+    """What may not be reduced may be too large for a small window: that is lawful, and not of interest here."""
+    with suppress(PinnedOverflow):
+        yield
+
+
+@contextmanager
+def on_disk(counting: str = "words") -> Iterator[World]:
+    """A world whose session is in a file."""
+    root = Path(tempfile.mkdtemp(prefix="laws"))
+    world = World(counting, root)
+    try:
+        yield world
+    finally:
+        world.close()
+        shutil.rmtree(root)
+
+
+def given_back(item: Item) -> Content | Call:
+    """What was handed in, from what the log has: the inverse of accepting it."""
+    parts = item.parts
+    if len(parts) == 1 and isinstance(parts[0], Result):
+        parts = parts[0].parts
+    if item.kind is Kind.CALL:
+        call = parts[0]
+        assert isinstance(call, Call)
+        return call
+    spoken = [part for part in parts if isinstance(part, Text | Blob)]
+    if not spoken:
+        return ""
+    last = spoken[-1]  # a label of ours may stand before it
+    if isinstance(last, Text):
+        return last.text
+    data = b64decode(last.data)
+    return data.decode("utf-8", "surrogatepass") if last.surrogates else data
