@@ -41,7 +41,7 @@ def main() -> None:
         rows = measured(root, SIZES[:-1] if arguments.quick else SIZES, peers, say)
     finally:
         peers.close()
-        shutil.rmtree(root)
+        shutil.rmtree(root, ignore_errors=True)
     about = report.facts(date.today().isoformat(), report.command_line(), versions)
     report.print_table(rows, about, console)
     if arguments.json:

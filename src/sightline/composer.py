@@ -1,5 +1,6 @@
 """Deciding, composing and writing down what was sent: the second half of a session's turn."""
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from sightline import decide, log
@@ -50,10 +51,12 @@ class Composer:
         self.payload: Payload | None = None  # the last one sent
         self.last, self._sent_at = decide.last_receipt(self.journal)
         self.command = ""  # why the next call must be a sweep
-        self._asked = self._searched = decide.last_user(self.journal.timeline, self.journal.path)
+        timeline, path = self.journal.timeline, self.journal.path
+        self._asked = decide.last_user(timeline, path, len(timeline))
+        self._searched = decide.searched_user(timeline, path, self.last)
         known = self.last is not None and self.last.factor != 1
         self._calibration = Calibration(self.last.factor, known=True) if self.last and known else Calibration()
-        self._observed: float | None = None
+        self._observed = decide.reported(self.journal, self.last) if self.last else None
         self._seen = 0  # rows that the last plan knows
         self._ends: tuple[int, ...] = ()  # where the body ended after the last sweep, and at the last call
         self._restored = self.last is None
@@ -163,10 +166,15 @@ class Composer:
             pinned=pinned,
             asked=self._asked,
             cold=self.payload is not None and self._idle() > journal.reader.profile.cache_seconds,
-            command=self.command,
+            command=self.command or self._unheeded(pinned),
             wanted=wanted,
             marker=lambda left_out: decide.marker(journal, left_out),
         )
+
+    def _unheeded(self, pinned: Iterable[int]) -> str:
+        """A pin is a command while the last payload does not show the item in full, whoever pinned it and when."""
+        hidden = reduced(self.payload.plan) if self.payload is not None else None
+        return "command: pin" if hidden is not None and any(map(hidden, pinned)) else ""
 
     def _idle(self) -> int:
         """Seconds since the last payload was sent."""
@@ -233,11 +241,16 @@ class Composer:
         if self._restored:
             return
         self._restored = True
-        around = self._around()
-        plan = decide.sent_plan(self.journal, self._view(budget, around), decide.receipts(self.journal))
-        if plan is not None:
-            self.payload = compose(self.journal.reader, plan, self._layout, around)
-            self._seen, self._ends = plan.rows, (len(self.payload.body),)
+        plan = decide.sent_plan(self.journal, self._view(budget, self._around()), decide.receipts(self.journal))
+        if plan is None or self.last is None:
+            return
+        _, offset = next(decide.receipt_entries(self.journal))
+        windows = {window: self._blobs.text(digest) or "" for window, digest in self.last.windows.items()}
+        settings, around = decide.as_sent(self.journal, self.last, offset, windows)
+        self.payload = compose(self.journal.reader, plan, layout(settings.layout), around)
+        self._seen, self._ends = plan.rows, (len(self.payload.body),)
+        if settings != self.journal.settings:
+            self.command = self.command or "settings changed"
 
 
 def _is_prefix(before: Payload, after: Payload) -> bool:

@@ -1,21 +1,23 @@
 """What is settled before a payload is composed, and written down: levels, recalled pieces, factor, reason."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from sightline import log
 from sightline.clock import milliseconds
-from sightline.compose import Surroundings
+from sightline.compose import Surroundings, layout
 from sightline.items import Kind, Lod
 from sightline.journal import Journal
 from sightline.log import Entry
-from sightline.notes import PlanNote, ReceiptNote, RenditionNote
+from sightline.notes import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, Settings, ToolsNote
 from sightline.plan import Budget, LeftOut, Plan, View, body_unit
 from sightline.profiles import Profile
 from sightline.stores import Span
-from sightline.timeline import Path, Timeline
+from sightline.timeline import Path, Placed, Timeline
 from sightline.wording import say
+
+T = TypeVar("T")
 
 
 class Calibration(NamedTuple):
@@ -33,8 +35,11 @@ def fixed_tokens(journal: Journal, around: Surroundings, tool_tokens: int) -> in
     """Tokens of what stands in every payload whatever the plan: head, tail and the request's framing."""
     profile, timeline = journal.reader.profile, journal.timeline
     system = sum(timeline.full[row] + profile.message_tokens for row in around.system)
-    count = journal.reader.counter.count
-    windows = sum(count(text) + profile.message_tokens for text in around.windows.values())
+    count, rows = journal.reader.counter.count, set(around.window_rows)
+    windows = sum(
+        (count(text) + profile.message_tokens) * len(rows.intersection(timeline.more.windows[window]))
+        for window, text in around.windows.items()
+    )
     return profile.request_tokens + system + tool_tokens + windows
 
 
@@ -65,9 +70,18 @@ def window_rows(journal: Journal, shown: set[str], where: str, rows: int) -> tup
     return tuple(sorted(places))
 
 
-def last_user(timeline: Timeline, path: Path) -> int:
-    """The unit of the newest user message on this path; -1 if there is none."""
-    for row in range(len(timeline) - 1, -1, -1):
+def searched_user(timeline: Timeline, path: Path, last: ReceiptNote | None) -> int:
+    """The unit of the newest user message that a payload or a recall came after; -1 if there is none."""
+    known = bisect_right(timeline.seq, last.seq) if last is not None else 0
+    for row in range(len(timeline) - 1, known - 1, -1):
+        if timeline.kind[row] == Kind.RECALL and path.holds(timeline.branch[row], row):
+            return last_user(timeline, path, row)
+    return last_user(timeline, path, known)
+
+
+def last_user(timeline: Timeline, path: Path, rows: int) -> int:
+    """The unit of the newest user message on this path among the first so many rows; -1 if there is none."""
+    for row in range(rows - 1, -1, -1):
         if timeline.kind[row] == Kind.USER and path.holds(timeline.branch[row], row):
             return timeline.unit[row]
     return -1
@@ -135,30 +149,66 @@ def added_lods(plan: Plan, before: Plan | None) -> dict[str, int]:
     return {timeline.id(row): int(plan.lods[row]) for row in rows if row in plan.lods}
 
 
-def receipt_entries(journal: Journal) -> Iterator[Entry]:
-    """The receipts of the branch as entries, newest first."""
+def receipt_entries(journal: Journal) -> Iterator[tuple[Entry, int]]:
+    """The receipts of the branch as entries, and where each stands, newest first."""
     timeline = journal.timeline
     for index in range(len(timeline.receipt_offset) - 1, -1, -1):
         rows = bisect_right(timeline.seq, timeline.receipt_seq[index])
         if journal.path.holds(timeline.receipt_branch[index], rows - 1):
-            yield journal.reader.entry_at(Span(timeline.receipt_offset[index], timeline.receipt_length[index]))
+            span = Span(timeline.receipt_offset[index], timeline.receipt_length[index])
+            yield journal.reader.entry_at(span), span.offset
 
 
 def receipts(journal: Journal) -> Iterator[ReceiptNote]:
     """The receipts of the branch, newest first."""
-    for entry in receipt_entries(journal):
+    for entry, _ in receipt_entries(journal):
         yield log.decode_data(entry, ReceiptNote)
 
 
 def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int]:
     """The newest receipt of the branch, and when it was written, in milliseconds."""
-    entry = next(receipt_entries(journal), None)
+    entry, _ = next(receipt_entries(journal), (None, 0))
     if entry is None:
         return None, 0
     try:
         return log.decode_data(entry, ReceiptNote), milliseconds(entry.timestamp)
     except ValueError:  # somebody wrote no time there
         return log.decode_data(entry, ReceiptNote), 0
+
+
+def as_sent(
+    journal: Journal, note: ReceiptNote, offset: int, windows: Mapping[str, str]
+) -> tuple[Settings, Surroundings]:
+    """The settings that held when the receipt at this place in the log was written, and what stood around its plan."""
+    timeline = journal.timeline
+    settings = _in_force(journal, timeline.more.settings, offset, Settings) or journal.settings
+    tools = _in_force(journal, timeline.more.tools, offset, ToolsNote) or NO_TOOLS
+    rows = bisect_right(timeline.seq, note.seq)
+    around = Surroundings(
+        system=tuple(row for row in timeline.head_rows(journal.path) if row < rows),
+        tools=tools.definitions,
+        windows=windows,
+        window_rows=window_rows(journal, set(windows), layout(settings.layout).windows, rows),
+        breakpoints=note.breakpoints,
+    )
+    return settings, around
+
+
+def _in_force(journal: Journal, notes: Sequence[Placed], offset: int, type_: type[T]) -> T | None:
+    """The last of these annotations on the branch that stands before this place in the log."""
+    span = journal.timeline.placed([note for note in notes if note.offset < offset], journal.path)
+    return None if span is None else log.decode_data(journal.reader.entry_at(span), type_)
+
+
+def reported(journal: Journal, last: ReceiptNote) -> float | None:
+    """Tokens that the provider counted for one of ours, if the reply to this payload says so."""
+    timeline = journal.timeline
+    for row in range(bisect_right(timeline.seq, last.seq), len(timeline)):
+        if timeline.kind[row] == Kind.ASSISTANT and journal.path.holds(timeline.branch[row], row):
+            entry = journal.reader.entry(row)
+            usage = entry.message.usage if entry.message and entry.receipt == last.number else None
+            return usage.input_tokens / last.tokens if usage and usage.input_tokens > 0 else None
+    return None
 
 
 def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Plan | None:
@@ -178,7 +228,8 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     units = list(_shown(journal, whole, newest.seq))
     by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
     left_out = _left_out(timeline, whole)
-    marker_tokens = view.marker(left_out)[1] if left_out is not None else 0
+    framing, count = journal.reader.profile.message_tokens, journal.reader.counter.count
+    marker_tokens = count(whole.marker) + framing if whole.marker else 0
     body = marker_tokens + sum(view.unit_tokens(unit, by_row) for unit in units)
     plan = Plan(view, units, by_row, {}, body=body, base=whole.base, left_out=left_out, marker=whole.marker)
     plan.rows = bisect_right(timeline.seq, newest.seq)

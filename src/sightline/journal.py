@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sightline import __version__, index, log
 from sightline.clock import Clock, Ids, iso
 from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
-from sightline.items import Call, Message, Opaque, Part, Result, Role, Text
+from sightline.items import Call, Kind, Message, Opaque, Part, Result, Role, Text
 from sightline.log import Body, Entry, ToolResult, ToolUse
 from sightline.notes import NO_TOOLS, HeadNote, Settings, ToolsNote
 from sightline.profiles import profile
@@ -320,12 +320,17 @@ class Journal:
     def fork(self, row: int) -> str:
         """Begin a branch after the unit of this row, and make it current. Its name.
 
-        A call and its results are not parted: the branch begins after the last of them. Raises OpenCalls.
+        Calls and their results are not parted: the branch begins after the last of them. Raises OpenCalls.
         """
-        rows = self.timeline.rows_of(self.timeline.unit[row])
-        if waiting := [self.timeline.more.open_calls[call] for call in rows if call in self.timeline.more.open_calls]:
+        timeline, row = self.timeline, self._after_results(row)
+        waiting = [
+            call_id
+            for call, call_id in timeline.more.open_calls.items()
+            if call <= row and self.path.holds(timeline.branch[call], call)
+        ]
+        if waiting:
             raise OpenCalls(waiting)
-        name, row = self._ids(), max(rows)
+        name = self._ids()
         entry = self.reader.entry(row)
         note = HeadNote(name, self.branch_name_of(row), self.timeline.seq[row], entry.uuid)
         draft = self._annotation(log.HEAD_MOVED, note)
@@ -334,6 +339,16 @@ class Journal:
         )
         self.catch_up()
         return name
+
+    def _after_results(self, row: int) -> int:
+        """The last row of the branch that answers a call made up to this row; the row itself where none does."""
+        timeline = self.timeline
+        end = max(timeline.rows_of(timeline.unit[row]))
+        for later in range(row + 1, len(timeline)):
+            answers = timeline.kind[later] == Kind.RESULT and timeline.partner[later] <= end
+            if answers and self.path.holds(timeline.branch[later], later):
+                end = max(end, later)
+        return end
 
     def reopened(self) -> "Journal":
         """Another journal over the same log: files are opened again, memory is shared."""
@@ -360,6 +375,8 @@ class Journal:
             raise BadInput(f"no branch {name!r}; there are {', '.join(map(repr, names))}")
         self.branch = names.index(name)
         self.path = self.timeline.path(self.branch)
+        if self.timeline.more.settings:
+            self.configure(self._read_settings())  # those of this branch
 
     def _index_if_behind(self) -> None:
         if self._folded - self._indexed > max(_INDEX_AFTER, self._indexed // 4):

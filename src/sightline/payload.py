@@ -16,10 +16,12 @@ T = TypeVar("T")
 class Shared(Sequence[T]):
     """The first `length` elements of a list that only ever grows: payloads share what they have in common."""
 
-    __slots__ = ("_length", "_list")
+    __slots__ = ("_from", "_key", "_length", "_list")
 
     def __init__(self, shared: list[T], length: int | None = None) -> None:
         self._list, self._length = shared, len(shared) if length is None else length
+        self._key = object()
+        self._from: object = None  # the key of those it grew from
 
     def __len__(self) -> int:
         return self._length
@@ -40,13 +42,15 @@ class Shared(Sequence[T]):
 
     def goes_on(self, earlier: "Shared[T]") -> bool:
         """Whether these are the other's elements, and more."""
-        return self._list is earlier._list and self._length >= earlier._length
+        return self._from is earlier._key or (self._list is earlier._list and self._length >= earlier._length)
 
     def grown(self, more: Sequence[T]) -> "Shared[T]":
         """These elements and more. The list itself grows if nobody else has made it grow from here."""
         elements = self._list if len(self._list) == self._length else self._list[: self._length]
         elements.extend(more)
-        return Shared(elements)
+        grown = Shared(elements)
+        grown._from = self._key
+        return grown
 
 
 @dataclass(frozen=True, slots=True)

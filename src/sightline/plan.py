@@ -184,6 +184,10 @@ class Plan:
         """The level of an item of a unit that is in."""
         return self.timeline.level(row, self.lods.get(row, Lod.FULL))
 
+    def levels(self) -> dict[int, Lod]:
+        """The levels of this plan's rows, without those that a plan made from it has added."""
+        return {row: lod for row, lod in self.lods.items() if row < self.rows}
+
     def extends(self, plan: "Plan | None") -> bool:
         """Whether everything the other plan shows is shown the same way here, first."""
         return plan is not None and self._from is plan._key
@@ -273,6 +277,8 @@ class Plan:
 def _overflow(view: View, tokens: int) -> None:
     timeline = view.timeline
     pinned = [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted(view.pinned)]
+    if view.asked >= 0 and not pinned:
+        pinned = [f"the last user message, #{timeline.id(timeline.unit_row[view.asked])}"]
     raise PinnedOverflow([f"system, tools and windows ({view.fixed} tokens)", *pinned], tokens - view.limit)
 
 

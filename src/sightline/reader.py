@@ -11,7 +11,7 @@ from sightline import log
 from sightline.errors import BadInput, Damaged
 from sightline.items import Call, Item, Kind, Lod, Opaque, Part, Result, Text, plain_text
 from sightline.log import Entry
-from sightline.notes import RecallNote, RenditionNote, Source
+from sightline.notes import RecallNote, RenditionNote, Settings, Source
 from sightline.profiles import Profile, media_tokens
 from sightline.renditions import Shorter, shorten, subject_of
 from sightline.stores import Span, Store
@@ -56,10 +56,14 @@ class Reader:
         try:
             return log.decode(self.store.read(span))
         except log.UNREADABLE as error:
-            side = self.store.side_file(".idx")
-            if side is not None:
-                side.unlink(missing_ok=True)  # it was made when the line was whole
-            raise Damaged(self.store.session_id, span.offset) from error
+            raise self._damaged(span) from error
+
+    def _damaged(self, span: Span) -> Damaged:
+        """The error for a line that is not what it was when it was folded."""
+        side = self.store.side_file(".idx")
+        if side is not None:
+            side.unlink(missing_ok=True)  # it was made when the line was whole
+        return Damaged(self.store.session_id, span.offset)
 
     def keep(self, entry: Entry, span: Span) -> None:
         """Remember an entry that will be looked at again soon. Large ones are not worth the memory."""
@@ -70,21 +74,25 @@ class Reader:
 
     def item(self, row: int) -> Item:
         """The item as the log has it."""
-        item = self.items(self.entry(row))[self.timeline.sub[row]]
-        return self._orphan(item) if self.timeline.state[row] & ORPHAN else item
+        items, sub = self.items(self.entry(row)), self.timeline.sub[row]
+        if sub >= len(items):
+            raise self._damaged(Span(self.timeline.offset[row], self.timeline.length[row]))
+        item = items[sub]
+        return self._orphan(item, self.locale_at(row)) if self.timeline.state[row] & ORPHAN else item
 
     def items(self, entry: Entry) -> list[Item]:
         """The items of an entry, decoded once for everybody who looks at it now."""
         key = (entry.uuid, entry.seq)
-        if self._decoded[0] != key:
-            self._decoded = (key, log.items_of(entry))
-        return self._decoded[1]
+        decoded = self._decoded  # read once: another thread may look at another entry
+        if decoded[0] != key:
+            decoded = self._decoded = (key, log.items_of(entry))
+        return decoded[1]
 
-    def _orphan(self, item: Item) -> Item:
+    def _orphan(self, item: Item, locale: str) -> Item:
         """A result whose call is not in the log, as what it is shown as: the user's side, saying so."""
         result = item.parts[0]
         assert isinstance(result, Result)
-        label = Text(say("orphan", self.locale, name=result.name or result.id))
+        label = Text(say("orphan", locale, name=result.name or result.id))
         return Item(item.id, Kind.USER, (label, *result.parts), item.timestamp)
 
     def text(self, row: int) -> str:
@@ -96,7 +104,7 @@ class Reader:
                 assert isinstance(call, Call)
                 return f"{call.name}({arguments(call)})"
             case Kind.RECALL:
-                return self.recalled(self.entry(row))
+                return self.recalled(self.entry(row), self.locale_at(row))
             case _:
                 return plain_text(item.parts)
 
@@ -107,32 +115,39 @@ class Reader:
             return lines
         return [line[at : at + WRAP] for line in lines for at in range(0, max(len(line), 1), WRAP)]
 
-    def recalled(self, entry: Entry) -> str:
+    def locale_at(self, row: int) -> str:
+        """The locale that held when a row was written: what was said and counted then is said so for good."""
+        timeline = self.timeline
+        before = [note for note in timeline.more.settings if note.offset < timeline.offset[row]]
+        span = timeline.placed(before, timeline.path(timeline.branch[row]))
+        return (Settings() if span is None else log.decode_data(self.entry_at(span), Settings)).locale
+
+    def recalled(self, entry: Entry, locale: str) -> str:
         """What a recall entry shows: its sources' lines, each under its handle."""
         try:
             note: RecallNote = log.decode_data(entry, RecallNote)
         except BadInput:
             note = RecallNote(())  # what it named cannot be read any more
-        return self.recall_text(note)
+        return self.recall_text(note, locale)
 
-    def recall_text(self, note: RecallNote) -> str:
+    def recall_text(self, note: RecallNote, locale: str) -> str:
         """The text of a recall that names these sources."""
-        return "\n".join([say("recalled", self.locale), *map(self.source_text, note.sources)])
+        return "\n".join([say("recalled", locale), *(self.source_text(source, locale) for source in note.sources)])
 
-    def source_text(self, source: Source) -> str:
+    def source_text(self, source: Source, locale: str) -> str:
         """One piece that is shown again, under its handle."""
         row = self.timeline.row(source.item)
         first, last = source.first or 1, source.last
         lines = self.lines(row)[first - 1 : last or None] if row is not None else []
         key = "recalled lines" if source.first else "recalled item"
-        return "\n".join([say(key, self.locale, id=source.item, first=first, last=last), *lines])
+        return "\n".join([say(key, locale, id=source.item, first=first, last=last), *lines])
 
     # ------------------------------------------------------------------ levels
 
     def measure(self, entry: Entry) -> list[Sizes]:
         """The sizes of an entry's items. Its shortened forms are made here, once, and kept for when they are sent."""
         if entry.type == "system" and entry.subtype == "recall":
-            return [(NONE, NONE, self.counter.count(self.recalled(entry)))]
+            return [(NONE, NONE, self.counter.count(self.recalled(entry, self.locale)))]
         names = self._names(entry)
         return [
             self._measure_item(item, name, entry.subject) for item, name in zip(self.items(entry), names, strict=True)
@@ -164,13 +179,18 @@ class Reader:
             return (NONE, NONE, full)
         shorter = shorten(item, count=self.counter.count, name=name, subject=subject, locale=self.locale)
         self._remember(item.id, shorter)
-        summary = NONE if shorter.summary is None else self.counter.count(shorter.summary)
-        gist = NONE if shorter.gist is None else self.counter.count(shorter.gist)
+        summary, gist = self._short_tokens(item, shorter.summary), self._short_tokens(item, shorter.gist)
         if summary >= full:
             summary = NONE
         if gist >= (full if summary == NONE else summary):
             gist = NONE
         return (gist, summary, full)
+
+    def _short_tokens(self, item: Item, text: str | None) -> int:
+        """Tokens of a shortened text as it will be shown: of a call, its name and the arguments written anew."""
+        if text is None:
+            return NONE
+        return self.full_tokens(_shortened(item, text))
 
     def full_tokens(self, parts: Sequence[Part]) -> int:
         """Tokens of parts as they are, without framing."""
@@ -200,7 +220,10 @@ class Reader:
         """The shortened text of a row: as it was sent, or, before that, as the rules make it."""
         span = self.logged(row, lod)
         if span is not None:
-            note: RenditionNote = log.decode_data(self.entry_at(span), RenditionNote)
+            try:
+                note: RenditionNote = log.decode_data(self.entry_at(span), RenditionNote)
+            except BadInput as error:
+                raise self._damaged(span) from error
             return note.text
         shorter = self._shorter.get(self.timeline.id(row))
         if shorter is None:
@@ -222,7 +245,7 @@ class Reader:
     def _shorten_again(self, row: int) -> Shorter:
         item, entry = self.item(row), self.entry(row)
         name = self._names(entry)[self.timeline.sub[row]]
-        shorter = shorten(item, count=self.counter.count, name=name, subject=entry.subject, locale=self.locale)
+        shorter = shorten(item, count=self.counter.count, name=name, subject=entry.subject, locale=self.locale_at(row))
         self._remember(item.id, shorter)
         return shorter
 
@@ -230,18 +253,22 @@ class Reader:
         """A row as it is shown at a level it has."""
         item = self.item(row)
         if item.kind is Kind.RECALL:
-            return (Text(self.recalled(self.entry(row))),)
+            return (Text(self.text(row)),)
         if lod is Lod.FULL:
             return item.parts
-        text = self.rendition(row, lod)
-        original: Any = item.parts[0] if item.parts else None
-        match original:
-            case Call():
-                return (Call(original.id, original.name, msgspec.json.decode(text)),)
-            case Result():
-                return (Result(original.id, (Text(text),), original.error, original.name),)
-            case _:
-                return (Text(text),)
+        return _shortened(item, self.rendition(row, lod))
+
+
+def _shortened(item: Item, text: str) -> tuple[Part, ...]:
+    """An item as this shortened text shows it."""
+    original: Any = item.parts[0] if item.parts else None
+    match original:
+        case Call():
+            return (Call(original.id, original.name, msgspec.json.decode(text)),)
+        case Result():
+            return (Result(original.id, (Text(text),), original.error, original.name),)
+        case _:
+            return (Text(text),)
 
 
 def arguments(call: Call) -> str:

@@ -88,13 +88,14 @@ class Recall:
 
     def note(self, query: str, room: int, among: Callable[[int], bool] | None = None) -> RecallNote | None:
         """What to bring back for a query, in at most `room` tokens; None if nothing matches."""
-        count, source_text = self._journal.reader.counter.count, self._journal.reader.source_text
-        room -= count(say("recalled", self._journal.reader.locale))
+        reader = self._journal.reader
+        count, locale = reader.counter.count, reader.locale
+        room -= count(say("recalled", locale))
         sources: list[Source] = []
         for row, _ in self.rows(query, _SOURCES, among):
             for source in self._pieces(row, query, room):
                 tokens = (
-                    count(source_text(source)) + 1
+                    count(reader.source_text(source, locale)) + 1
                 )  # the line break; parts counted apart are never fewer than together
                 if tokens <= room:
                     sources.append(source)
@@ -106,7 +107,8 @@ class Recall:
         found = []
         for row, score in self.rows(query, limit):
             note = RecallNote(tuple(self._pieces(row, query, PAGE_TOKENS)), query)
-            found.append(Found(self._journal.timeline.id(row), score, self._journal.reader.recall_text(note)))
+            text = self._journal.reader.recall_text(note, self._journal.reader.locale)
+            found.append(Found(self._journal.timeline.id(row), score, text))
         return found
 
     def page(self, row: int, start: int = 1, lines: int | None = None, grep: str | None = None) -> Page:

@@ -30,7 +30,7 @@ from sightline.stores.folder import Folder
 from sightline.stores.jsonl import Fsync
 from sightline.strategies import strategy
 from sightline.timeline import WHOLE
-from sightline.tokens import TokenCounter, counter
+from sightline.tokens import TokenCounter, check_encoding
 from sightline.wire.common import text_part
 from sightline.wording import check_locale, say
 
@@ -217,19 +217,25 @@ class Session:
     def items(self) -> Iterator[Item]:
         """Every item of this branch, in order, in full."""
         for row in self._rows():
-            yield self._journal.reader.item(row)
+            with self._lock:
+                item = self._journal.reader.item(row)
+            yield item
 
     def item(self, item_id: str | int) -> Item:
         """One item, byte for byte as it was accepted. Raises UnknownItem."""
-        return self._journal.reader.item(self._row(item_id))
+        with self._lock:
+            return self._journal.reader.item(self._row(item_id))
 
     def text(self, item_id: str | int) -> str:
         """What an item says, in full. Raises UnknownItem."""
-        return self._journal.reader.text(self._row(item_id))
+        with self._lock:
+            return self._journal.reader.text(self._row(item_id))
 
     def _rows(self) -> Iterator[int]:
         timeline, path = self._journal.timeline, self._journal.path
-        return (row for row in range(len(timeline)) if path.holds(timeline.branch[row], row))
+        with self._lock:  # while another thread appends, the newest row may not be whole
+            count = len(timeline)
+        return (row for row in range(count) if path.holds(timeline.branch[row], row))
 
     def _row(self, item_id: str | int) -> int:
         timeline = self._journal.timeline
@@ -428,8 +434,9 @@ class Session:
     def settle(self) -> list[Call]:
         """Answer the model's calls of `expand` and `recall`. The calls that are left for you to answer."""
         with self._lock:
+            others = {tool.name for tool in self._journal.tools.definitions if tool not in RECALL_TOOLS}
             for call in self.open_calls:
-                if call.name in ("expand", "recall"):
+                if call.name in ("expand", "recall") and call.name not in others:
                     result = Result(call.id, (Text(self._answer(call)),), name=call.name)
                     self._say(Message(Role.TOOL, (result,)), flags=WHOLE)
             return self.open_calls
@@ -440,7 +447,7 @@ class Session:
         locale = self.settings.locale
         if call.name == "recall":
             note = self._recall.note(str(given.get("query", "")), PAGE_TOKENS)
-            return self._journal.reader.recall_text(note) if note else say("nothing found", locale)
+            return self._journal.reader.recall_text(note, locale) if note else say("nothing found", locale)
         try:
             row = self._row(str(given.get("id", "")))
         except UnknownItem:
@@ -565,7 +572,7 @@ def check_settings(settings: Settings) -> Settings:
     except (TypeError, msgspec.ValidationError) as error:
         raise BadInput(f"settings of the wrong type: {error}; see sightline.notes.Settings") from error
     check_locale(settings.locale)
-    counter(settings.encoding)
+    check_encoding(settings.encoding)
     layout(settings.layout)
     profile(settings.profile)
     strategy(settings.strategy, settings.config)

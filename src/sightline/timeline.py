@@ -366,12 +366,14 @@ class Timeline:
                 yield self.unit[row]
 
     def open_call(self, call_id: str, branch: int) -> int | None:
-        """The row of the nearest call of this id that waits for a result on the branch."""
-        path = self.path(branch)
+        """The call of this id that waits for a result on the branch: of the nearest message, its first."""
+        path, found = self.path(branch), None
         for row in reversed(self.more.open_calls):
+            if found is not None and self.unit[row] != self.unit[found]:
+                break
             if self.more.open_calls[row] == call_id and path.holds(self.branch[row], row):
-                return row
-        return None
+                found = row
+        return found
 
     def size(self, row: int, lod: Lod) -> int:
         """Tokens of an item at a level; where it has no such level, of the next richer one it has."""

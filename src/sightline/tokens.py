@@ -93,6 +93,13 @@ def encoding_for(model: str) -> str:
     return _MODELS[max(matches, key=len)] if matches else DEFAULT_ENCODING
 
 
+def check_encoding(name: str) -> str:
+    """The name itself, without reading a vocabulary. Raises BadInput with the names there are."""
+    if name not in (*ENCODINGS, Estimate.name):
+        raise BadInput(f"unknown encoding {name!r}; choose one of {', '.join(ENCODINGS)} or 'estimate'")
+    return name
+
+
 @cache
 def counter(name: str = DEFAULT_ENCODING) -> TokenCounter:
     """The counter of this name: an encoding, or "estimate". Without the tokenizer's wheel everything is estimated.
@@ -100,11 +107,9 @@ def counter(name: str = DEFAULT_ENCODING) -> TokenCounter:
     Raises:
         BadInput: there is no encoding of this name.
     """
-    if name == Estimate.name:
+    if check_encoding(name) == Estimate.name:
         return Estimate()
     try:
         return Exact(name)
     except ImportError:
         return Estimate()
-    except ValueError as error:
-        raise BadInput(f"unknown encoding {name!r}; choose one of {', '.join(ENCODINGS)} or 'estimate'") from error

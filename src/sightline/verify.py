@@ -2,21 +2,16 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from sightline import decide, log
 from sightline.blobs import Blobs
-from sightline.compose import Surroundings, compose, layout
+from sightline.compose import compose, layout
 from sightline.items import Lod
 from sightline.journal import Journal
-from sightline.log import Entry
-from sightline.notes import NO_TOOLS, ReceiptNote, Settings, ToolsNote
+from sightline.notes import ReceiptNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Plan, View
-from sightline.stores import Span
-from sightline.timeline import Placed
-
-T = TypeVar("T")
 
 
 class Verified(NamedTuple):
@@ -35,50 +30,32 @@ class Verified(NamedTuple):
 
 def verify(journal: Journal) -> Iterator[Verified]:
     """Every payload ever sent, branch by branch, in the order they were sent."""
-    blobs = Blobs(journal.store.side_file(".blobs"))
-    for branch in list(journal.timeline.more.branches):
-        journal.switch(branch.name)
-        before: Payload | None = None
-        for entry, offset in reversed(list(_receipts(journal))):
-            payload = _again(journal, log.decode_data(entry, ReceiptNote), offset, before, blobs)
-            note: ReceiptNote = log.decode_data(entry, ReceiptNote)
-            if entry.branch == branch.name:
-                yield Verified(branch.name, note.number, note.hash, payload.hash if payload else "")
-            before = payload
+    blobs, current = Blobs(journal.store.side_file(".blobs")), journal.branch_name
+    try:
+        for branch in list(journal.timeline.more.branches):
+            journal.switch(branch.name)
+            yield from _of_branch(journal, branch.name, blobs)
+    finally:
+        journal.switch(current)
 
 
-def _receipts(journal: Journal) -> Iterator[tuple[Entry, int]]:
-    """The receipts of the branch and where each stands, newest first."""
-    timeline = journal.timeline
-    for index in range(len(timeline.receipt_offset) - 1, -1, -1):
-        rows = bisect_right(timeline.seq, timeline.receipt_seq[index])
-        if journal.path.holds(timeline.receipt_branch[index], rows - 1):
-            span = Span(timeline.receipt_offset[index], timeline.receipt_length[index])
-            yield journal.reader.entry_at(span), span.offset
+def _of_branch(journal: Journal, branch: str, blobs: Blobs) -> Iterator[Verified]:
+    before: Payload | None = None
+    for entry, offset in reversed(list(decide.receipt_entries(journal))):
+        note: ReceiptNote = log.decode_data(entry, ReceiptNote)
+        before = _again(journal, note, offset, before, blobs)
+        if entry.branch == branch:
+            yield Verified(branch, note.number, note.hash, before.hash if before else "")
 
 
 def _again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | None, blobs: Blobs) -> Payload | None:
     windows = {window: blobs.text(digest) for window, digest in note.windows.items()}
     if None in windows.values():
         return None
-    settings = _in_force(journal, journal.timeline.more.settings, offset, Settings) or journal.settings
-    tools = _in_force(journal, journal.timeline.more.tools, offset, ToolsNote) or NO_TOOLS
-    rows = bisect_right(journal.timeline.seq, note.seq)
-    around = Surroundings(
-        system=tuple(row for row in journal.timeline.head_rows(journal.path) if row < rows),
-        tools=tools.definitions,
-        windows={window: text for window, text in windows.items() if text is not None},
-        window_rows=decide.window_rows(journal, set(windows), layout(settings.layout).windows, rows),
-        breakpoints=note.breakpoints,
-    )
-    plan = _plan(journal, note, rows, before.plan if before else None)
+    shown = {window: text for window, text in windows.items() if text is not None}
+    settings, around = decide.as_sent(journal, note, offset, shown)
+    plan = _plan(journal, note, bisect_right(journal.timeline.seq, note.seq), before.plan if before else None)
     return compose(journal.reader, plan, layout(settings.layout), around, before)
-
-
-def _in_force(journal: Journal, notes: list[Placed], offset: int, type_: type[T]) -> T | None:
-    """The last of these annotations on the branch that stands before this place in the log."""
-    span = journal.timeline.placed([note for note in notes if note.offset < offset], journal.path)
-    return None if span is None else log.decode_data(journal.reader.entry_at(span), type_)
 
 
 def _plan(journal: Journal, note: ReceiptNote, rows: int, before: Plan | None) -> Plan:

@@ -47,6 +47,7 @@ def test_everything_is_shown_or_left_out(run: Run, root: Path) -> None:
 
 def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
     """Kinds with bars, levels, when the next sweep comes, then the items; the rest is counted."""
+    run("replay", "--sample", "--keep")
     output = run("context", *TIGHT).stdout
     assert "result " in output
     assert "█" in output
@@ -54,9 +55,15 @@ def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
     assert "more: --all" in output
     everything = run("context", *TIGHT, "--all", "--by", "order").stdout
     assert "more: --all" not in everything
-    shown = [line.split()[0] for line in everything.splitlines() if line.strip().startswith("#")]
-    ids = [item.removeprefix("#").split(".") for item in shown]
-    assert [int(id_[0]) for id_ in ids if len(id_) == 1] != []
+    said = [line.split()[1] for line in everything.splitlines() if line.strip().startswith("#")]
+    assert said[:3] == ["user", "assistant", "call"]
+
+
+def test_a_session_that_rested_is_swept_next(run: Run) -> None:
+    """The provider has forgotten the prefix of a session last written to long ago: that is the moment."""
+    tokens = json.loads(run("context", "--json").stdout)["tokens"]
+    window = str(round(tokens / 0.7))  # above the target, below the trigger
+    assert "The next call is a sweep (cold)" in run("context", "--window", window, "--output", "0").stdout
 
 
 def test_a_window_that_is_too_small_shows_the_sweep_it_would_be(run: Run) -> None:

@@ -68,18 +68,18 @@ def test_a_project_without_sessions_says_how_to_make_one(run: Run) -> None:
 
 def test_a_session_that_cannot_be_read_hides_no_other(run: Run, folder: Folder) -> None:
     """It is listed with the reason."""
-    (folder.path / "broken.jsonl").mkdir()
+    (folder.path / "no id.jsonl").write_text("{}")
     result = run("sessions", "--json")
     listed = {session["id"]: session["error"] for session in json.loads(result.stdout)["sessions"]}
     assert listed["login-bug"] == ""
-    assert listed["broken"] != ""
+    assert "refused" in listed["no id"]
 
 
 def test_looking_changes_nothing(run: Run, folder: Folder) -> None:
     """No command that shows something writes a byte, not even beside the log."""
     before = everything(folder)
     for args in (
-        ["sessions"], ["sessions", "show"], ["sessions", "show", "--item", "5"], ["sessions", "export"], ["context"],
+        ["sessions"], ["sessions", "show"], ["sessions", "show", "--item", "8"], ["sessions", "export"], ["context"],
         ["context", "--window", "4000", "--output", "100"], ["verify"],
     ):  # fmt: skip
         assert run(*args).exit_code == 0

@@ -88,7 +88,7 @@ def test_ctrl_c_is_quiet() -> None:
     assert terminal.shown.rindex("\x1b[?25h") > terminal.shown.rindex("\x1b[?25l")
 
 
-@pytest.mark.parametrize(("answer", "code", "left"), [("n\n", 130, 1), ("y\n", 0, 0), ("\x03", 130, 1)])
+@pytest.mark.parametrize(("answer", "code", "left"), [("n\n", 1, 1), ("y\n", 0, 0)])
 def test_delete_asks_on_a_terminal(root: Path, answer: str, code: int, left: int) -> None:
     """Only a yes deletes."""
     terminal = Terminal("--project", "/shop", "--root", str(root), "sessions", "delete", "login-bug")

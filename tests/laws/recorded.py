@@ -96,10 +96,13 @@ _SOURCES = {"agent": "assistant", "user": "user", "environment": "user"}
 
 def _row(row: dict[str, Any]) -> dict[str, Any] | None:
     """A line of a coding agent's log as a message, where it is one."""
-    if row.get("type") in ("user", "assistant") and isinstance(row.get("message"), dict):
-        return dict(row["message"])
-    payload = row.get("payload", row)
-    return payload if isinstance(payload, dict) and payload.get("type") in _ITEMS else None
+    match row:
+        case {"type": "user" | "assistant" as role, "message": {"content": content}}:
+            return {"role": role, "content": content}
+        case {"type": "item", "item": {"type": kind, **fields}} if kind in _ITEMS:
+            return {"type": kind, **fields}
+        case _:
+            return None
 
 
 _ITEMS = ("message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")

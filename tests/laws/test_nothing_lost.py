@@ -71,7 +71,7 @@ def test_a_crash_loses_nothing_that_was_written(history: list[Operation], cut: f
             return
         size = round(cut * len(log))
         survivors = {item: said for item, said in world.accepted.items() if world.sizes[item] <= size}
-        branches = {item.id: name for name, session in world.branches.items() for item in session.items()}
+        branches = {item_id: world.written_on(item_id) for item_id in survivors}
         world.close()
         _crash(world.file, log[:size])
         for item_id, said in survivors.items():

@@ -122,4 +122,4 @@ def test_order_and_pins_hold_in_recorded_conversations(soak: bool) -> None:
     for conversation in conversations() if soak else ():
         world = World("estimate")
         world.on_compose = check
-        play(world, conversation, Budget(12_000))
+        play(world, conversation, Budget(16_000))

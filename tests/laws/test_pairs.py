@@ -37,7 +37,7 @@ def test_calls_and_results_are_paired_in_the_samples(name: str, window: int) -> 
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("window", [4_000, 30_000])
+@pytest.mark.parametrize("window", [16_000, 60_000])
 def test_calls_and_results_are_paired_in_recorded_conversations(window: int, soak: bool) -> None:
     """Law 3 on every payload of every recorded conversation."""
     for conversation in conversations() if soak else ():

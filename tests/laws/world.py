@@ -136,6 +136,14 @@ class World:
         """Of the current branch."""
         return [item.id for item in self.session.items()]
 
+    def written_on(self, item_id: str) -> str:
+        """The branch an item was first said on."""
+        for session in self.branches.values():
+            row = session._journal.timeline.row(item_id)
+            if row is not None:
+                return session._journal.branch_name_of(row)
+        raise AssertionError(item_id)
+
     def pick(self, which: int) -> str | None:
         """Some item of the current branch."""
         ids = self.item_ids()

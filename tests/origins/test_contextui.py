@@ -356,6 +356,7 @@ def test_max_tokens_trims_what_is_rendered() -> None:
     assert words(None) == words(12) == everything
     assert words(11) == ["s1 s2", "one two three", "four five", "six"]  # the window's four words do not fit
     assert words(5) == ["s1 s2", "four five", "six"]
+    assert words(2) == words(0) == ["s1 s2"]
 
 
 @pytest.mark.accepts(29, 63)

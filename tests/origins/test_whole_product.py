@@ -33,14 +33,9 @@ class Step(NamedTuple):
     calls: int = 0
 
 
-STEPS = st.lists(
-    st.one_of(
-        st.builds(Step, st.sampled_from(["user", "assistant", "system", "window"]), st.integers(1, 120)),
-        st.builds(Step, st.just("assistant"), st.integers(0, 300), st.integers(1, 4)),
-    ),
-    min_size=1,
-    max_size=25,
-)
+SAYING = st.tuples(st.sampled_from(["user", "assistant", "system", "window"]), st.integers(1, 120), st.just(0))
+CALLING = st.tuples(st.just("assistant"), st.integers(0, 300), st.integers(1, 4))
+STEPS = st.lists(st.one_of(SAYING, CALLING).map(lambda step: Step(*step)), min_size=1, max_size=15)
 
 
 def words(number: int, count: int) -> str:

@@ -8,7 +8,8 @@ def main() -> None:
     try:
         from sightline.cli.app import app
     except ModuleNotFoundError as error:
-        if error.name not in ("click", "rich"):
+        package = (error.name or "").partition(".")[0]
+        if package not in ("click", "rich"):
             raise
-        sys.exit(f"sightline's commands need the package {error.name}; pip install 'sightline[cli]'")
+        sys.exit(f"the commands of sightline need the package {package}: pip install 'sightline[cli]'")
     app(prog_name="sightline")

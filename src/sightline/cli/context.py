@@ -225,7 +225,7 @@ def _print_items(out: Console, here: Place, journal: Journal, lines: list[Line],
     reasons = [Column(words("why"), 14, spare=2)] if any(line.why for line in lines) else []
     out.print()
     rows = Rows(out, [
-        Column(words("item"), 8, right=True, style="cyan"), Column(words("kind"), 9), Column(words("level"), 8),
+        Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9), Column(words("level"), 8),
         Column(words("tokens"), 7, right=True), Column(words("of full"), 8, right=True, spare=1),
         *reasons, Column(words("says")),
     ])  # fmt: skip

@@ -200,7 +200,7 @@ def _watch(here: Place, watched: Watched, asked: Asked, steps: Iterator[Step], k
     pause = _pause(asked, out)
     total = min(call_count(watched.recording), asked.until or 1 << 62)
     totals = Totals()
-    rows = _rows(out, here, watched)
+    rows = _rows(out, here, watched.budget.limit(margin=PROFILES[asked.profile].margin))
     rows.print_titles()
     with _progress(out, here, total) as advance:
         for step in steps:
@@ -238,11 +238,11 @@ def _progress(out: Console, here: Place, total: int) -> Iterator[Any]:
         yield lambda: progress.advance(task)
 
 
-def _rows(out: Console, here: Place, watched: Watched) -> Rows:
+def _rows(out: Console, here: Place, limit: int) -> Rows:
     words = here.words
     return Rows(out, [
         Column(words("call"), 4, right=True), Column(words("came")), Column(words("tokens"), 7, right=True),
-        Column(words("of limit", limit=watched.budget.limit()), _BAR, spare=1), Column(words("levels"), 25),
+        Column(words("of limit", limit=limit), _BAR, spare=1), Column(words("levels"), 25),
         Column(words("reused"), 6, right=True), Column(words("cost"), 7, right=True, spare=4),
         Column(words("vs full"), 7, right=True, spare=2), Column(words("sweep"), 10, spare=3),
     ])  # fmt: skip

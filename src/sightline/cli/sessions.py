@@ -62,7 +62,7 @@ class Listed(NamedTuple):
     """One session, as the list shows it."""
 
     id: str
-    written: float  # seconds since 1970
+    written: int  # seconds since 1970
     size: int
     entries: int = 0
     branches: int = 0
@@ -98,15 +98,15 @@ def _list(here: Place, every: bool, as_json: bool) -> None:
 
 def _look(here: Place, session_id: str) -> Listed:
     """Look into a session. One that cannot be read is listed with the reason, and does not hide the others."""
-    stat = here.folder.file(session_id).stat()
+    stat = (here.folder.path / f"{session_id}.jsonl").stat()
     try:
         journal = here.journal(session_id)
     except (SightlineError, OSError) as error:
-        return Listed(session_id, stat.st_mtime, stat.st_size, error=str(error))
+        return Listed(session_id, int(stat.st_mtime), stat.st_size, error=str(error))
     entries, branches = journal.store.tips.seq, len(journal.timeline.more.branches)
     words = _first_user_words(journal)
     journal.store.close()
-    return Listed(session_id, stat.st_mtime, stat.st_size, entries, branches, words)
+    return Listed(session_id, int(stat.st_mtime), stat.st_size, entries, branches, words)
 
 
 def _first_user_words(journal: Journal) -> str:
@@ -212,7 +212,7 @@ def _show_items(here: Place, journal: Journal, last: int | None) -> None:
     shown = _rows(journal, last)
     out.print(_heading(here, journal), soft_wrap=True)
     rows = Rows(out, [
-        Column(words("item"), 8, right=True, style="cyan"), Column(words("kind"), 9),
+        Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9),
         Column(words("full"), 8, right=True), Column(words("summary"), 8, right=True, spare=2),
         Column(words("gist"), 7, right=True, spare=1), Column(words("says")),
     ])  # fmt: skip
@@ -347,7 +347,8 @@ def delete(session_id: str, yes: bool, as_json: bool) -> None:
     if not yes:
         if as_json or not sys.stdin.isatty():
             raise click.UsageError("nobody can be asked here: add --yes")
-        click.confirm(here.words("really delete", id=found), abort=True)
+        if not click.confirm(here.words("really delete", id=found)):
+            click.get_current_context().exit(1)
     here.folder.delete(found)
     if as_json:
         print_json({"deleted": found})

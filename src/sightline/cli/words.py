@@ -67,8 +67,8 @@ _WORDS = {
     "branches there are": ("branches: {names}", "分支：{names}"),
     "damaged": ("{count:,} damaged lines passed over", "跳过了 {count:,} 个损坏的行"),
     "forked": (
-        "New branch {branch} of session {session}: it shares {items:,} items, up to #{at}, and is now the current one.",
-        "会话 {session} 的新分支 {branch}：共享到 #{at} 为止的 {items:,} 项，现为当前分支。",
+        "New branch {branch} of session {session} after #{at}: it shares {items:,} items and is now the current one.",
+        "会话 {session} 在 #{at} 之后的新分支 {branch}：共享 {items:,} 项，现为当前分支。",
     ),
     "exported": (
         "{messages:,} messages of session {session} written to {file} ({format}, {bytes}).",

@@ -62,8 +62,8 @@ def shorten(
     most, least = _limits(original)
     levels = _read(item, text, subject, wording, int(most * ratio * OPENING_SHARE))
     header = _Header(item, name, subject, original, text.count("\n") + 1, wording)
-    summary = fill(_joined(header.summary(), media), levels.summary, levels.weights, count, Room(most, ratio))
-    gist = fill(_joined(header.gist(), media), levels.gist, levels.weights, count, Room(least, ratio))
+    summary = fill(_joined(header.summary(), media), levels.summary, count, Room(most, ratio))
+    gist = fill(_joined(header.gist(), media), levels.gist, count, Room(least, ratio))
     return _ordered(summary, gist, original)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sightline.items import Call
 from sightline.renditions.lines import weigh
-from sightline.renditions.pack import NOTHING, Count, Filled, Piece, Room, by_place, listed
+from sightline.renditions.pack import NOTHING, Choice, Count, Filled, Piece, Room, by_place, by_worth
 from sightline.renditions.sample import legal, look
 from sightline.renditions.subjects import KEYS
 from sightline.renditions.values import values_of_lines
@@ -144,11 +144,10 @@ def _cut_text(text: str, cut: Cut) -> str:
 
 def _names(text: str, room: int) -> str:
     """The values of a text that are worth most, in order, within `room` characters."""
-    values = values_of_lines(look(text).lines)
-    first, weights = weigh(values)
-    pieces = [Piece(i, value, (value,)) for value, i in first.items()]
+    weighed = weigh(values_of_lines(look(text).lines))
+    pieces = by_worth([Piece(weighed.first[value], value, worth, (value,)) for value, worth in weighed.worth.items()])
     chosen, used = [], 0
-    for piece in listed(pieces, weights, Room(room, 1.0), set()).pieces:
+    for piece in Choice(Room(room, 1.0), 1.0, set(), True).of(pieces, False).pieces:
         if used + len(piece.text) < room:
             chosen.append(piece)
             used += len(piece.text) + 1

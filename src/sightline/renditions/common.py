@@ -41,6 +41,7 @@ _EVERYDAY = re.compile(
     r"FileNotFound|FileExists|Permission|Timeout|Connection|ZeroDivision|Unicode|UnicodeDecode|Recursion|Overflow|"
     r"Range|Reference)Error|StopIteration|KeyboardInterrupt|SystemExit|(?:Deprecation|User|Future|Runtime)Warning"
 )
+_KINDS = ("Error", "Warning", "Iteration", "Interrupt", "Exit")
 
 
 def ending(token: str) -> str:
@@ -51,8 +52,10 @@ def ending(token: str) -> str:
 
 def everyday(token: str) -> bool:
     """Whether this is part of a language or its library and not of anybody's project."""
-    if token.lower().lstrip("/") in WORDS or _EVERYDAY.fullmatch(token):
+    if token.lower().lstrip("/") in WORDS:
         return True
+    if token.startswith("__") or "/" in token or token.endswith(_KINDS):
+        return _EVERYDAY.fullmatch(token) is not None
     head, dot, rest = token.partition(".")
     if not dot or head not in MODULES or ending(token):
         return False

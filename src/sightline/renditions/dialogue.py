@@ -4,10 +4,10 @@ import re
 from itertools import groupby
 
 from sightline.renditions.lines import Levels, weigh
-from sightline.renditions.pack import Level, Piece, by_place
+from sightline.renditions.pack import Level, Piece, by_place, by_worth
 from sightline.renditions.prose import binds
 from sightline.renditions.sample import Sample
-from sightline.renditions.values import values_in, values_of_lines
+from sightline.renditions.values import values_of_lines
 
 FIRST, LAST, QUESTION, RULE, FIGURE = 6.0, 3.0, 3.0, 4.0, 0.4
 AGAIN = 0.01  # a sentence said before
@@ -23,19 +23,19 @@ def dialogue(sample: Sample) -> Levels:
     rows, sentences = _sentences(sample)
     short = [text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in sentences]
     values = values_of_lines(short)
+    weighed = weigh(values).lines
     said: set[str] = set()
     pieces: list[Piece] = []
     for n, text in enumerate(short):
         worth = AGAIN if sentences[n] in said else _worth(text, n, len(short))
-        pieces.append(Piece(n, text, values[n], worth))
+        pieces.append(Piece(n, text, worth + weighed[n], values[n]))
         said.add(sentences[n])
 
     def render(label: str, chosen: list[Piece], _: list[Piece]) -> str:
         return "\n".join([label, *_quoted(chosen, rows)])
 
     gist = [piece if len(piece.text) <= OPENING else _opening(piece) for piece in pieces]
-    _, weights = weigh(values)
-    return Levels(Level(pieces, [], 1.0, render, 1.5), Level(gist, [], 1.0, render, 1.5), weights)
+    return Levels(*(Level(by_worth(level, 1.5), [], 1.0, render, 1.5) for level in (pieces, gist)))
 
 
 def _sentences(sample: Sample) -> tuple[list[int], list[str]]:
@@ -62,7 +62,7 @@ def _opening(piece: Piece) -> Piece:
     """A sentence as a gist shows it: whole if short, else up to a blank near the limit."""
     cut = piece.text.rfind(" ", OPENING // 2, OPENING)
     text = piece.text[: cut if cut > 0 else OPENING]
-    return Piece(piece.place, f"{text}…", values_in(text), piece.worth)
+    return Piece(piece.place, f"{text}…", piece.worth)
 
 
 def _quoted(chosen: list[Piece], rows: list[int]) -> list[str]:

@@ -4,12 +4,12 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, groupby, pairwise
+from itertools import chain, compress, groupby, pairwise, repeat
 from math import log2
 from operator import attrgetter
 from typing import NamedTuple
 
-from sightline.renditions.pack import Level, Piece, by_place
+from sightline.renditions.pack import CHARS, VALUE, Level, Piece, by_place, by_worth
 from sightline.renditions.sample import Beginning, Sample
 from sightline.renditions.values import values_of_lines, weight
 
@@ -17,21 +17,26 @@ OFTEN = [
     0.0,
     *(1 + 0.35 * log2(n) for n in range(1, 9)),
 ]  # used again: 12 % of values seen once, 33 % of those seen 8 times
+AGAIN = 0.05  # a value shown a second time is worth little, but more than an empty line
 LISTED = 0.31  # a value of less weight (a short number, a date, a version) says nothing outside its line
-SUMMARY_LINES = 0.6  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
+LINE = 2.5  # tokens a line of a summary costs beside its text: its end and half a gap
+SUMMARY_LINES = 0.5  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
 GIST_LINES = 0.12  # share of a gist that goes to marked lines (errors, tallies); the rest to values under their section
-EDGE_LINES = 5  # lines at either end that are kept first: they say what this is and how it ended
+EDGE_LINES = 3  # lines at either end that are kept first: they say what this is and how it ended
 EDGE_WORTH = 3.0
 PLAIN = 0.2  # a line without values is worth little, not nothing
+SPARSE = 0.5  # share of lines with something in them, below which plain lines are candidates too
 SINGLE = 40  # a gap of one line this short is shown: its marker would cost as much
 MOST_TROUBLES = 60  # different lines of trouble that are marked; a text with more is about them anyway
 QUOTED = 3.0  # a mark from which a line is quoted in a gist
 WIDEST = 90  # characters of a quoted line in a gist
+DETECT = 24  # lines looked at to tell whether they are numbered
+MOST_VALUES = 400  # more do not fit into any level
 BLOCKS = 2  # a text without sections is named by the numbers of its lines, in this many blocks
 
-# Stems, looked for as they are: by far the quickest search there is.
-_ERRORS = "rror|ERROR|xception|Failure|FAIL|atal|FATAL|panic|enied|ot found|o such|错误|失败|异常"
-_WARNINGS = "arning|WARN|eprecat|警告"
+# Stems in lower case, looked for as they are: by far the quickest search there is.
+_ERRORS = "error|exception|fail|fatal|panic|denied|not found|no such|错误|失败|异常"
+_WARNINGS = "warn|deprecat|警告"
 _TROUBLE = {**dict.fromkeys(_ERRORS.split("|"), 3.0), **dict.fromkeys(_WARNINGS.split("|"), 1.5)}
 NUMBERED = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:\s|-\s|$)")
 
@@ -44,22 +49,29 @@ class Section(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """What both levels of one text are chosen from, and what each value is worth in it."""
+    """What both levels of one text are chosen from."""
 
     summary: Level
     gist: Level
-    weights: Mapping[str, float]
+
+
+class Weighed(NamedTuple):
+    """What the values of some lines are worth."""
+
+    first: dict[str, int]  # the line where a value stands first
+    worth: dict[str, float]  # of each value
+    lines: list[float]  # of each line: the worth of the values that stand first in it, and a little for each other
 
 
 class View(NamedTuple):
-    """A sample read once: the values of every line and what each value is worth in this text."""
+    """A sample read once."""
 
     sample: Sample
     values: list[tuple[str, ...]]  # of each line
-    first: Mapping[str, int]  # the line where a value stands first
-    weights: Mapping[str, float]
+    weighed: Weighed
     subject: str
     wording: Mapping[str, str]
+    code: list[str]  # the lines without their numbers
     own_numbers: bool  # the text carries line numbers of its own, as `cat -n` and most file readers give it
     opening: Beginning  # what a summary begins with
 
@@ -67,21 +79,23 @@ class View(NamedTuple):
 def view(sample: Sample, subject: str, wording: Mapping[str, str], opening: Beginning) -> View:
     """Reads the values of every line."""
     own = _numbered(sample.lines)
-    values = values_of_lines([bare(line) for line in sample.lines] if own else sample.lines)
-    first, weights = weigh(values)
-    return View(sample, values, first, weights, subject, wording, own, opening)
+    code = [bare(line) for line in sample.lines] if own else sample.lines
+    values = values_of_lines(code)
+    return View(sample, values, weigh(values), subject, wording, code, own, opening)
 
 
-def weigh(values: Sequence[tuple[str, ...]]) -> tuple[dict[str, int], dict[str, float]]:
-    """Where each value stands first, and what it is worth: more the more often it is said and the earlier."""
-    often = Counter(chain.from_iterable(values))
-    first: dict[str, int] = {}
-    for i, found in enumerate(values):
-        for value in found:
-            if value not in first:
-                first[value] = i
+def weigh(values: Sequence[tuple[str, ...]]) -> Weighed:
+    """A value is worth more the more often it is said and the earlier."""
+    flat = list(chain.from_iterable(values))
+    places = list(chain.from_iterable(map(repeat, range(len(values)), map(len, values))))
+    first = dict(zip(reversed(flat), reversed(places), strict=True))  # the last one told is the first in the text
+    often = Counter(flat)
     fall = 0.5 / max(1, len(values) - 1)
-    return first, {v: weight(v) * OFTEN[n if n < 8 else 8] * (1.25 - fall * first[v]) for v, n in often.items()}
+    worth = {v: weight(v) * OFTEN[n if n < 8 else 8] * (1.25 - fall * first[v]) for v, n in often.items()}
+    lines = [AGAIN * len(found) for found in values]
+    for value, i in first.items():
+        lines[i] += worth[value]
+    return Weighed(first, worth, lines)
 
 
 def bare(line: str) -> str:
@@ -92,7 +106,7 @@ def bare(line: str) -> str:
 
 def _numbered(lines: list[str]) -> bool:
     """Whether most lines begin with a number and these rise. A bare number is an empty line of such a text."""
-    some = list(filter(None, lines[:40]))
+    some = list(filter(None, lines[:DETECT]))
     found = [match for line in some if (match := NUMBERED.match(line))]
     if len(some) < 3 or len(found) < 0.7 * len(some):
         return False
@@ -106,7 +120,7 @@ def troubles(sample: Sample) -> dict[int, float]:
     marks: dict[int, float] = {}
     told: dict[str, int] = {}
     for stem, worth in _TROUBLE.items():
-        for i in lines_with(stem, sample.text, sample.starts):
+        for i in lines_with(stem, sample) if stem in sample.lowered else ():
             if len(told) >= MOST_TROUBLES:
                 break
             if told.setdefault(sample.lines[i], i) == i:
@@ -114,8 +128,9 @@ def troubles(sample: Sample) -> dict[int, float]:
     return marks
 
 
-def lines_with(stem: str, text: str, starts: list[int]) -> Iterable[int]:
-    """The lines in which a stem occurs."""
+def lines_with(stem: str, sample: Sample) -> Iterable[int]:
+    """The lines in which a stem in lower case occurs."""
+    text, starts = sample.lowered, sample.starts
     at = text.find(stem)
     while at >= 0:
         i = bisect_right(starts, at) - 1
@@ -136,45 +151,61 @@ def levels(
     values = single_values(seen, labels_of(seen, sections))
     named = {section.name: section.start for section in sections}
     summary = summary_level(seen, marks, values, named, add_numbers=add_numbers)
-    return Levels(summary, Level(quotations(seen, quoted), values, share, sectioned), seen.weights)
+    return Levels(summary, Level(quotations(seen, quoted), values, share, sectioned))
 
 
 def summary_level(
     seen: View, marks: Mapping[int, float], values: list[Piece], named: Mapping[str, int], *, add_numbers: bool = False
 ) -> Level:
     """Head, tail and the lines that matter, in order; between them gaps that name the values left out there."""
-    lines, mark_of = seen.sample.lines, marks.get
+    lines, mark_of, worth = seen.sample.lines, marks.get, seen.weighed.lines
     covered, last = seen.opening.lines, len(lines) - 1 - EDGE_LINES
+    edges = {*range(EDGE_LINES), *range(max(0, last + 1), len(lines))}
+    worthy = edges.union(marks, compress(range(len(lines)), seen.values))
+    if len(worthy) < SPARSE * len(lines):
+        worthy.update(range(len(lines)))
     pieces = [
-        Piece(
-            i, line, found, PLAIN + mark_of(i, 0.0) + (EDGE_WORTH if i < EDGE_LINES or last - i < EDGE_LINES else 0.0)
-        )
-        for i, (line, found) in enumerate(zip(lines, seen.values, strict=True))
-        if line and i >= covered
+        Piece(i, lines[i], PLAIN + mark_of(i, 0.0) + worth[i] + (EDGE_WORTH if i in edges else 0.0), seen.values[i])
+        for i in worthy
+        if i >= covered and lines[i]
     ]
 
     def render(label: str, chosen: list[Piece], between: list[Piece]) -> str:
         return _in_order(_Page(seen, named, add_numbers), label, chosen, between)
 
     shown = tuple(chain.from_iterable(seen.values[:covered]))
-    return Level(pieces, values, SUMMARY_LINES, render, 2.5, False, shown)
+    return Level(by_worth(pieces, LINE), values, SUMMARY_LINES, render, LINE, False, shown)
 
 
 def single_values(seen: View, labels: Sequence[str]) -> list[Piece]:
-    """Every distinct value at its first place, below the label of that line; without a text where the label says it."""
-    return [
-        Piece(i, "" if value in labels[i] else value, (value,), 0.0, labels[i])
-        for value, i in seen.first.items()
+    """Every distinct value at its first place, below the label of that line; without a text where the label says it.
+
+    Most worth per token first.
+    """
+    order = [
+        (-worth / (len(value) + VALUE * CHARS), value, worth)
+        for value, worth in seen.weighed.worth.items()
         if weight(value) > LISTED
+    ]
+    order.sort()
+    first = seen.weighed.first
+    return [
+        Piece(first[value], "" if value in labels[first[value]] else value, worth, (value,), labels[first[value]])
+        for _, value, worth in order[:MOST_VALUES]
     ]
 
 
 def quotations(seen: View, marks: Mapping[int, float]) -> list[Piece]:
     """The lines that a gist may quote."""
     lines = seen.sample.lines
-    return [
-        Piece(i, lines[i].strip()[:WIDEST], seen.values[i], mark) for i, mark in sorted(marks.items()) if mark >= QUOTED
-    ]
+    return by_worth(
+        [
+            Piece(i, lines[i].strip()[:WIDEST], mark + seen.weighed.lines[i], seen.values[i])
+            for i, mark in sorted(marks.items())
+            if mark >= QUOTED
+        ],
+        1.0,
+    )
 
 
 class _Page(NamedTuple):

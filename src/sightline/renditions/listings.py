@@ -6,7 +6,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from sightline.renditions.lines import Levels, View, labels_of, single_values, summary_level, troubles
-from sightline.renditions.pack import Level, Piece, by_place
+from sightline.renditions.pack import Level, Piece, by_place, by_worth
 from sightline.renditions.sample import Beginning
 
 DETECT = 30  # lines looked at to tell a listing
@@ -41,7 +41,7 @@ def listing(seen: View) -> Levels:
         return _hits(seen, entries)
     values = single_values(seen, labels_of(seen, ()))
     summary = summary_level(seen, troubles(seen.sample), values, {})
-    return Levels(summary, _by_directory(seen, entries), seen.weights)
+    return Levels(summary, _by_directory(seen, entries))
 
 
 def _entry(text: str) -> Entry | None:
@@ -63,12 +63,12 @@ def _hits(seen: View, entries: dict[int, Entry]) -> Levels:
         if entry.rest.strip() and i >= seen.opening.lines:
             worth = AGAIN if entry.path in first else HIT
             first.add(entry.path)
-            pieces.append(Piece(i, entry.rest, seen.values[i], worth, entry.path))
+            pieces.append(Piece(i, entry.rest, worth + seen.weighed.lines[i], seen.values[i], entry.path))
     paths = [entries[i].path if i in entries else "" for i in range(len(seen.sample.lines))]
     values = single_values(seen, paths)
     shown = tuple(chain.from_iterable(seen.values[: seen.opening.lines]))
-    summary = Level(pieces, values, 0.75, _under_paths(seen.opening), 1.0, shown=shown)
-    return Levels(summary, Level([], values, 0.0, _names, 1.0), seen.weights)
+    summary = Level(by_worth(pieces, 1.0), values, 0.75, _under_paths(seen.opening), 1.0, shown=shown)
+    return Levels(summary, Level([], values, 0.0, _names, 1.0))
 
 
 def _under_paths(opening: Beginning) -> Callable[[str, list[Piece], list[Piece]], str]:
@@ -104,11 +104,11 @@ def _by_directory(seen: View, entries: dict[int, Entry]) -> Level:
             directory, _, name = entries[place].path.rstrip("/").rpartition("/")
             ended = "/" if entries[place].path.endswith("/") else ""
             label = f"{directory}/" if directory else folder
-            pieces.append(Piece(place, name + ended, seen.values[place], 0.2, label))
+            pieces.append(Piece(place, name + ended, 0.2 + seen.weighed.lines[place], seen.values[place], label))
         elif line.endswith(":") and (head := _FOLDER.match(line)):
             folder = f"{head.group(1)}/"
     rest = [piece for piece in single_values(seen, [""] * len(seen.sample.lines)) if piece.place not in entries]
-    return Level([], pieces + rest, 0.0, _names, 1.0)
+    return Level([], by_worth(pieces + rest), 0.0, _names, 1.0)
 
 
 def _names(header: str, _: list[Piece], values: list[Piece]) -> str:

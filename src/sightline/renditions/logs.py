@@ -58,7 +58,7 @@ def traceback(seen: View) -> Levels:
 
 def is_test_run(seen: View) -> bool:
     """Whether a tally of tests stands near the end."""
-    return _TALLY.search(seen.sample.text, seen.sample.starts[max(0, len(seen.sample.starts) - 60)]) is not None
+    return _TALLY.search(seen.sample.text, seen.sample.starts[max(0, len(seen.sample.starts) - 30)]) is not None
 
 
 def test_run(seen: View) -> Levels:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline.renditions.lines import Levels, weigh
-from sightline.renditions.pack import Level, Piece, by_place
+from sightline.renditions.pack import Level, Piece, by_place, by_worth
 from sightline.renditions.values import values_in
 
 MOST_PIECES = 1500  # a larger document is read from its beginning
@@ -60,14 +60,22 @@ def document(value: Any, opening: str = "") -> Levels:
     _rows(value, "", rows, 0)
     leaves: list[Leaf] = []
     _leaves(value, "", "", leaves, 0)
-    columns = _columns(leaves)
+    columns = by_worth(_weighed(_columns(leaves)))
 
     def render(label: str, chosen: list[Piece], values: list[Piece]) -> str:
         return "\n".join(filter(None, (opening, label, _tabled(chosen, values))))
 
-    _, weights = weigh([piece.values for piece in columns])
-    summary = Level(rows, columns, 0.6, render, shown=values_in(opening))
-    return Levels(summary, Level([], columns, 0.0, _gist), weights)
+    summary = Level(by_worth(_weighed(rows), 1.0), columns, 0.6, render, shown=values_in(opening))
+    return Levels(summary, Level([], columns, 0.0, _gist))
+
+
+def _weighed(pieces: list[Piece]) -> list[Piece]:
+    """The pieces with the worth of what they show."""
+    found = weigh([piece.values for piece in pieces]).lines
+    return [
+        Piece(piece.place, piece.text, piece.worth + worth, piece.values, piece.label)
+        for piece, worth in zip(pieces, found, strict=True)
+    ]
 
 
 def compact(value: Any, room: int = ROW, depth: int = 0) -> str:
@@ -107,7 +115,7 @@ def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
                 _rows(member, f"{label}.{key}" if label else key, out, depth + 1)
             else:
                 text = compact(member, depth=1)[:ROW]
-                out.append(Piece(len(out), f"{key}: {text}", values_in(text), 0.3 + _bonus(key, member), label))
+                out.append(Piece(len(out), f"{key}: {text}", 0.3 + _bonus(key, member), values_in(text), label))
         return
     members = (
         [(f"{key}: ", member) for key, member in value.items()]
@@ -119,7 +127,7 @@ def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
     for i, (key, member) in enumerate(members):
         cells = ", ".join(compact(member[k], depth=1) for k in keys) if keys else compact(member)
         text = f"{key}{cells}"[:ROW]
-        out.append(Piece(len(out), text, values_in(text), 0.6 / (1 + i / 4), head))
+        out.append(Piece(len(out), text, 0.6 / (1 + i / 4), values_in(text), head))
 
 
 def _alike(members: list[Any]) -> bool:
@@ -169,7 +177,7 @@ def _columns(leaves: list[Leaf]) -> list[Piece]:
         text = leaf.value[:LEAF]
         if text and (leaf.path, text) not in seen:
             seen.add((leaf.path, text))
-            pieces.append(Piece(len(pieces), text, values_in(text), 0.05 + _bonus(leaf.key, leaf.value), leaf.path))
+            pieces.append(Piece(len(pieces), text, 0.05 + _bonus(leaf.key, leaf.value), values_in(text), leaf.path))
     return pieces
 
 

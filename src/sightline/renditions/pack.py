@@ -1,26 +1,25 @@
 """Choosing what is kept: pieces of a text, the most worth per token first, until the room is full."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
-from heapq import heapify, heappop, heappush
-from itertools import accumulate, repeat
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from itertools import accumulate
 from typing import NamedTuple
 
 from msgspec import Struct
 
 Count = Callable[[str], int]
 
-TRIES = 8  # exact counts made to fill a room at most; the second or third is close enough as a rule
-CLOSE = 0.93  # filled well enough for the price of another count
+TRIES = 8  # exact counts made to fill a room at most; the first or second is close enough as a rule
+CLOSE = 0.86  # filled well enough for the price of another count
 SMALL = 200  # tokens of a room that is counted so quickly that every word of it is worth using
 CLOSER = 0.97
-ROOMY = 1.3  # pieces are ranked until they fill this much of the room by estimate, which may be off by a quarter
-AGAIN = 0.04  # a value shown a second time is worth little, but more than an empty line
-VALUE = 0.7  # tokens a value costs beside its characters: names are harder on a vocabulary than sentences
+FIRST_AIM = 0.91  # estimates are off by some 8 %; below, and near, is better than above
 AIM = 0.985  # of what should just fit: a little too much costs another count
-PATIENCE = 0.8  # share of the present worth per token from which a label is opened
-
-_NONE = repeat(0.0)
+ROOMY = 1.3  # pieces are chosen until they fill this much of the room by estimate, which may be off by a quarter
+CHARS = 3.6  # characters to a token, where nothing better is known
+VALUE = 0.45  # tokens a value costs beside its characters
+LABEL = 1.5  # tokens a label costs beside its characters
 
 
 class Piece(Struct, frozen=True, gc=False):
@@ -28,13 +27,16 @@ class Piece(Struct, frozen=True, gc=False):
 
     place: int  # where it stands in the original
     text: str
-    values: tuple[str, ...] = ()
-    worth: float = 0.0  # beside its values
+    worth: float
+    values: tuple[str, ...] = ()  # what it shows
     label: str = ""  # pieces of one label stand after it; the first one kept pays for it
 
 
 class Level(NamedTuple):
-    """What one level may be made of: lines up to a share of the room, then single values in what is left of it."""
+    """What one level may be made of: lines up to a share of the room, then single values in what is left of it.
+
+    Both most worth per token first.
+    """
 
     lines: list[Piece]
     values: list[Piece]
@@ -62,7 +64,7 @@ class Room(NamedTuple):
     chars_per_token: float
 
 
-class Ranked(NamedTuple):
+class Chosen(NamedTuple):
     """Pieces in the order in which they should be kept, with the tokens each is thought to cost."""
 
     pieces: list[Piece]
@@ -72,6 +74,13 @@ class Ranked(NamedTuple):
 def by_place(piece: Piece) -> int:
     """The order of the original."""
     return piece.place
+
+
+def by_worth(pieces: list[Piece], overhead: float = VALUE) -> list[Piece]:
+    """Pieces that are worth anything, most of it per token first."""
+    order = [(-piece.worth / (len(piece.text) + overhead * CHARS), i) for i, piece in enumerate(pieces)]
+    order.sort()
+    return [pieces[i] for density, i in order if density < 0]
 
 
 class _Names(dict[str, tuple[str, ...]]):
@@ -87,168 +96,124 @@ class _Names(dict[str, tuple[str, ...]]):
         return names
 
 
-_names_in = _Names()
+_names_in = _Names().__getitem__
 
 
 def show(values: Iterable[str], shown: set[str]) -> None:
     """Marks values as visible, with the names they are made of."""
-    for value in values:
-        if value not in shown:
-            shown.update(_names_in[value])
-
-
-def ranked(pieces: list[Piece], weights: Mapping[str, float], room: Room, overhead: float, shown: set[str]) -> Ranked:
-    """Lines in the order in which they should be kept, most new worth per token first, until the room is full.
-
-    `shown` grows by what they show. Worth only falls as others are chosen, so an entry reckoned anew that is still on
-    top is the best; it rises only when a label is opened, and then the pieces of that label are put in again.
-    """
-    per, weigh = room.chars_per_token, weights.get
-    cost = [len(piece.text) / per + overhead for piece in pieces]
-    under: dict[str, list[int]] = {}
-    heap = []
-    for i, piece in enumerate(pieces):
-        price = cost[i]
-        if piece.label:
-            under.setdefault(piece.label, []).append(i)
-            price += len(piece.label) / per + 1
-        heap.append((-(piece.worth + sum(map(weigh, piece.values, _NONE))) / price, i))
-    heapify(heap)
-    out = Ranked([], [])
-    taken: set[int] = set()
-    used, opened = 0.0, {""}
-    while heap and used < room.tokens:
-        density, i = heappop(heap)
-        if density >= 0:
-            break
-        if i in taken:
-            continue
-        piece = pieces[i]
-        price = cost[i] if piece.label in opened else cost[i] + len(piece.label) / per + 1
-        now = -_gain(piece, weights, shown) / price
-        if heap and now > heap[0][0] and now > density:
-            heappush(heap, (now, i))
-            continue
-        taken.add(i)
-        out.pieces.append(piece)
-        out.costs.append(price)
-        used += price
-        show(piece.values, shown)
-        if piece.label not in opened:
-            opened.add(piece.label)
-            for other in under[piece.label]:
-                heappush(heap, (-_gain(pieces[other], weights, shown) / cost[other], other))
-    return out
-
-
-def _gain(piece: Piece, weights: Mapping[str, float], shown: set[str]) -> float:
-    gain = piece.worth
-    for value in piece.values:
-        worth = weights.get(value, 0.0)
-        gain += worth * AGAIN if value in shown else worth
-    return gain
+    shown.update(*map(_names_in, values))
 
 
 class _Waiting(Struct):
     """The pieces of a label that is not opened yet: together they may pay for it."""
 
     cost: float
-    gain: float = 0.0
+    worth: float = 0.0
+    pieces: list[Piece] = []
+
+
+class Choice(Struct):
+    """Pieces being chosen.
+
+    Those of a label wait until, label included, all that wait for it are worth as much per token as the one that comes
+    now. Pieces that show nothing new are passed over, where `fresh` is asked for.
+    """
+
+    room: Room
+    overhead: float
+    shown: set[str]
+    fresh: bool
     pieces: list[Piece] = []
     costs: list[float] = []
-
-
-class _List(Struct):
-    """Values chosen so far, and those that wait for their label."""
-
-    shown: set[str]
-    chosen: Ranked
     used: float = 0.0
     opened: set[str] = set()
     waiting: dict[str, _Waiting] = {}
     next: list[tuple[float, str]] = []  # labels that wait, by the worth per token of what waits
 
-    def take(self, piece: Piece, cost: float) -> None:
-        if not piece.values or not self.shown.issuperset(piece.values):
-            self.chosen.pieces.append(piece)
-            self.chosen.costs.append(cost)
-            self.used += cost
-            show(piece.values, self.shown)
+    def of(self, pieces: list[Piece], labelled: bool) -> Chosen:
+        """As many as fill the room."""
+        tokens = self.room.tokens
+        for piece in pieces:
+            if self.used >= tokens:
+                break
+            if not labelled or not piece.label or piece.label in self.opened:
+                self._take(piece)
+            else:
+                self._wait(piece)
+        while self.next and self.used < tokens:
+            self._open(heappop(self.next)[1])
+        return Chosen(self.pieces, self.costs)
 
-    def wait(self, piece: Piece, cost: float, gain: float, label_cost: float) -> None:
+    def _take(self, piece: Piece, label_cost: float = 0.0) -> None:
+        if self.fresh and piece.values and self.shown.issuperset(piece.values):
+            return
+        cost = len(piece.text) / self.room.chars_per_token + self.overhead + label_cost
+        self.pieces.append(piece)
+        self.costs.append(cost)
+        self.used += cost
+        self.shown.update(*map(_names_in, piece.values))
+
+    def _wait(self, piece: Piece) -> None:
+        cost = len(piece.text) / self.room.chars_per_token + self.overhead
         group = self.waiting.get(piece.label)
         if group is None:
-            group = self.waiting[piece.label] = _Waiting(label_cost)
+            group = self.waiting[piece.label] = _Waiting(self._label_cost(piece.label))
         group.pieces.append(piece)
-        group.costs.append(cost)
-        group.gain += gain
+        group.worth += piece.worth
         group.cost += cost
-        heappush(self.next, (-group.gain / group.cost, piece.label))
+        heappush(self.next, (-group.worth / group.cost, piece.label))
+        while self.next and self.next[0][0] <= -piece.worth / cost:
+            self._open(heappop(self.next)[1])
 
-    def open(self, density: float) -> None:
-        """Opens every label whose pieces, label included, are worth so much per token (negative, as in the heap)."""
-        while self.next and self.next[0][0] <= density:
-            _, label = heappop(self.next)
-            group = self.waiting.pop(label, None)
-            if group:
-                self.opened.add(label)
-                group.costs[0] += group.cost - sum(group.costs)  # the first one pays for the label
-                for piece, cost in zip(group.pieces, group.costs, strict=True):
-                    self.take(piece, cost)
+    def _open(self, label: str) -> None:
+        group = self.waiting.pop(label, None)
+        if group is None:
+            return
+        self.opened.add(label)
+        price = self._label_cost(label)
+        for piece in group.pieces:
+            self._take(piece, price)
+            price = 0.0
 
-
-def listed(
-    pieces: list[Piece], weights: Mapping[str, float], room: Room, shown: set[str], labelled: bool = True
-) -> Ranked:
-    """Values in the order in which they should be kept, until the room is full.
-
-    Taken in order of worth per token. Those of a label wait until, label included, all that wait for it are worth as
-    much per token as what is taken now.
-    """
-    per, weigh = room.chars_per_token, weights.get
-    entries = []
-    for i, piece in enumerate(pieces):
-        cost = len(piece.text) / per + VALUE
-        entries.append((-(piece.worth + sum(map(weigh, piece.values, _NONE))) / cost, cost, i))
-    entries.sort()
-    out = _List(shown, Ranked([], []), opened={""})
-    for density, cost, i in entries:
-        if out.used >= room.tokens or density >= 0:
-            break
-        piece = pieces[i]
-        if not labelled or piece.label in out.opened:
-            out.take(piece, cost)
-        else:
-            out.wait(piece, cost, -density * cost, len(piece.label) / per + 1.5)
-        if out.next and out.next[0][0] <= density * PATIENCE:
-            out.open(density * PATIENCE)
-    while out.next and out.used < room.tokens:
-        out.open(out.next[0][0])
-    return out.chosen
+    def _label_cost(self, label: str) -> float:
+        return len(label) / self.room.chars_per_token + LABEL
 
 
-def fill(label: str, level: Level, weights: Mapping[str, float], count: Count, room: Room) -> Filled:
+def fill(label: str, level: Level, count: Count, room: Room) -> Filled:
     """The label and as many of the best pieces as stay within the room; nothing if the label alone does not."""
-    text = level.render(label, [], [])
-    bare = Filled(text, count(text))
-    free = room.tokens - bare.tokens
-    if free < 0:
-        return NOTHING
+    bare = level.render(label, [], [])
+    per = room.chars_per_token
+    free = room.tokens - len(bare) / per
     shown: set[str] = set()
     show(level.shown, shown)
-    lines = ranked(level.lines, weights, room._replace(tokens=free * level.share), level.overhead, shown)
-    left = ROOMY * free - sum(lines.costs)
-    values = listed(level.values, weights, room._replace(tokens=left), shown, level.labelled)
+    lines = Choice(Room(free * level.share, per), level.overhead, shown, False).of(level.lines, True)
+    left = free * ROOMY - sum(lines.costs)
+    values = Choice(Room(left, per), VALUE, shown, True).of(level.values, level.labelled)
+    more = _more(level, lines, Room(left - sum(values.costs), per), shown)
+    first, second = len(lines.pieces), len(values.pieces)
 
     def text_of(taken: int) -> str:
-        return level.render(label, lines.pieces[:taken], values.pieces[: max(0, taken - len(lines.pieces))])
+        chosen = lines.pieces[:taken] + more.pieces[: max(0, taken - first - second)]
+        return level.render(label, chosen, values.pieces[: max(0, taken - first)])
 
-    return _longest(text_of, list(accumulate(lines.costs + values.costs)), bare, room.tokens, count)
+    filled = _longest(text_of, list(accumulate(lines.costs + values.costs + more.costs)), free, room.tokens, count)
+    if filled is NOTHING and (tokens := count(bare)) <= room.tokens:
+        return Filled(bare, tokens)
+    return filled
 
 
-def _longest(text_of: Callable[[int], str], costs: list[float], bare: Filled, limit: float, count: Count) -> Filled:
+def _more(level: Level, lines: Chosen, room: Room, shown: set[str]) -> Chosen:
+    """Further lines where the values leave room."""
+    if room.tokens <= 0 or len(lines.pieces) == len(level.lines):
+        return Chosen([], [])
+    taken = {piece.place for piece in lines.pieces}
+    rest = [piece for piece in level.lines if piece.place not in taken]
+    return Choice(room, level.overhead, shown, False).of(rest, True)
+
+
+def _longest(text_of: Callable[[int], str], costs: list[float], free: float, limit: float, count: Count) -> Filled:
     """The text of the most pieces that fits, found with few counts: each one corrects what the pieces seem to cost."""
-    best, low, high, aim = bare, 0, len(costs), limit - bare.tokens
+    best, low, high, aim = NOTHING, 0, len(costs), free * FIRST_AIM
     close = CLOSER if limit <= SMALL else CLOSE
     for _ in range(TRIES):
         if low >= high:
@@ -262,5 +227,6 @@ def _longest(text_of: Callable[[int], str], costs: list[float], bare: Filled, li
             best, low = Filled(text, found), taken
             if found >= limit * close:
                 break
-        aim = costs[taken - 1] * max(0.2, (limit - bare.tokens) / max(1, found - bare.tokens)) * AIM
+        fixed = limit - free  # what the label seems to cost
+        aim = costs[taken - 1] * max(0.2, free / max(1.0, found - fixed)) * AIM
     return best

@@ -31,11 +31,9 @@ def prose(seen: View) -> Levels:
     """Headings, lines that open a paragraph, lines that bind the reader, and lines with values."""
     raised = troubles(seen.sample)
     marks = dict(raised)
-    lowered = seen.sample.text.lower()
-    if len(lowered) == len(seen.sample.text):  # a few letters are longer in lower case, and then places would be wrong
-        for stem in MUST:
-            for i in lines_with(stem, lowered, seen.sample.starts):
-                marks[i] = max(marks.get(i, 0.0), RULE)
+    for stem in MUST:
+        for i in lines_with(stem, seen.sample) if stem in seen.sample.lowered else ():
+            marks[i] = max(marks.get(i, 0.0), RULE)
     for i, _ in where(_OPENING, seen.sample):
         marks[i] = max(marks.get(i, 0.0), OPENING)
     sections = []

@@ -15,6 +15,7 @@ FULLER = 400  # characters the end of that line may be away
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|.)")
 _UNSHOWABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_CONTROLS = bytes(b for b in (*range(32), 127) if b not in b"\t\n")
 _BREAK = re.compile(r"[\s,;>}]")
 
 
@@ -25,6 +26,7 @@ class Sample(NamedTuple):
     numbers: list[int]  # of each line, counted from 1 in the whole text
     text: str  # "\\n" and each line: a pattern that begins with a line end is found much faster than one with ^
     starts: list[int]  # where each line's "\\n" stands in it
+    lowered: str  # the text in lower case, of the same length
 
 
 class Beginning(NamedTuple):
@@ -50,7 +52,9 @@ def look(text: str) -> Sample:
         _read(text[start:end], number + 1, lines, numbers)
     starts = list(accumulate([len(line) + 1 for line in lines], initial=0))
     starts.pop()
-    return Sample(lines, numbers, "\n" + "\n".join(lines), starts)
+    whole = "\n" + "\n".join(lines)
+    lowered = whole.lower()  # a few letters are longer in lower case, and then places would be wrong
+    return Sample(lines, numbers, whole, starts, lowered if len(lowered) == len(whole) else whole)
 
 
 def beginning(text: str, sample: Sample, most: int) -> Beginning:
@@ -109,13 +113,22 @@ def _read(window: str, number: int, lines: list[str], numbers: list[int]) -> Non
 
 def _shown(window: str) -> str:
     """A text as a terminal would leave it standing."""
-    if window.replace("\n", "").replace("\t", "").isprintable():  # nearly always, and quickly told
+    if _plain(window):
         return window
     if "\x1b" in window:
         window = _ANSI.sub("", window)
     if "\r" in window:  # of a progress bar, what was left standing
         window = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in window.split("\n"))
     return _UNSHOWABLE.sub("\ufffd", window)
+
+
+def _plain(window: str) -> bool:
+    """Whether nothing in it needs care: nearly always, and told at the speed of memory."""
+    try:
+        data = window.encode()
+    except UnicodeEncodeError:
+        return False
+    return len(data.translate(None, _CONTROLS)) == len(data)
 
 
 def _segments(line: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 
-from sightline.renditions.lines import Levels, Section, View, bare, levels, troubles
+from sightline.renditions.lines import Levels, Section, View, levels, troubles
 
 _EXTENSIONS = (
     "py pyi ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash zsh lua pl r jl ex exs "
@@ -41,6 +41,7 @@ _WORDS = (
 )
 _OPENERS = frozenset(_WORDS.split())  # a line that begins with none of these defines nothing: cheaper than the patterns
 _CASES = ("describe(", "it(", "test(")
+_BEGINNINGS = frozenset(word[:2] for word in (*_OPENERS, *_CASES))
 _ENDING = re.compile(r"\.([A-Za-z]\w{0,5})(?![\w./])")
 
 
@@ -48,8 +49,8 @@ def is_source(seen: View) -> bool:
     """Whether the file's name says code, or enough of its lines define something."""
     if any(match.group(1) in CODE for match in _ENDING.finditer(seen.subject[:400])):
         return True
-    lines = seen.sample.lines[:DETECT]
-    found = sum(mark_of(line, seen.own_numbers) in (DEFINES, IMPORTS) for line in lines)
+    lines = seen.code[:DETECT]
+    found = sum(mark in (DEFINES, IMPORTS) for mark in marks_of(lines).values())
     return found >= 3 and found >= ENOUGH * len(lines)
 
 
@@ -57,13 +58,10 @@ def source(seen: View) -> Levels:
     """Definitions first, with their line numbers where the text is a whole file; values under what is defined."""
     # code that handles errors is full of the word
     marks = {i: mark / 3 for i, mark in troubles(seen.sample).items()}
-    defined = []
-    for i, line in enumerate(seen.sample.lines):
-        mark = mark_of(line, seen.own_numbers)
-        if mark:
-            marks[i] = marks.get(i, 0.0) + mark
-            if mark == DEFINES:
-                defined.append(i)
+    found = marks_of(seen.code)
+    for i, mark in found.items():
+        marks[i] = marks.get(i, 0.0) + mark
+    defined = [i for i, mark in found.items() if mark == DEFINES]
     whole_file = not seen.own_numbers and bool(seen.subject) and not re.search(r"\s", seen.subject)
     return levels(seen, marks, {}, _sections(seen, defined), add_numbers=whole_file)
 
@@ -74,8 +72,7 @@ def _sections(seen: View, defined: list[int]) -> list[Section]:
     met: set[str] = set()
     owner = ""
     for i in defined:
-        line = bare(seen.sample.lines[i]) if seen.own_numbers else seen.sample.lines[i]
-        match = _NAME.search(line)
+        match = _NAME.search(seen.code[i])
         if not match:
             continue
         name = match.group(1) or match.group(2)
@@ -89,14 +86,22 @@ def _sections(seen: View, defined: list[int]) -> list[Section]:
     return out
 
 
-def mark_of(line: str, own_number: bool) -> float:
-    """What a line of code is worth beside the values in it."""
-    text = bare(line).lstrip() if own_number else line.lstrip()
-    word = text.split(" ", 1)[0]
-    if word in _OPENERS or text.startswith(_CASES):
-        if _IMPORT.match(text):
-            return IMPORTS
-        if _CONSTANT.match(text):
-            return CONSTANT
-        return DEFINES if _DEFINITION.match(text) else 0.0
-    return CONSTANT if word.isupper() and _CONSTANT.match(text) else 0.0
+def marks_of(lines: list[str]) -> dict[int, float]:
+    """What lines of code are worth beside the values in them, where it is anything."""
+    marks = {}
+    for i, line in enumerate(lines):
+        text = line.lstrip()
+        if (text[:2] in _BEGINNINGS or text[:2].isupper()) and (mark := _mark(text)):
+            marks[i] = mark
+    return marks
+
+
+def _mark(text: str) -> float:
+    word = text.partition(" ")[0]
+    if word not in _OPENERS and not word.isupper() and not word.startswith(_CASES):
+        return 0.0
+    if word in _OPENERS and _IMPORT.match(text):
+        return IMPORTS
+    if _CONSTANT.match(text):
+        return CONSTANT
+    return DEFINES if not word.isupper() and _DEFINITION.match(text) else 0.0

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sightline.renditions.lines import Levels, View, labels_of, quotations, single_values, summary_level, troubles
-from sightline.renditions.pack import Level, Piece, by_place
+from sightline.renditions.pack import Level, Piece, by_place, by_worth
 from sightline.renditions.values import values_in
 
 SAME = 0.8  # share of the lines with the same number of separators
@@ -35,12 +35,12 @@ def table(seen: View) -> Levels:
         marks[i] = marks.get(i, 0.0) + (HEADER if i == 0 else ROW * (1 - i / total))
     summary = summary_level(seen, marks, single_values(seen, labels_of(seen, ())), {})
     gist = Level(quotations(seen, {0: HEADER}), _cells(seen), 0.4, _columned)
-    return Levels(summary, gist, seen.weights)
+    return Levels(summary, gist)
 
 
 def _cells(seen: View) -> list[Piece]:
     """Every distinct value under the name of its column."""
-    lines = seen.sample.lines
+    lines, worth = seen.sample.lines, seen.weighed.worth
     separator = _separator([line for line in lines[:60] if line])
     names = [name.strip(' "') for name in lines[0].split(separator)]
     pieces: dict[str, Piece] = {}
@@ -48,8 +48,8 @@ def _cells(seen: View) -> list[Piece]:
         for name, cell in zip(names, line.split(separator), strict=False):
             text = cell.strip(' "')[:CELL]
             if text and text not in pieces and (values := values_in(text)):
-                pieces[text] = Piece(i, text, values, 0.0, name)
-    return list(pieces.values())
+                pieces[text] = Piece(i, text, sum(worth.get(value, 0.0) for value in values), values, name)
+    return by_worth(list(pieces.values()))
 
 
 def _columned(header: str, quoted: list[Piece], values: list[Piece]) -> str:

@@ -14,15 +14,13 @@ REMEMBERED = 16384  # tokens: the same names come again in every result of a ses
 _CHARACTERS = r"A-Za-z0-9_\-./#@$"
 _BYTES = bytes(b if re.match(f"[{_CHARACTERS}\\n]", chr(b)) else 32 for b in range(256))
 # An address or a path with a drive has a colon in it; only lines that hold one are searched by pattern.
-_COLONS = ("://", ":\\")
 _WITH_COLON = re.compile(rf"[A-Za-z]:\\[A-Za-z0-9_\-.\\]+|[{_CHARACTERS}]{{3,}}(?:://[A-Za-z0-9_\-./#@$%?=&~:+]+)?")
 
-_PERCENT = re.compile(r"\d[\d.,]*%")
 _NUMBER = re.compile(r"[\d.,+/-]+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 # Parts of a time, a length of time or of anything else, an address in memory, a colour.
 _NOISE = re.compile(
-    r"\d{4}-\d\d-\d\dT[\d.Z+-]*|T?\d[\d.]*Z|\d[\d.,]*(?:n|u|m|k|K|M|G|T|Ki|Mi|Gi)?(?:[sbBhdpx]|min|sec|px|em|rem|pt|vh|vw|fr|deg|"
+    r"\d{4}-\d\d-\d\dT[\d.Z+-]*|\d[\d.]*Z|\d[\d.,]*(?:n|u|m|k|K|M|G|T|Ki|Mi|Gi)?(?:[sbBhdpx]|min|sec|px|em|rem|pt|vh|vw|fr|deg|"
     r"st|nd|rd|th|k|K|M|G)|0x[0-9a-fA-F]{6,}|#(?=\d*[a-fA-F])(?:[0-9a-fA-F]{3}){1,2}"
 )
 _HUMP = re.compile(r"[a-z][A-Z]")
@@ -47,8 +45,11 @@ class _Known(dict[str, str]):
             return ""
         if len(self) >= REMEMBERED:
             self.clear()
-        value = trim(token)
-        self[token] = found = value if weight(value) > 0 else ""
+        found = ""
+        if len(token) > 2 and not (token.isalpha() and token[1:].islower()):  # most are plain words
+            value = trim(token)
+            found = value if weight(value) > 0 else ""
+        self[token] = found
         return found
 
 
@@ -60,13 +61,13 @@ def _spaced(text: str) -> str:
     if "</" in text:
         text = text.replace("</", "< ")  # closes a tag, opens no path
     if "%" in text:
-        text = _PERCENT.sub(" ", text)
+        text = " ".join([part.rstrip("0123456789.,") for part in text.split("%")])
     return text.encode("ascii", "replace").translate(_BYTES).decode("ascii")
 
 
 def values_in(text: str) -> tuple[str, ...]:
     """The values of a short text, in order, repeated as they are."""
-    if ":" in text and any(colon in text for colon in _COLONS):
+    if "://" in text or ":\\" in text:
         return tuple(filter(None, map(_value_of, _WITH_COLON.findall(text.replace("</", "< ")))))
     return tuple(filter(None, map(_value_of, _spaced(text).split())))
 
@@ -75,10 +76,9 @@ def values_of_lines(lines: Sequence[str]) -> list[tuple[str, ...]]:
     """The values of each line."""
     text = "\n".join(lines)
     found = [tuple(filter(None, map(_value_of, line.split()))) for line in _spaced(text).split("\n")]
-    if any(colon in text for colon in _COLONS):
-        for i, line in enumerate(lines):
-            if any(colon in line for colon in _COLONS):
-                found[i] = values_in(line)
+    if "://" in text or ":\\" in text:
+        for i in [i for i, line in enumerate(lines) if "://" in line or ":\\" in line]:
+            found[i] = values_in(lines[i])
     return found
 
 
@@ -90,11 +90,11 @@ def weight(token: str) -> float:
     """
     if len(token) < 3 or len(token) > LONGEST:
         return 0.0
-    if _NUMBER.fullmatch(token):
-        return _number(token)
+    if not _LETTER.search(token):
+        return _number(token) if _NUMBER.fullmatch(token) else 0.0
     if "://" in token:
         return 0.8
-    if _NOISE.fullmatch(token) or everyday(token):
+    if (not token[0].isalpha() and _NOISE.fullmatch(token)) or everyday(token):
         return 0.0
     if "/" in token or "\\" in token:
         return _path(token)
@@ -134,8 +134,6 @@ def _number(token: str) -> float:
 
 
 def _name(token: str) -> float:
-    if not _LETTER.search(token):
-        return 0.0
     if "." in token:
         return 0.0 if len(token) < 5 or ".." in token else 1.1 if token.startswith(("self.", "this.")) else 1.7
     if "_" in token.strip("_"):

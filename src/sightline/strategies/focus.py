@@ -99,7 +99,7 @@ class _Sweep:
         last = view.last
         self.view, self.timeline = view, view.timeline
         self.units = view.candidates()
-        self.lods = dict(last.lods if last else {}) | lods
+        self.lods = (last.levels() if last else {}) | lods
         self.why = dict(last.why if last else {}) | why
         self.out: set[int] = set()
 
@@ -121,10 +121,12 @@ class _Sweep:
 
     def _heed(self, body: int) -> int:
         """What somebody asked for happens now, when the prefix changes anyway: items rise, sink or come back."""
-        known = {*(self.view.last or ()), *self.view.new}
+        known, shown = {*(self.view.last or ()), *self.view.new}, set(self.units)
         body += sum(self.view.unit_tokens(unit, self.lods) for unit in self.units if unit not in known)
         for row, wanted in self.view.wanted.items():
-            now, lod = self.lods.get(row, Lod.FULL), self.timeline.level(row, wanted)
+            now, lod, unit = self.lods.get(row, Lod.FULL), self.timeline.level(row, wanted), self.timeline.unit[row]
+            if unit not in shown or (lod < now and lod not in self._lower_levels(row, now, unit)):
+                continue
             body += self.view.row_tokens(row, lod) - self.view.row_tokens(row, now)
             self.lods[row], self.why[row] = lod, "asked for"
         return body

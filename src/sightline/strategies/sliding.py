@@ -22,17 +22,18 @@ class Sliding(Struct, frozen=True, forbid_unknown_fields=True):
         kept = {unit for unit in units if any(view.never_reduced(row) for row in view.timeline.rows_of(unit))}
         room = view.limit - view.fixed - sum(view.unit_tokens(unit, {}) for unit in kept)
         lods: dict[int, Lod] = {}
-        for unit in reversed(units):
-            if unit in kept:
-                continue
-            tokens = view.unit_tokens(unit, {})
-            if tokens > room:
+        asked = view.asked if view.asked not in kept else -1  # the question must reach the model, however long it is
+        held = view.row_tokens(view.timeline.unit_row[asked], Lod.GIST) if asked >= 0 else 0
+        for unit in [unit for unit in reversed(units) if unit not in kept]:
+            if unit == asked:
+                lods, held = self._fitting(view, asked, room), 0
+            elif view.unit_tokens(unit, {}) > room - held:
                 break
             kept.add(unit)
-            room -= tokens
-        if view.asked >= 0 and view.asked not in kept:  # the question itself must reach the model, however long it is
-            kept.add(view.asked)
-            lods = self._fitting(view, view.asked, room)
+            room -= view.unit_tokens(unit, lods)
+        if held:
+            kept.add(asked)
+            lods = self._fitting(view, asked, room)
         return Plan.swept(view, sorted(kept), lods, {}, reason=view.command or "sweep: window")
 
     def _fitting(self, view: View, unit: int, room: int) -> dict[int, Lod]:

@@ -1,0 +1,57 @@
+"""docs/cli.md: what it shows is what the commands print."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+from sightline.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+DOCS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def commands(group: click.Group, name: str = "sightline") -> Iterator[str]:
+    """The full names of all commands."""
+    yield name
+    for child in group.commands.values():
+        yield from (
+            commands(child, f"{name} {child.name}") if isinstance(child, click.Group) else [f"{name} {child.name}"]
+        )
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """tools/cli_docs.py, which is no package."""
+    spec = importlib.util.spec_from_file_location("cli_docs", ROOT / "tools" / "cli_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_output_in_the_documentation_is_current(tool: ModuleType) -> None:
+    """If this fails, a command or a decision of the engine changed: run `python tools/cli_docs.py` and look at it."""
+    assert tool.current(DOCS) == DOCS
+
+
+@pytest.mark.parametrize("command", list(commands(app)))
+def test_every_command_is_documented_with_its_help(command: str) -> None:
+    """Its help stands there in full; that it is current, the test above shows."""
+    assert f"$ {command} --help\n" in DOCS
+
+
+@pytest.mark.parametrize("command", list(commands(app)))
+def test_every_help_teaches_by_examples(command: str) -> None:
+    """Two or three of them."""
+    found: click.Command = app
+    for name in command.split()[1:]:
+        assert isinstance(found, click.Group)
+        found = found.commands[name]
+    assert found.help is not None
+    examples = found.help.partition("Examples:")[2]
+    assert 2 <= examples.count("sightline ") <= 3

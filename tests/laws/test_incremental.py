@@ -1,0 +1,195 @@
+"""Law 7: work per turn is proportional to what is new and what is shown, never to the history.
+
+No clocks: what is counted are lines of the engine carried out, lines read from the store, and texts counted.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import pytest
+
+import sightline
+from sightline.items import Call
+from sightline.plan import Budget
+from sightline.reader import Reader
+from sightline.session import Session
+from sightline.stores import Span
+from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+
+ENGINE = str(Path(sightline.__file__).parent)
+SHORT, LONG = 50, 2_000
+ROOM = Budget(10_000_000)
+
+
+class CountingStore(MemoryStore):
+    """Knows how many lines were read back."""
+
+    reads = 0
+
+    def read(self, span: Span) -> bytes:
+        """One line."""
+        self.reads += 1
+        return super().read(span)
+
+
+class CountingCounter(WordCounter):
+    """Knows how many texts were counted."""
+
+    texts = 0
+
+    def count(self, text: str) -> int:
+        """One text."""
+        self.texts += 1
+        return super().count(text)
+
+
+class Work(NamedTuple):
+    """What one step took."""
+
+    lines: int  # of the engine's source that were carried out, again for each round of a loop
+    reads: int
+    texts: int
+    shown: int  # rows that were rendered
+
+
+class Bench:
+    """A session whose work is counted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.store, self.counter = CountingStore("counted"), CountingCounter()
+        self.session = Session(self.store, token_counter=self.counter, clock=Ticking(), ids=numbered_ids())
+        self._shown = 0
+        parts = Reader.parts
+
+        def counted(reader: Reader, *args: Any) -> Any:
+            self._shown += 1
+            return parts(reader, *args)
+
+        monkeypatch.setattr(Reader, "parts", counted)
+
+    def work(self, step: Callable[[], object]) -> Work:
+        """What this step takes."""
+        before = self.store.reads, self.counter.texts, self._shown
+        with traced() as lines:
+            step()
+        return Work(lines[0], self.store.reads - before[0], self.counter.texts - before[1], self._shown - before[2])
+
+    def turn(self, number: int, words: int = 5) -> None:
+        """A question, a call, its result."""
+        self.session.user(f"question {number} about part {number % 7}")
+        self.session.assistant([Call(f"c{number}", "bash", {"command": f"run {number}"})])
+        self.session.tool_result(f"c{number}", " ".join(f"w{number}x{n}" for n in range(words)))
+
+
+@contextmanager
+def traced() -> Iterator[list[int]]:
+    """Counts the engine's lines as they are carried out."""
+    lines = [0]
+
+    def on_line(frame: FrameType, event: str, _: object) -> Any:
+        lines[0] += event == "line"
+        return on_line
+
+    def on_call(frame: FrameType, _: str, __: object) -> Any:
+        return on_line if frame.f_code.co_filename.startswith(ENGINE) else None
+
+    before = sys.gettrace()
+    sys.settrace(on_call)
+    try:
+        yield lines
+    finally:
+        sys.settrace(before)
+
+
+def after(turns: int, monkeypatch: pytest.MonkeyPatch, *, words: int = 5, budget: Budget = ROOM) -> Bench:
+    """A session with a history of so many turns, the last of which the model has seen."""
+    bench = Bench(monkeypatch)
+    for number in range(turns):
+        bench.turn(number, words)
+    bench.session.compose(budget)
+    bench.turn(turns, words)
+    bench.session.compose(budget)
+    return bench
+
+
+def test_a_call_between_sweeps_touches_only_new_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Composing after one more turn takes the same work after fifty turns and after two thousand."""
+    works = []
+    for turns in (SHORT, LONG):
+        bench = after(turns, monkeypatch)
+        bench.turn(turns + 1)
+        works.append(bench.work(lambda bench=bench: bench.session.compose(ROOM)))  # type: ignore[misc]
+    short, long = works
+    assert (long.reads, long.texts, long.shown) == (short.reads, short.texts, short.shown)
+    assert long.shown <= 4
+    assert long.lines <= short.lines + 20
+
+
+def test_what_is_said_is_taken_in_alike_after_any_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Appending a turn takes the same work after fifty turns and after two thousand."""
+    short, long = (
+        bench.work(lambda bench=bench: bench.turn(9_999))  # type: ignore[misc]
+        for bench in (after(turns, monkeypatch) for turns in (SHORT, LONG))
+    )
+    assert (long.reads, long.texts) == (short.reads, short.texts)
+    assert long.lines <= short.lines * 1.1
+
+
+def test_a_preview_costs_what_a_call_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking ahead takes work for what is new, and the call after it no more than without."""
+    works = []
+    for turns in (SHORT, LONG):
+        bench = after(turns, monkeypatch)
+        bench.turn(turns + 1)
+        ahead = bench.work(lambda bench=bench: bench.session.preview(ROOM))  # type: ignore[misc]
+        call = bench.work(lambda bench=bench: bench.session.compose(ROOM))  # type: ignore[misc]
+        works.append((ahead, call))
+    for short, long in zip(*works, strict=True):
+        assert (long.reads, long.texts, long.shown) == (short.reads, short.texts, short.shown)
+        assert long.lines <= short.lines + 20
+
+
+def test_a_call_after_sweeps_touches_only_new_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where most of the history is left out, a call that sweeps nothing takes work for what is new."""
+    budget = Budget(4_000, recall=0.0)
+    works = []
+    for turns in (150, 600):
+        bench = Bench(monkeypatch)
+        for number in range(turns):
+            bench.turn(number, words=150)
+            bench.session.compose(budget)
+        number = turns
+        while True:  # on to a call that sweeps nothing
+            bench.turn(number, words=150)
+            number += 1
+            work = bench.work(lambda bench=bench: bench.session.compose(budget))  # type: ignore[misc]
+            receipt = bench.session.receipt
+            assert receipt is not None
+            if not receipt.reason:
+                break
+        works.append(work)
+    short, long = works
+    assert (long.reads, long.texts, long.shown) == (short.reads, short.texts, short.shown)
+    assert long.lines <= short.lines + 20
+
+
+def test_a_sweep_weighs_what_is_shown_not_what_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep late in a long session takes no more work for each unit it shows than an early one."""
+    budget = Budget(4_000, recall=0.0)
+    bench = Bench(monkeypatch)
+    sweeps: list[tuple[float, float]] = []
+    for number in range(600):
+        bench.turn(number, words=150)
+        work = bench.work(lambda: bench.session.compose(budget))
+        receipt, payload = bench.session.receipt, bench.session._composer.payload
+        assert receipt is not None
+        assert payload is not None
+        if receipt.reason.startswith("sweep"):
+            sweeps.append((work.lines / len(payload.plan), work.shown / len(payload.plan)))
+    early, late = sweeps[2:12], sweeps[-10:]
+    assert max(lines for lines, _ in late) <= 1.5 * max(lines for lines, _ in early)
+    assert max(shown for _, shown in late) <= max(shown for _, shown in early)

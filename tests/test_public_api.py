@@ -1,0 +1,86 @@
+"""What the package promises by its names, and what importing it does: nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+import sightline
+
+HEAVY = ("splintr", "sqlite3", "rich", "click", "openai", "anthropic", "tiktoken", "psycopg")
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules a fresh interpreter has loaded after this code."""
+    script = f"{code}\nimport sys\nprint(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_every_public_name_can_be_imported() -> None:
+    """Whatever `__all__` lists is there, and is what its own module calls so."""
+    for name in sightline.__all__:
+        assert getattr(sightline, name).__name__ == name
+
+
+def test_every_public_name_says_what_it_promises() -> None:
+    """No public name is without a docstring of its own."""
+    for name in sightline.__all__:
+        value = getattr(sightline, name)
+        assert value.__doc__
+        assert all(value.__doc__ != base.__doc__ for base in value.__mro__[1:])
+
+
+def test_the_names_are_these() -> None:
+    """A name more or less is a decision: it is made here too."""
+    assert set(sightline.__all__) == {
+        "BadInput", "BadSessionId", "Budget", "Conflict", "Damaged", "Item", "JsonlStore", "Kind", "Lod",
+        "MemoryStore", "Message", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Session", "SessionNotFound",
+        "Settings", "SightlineError", "StoreError", "Strategy", "StrategyError", "UnknownCall", "UnknownItem",
+        "Unwritable", "View",
+    }  # fmt: skip
+    assert {*sightline.__all__, "__version__"} == set(dir(sightline))
+
+
+def test_a_name_that_is_not_public_is_refused() -> None:
+    """A misspelt name is an AttributeError that names it."""
+    with pytest.raises(AttributeError, match="'Sesion'"):
+        sightline.Sesion  # noqa: B018 - looking is the test
+
+
+def test_every_error_is_one_of_ours() -> None:
+    """Catching the root catches everything the package raises on purpose."""
+    from sightline import errors
+
+    raised = [
+        value for value in vars(errors).values() if isinstance(value, type) and value.__module__ == errors.__name__
+    ]
+    assert all(issubclass(value, sightline.SightlineError) for value in raised)
+    assert {value.__name__ for value in raised} <= set(sightline.__all__)
+
+
+def test_importing_the_package_loads_next_to_nothing() -> None:
+    """No vocabulary, database, terminal, network or provider library, and none of our own modules either."""
+    loaded = modules_after("import sightline")
+    assert not loaded & set(HEAVY)
+    assert {name for name in loaded if name.startswith("sightline.")} == set()
+
+
+def test_a_session_loads_no_optional_part() -> None:
+    """What a session is made of needs msgspec and the standard library, and not yet a vocabulary."""
+    loaded = modules_after(
+        "from sightline import Session, Budget, MemoryStore\nfrom sightline.testing import WordCounter"
+    )
+    assert not loaded & (set(HEAVY) - {"sqlite3"})
+
+
+def test_counting_by_words_never_loads_a_vocabulary() -> None:
+    """Who brings a counter pays for no other."""
+    code = """
+from sightline import Session, Budget, MemoryStore
+from sightline.testing import WordCounter
+session = Session(MemoryStore("s"), token_counter=WordCounter())
+session.user("hello there")
+session.compose(Budget(1000))
+"""
+    assert "splintr" not in modules_after(code)
