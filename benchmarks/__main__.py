@@ -42,7 +42,7 @@ def main() -> None:
     finally:
         peers.close()
         shutil.rmtree(root, ignore_errors=True)
-    about = report.facts(date.today().isoformat(), report.command_line(), versions)
+    about = report.facts(date.today().isoformat(), report.command_line(arguments.quick), versions)
     report.print_table(rows, about, console)
     if arguments.json:
         arguments.json.write_text(report.as_json(rows, about) + "\n")

@@ -32,7 +32,7 @@ def prepare() -> None:
     done = subprocess.run([*pip, "-c", str(PINS), *PACKAGES], capture_output=True, text=True, check=False)
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        raise Missing(f"pip could not install the peers: {(errors or ['no reason given'])[-1]}")
+        raise Missing(f"pip could not install the peers: {(errors or ['no reason given'])[0]}")
     ready.write_text(PINS.read_text())
 
 

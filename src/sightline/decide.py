@@ -4,7 +4,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from sightline import log
 from sightline.clock import milliseconds
 from sightline.compose import Surroundings, layout
 from sightline.items import Kind, Lod
@@ -162,7 +161,7 @@ def receipt_entries(journal: Journal) -> Iterator[tuple[Entry, int]]:
 def receipts(journal: Journal) -> Iterator[ReceiptNote]:
     """The receipts of the branch, newest first."""
     for entry, _ in receipt_entries(journal):
-        yield log.decode_data(entry, ReceiptNote)
+        yield journal.reader.note(entry, ReceiptNote)
 
 
 def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int]:
@@ -170,10 +169,11 @@ def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int]:
     entry, _ = next(receipt_entries(journal), (None, 0))
     if entry is None:
         return None, 0
+    note = journal.reader.note(entry, ReceiptNote)
     try:
-        return log.decode_data(entry, ReceiptNote), milliseconds(entry.timestamp)
+        return note, milliseconds(entry.timestamp)
     except ValueError:  # somebody wrote no time there
-        return log.decode_data(entry, ReceiptNote), 0
+        return note, 0
 
 
 def as_sent(
@@ -197,7 +197,7 @@ def as_sent(
 def _in_force(journal: Journal, notes: Sequence[Placed], offset: int, type_: type[T]) -> T | None:
     """The last of these annotations on the branch that stands before this place in the log."""
     span = journal.timeline.placed([note for note in notes if note.offset < offset], journal.path)
-    return None if span is None else log.decode_data(journal.reader.entry_at(span), type_)
+    return None if span is None else journal.reader.note(journal.reader.entry_at(span), type_)
 
 
 def reported(journal: Journal, last: ReceiptNote) -> float | None:

@@ -102,10 +102,10 @@ class Conflict(StoreError):
 class Damaged(StoreError):
     """A line that was whole when it was written can no longer be read."""
 
-    def __init__(self, session_id: str, offset: int) -> None:
-        self.session_id, self.offset = session_id, offset
+    def __init__(self, session_id: str, place: str) -> None:
+        self.session_id, self.place = session_id, place
         super().__init__(
-            f"the log of {session_id!r} is damaged at byte {offset}; "
+            f"the log of {session_id!r} is damaged at {place}; "
             "resume the session anew: the line is then passed over, named in session.repairs, and stays in the file"
         )
 

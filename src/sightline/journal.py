@@ -100,8 +100,7 @@ class Journal:
         span = self.timeline.placed(self.timeline.more.settings, self.path)
         if span is None:
             return self.settings
-        note: Settings = log.decode_data(self.reader.entry_at(span), Settings)
-        return note
+        return self.reader.note(self.reader.entry_at(span), Settings)
 
     def configure(self, settings: Settings) -> None:
         """Keep and show things this way from now on. What was sent stays as it was sent."""
@@ -113,7 +112,7 @@ class Journal:
         """The tools in force on this branch."""
         span = self.timeline.placed(self.timeline.more.tools, self.path)
         if self._tools[0] != span:
-            self._tools = (span, NO_TOOLS if span is None else log.decode_data(self.reader.entry_at(span), ToolsNote))
+            self._tools = (span, NO_TOOLS if span is None else self.reader.note(self.reader.entry_at(span), ToolsNote))
         return self._tools[1]
 
     def _load(self, known: "index.Index") -> None:

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ _RENDITIONS = 4096
 WRAP = 1000  # characters: a longer line is read as several, so that pages and ranges can be small in any text
 
 _encode = msgspec.json.encode
+T = TypeVar("T")
 
 
 class Reader:
@@ -56,14 +57,22 @@ class Reader:
         try:
             return log.decode(self.store.read(span))
         except log.UNREADABLE as error:
-            raise self._damaged(span) from error
+            raise self._damaged(f"byte {span.offset}") from error
 
-    def _damaged(self, span: Span) -> Damaged:
+    def note(self, entry: Entry, type_: type[T]) -> T:
+        """What an annotation says that has been folded. Raises Damaged if it no longer says anything."""
+        try:
+            found: T = log.decode_data(entry, type_)
+        except BadInput as error:
+            raise self._damaged(f"entry {entry.seq}") from error
+        return found
+
+    def _damaged(self, place: str) -> Damaged:
         """The error for a line that is not what it was when it was folded."""
         side = self.store.side_file(".idx")
         if side is not None:
             side.unlink(missing_ok=True)  # it was made when the line was whole
-        return Damaged(self.store.session_id, span.offset)
+        return Damaged(self.store.session_id, place)
 
     def keep(self, entry: Entry, span: Span) -> None:
         """Remember an entry that will be looked at again soon. Large ones are not worth the memory."""
@@ -76,7 +85,7 @@ class Reader:
         """The item as the log has it."""
         items, sub = self.items(self.entry(row)), self.timeline.sub[row]
         if sub >= len(items):
-            raise self._damaged(Span(self.timeline.offset[row], self.timeline.length[row]))
+            raise self._damaged(f"byte {self.timeline.offset[row]}")
         item = items[sub]
         return self._orphan(item, self.locale_at(row)) if self.timeline.state[row] & ORPHAN else item
 
@@ -120,7 +129,7 @@ class Reader:
         timeline = self.timeline
         before = [note for note in timeline.more.settings if note.offset < timeline.offset[row]]
         span = timeline.placed(before, timeline.path(timeline.branch[row]))
-        return (Settings() if span is None else log.decode_data(self.entry_at(span), Settings)).locale
+        return (Settings() if span is None else self.note(self.entry_at(span), Settings)).locale
 
     def recalled(self, entry: Entry, locale: str) -> str:
         """What a recall entry shows: its sources' lines, each under its handle."""
@@ -220,11 +229,7 @@ class Reader:
         """The shortened text of a row: as it was sent, or, before that, as the rules make it."""
         span = self.logged(row, lod)
         if span is not None:
-            try:
-                note: RenditionNote = log.decode_data(self.entry_at(span), RenditionNote)
-            except BadInput as error:
-                raise self._damaged(span) from error
-            return note.text
+            return self.note(self.entry_at(span), RenditionNote).text
         shorter = self._shorter.get(self.timeline.id(row))
         if shorter is None:
             shorter = self._shorten_again(row)

@@ -100,7 +100,7 @@ class Session:
         """
         check_settings(settings or Settings())
         ids: Ids = options.get("ids", nanoid)
-        path = Folder(project, root).file(ids() if session_id is None else session_id)
+        path = Folder(project, root).file(_new_id(ids) if session_id is None else session_id)
         if os.path.lexists(path):
             raise BadInput(f"session {path.stem!r} exists already; Session.resume({path.stem!r}) opens it")
         return cls._from_file(path, project, fsync, settings, options)
@@ -345,7 +345,9 @@ class Session:
         Saying the same tools again changes nothing.
         """
         with self._lock:
-            read = (*_read(wire.read_tools, definitions), *(RECALL_TOOLS if recall else ()))
+            read = _read(wire.read_tools, definitions)
+            taken = {tool.name for tool in read}
+            read += tuple(tool for tool in RECALL_TOOLS if recall and tool.name not in taken)
             try:
                 encoded = msgspec.json.encode(read)
             except UnicodeEncodeError as error:
@@ -539,6 +541,11 @@ class Session:
         """
         with self._lock:
             self._composer.overflowed(input_tokens)
+
+
+def _new_id(ids: Ids) -> str:
+    """An id for a session: people type it, and a dash at the front would read as an option."""
+    return ids().replace("-", "_")
 
 
 def _checked(message: Message) -> Message:

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sightline import decide, log
+from sightline import decide
 from sightline.blobs import Blobs
 from sightline.compose import compose, layout
 from sightline.items import Lod
@@ -42,7 +42,7 @@ def verify(journal: Journal) -> Iterator[Verified]:
 def _of_branch(journal: Journal, branch: str, blobs: Blobs) -> Iterator[Verified]:
     before: Payload | None = None
     for entry, offset in reversed(list(decide.receipt_entries(journal))):
-        note: ReceiptNote = log.decode_data(entry, ReceiptNote)
+        note = journal.reader.note(entry, ReceiptNote)
         before = _again(journal, note, offset, before, blobs)
         if entry.branch == branch:
             yield Verified(branch, note.number, note.hash, before.hash if before else "")

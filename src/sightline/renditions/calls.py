@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sightline.items import Call
 from sightline.renditions.lines import weigh
-from sightline.renditions.pack import NOTHING, Choice, Count, Filled, Piece, Room, by_place, by_worth
+from sightline.renditions.pack import NOTHING, Count, Filled, Piece, Room, by_place, by_worth, fresh_of
 from sightline.renditions.sample import legal, look
 from sightline.renditions.subjects import KEYS
 from sightline.renditions.values import values_of_lines
@@ -147,7 +147,7 @@ def _names(text: str, room: int) -> str:
     weighed = weigh(values_of_lines(look(text).lines))
     pieces = by_worth([Piece(weighed.first[value], value, worth, (value,)) for value, worth in weighed.worth.items()])
     chosen, used = [], 0
-    for piece in Choice(Room(room, 1.0), 1.0, set(), True).of(pieces, False).pieces:
+    for piece in fresh_of(pieces, Room(room, 1.0), set()).pieces:
         if used + len(piece.text) < room:
             chosen.append(piece)
             used += len(piece.text) + 1

@@ -20,7 +20,7 @@ OFTEN = [
 AGAIN = 0.05  # a value shown a second time is worth little, but more than an empty line
 LISTED = 0.31  # a value of less weight (a short number, a date, a version) says nothing outside its line
 LINE = 2.5  # tokens a line of a summary costs beside its text: its end and half a gap
-SUMMARY_LINES = 0.5  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
+SUMMARY_LINES = 0.4  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
 GIST_LINES = 0.12  # share of a gist that goes to marked lines (errors, tallies); the rest to values under their section
 EDGE_LINES = 3  # lines at either end that are kept first: they say what this is and how it ended
 EDGE_WORTH = 3.0
@@ -160,21 +160,25 @@ def summary_level(
     """Head, tail and the lines that matter, in order; between them gaps that name the values left out there."""
     lines, mark_of, worth = seen.sample.lines, marks.get, seen.weighed.lines
     covered, last = seen.opening.lines, len(lines) - 1 - EDGE_LINES
-    edges = {*range(EDGE_LINES), *range(max(0, last + 1), len(lines))}
+    edges = {*range(min(EDGE_LINES, len(lines))), *range(max(0, last + 1), len(lines))}
     worthy = edges.union(marks, compress(range(len(lines)), seen.values))
     if len(worthy) < SPARSE * len(lines):
         worthy.update(range(len(lines)))
     pieces = [
         Piece(i, lines[i], PLAIN + mark_of(i, 0.0) + worth[i] + (EDGE_WORTH if i in edges else 0.0), seen.values[i])
-        for i in worthy
+        for i in sorted(worthy)
         if i >= covered and lines[i]
     ]
 
+    gaps = [[*seen.wording[gap].partition("{n}")[::2]] for gap in ("gap", "gap one")]
+    page = _Page(seen, named, add_numbers, *gaps)
+
     def render(label: str, chosen: list[Piece], between: list[Piece]) -> str:
-        return _in_order(_Page(seen, named, add_numbers), label, chosen, between)
+        return _in_order(page, label, chosen, between)
 
     shown = tuple(chain.from_iterable(seen.values[:covered]))
-    return Level(by_worth(pieces, LINE), values, SUMMARY_LINES, render, LINE, False, shown)
+    fixed = len(seen.opening.text)
+    return Level(by_worth(pieces, LINE), values, SUMMARY_LINES, render, LINE, False, shown, fixed)
 
 
 def single_values(seen: View, labels: Sequence[str]) -> list[Piece]:
@@ -214,6 +218,8 @@ class _Page(NamedTuple):
     seen: View
     named: Mapping[str, int]  # sections and where they begin
     add_numbers: bool
+    gaps: list[str]  # what stands before and after the number of lines
+    gap_of_one: list[str]
 
     def line(self, place: int) -> str:
         line = self.seen.sample.lines[place]
@@ -228,13 +234,16 @@ class _Page(NamedTuple):
             return None
         start = numbers[before] if before >= 0 else 0
         skipped = (numbers[after] if after < len(lines) else numbers[-1] + 1) - start - 1
-        told = self.seen.wording["gap one" if skipped == 1 else "gap"].format(n=f"{skipped:,}") if skipped else "…"
-        if inside:
-            return f"{told}: {self._names(before, inside)} …"
-        return f"{told} …" if skipped else told
+        if not skipped:
+            return f"…: {self._names(before, inside)} …" if inside else "…"
+        ahead, behind = self.gaps if skipped > 1 else self.gap_of_one
+        told = f"{ahead}{skipped:,}{behind}"
+        return f"{told}: {self._names(before, inside)} …" if inside else f"{told} …"
 
     def _names(self, before: int, inside: list[Piece]) -> str:
         """The values of a gap, those of a section that begins in it behind its name."""
+        if len(inside) == 1 or not self.named:
+            return " ".join([piece.values[0] for piece in inside])
         out: list[str] = []
         for label, pieces in groupby(inside, key=attrgetter("label")):
             words = [piece.values[0] for piece in pieces]

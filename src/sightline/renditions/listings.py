@@ -9,7 +9,7 @@ from sightline.renditions.lines import Levels, View, labels_of, single_values, s
 from sightline.renditions.pack import Level, Piece, by_place, by_worth
 from sightline.renditions.sample import Beginning
 
-DETECT = 30  # lines looked at to tell a listing
+DETECT = 20  # lines looked at to tell a listing
 MOST = 0.6  # share of the lines that are paths or hits, from which a text is a listing
 HIT, AGAIN = 0.5, 0.1  # worth of the first hit in a file, and of a later one
 
@@ -67,7 +67,9 @@ def _hits(seen: View, entries: dict[int, Entry]) -> Levels:
     paths = [entries[i].path if i in entries else "" for i in range(len(seen.sample.lines))]
     values = single_values(seen, paths)
     shown = tuple(chain.from_iterable(seen.values[: seen.opening.lines]))
-    summary = Level(by_worth(pieces, 1.0), values, 0.75, _under_paths(seen.opening), 1.0, shown=shown)
+    summary = Level(
+        by_worth(pieces, 1.0), values, 0.75, _under_paths(seen.opening), 1.0, shown=shown, fixed=len(seen.opening.text)
+    )
     return Levels(summary, Level([], values, 0.0, _names, 1.0))
 
 

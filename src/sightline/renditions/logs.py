@@ -5,14 +5,13 @@ import re
 from sightline.renditions.lines import Levels, Section, View, levels, troubles
 from sightline.renditions.sample import where
 
+DETECT = 30  # lines looked at to tell a log
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
 TOLD = 0.4  # share of a gist for the lines that say what failed
 REPEATED = -1.2  # a line like one already seen, numbers aside
 
-_STAMP = re.compile(
-    r"\s*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)|"
-    r".{0,40}\b(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE)\b"
-)
+_STAMP = re.compile(r"\s*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
+_LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
 _VARYING = re.compile(r"\d+|0x[0-9a-fA-F]+|[0-9a-f]{8,}")
 _FRAME = re.compile(
     r"\n[ \t]*(?:File \"([^\"\n]{1,400})\", line (\d+)|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
@@ -76,8 +75,10 @@ def test_run(seen: View) -> Levels:
 
 def is_log(seen: View) -> bool:
     """Whether enough lines begin with a time or name a level."""
-    lines = list(filter(None, seen.sample.lines[:60]))
-    return len(lines) >= 5 and sum(bool(_STAMP.match(text)) for text in lines) >= LOGLIKE * len(lines)
+    lines = list(filter(None, seen.sample.lines[:DETECT]))
+    head = "\n".join(lines)
+    told = sum(map(head.count, _LEVELS)) + sum(_STAMP.match(line) is not None for line in lines)
+    return len(lines) >= 5 and told >= LOGLIKE * len(lines)
 
 
 def log(seen: View) -> Levels:

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -13,7 +13,7 @@ Count = Callable[[str], int]
 TRIES = 8  # exact counts made to fill a room at most; the first or second is close enough as a rule
 CLOSE = 0.86  # filled well enough for the price of another count
 SMALL = 200  # tokens of a room that is counted so quickly that every word of it is worth using
-CLOSER = 0.97
+CLOSER = 0.93
 FIRST_AIM = 0.91  # estimates are off by some 8 %; below, and near, is better than above
 AIM = 0.985  # of what should just fit: a little too much costs another count
 ROOMY = 1.3  # pieces are chosen until they fill this much of the room by estimate, which may be off by a quarter
@@ -45,6 +45,7 @@ class Level(NamedTuple):
     overhead: float = 1.0  # tokens a line costs beside its text: its end and, where gaps are marked, half a gap
     labelled: bool = True  # values stand below their labels
     shown: tuple[str, ...] = ()  # values that are visible whatever is chosen
+    fixed: int = 0  # characters that stand beside the item's label whatever is chosen
 
 
 class Filled(NamedTuple):
@@ -112,8 +113,32 @@ class _Waiting(Struct):
     pieces: list[Piece] = []
 
 
-class Choice(Struct):
-    """Pieces being chosen.
+def best_of(pieces: list[Piece], room: Room, overhead: float) -> Chosen:
+    """The first pieces, as many as fill the room."""
+    per = room.chars_per_token
+    costs = [len(piece.text) / per + overhead for piece in pieces]
+    enough = bisect_right(list(accumulate(costs)), room.tokens) + 1 if room.tokens > 0 else 0
+    return Chosen(pieces[:enough], costs[:enough])
+
+
+def fresh_of(pieces: list[Piece], room: Room, shown: set[str]) -> Chosen:
+    """The first values that are not shown yet, as many as fill the room."""
+    out = Chosen([], [])
+    left, per = room.tokens, room.chars_per_token
+    for piece in pieces:
+        if left <= 0:
+            break
+        if not shown.issuperset(piece.values):
+            cost = len(piece.text) / per + VALUE
+            out.pieces.append(piece)
+            out.costs.append(cost)
+            left -= cost
+            shown.update(*map(_names_in, piece.values))
+    return out
+
+
+class _Labelled(Struct):
+    """Pieces being chosen that stand below labels.
 
     Those of a label wait until, label included, all that wait for it are worth as much per token as the one that comes
     now. Pieces that show nothing new are passed over, where `fresh` is asked for.
@@ -123,33 +148,32 @@ class Choice(Struct):
     overhead: float
     shown: set[str]
     fresh: bool
-    pieces: list[Piece] = []
-    costs: list[float] = []
+    chosen: Chosen
     used: float = 0.0
     opened: set[str] = set()
     waiting: dict[str, _Waiting] = {}
     next: list[tuple[float, str]] = []  # labels that wait, by the worth per token of what waits
 
-    def of(self, pieces: list[Piece], labelled: bool) -> Chosen:
+    def of(self, pieces: list[Piece]) -> Chosen:
         """As many as fill the room."""
         tokens = self.room.tokens
         for piece in pieces:
             if self.used >= tokens:
                 break
-            if not labelled or not piece.label or piece.label in self.opened:
+            if not piece.label or piece.label in self.opened:
                 self._take(piece)
             else:
                 self._wait(piece)
         while self.next and self.used < tokens:
             self._open(heappop(self.next)[1])
-        return Chosen(self.pieces, self.costs)
+        return self.chosen
 
     def _take(self, piece: Piece, label_cost: float = 0.0) -> None:
         if self.fresh and piece.values and self.shown.issuperset(piece.values):
             return
         cost = len(piece.text) / self.room.chars_per_token + self.overhead + label_cost
-        self.pieces.append(piece)
-        self.costs.append(cost)
+        self.chosen.pieces.append(piece)
+        self.chosen.costs.append(cost)
         self.used += cost
         self.shown.update(*map(_names_in, piece.values))
 
@@ -181,15 +205,9 @@ class Choice(Struct):
 
 def fill(label: str, level: Level, count: Count, room: Room) -> Filled:
     """The label and as many of the best pieces as stay within the room; nothing if the label alone does not."""
-    bare = level.render(label, [], [])
     per = room.chars_per_token
-    free = room.tokens - len(bare) / per
-    shown: set[str] = set()
-    show(level.shown, shown)
-    lines = Choice(Room(free * level.share, per), level.overhead, shown, False).of(level.lines, True)
-    left = free * ROOMY - sum(lines.costs)
-    values = Choice(Room(left, per), VALUE, shown, True).of(level.values, level.labelled)
-    more = _more(level, lines, Room(left - sum(values.costs), per), shown)
+    free = room.tokens - (len(label) + level.fixed) / per
+    lines, values, more = _chosen(level, Room(free, per))
     first, second = len(lines.pieces), len(values.pieces)
 
     def text_of(taken: int) -> str:
@@ -197,24 +215,43 @@ def fill(label: str, level: Level, count: Count, room: Room) -> Filled:
         return level.render(label, chosen, values.pieces[: max(0, taken - first)])
 
     filled = _longest(text_of, list(accumulate(lines.costs + values.costs + more.costs)), free, room.tokens, count)
-    if filled is NOTHING and (tokens := count(bare)) <= room.tokens:
-        return Filled(bare, tokens)
+    if filled is NOTHING:
+        bare = level.render(label, [], [])
+        return Filled(bare, tokens) if (tokens := count(bare)) <= room.tokens else NOTHING
     return filled
 
 
-def _more(level: Level, lines: Chosen, room: Room, shown: set[str]) -> Chosen:
-    """Further lines where the values leave room."""
-    if room.tokens <= 0 or len(lines.pieces) == len(level.lines):
-        return Chosen([], [])
+def _chosen(level: Level, room: Room) -> tuple[Chosen, Chosen, Chosen]:
+    """Lines for their share of the room, values, and further lines where the values leave room."""
+    free, per = room
+    shown: set[str] = set()
+    show(level.shown, shown)
+    lines = _lines(level.lines, Room(free * level.share, per), level, shown)
+    show(chain.from_iterable([piece.values for piece in lines.pieces]), shown)
+    left = free * ROOMY - sum(lines.costs)
+    values = (
+        _Labelled(Room(left, per), VALUE, shown, True, Chosen([], [])).of(level.values)
+        if level.labelled
+        else fresh_of(level.values, Room(left, per), shown)
+    )
+    left -= sum(values.costs)
+    if left <= 0 or len(lines.pieces) == len(level.lines):
+        return lines, values, Chosen([], [])
     taken = {piece.place for piece in lines.pieces}
     rest = [piece for piece in level.lines if piece.place not in taken]
-    return Choice(room, level.overhead, shown, False).of(rest, True)
+    return lines, values, _lines(rest, Room(left, per), level, shown)
+
+
+def _lines(pieces: list[Piece], room: Room, level: Level, shown: set[str]) -> Chosen:
+    if any(piece.label for piece in pieces[:1]):
+        return _Labelled(room, level.overhead, shown, False, Chosen([], [])).of(pieces)
+    return best_of(pieces, room, level.overhead)
 
 
 def _longest(text_of: Callable[[int], str], costs: list[float], free: float, limit: float, count: Count) -> Filled:
     """The text of the most pieces that fits, found with few counts: each one corrects what the pieces seem to cost."""
-    best, low, high, aim = NOTHING, 0, len(costs), free * FIRST_AIM
-    close = CLOSER if limit <= SMALL else CLOSE
+    close, first = (CLOSER, 1.0) if limit <= SMALL else (CLOSE, FIRST_AIM)
+    best, low, high, aim = NOTHING, 0, len(costs), free * first
     for _ in range(TRIES):
         if low >= high:
             break

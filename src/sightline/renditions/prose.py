@@ -6,12 +6,13 @@ from sightline.renditions.lines import Levels, Section, View, levels, lines_with
 from sightline.renditions.sample import where
 
 HEADING, OPENING, RULE = 2.5, 0.8, 1.5
+DETECT = 30  # lines looked at to tell whether they have keys
 NAMED = 0.3  # share of lines of the form `key: value`, from which the keys are the labels of a gist
+LONGEST_KEY = 30
 WIDEST = 40  # characters of a heading as a label
 
 _HEADING = re.compile(r"\n(?:#{1,6} \S|[A-Z][^.!?\n]{2,70}:$|<h[1-6]\b|第.{1,8}[章节条])", re.MULTILINE)
 _OPENING = re.compile(r"\n\n(?![ \t]*(?:[-*+•]|\d{1,3}[.)、])\s)\S")
-_KEY = re.compile(r"\n[ \t]*(?:[-*•] )?[\"'*`]*([A-Za-z_][\w./ -]{0,30}?)[\"'*`]*(?:: |=| = |:$)", re.MULTILINE)
 # Stems of what binds the reader, in lower case.
 _MUST = (
     "never|always|must|do not|don't|don’t|cannot|can't| only |require|forbid|ensure|make sure|should not|shouldn't|"
@@ -19,6 +20,17 @@ _MUST = (
     "不要|必须|禁止|务必|不能|不得|不可|一定|只能|至少|至多|确保|切勿|千万"
 )
 MUST = tuple(_MUST.split("|"))
+_STRICT = (
+    "never",
+    "must",
+    "do not",
+    "don't",
+    "always",
+    "不要",
+    "必须",
+    "禁止",
+    "务必",
+)  # the clearest: a search for each
 
 
 def binds(text: str) -> bool:
@@ -31,7 +43,7 @@ def prose(seen: View) -> Levels:
     """Headings, lines that open a paragraph, lines that bind the reader, and lines with values."""
     raised = troubles(seen.sample)
     marks = dict(raised)
-    for stem in MUST:
+    for stem in _STRICT:
         for i in lines_with(stem, seen.sample) if stem in seen.sample.lowered else ():
             marks[i] = max(marks.get(i, 0.0), RULE)
     for i, _ in where(_OPENING, seen.sample):
@@ -45,7 +57,20 @@ def prose(seen: View) -> Levels:
 
 def _keys(seen: View) -> list[Section]:
     """Every line that says what its value is, where enough of them do."""
-    found = {i: match.group(1) for i, match in where(_KEY, seen.sample)}
-    if len(found) < 3 or len(found) < NAMED * len(seen.sample.lines):
+    some = sum(map(bool, map(_key, seen.code[:DETECT])))
+    if some < 3 or some < NAMED * len(seen.code[:DETECT]):
         return []
-    return [Section(i, key) for i, key in found.items()]
+    return [Section(i, key) for i, line in enumerate(seen.code) if (key := _key(line))]
+
+
+def _key(line: str) -> str:
+    """What stands before a colon or an equals sign, if it is a name."""
+    for separator in (": ", "="):
+        head, found, _ = line.partition(separator)
+        if found:
+            key = head.strip(" \t-*•\"'`")
+            return key if len(key) <= LONGEST_KEY and key.translate(_JOINED).isidentifier() else ""
+    return ""
+
+
+_JOINED = str.maketrans(" .-/", "____")

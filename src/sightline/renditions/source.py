@@ -2,7 +2,7 @@
 
 import re
 
-from sightline.renditions.lines import Levels, Section, View, levels, troubles
+from sightline.renditions.lines import Levels, Section, View, levels
 
 _EXTENSIONS = (
     "py pyi ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash zsh lua pl r jl ex exs "
@@ -56,12 +56,8 @@ def is_source(seen: View) -> bool:
 
 def source(seen: View) -> Levels:
     """Definitions first, with their line numbers where the text is a whole file; values under what is defined."""
-    # code that handles errors is full of the word
-    marks = {i: mark / 3 for i, mark in troubles(seen.sample).items()}
-    found = marks_of(seen.code)
-    for i, mark in found.items():
-        marks[i] = marks.get(i, 0.0) + mark
-    defined = [i for i, mark in found.items() if mark == DEFINES]
+    marks = marks_of(seen.code)  # and no troubles: code that handles errors is full of the word
+    defined = [i for i, mark in marks.items() if mark == DEFINES]
     whole_file = not seen.own_numbers and bool(seen.subject) and not re.search(r"\s", seen.subject)
     return levels(seen, marks, {}, _sections(seen, defined), add_numbers=whole_file)
 

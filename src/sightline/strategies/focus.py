@@ -150,7 +150,10 @@ class _Sweep:
         return body - view.full_tokens(self.out) + view.saved(shorter)
 
     def _is_precious(self, unit: int) -> bool:
-        return _WORTH[self.timeline.kind[self.timeline.unit_row[unit]]] >= _WORTH[Kind.USER]
+        return _WORTH[self._kind(unit)] >= _WORTH[Kind.USER]
+
+    def _kind(self, unit: int) -> int:
+        return self.timeline.kind[self.timeline.unit_row[unit]]
 
     def _reduce(self, body: int, target: int, units: list[int], spared: set[int], *, leave_out: bool = True) -> int:
         if body <= target:
@@ -219,14 +222,15 @@ class _Sweep:
 
     def _left_out(self) -> LeftOut | None:
         before = self._still_out()
-        if not self.out:
+        said = [unit for unit in self.out if self._kind(unit) != Kind.RECALL]  # what was recalled has its source
+        if not said:
             return before
         rows, full = self.timeline.unit_rows, self.timeline.unit_full
-        messages = sum(rows[unit] - rows[unit] // 2 for unit in self.out)  # calls are no messages of their own
-        tokens = sum(full[unit] for unit in self.out)
+        messages = sum(rows[unit] - rows[unit] // 2 for unit in said)  # calls are no messages of their own
+        tokens = sum(full[unit] for unit in said)
         if before is None:
-            return LeftOut(messages, tokens, min(self.out), max(self.out))
-        first, last = min(before.first, *self.out), max(before.last, *self.out)
+            return LeftOut(messages, tokens, min(said), max(said))
+        first, last = min(before.first, *said), max(before.last, *said)
         return LeftOut(before.messages + messages, before.tokens + tokens, first, last)
 
     def _still_out(self) -> LeftOut | None:
