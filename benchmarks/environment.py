@@ -1,6 +1,7 @@
 """The peers' environment, made once under `.cache`, and the process that measures in it."""
 
 import json
+import os
 import subprocess
 import sys
 import venv
@@ -81,7 +82,10 @@ class Peers:
 def fresh(interpreter: Path | str, code: str, *arguments: str) -> Any:
     """The JSON that a few lines print in a new process. Raises Missing if they fail."""
     command = [str(interpreter), "-c", code, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # Compiled modules are kept, as in any installation, whatever this shell says: compiling is not importing.
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(ROOT / ".cache" / "bench-pyc")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Missing((done.stderr.splitlines() or ["no reason given"])[-1])
     return json.loads(done.stdout)

@@ -220,3 +220,14 @@ def test_a_preview_leaves_no_trace_in_the_next_plan(session: Session) -> None:
     for each in (session, other):
         each.configure(locale="zh")
     assert session.compose(Budget(100_000)).hash == other.compose(Budget(100_000)).hash
+
+
+def test_a_call_that_shows_nothing_is_gone_on_from(session: Session) -> None:
+    """Where everything had to be left out, the line that says so stays, and the prefix with it."""
+    session.assistant([Call("a", "read", {"text": words(190)}), Call("b", "read", {"text": words(190)})])
+    session.interrupt()
+    first = session.compose(Budget(200))
+    assert len(first.plan) == 0
+    assert first.plan.marker
+    assert session.compose(Budget(200)).hash == first.hash
+    assert reason(session) == ""

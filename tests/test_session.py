@@ -613,6 +613,22 @@ def test_two_writers_cannot_interleave(session: Session) -> None:
     assert spoken(session.compose(ROOM)) == [("user", "hello"), ("user", "first"), ("user", "second")]
 
 
+def test_a_search_index_of_a_longer_log_is_not_believed(tmp_path: Path) -> None:
+    """A log that a power cut or a backup made shorter is searched for what it holds now."""
+    options: dict[str, Any] = {"root": tmp_path, "token_counter": WordCounter()}
+    with Session.new(tmp_path, session_id="s", **options) as session:
+        for n in range(30):
+            session.user(f"alpha{n} of the first run")
+        assert session.search("alpha25")
+        file = session._journal.store.side_file(".jsonl")
+    assert file is not None
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:11]))
+    with Session.resume("s", tmp_path, **options) as again:
+        assert again.search("alpha25") == []
+        ids = [again.user(f"delta{n} of the second run") for n in range(30)]
+        assert [found.id for found in again.search("delta17")] == [ids[17]]
+
+
 # ------------------------------------------------------------------ opaque parts
 
 

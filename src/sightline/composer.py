@@ -11,7 +11,7 @@ from sightline.decide import Calibration
 from sightline.errors import OpenCalls
 from sightline.items import Call, Kind, Usage
 from sightline.journal import Journal
-from sightline.notes import ReceiptNote
+from sightline.notes import RecallNote, ReceiptNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Plan, Strategy, View
 from sightline.recall import Recall, reduced
@@ -83,17 +83,25 @@ class Composer:
             self.begin()  # another writer sent a payload: this one goes on from that
         self._restore(budget)
         self._check_open()
-        payload, reason = self._next(budget, self._bring_back(budget, ask))
-        self._send(payload, reason)
+        around = self._around()
+        view = self._view(budget, around)
+        plan = self._strategy.plan(view)
+        if self._asked != self._searched and (budget.recall or ask):  # once per user message
+            self._searched = self._asked
+            if self._bring_back(view, plan, ask):
+                plan = self._strategy.plan(self._view(budget, around))
+        payload = compose(self.journal.reader, plan, self._layout, around, self.payload)
+        self._send(payload)
         return payload
 
     def preview(self, budget: Budget) -> Payload:
         """See `Session.preview`."""
         self._restore(budget)
         kept = self._calibration, self._asked
-        payload, _ = self._next(budget)
+        around = self._around()
+        plan = self._strategy.plan(self._view(budget, around))
         self._calibration, self._asked = kept
-        return payload
+        return compose(self.journal.reader, plan, self._layout, around, self.payload)
 
     def observe(self, usage: Usage) -> None:
         """Learn from what the provider counted for the last payload."""
@@ -112,16 +120,6 @@ class Composer:
             raise OpenCalls([call.id for call in calls])
 
     # ------------------------------------------------------------------ decide, then compose
-
-    def _next(self, budget: Budget, trial: Plan | None = None) -> tuple[Payload, str]:
-        """The next payload, and why it does not begin with the last one; empty: it does."""
-        before = self.payload
-        around = self._around()
-        plan = trial or self._strategy.plan(self._view(budget, around))
-        payload = compose(self.journal.reader, plan, self._layout, around, before)
-        if before is None or _is_prefix(before, payload):
-            return payload, ""
-        return payload, plan.reason or _why_changed(before, payload)
 
     def _around(self) -> Surroundings:
         journal = self.journal
@@ -180,29 +178,23 @@ class Composer:
         """Seconds since the last payload was sent."""
         return max(0, self._clock() - self._sent_at) // 1000 if self.last is not None else 0
 
-    def _bring_back(self, budget: Budget, ask: bool) -> Plan | None:
-        """Once per user message: earlier pieces that match it and would not be shown, as an entry right after it.
-
-        The plan that showed there is nothing to bring back, if one was made: it need not be made again.
-        """
-        view = self._view(budget, self._around())
-        if self._asked == self._searched or not (budget.recall or ask):
-            return None
-        self._searched = self._asked
-        plan = self._strategy.plan(view)
+    def _bring_back(self, view: View, plan: Plan, ask: bool) -> bool:
+        """Add earlier pieces that match the user's message and would not be shown, after it. Whether there are any."""
         if not plan.lods and plan.left_out is None and len(plan) == len(view.last or ()) + len(view.new):
-            return plan  # everything is shown in full
+            return False  # everything is shown in full
         asked = self.journal.timeline.unit_row[self._asked]
-        room = view.limit - plan.tokens if ask else int(budget.recall * view.limit)
-        note = self._recall.note(self.journal.reader.text(asked), room, reduced(plan))
+        room = view.limit - plan.tokens if ask else int(view.budget.recall * view.limit)
+        note = self._recall.note(self.journal.reader.text(asked), room, reduced(plan), unasked=not ask)
         if note is None:
-            return plan
-        self.journal.append([self.journal.recall_entry(note)])
-        return None
+            return False
+        sources = RecallNote(note.sources)  # the query is the message it follows
+        self.journal.append([self.journal.recall_entry(sources)])
+        return True
 
-    def _send(self, payload: Payload, reason: str) -> None:
+    def _send(self, payload: Payload) -> None:
         """Write down what was decided and what is sent, and make it durable."""
         journal, plan = self.journal, payload.plan
+        reason = _why_changed(self.payload, payload)
         previous = self.payload.plan if self.payload else None
         notes: list[tuple[str, Any]] = [
             (log.RENDITION, note) for note in decide.renditions_to_log(journal, plan, previous)
@@ -253,9 +245,9 @@ class Composer:
             self.command = self.command or "settings changed"
 
 
-def _is_prefix(before: Payload, after: Payload) -> bool:
-    return after.shares_blocks_of(before) or first_change(before.chain, after.chain) is None
-
-
-def _why_changed(before: Payload, after: Payload) -> str:
-    return "tools or system changed" if before.chain[0] != after.chain[0] else "window in place"
+def _why_changed(before: Payload | None, after: Payload) -> str:
+    """Why a payload does not begin with the one before it; empty: it does."""
+    if before is None or after.shares_blocks_of(before) or first_change(before.chain, after.chain) is None:
+        return ""
+    head = "tools or system changed" if before.chain[0] != after.chain[0] else "window in place"
+    return after.plan.reason or head

@@ -123,6 +123,11 @@ class Journal:
 
     # ------------------------------------------------------------------ reading
 
+    def behind(self) -> bool:
+        """Whether others have written what is not folded yet."""
+        self.store.refresh()
+        return self._folded < self.store.tips.size
+
     def catch_up(self) -> bool:
         """Fold everything that has been appended since, by whomever. Whether there was anything."""
         end = self.store.tips.size  # a store that threads share may move on meanwhile

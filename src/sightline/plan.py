@@ -168,6 +168,9 @@ class Plan:
     def __len__(self) -> int:
         return self._count
 
+    def __bool__(self) -> bool:
+        return True  # a plan that shows nothing but what it left out is still a plan
+
     def __iter__(self) -> Iterator[int]:
         """The units that are in."""
         return iter(self._units[: self._count])

@@ -7,13 +7,16 @@ from sightline.items import Kind, Lod, ToolDefinition
 from sightline.journal import Journal
 from sightline.notes import RecallNote, Source
 from sightline.plan import Plan
-from sightline.search import SearchIndex, passages
+from sightline.search import Hit, SearchIndex, passages
 from sightline.wording import say
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
 _SOURCES = 6  # pieces of one recall: more is a search result, not an answer
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
-_SHARE = 0.4  # of the best score: worse hits are noise
+_AT_ONCE = 200  # rows indexed before a call: more than a turn adds, less than anybody notices
+_TERMS = 16  # of a long message: its rarest terms say what it is about
+_NEAR_BEST = 0.4  # of the best score: worse hits are noise
+_CLEAR = 0.4  # of what the message says: less of it in one place is chance
 
 RECALL_TOOLS = (
     ToolDefinition(
@@ -75,28 +78,22 @@ class Recall:
             self._index.close()
             self._index = None
 
-    def rows(self, query: str, limit: int, among: Callable[[int], bool] | None = None) -> list[tuple[int, float]]:
-        """Rows of the branch that match, best first."""
-        index = self._caught_up()
-        timeline, path = self._journal.timeline, self._journal.path
+    def note(
+        self, query: str, room: int, among: Callable[[int], bool] | None = None, *, unasked: bool = False
+    ) -> RecallNote | None:
+        """What to bring back for a query, in at most `room` tokens; None if nothing matches.
 
-        def eligible(row: int) -> bool:
-            return path.holds(timeline.branch[row], row) and (among is None or among(row))
-
-        hits = index.search(query, limit, among=eligible)
-        return [(hit.row, hit.score) for hit in hits if hit.score >= _SHARE * hits[0].score]
-
-    def note(self, query: str, room: int, among: Callable[[int], bool] | None = None) -> RecallNote | None:
-        """What to bring back for a query, in at most `room` tokens; None if nothing matches."""
+        `unasked`: nobody asked for it, so only what clearly matches comes back, and nobody waits while a long history
+        that was never searched is indexed: a part of it is, now and at the next message.
+        """
         reader = self._journal.reader
         count, locale = reader.counter.count, reader.locale
         room -= count(say("recalled", locale))
         sources: list[Source] = []
-        for row, _ in self.rows(query, _SOURCES, among):
-            for source in self._pieces(row, query, room):
-                tokens = (
-                    count(reader.source_text(source, locale)) + 1
-                )  # the line break; parts counted apart are never fewer than together
+        telling, hits = self._matches(query, _SOURCES, among, unasked)
+        for hit in hits:
+            for source in self._pieces(hit.row, telling, room):
+                tokens = count(reader.source_text(source, locale)) + 1  # counted apart they are never fewer
                 if tokens <= room:
                     sources.append(source)
                     room -= tokens
@@ -104,12 +101,28 @@ class Recall:
 
     def found(self, query: str, limit: int = _SOURCES) -> list[Found]:
         """The best matching items, each with its passages. Writes nothing."""
-        found = []
-        for row, score in self.rows(query, limit):
-            note = RecallNote(tuple(self._pieces(row, query, PAGE_TOKENS)), query)
-            text = self._journal.reader.recall_text(note, self._journal.reader.locale)
-            found.append(Found(self._journal.timeline.id(row), score, text))
+        reader, found = self._journal.reader, []
+        telling, hits = self._matches(query, limit)
+        for hit in hits:
+            note = RecallNote(tuple(self._pieces(hit.row, telling, PAGE_TOKENS)), query)
+            found.append(Found(self._journal.timeline.id(hit.row), hit.score, reader.recall_text(note, reader.locale)))
         return found
+
+    def _matches(
+        self, query: str, limit: int, among: Callable[[int], bool] | None = None, unasked: bool = False
+    ) -> tuple[str, list[Hit]]:
+        """The telling part of a query, and the rows of the branch that match it, best first."""
+        index = self._caught_up(_AT_ONCE if unasked else None)
+        timeline, path = self._journal.timeline, self._journal.path
+
+        def eligible(row: int) -> bool:
+            known = row < len(timeline)  # another process may have indexed more than this one has taken in
+            return known and path.holds(timeline.branch[row], row) and (among is None or among(row))
+
+        telling = index.telling(query, _TERMS)
+        hits = index.search(telling, limit, among=eligible)
+        least = max((_NEAR_BEST * hits[0].score for _ in hits[:1]), default=0.0)
+        return telling, [hit for hit in hits if hit.score >= least and (not unasked or hit.share >= _CLEAR)]
 
     def page(self, row: int, start: int = 1, lines: int | None = None, grep: str | None = None) -> Page:
         """Lines of an item, as many as fit a page, and how to go on."""
@@ -151,15 +164,29 @@ class Recall:
         row = self._journal.timeline.row(source.item)
         return (-1 if row is None else row, source.first)
 
-    def _caught_up(self) -> SearchIndex:
+    def _opened(self) -> SearchIndex:
+        """The index beside the log. One that knows of more than the log holds was made of another: it begins again."""
+        side, key = self._journal.store.side_file(".search"), self._journal.store.session_id
+        index = SearchIndex(str(side) if side else None, key=key)
+        if side is not None and index.upto > len(self._journal.timeline) and not self._journal.behind():
+            index.close()
+            side.unlink(missing_ok=True)
+            index = SearchIndex(str(side), key=key)
+        return index
+
+    def _caught_up(self, most: int | None = None) -> SearchIndex:
+        """The index, grown by what is new: all of it, or at most this many rows."""
         if self._index is None:
-            side = self._journal.store.side_file(".search")
-            self._index = SearchIndex(str(side) if side else None, key=self._journal.store.session_id)
+            self._index = self._opened()
         timeline, reader = self._journal.timeline, self._journal.reader
-        while self._index.upto < len(timeline):  # an index that was thrown away begins again at 0
-            fresh = range(self._index.upto, len(timeline))
+        end = len(timeline) if most is None else min(len(timeline), self._index.upto + most)
+        while self._index.upto < end:  # an index that was thrown away begins again at 0
+            self._journal.store.sync()  # it must not know of lines that a power cut may take
+            fresh = range(self._index.upto, end)
             texts = ((row, reader.text(row)) for row in fresh if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
-            self._index.add(texts, len(timeline))
+            self._index.add(texts, end)
+            if most is not None:
+                break
         return self._index
 
 

@@ -1,7 +1,7 @@
 """A program under harsh conditions: little memory, a disk that is full or read-only. Says what it met, as JSON.
 
     harsh.py huge ROOT MEGABYTES    a tool result of this size in an address space of nine times as much
-    harsh.py full ROOT BYTES        appends until the disk refuses; BYTES limits the size of a file, 0: the disk is small
+    harsh.py full ROOT BYTES        appends until the disk refuses; BYTES limits the size of files, 0: the disk is small
     harsh.py readonly ROOT          does everything with a session it may not write to
     harsh.py unreadable ROOT        opens a session it may not read
 
@@ -10,14 +10,12 @@ All but `huge` run as an ordinary user, because root may write everywhere.
 
 import json
 import os
-import pkgutil
 import resource
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import sightline
 from sightline.errors import SightlineError
 from sightline.plan import Budget
 from sightline.session import Session
@@ -29,10 +27,9 @@ CALL = {"id": "c", "type": "function", "function": {"name": "read", "arguments":
 
 
 def become_ordinary() -> None:
-    """Give up root's rights. What is imported later might lie where only root may look, so all of it is, now."""
-    for module in pkgutil.walk_packages(sightline.__path__, "sightline."):
-        if not module.name.startswith(("sightline.cli", "sightline.origins")):
-            import_module(module.name)
+    """Give up root's rights. What is imported when first used may lie where only root may look: it is imported now."""
+    for module in ("base64", "sqlite3", "sightline.search", "sightline.wire.openai"):
+        import_module(module)
     if os.getuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)
@@ -106,7 +103,7 @@ def readonly(root: str) -> dict[str, Any]:
     session = resumed(root)
     report = {
         "items": len(session),
-        "found": len(session.search("word")),
+        "found": len(session.search("question 2")),
         "tokens": session.preview(BUDGET).tokens,
         "errors": [refusal(lambda: session.user("No.")), refusal(lambda: session.compose(BUDGET))],
         "torn": session.repairs.torn_bytes,

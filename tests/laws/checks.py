@@ -13,7 +13,7 @@ from sightline.payload import Payload
 from sightline.plan import Plan
 from sightline.profiles import media_tokens
 from sightline.session import Session
-from sightline.timeline import HEAD
+from sightline.timeline import HEAD, OPAQUE
 
 Json = dict[str, Any]
 
@@ -53,6 +53,7 @@ def least(session: Session, around: int) -> int:
     profile = session._journal.reader.profile
     pinned = {row for row, what in timeline.marked(path).items() if what == "pin"}
     users = [row for row in session._rows() if timeline.kind[row] == Kind.USER]
+    sliding = session.settings.strategy == "sliding"  # which shortens nothing but the question
     tokens = around
     for unit in sorted({timeline.unit[row] for row in session._rows()}):
         rows = timeline.rows_of(unit)
@@ -61,7 +62,9 @@ def least(session: Session, around: int) -> int:
             continue
         for row in rows:
             framing = profile.call_tokens if timeline.kind[row] == Kind.CALL else profile.message_tokens
-            tokens += framing + timeline.size(row, Lod.FULL if row in pinned else Lod.GIST)
+            own = timeline.state[row] & OPAQUE and row > max(users, default=-1)  # untouched while their turn is open
+            whole = row in pinned or own or (sliding and pinned & set(rows))
+            tokens += framing + timeline.size(row, Lod.FULL if whole else Lod.GIST)
     return tokens
 
 

@@ -182,7 +182,7 @@ def test_a_sweep_weighs_what_is_shown_not_what_was_left_out(monkeypatch: pytest.
     budget = Budget(4_000, recall=0.0)
     bench = Bench(monkeypatch)
     sweeps: list[tuple[float, float]] = []
-    for number in range(600):
+    for number in range(400):
         bench.turn(number, words=150)
         work = bench.work(lambda: bench.session.compose(budget))
         receipt, payload = bench.session.receipt, bench.session._composer.payload

@@ -178,7 +178,7 @@ def summary_level(
 
     shown = tuple(chain.from_iterable(seen.values[:covered]))
     fixed = len(seen.opening.text)
-    return Level(by_worth(pieces, LINE), values, SUMMARY_LINES, render, LINE, False, shown, fixed)
+    return Level(by_worth(pieces, LINE), values, SUMMARY_LINES, render, LINE, labelled=False, shown=shown, fixed=fixed)
 
 
 def single_values(seen: View, labels: Sequence[str]) -> list[Piece]:

@@ -67,9 +67,8 @@ def _hits(seen: View, entries: dict[int, Entry]) -> Levels:
     paths = [entries[i].path if i in entries else "" for i in range(len(seen.sample.lines))]
     values = single_values(seen, paths)
     shown = tuple(chain.from_iterable(seen.values[: seen.opening.lines]))
-    summary = Level(
-        by_worth(pieces, 1.0), values, 0.75, _under_paths(seen.opening), 1.0, shown=shown, fixed=len(seen.opening.text)
-    )
+    hits, fixed = by_worth(pieces, 1.0), len(seen.opening.text)
+    summary = Level(hits, values, 0.75, _under_paths(seen.opening), grouped=True, shown=shown, fixed=fixed)
     return Levels(summary, Level([], values, 0.0, _names, 1.0))
 
 

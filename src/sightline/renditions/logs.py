@@ -10,7 +10,7 @@ LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a l
 TOLD = 0.4  # share of a gist for the lines that say what failed
 REPEATED = -1.2  # a line like one already seen, numbers aside
 
-_STAMP = re.compile(r"\s*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
+_STAMP = re.compile(r"\n[ \t]*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
 _LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
 _VARYING = re.compile(r"\d+|0x[0-9a-fA-F]+|[0-9a-f]{8,}")
 _FRAME = re.compile(
@@ -75,10 +75,9 @@ def test_run(seen: View) -> Levels:
 
 def is_log(seen: View) -> bool:
     """Whether enough lines begin with a time or name a level."""
-    lines = list(filter(None, seen.sample.lines[:DETECT]))
-    head = "\n".join(lines)
-    told = sum(map(head.count, _LEVELS)) + sum(_STAMP.match(line) is not None for line in lines)
-    return len(lines) >= 5 and told >= LOGLIKE * len(lines)
+    head = "\n".join(["", *filter(None, seen.sample.lines[:DETECT])])
+    total = head.count("\n")
+    return total >= 5 and sum(map(head.count, _LEVELS)) + len(_STAMP.findall(head)) >= LOGLIKE * total
 
 
 def log(seen: View) -> Levels:

@@ -65,7 +65,9 @@ def document(value: Any, opening: str = "") -> Levels:
     def render(label: str, chosen: list[Piece], values: list[Piece]) -> str:
         return "\n".join(filter(None, (opening, label, _tabled(chosen, values))))
 
-    summary = Level(by_worth(_weighed(rows), 1.0), columns, 0.6, render, shown=values_in(opening), fixed=len(opening))
+    summary = Level(
+        by_worth(_weighed(rows), 1.0), columns, 0.6, render, grouped=True, shown=values_in(opening), fixed=len(opening)
+    )
     return Levels(summary, Level([], columns, 0.0, _gist))
 
 

@@ -44,6 +44,7 @@ class Level(NamedTuple):
     render: Callable[[str, list[Piece], list[Piece]], str]  # of the item's label, chosen lines and chosen values
     overhead: float = 1.0  # tokens a line costs beside its text: its end and, where gaps are marked, half a gap
     labelled: bool = True  # values stand below their labels
+    grouped: bool = False  # and so do lines
     shown: tuple[str, ...] = ()  # values that are visible whatever is chosen
     fixed: int = 0  # characters that stand beside the item's label whatever is chosen
 
@@ -243,7 +244,7 @@ def _chosen(level: Level, room: Room) -> tuple[Chosen, Chosen, Chosen]:
 
 
 def _lines(pieces: list[Piece], room: Room, level: Level, shown: set[str]) -> Chosen:
-    if any(piece.label for piece in pieces[:1]):
+    if level.grouped:
         return _Labelled(room, level.overhead, shown, False, Chosen([], [])).of(pieces)
     return best_of(pieces, room, level.overhead)
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from sightline.search.file import damaged, discard, found_in_segments, opened, stored, transaction, written
 from sightline.search.postings import Recent, Segment
-from sightline.search.ranking import Hit, Part, best_hits, chosen_terms
+from sightline.search.ranking import Chosen, Hit, Part, best_hits, chosen_terms
 from sightline.search.terms import indexed, query_terms, terms
 
 FLUSHED = 1 << 15  # postings kept in memory before they become a segment: 0.2 s to make again after a crash
@@ -64,16 +64,17 @@ class SearchIndex:
         """
         wanted = query_terms(query)
         with self._lock:
-            try:
-                parts = self._look_up(wanted) if limit > 0 else []
-            except sqlite3.DatabaseError as error:
-                self._begin_again(error)
-                return []
-            rows = sum(s.rows for s in self._segments) + len(self._recent.lengths)
-            length = sum(s.length for s in self._segments) + sum(self._recent.lengths.values())
-            chosen = chosen_terms(wanted, parts, rows, max(length / max(rows, 1), 1))
+            parts = self._found(wanted) if limit > 0 else []
             first, end = max(rows_between[0], 0), min(rows_between[1], self._upto)  # a damaged file may hold any row
+            chosen = self._chosen(wanted, parts)
             return best_hits(parts, chosen, limit, lambda row: first <= row < end and among(row))
+
+    def telling(self, query: str, most: int) -> str:
+        """The rarest terms of a query, as a query: what a long message is about."""
+        wanted = query_terms(query)
+        with self._lock:
+            chosen = self._chosen(wanted, self._found(wanted))
+            return " ".join(term.term for term in chosen[:most])
 
     def close(self) -> None:
         """Write what is still in memory and let go of the file. Twice is once."""
@@ -109,6 +110,19 @@ class SearchIndex:
         if row >= self._upto:  # else it is known, perhaps from another process, as the flush found out
             self._recent.add(row, terms(indexed(text)))
             self._upto = row + 1
+
+    def _found(self, wanted: Sequence[str]) -> list[Part]:
+        """What stands of these terms; nothing where the file turns out damaged."""
+        try:
+            return self._look_up(wanted)
+        except sqlite3.DatabaseError as error:
+            self._begin_again(error)
+            return []
+
+    def _chosen(self, wanted: Sequence[str], parts: Sequence[Part]) -> list[Chosen]:
+        rows = sum(s.rows for s in self._segments) + len(self._recent.lengths)
+        length = sum(s.length for s in self._segments) + sum(self._recent.lengths.values())
+        return chosen_terms(wanted, parts, rows, max(length / max(rows, 1), 1))
 
     def _look_up(self, wanted: Sequence[str]) -> list[Part]:
         """What every segment and the recent rows hold of these terms, newest first."""

@@ -15,10 +15,14 @@ SCANNED = 6_000  # postings one search reads in full; beyond, terms only add to 
 
 
 class Hit(NamedTuple):
-    """A row that matches, and how well; scores compare within one search only."""
+    """A row that matches, and how well; scores compare within one search only.
+
+    share: against a row of usual length that says every term of the query once; what is only near it has little.
+    """
 
     row: int
     score: float
+    share: float = 0.0
 
 
 class Part(NamedTuple):
@@ -29,9 +33,10 @@ class Part(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A query term worth scoring: what each class of posting scores, and whether it may bring in rows of its own."""
+    """A query term worth scoring: its rarity, what each class of posting scores, whether it may bring in rows alone."""
 
     term: str
+    idf: float
     scores: list[float]
     finds: bool
 
@@ -49,7 +54,7 @@ def chosen_terms(wanted: Sequence[str], parts: Sequence[Part], rows: int, mean_l
     for df, term in telling:
         read += df
         idf = math.log(1 + (rows - df + 0.5) / (df + 0.5))
-        chosen.append(Chosen(term, [idf * weight for weight in weights], read <= SCANNED or not chosen))
+        chosen.append(Chosen(term, idf, [idf * weight for weight in weights], read <= SCANNED or not chosen))
     return chosen
 
 
@@ -69,13 +74,14 @@ def best_hits(
         good = [(s, local + part.base) for local, s in _scored(part.postings, chosen).items() if s >= least]
         best += [pair for pair in good if may_be_found(pair[1])]
         best = sorted(best, reverse=True)[:limit]
-    return [Hit(row, score) for score, row in best]
+    everything = sum(term.idf for term in chosen)
+    return [Hit(row, score, score / everything) for score, row in best]
 
 
 def _scored(postings: dict[str, Postings], chosen: Iterable[Chosen]) -> dict[int, float]:
     """The score of every row of one part that a term finds. The inner loop of a search."""
     scored: dict[int, float] = {}
-    for term, scores, finds in chosen:
+    for term, _, scores, finds in chosen:
         if term not in postings:
             continue
         rows, classes = postings[term]
