@@ -51,12 +51,11 @@ def test_json_that_wraps_an_output_is_read_as_that_output() -> None:
 
 
 def test_source_keeps_definitions_with_their_numbers() -> None:
-    """Definitions of a whole file are shown with line numbers, and the gist names them by the section they stand in."""
-    body = [f"def compute_{n}(first_arg, second_arg):\n    total = first_arg\n    return total\n" for n in range(60)]
+    """Definitions of a whole file are shown with line numbers, and the gist puts values behind what they stand in."""
+    body = [f"def compute_{n}(first_{n}_arg):\n    total = first_{n}_arg\n    return total\n" for n in range(60)]
     summary, gist = both("import os\n\n" + "\n".join(body), "src/app.py", "read_file")
-    assert "3: def compute_0(first_arg, second_arg):" in summary
-    assert "L1: " in gist
-    assert "compute_0" in gist
+    assert "\n239: def compute_59(first_59_arg):" in summary
+    assert "\ncompute_0: first_0_arg" in gist
 
 
 def test_numbered_source_keeps_its_own_numbers() -> None:
@@ -64,7 +63,22 @@ def test_numbered_source_keeps_its_own_numbers() -> None:
     lines = [f"{n:6}→{f'def run_{n}(self):' if n % 9 == 0 else '    x = 1'}" for n in range(500, 800)]
     summary, gist = both("\n".join(lines), "src/app.py", "read_file")
     assert "   504→def run_504(self):" in summary
-    assert "L504: run_504" in gist or "L500: run_504" in gist
+    assert "\nrun_504, run_513" in gist
+
+
+def test_methods_of_one_name_stand_behind_their_class() -> None:
+    """A name that is defined twice is told with the type it belongs to, so that values do not mix."""
+    classes = [f"class Holder{n}:\n    def refresh(self):\n        return self.field_{n}_value\n" for n in range(40)]
+    _, gist = both("\n".join(classes), "src/app.py", "read_file")
+    assert "\nrefresh: self.field_0_value" in gist
+    assert "\nHolder1.refresh: self.field_1_value" in gist
+
+
+def test_values_of_a_gap_stand_behind_the_section_that_begins_in_it() -> None:
+    """In a summary, too, values left out with their definition are told with its name."""
+    body = [f"def step_{n}(value):\n    first_{n} = value\n    return later_{n}(first_{n})\n" for n in range(200)]
+    summary, _ = both("\n".join(body), "src/app.py", "read_file")
+    assert re.search(r"… \d+ lines: .*step_(\d+): (?:later|first)_\1 ", summary)
 
 
 def test_diff_names_files_and_counts() -> None:
@@ -82,7 +96,7 @@ def test_search_hits_stand_under_their_path() -> None:
     """A path found many times is written once, its hits below it."""
     text = "\n".join(f"src/app/views_{n // 10}.py:{n}: result = lookup_table[{n}]" for n in range(100))
     summary, gist = both(text, "grep -rn lookup_table")
-    assert summary.count("src/app/views_0.py") == 1
+    assert summary.count("src/app/views_5.py") == 1
     assert "lookup_table" in gist
     assert "src/app/views_0.py" in gist
 
@@ -126,8 +140,49 @@ def test_test_run_keeps_failures_and_tally() -> None:
 def test_table_keeps_its_columns() -> None:
     """The header row of a table is kept at both levels."""
     rows = "\n".join(f"{n},customer_{n},{n * 3}.50,open" for n in range(200))
-    for level in both(f"id,customer,amount,state\n{rows}", "data.csv"):
-        assert "id,customer,amount,state" in level
+    summary, gist = both(f"id,customer,amount,state\n{rows}", "data.csv")
+    assert "id,customer,amount,state" in summary
+    assert "id,customer,amount,state" in gist
+    assert "\ncustomer: customer_0, customer_1" in gist
+
+
+def test_settings_stand_behind_their_keys() -> None:
+    """In a text of keys and values the gist says which is which."""
+    text = "\n".join(f"option_{chr(97 + n % 26)}{chr(97 + n // 26)}: path/to/place_{n}" for n in range(80))
+    _, gist = both(text, "settings")
+    assert "\noption_aa: path/to/place_0\noption_ba: path/to/place_1" in gist
+
+
+def test_listing_of_folders_puts_names_behind_the_folder() -> None:
+    """Names that `ls -R` prints below a folder are told behind it."""
+    text = "\n\n".join(f"src/part_{n}:\n" + "\n".join(f"module_{k}.py" for k in range(30)) for n in range(4))
+    _, gist = both(text, "ls -R src")
+    assert "src/part_0/: module_0.py" in gist
+
+
+BEGINNINGS = {
+    "json": json.dumps({"orders": [{"id": f"98765{n:04}", "note": "plain words"} for n in range(60)]}),
+    "printed json": json.dumps({"orders": [{"id": f"98765{n:04}"} for n in range(60)]}, indent=2),
+    "wrapped": json.dumps({"output": "\n".join(f"value_{n} = {n}" for n in range(200)), "code": 0}),
+    "table": "id,customer,amount\n" + "\n".join(f"{n},customer_{n},{n}.50" for n in range(200)),
+    "listing": "\n".join(f"src/package/module_{n}/part.py" for n in range(120)),
+    "hits": "\n".join(f"src/app/views_{n // 10}.py:{n}: result = lookup_table[{n}]" for n in range(100)),
+    "code": "\n".join(f"def handler_{n}(request):   \n    return reply_{n}" for n in range(100)),
+    "numbered": "\n".join(f"{n:6}→value_{n} = {n}" for n in range(300)),
+    "log": "\n".join(f"2024-05-16 10:00:{n % 60:02} INFO request {n} served" for n in range(300)),
+    "colours": "\x1b[31mred\x1b[0m and plain\n" * 200,
+    "one line": "word and name_{} in one long line, " * 200,
+    "tests": "tests/test_a.py::test_case PASSED\n" * 200 + "=== 1 failed, 100 passed in 2.31s ===\n",
+}
+
+
+@pytest.mark.parametrize("text", BEGINNINGS.values(), ids=BEGINNINGS.keys())
+def test_a_summary_begins_as_the_result_does(text: str) -> None:
+    """The first 120 characters are the original's own, whatever kind of text it is; then the label stands in a gap."""
+    summary, gist = both(text)
+    assert summary[:120] == text[:120]
+    assert re.search(r"\n\[#8 bash: .* tokens; shortened, expand #8 for all\](?:\n|$)", summary)
+    assert gist.startswith("[#8 bash: ")
 
 
 def test_markdown_keeps_headings() -> None:
@@ -185,6 +240,27 @@ def test_long_arguments_keep_keys_short_values_and_names() -> None:
         assert short["content"].startswith("def helper_0")
 
 
+def test_short_arguments_survive_in_the_smallest_gist() -> None:
+    """A call just large enough to be shortened keeps its keys in order and every short value at both levels."""
+    old, new = "\n".join(f"total += line_{n}" for n in range(22)), "\n".join(f"total -= row_{n}" for n in range(22))
+    given = {"path": "harbor/store.py", "old": old, "new": new, "count": 3, "force": False, "id": "gift_card_3491931"}
+    for level in shorten(Item("42.1", Kind.CALL, (Call("c", "edit", given),)), count=count):
+        assert level is not None
+        short = json.loads(level)
+        assert list(short) == list(given)
+        assert {**short, "old": old, "new": new} == given
+        assert "#42.1: " in level
+
+
+def test_of_too_many_arguments_the_subject_stays() -> None:
+    """Where even the short values are too much, what the call is about is the last to go."""
+    given = {**{f"option_{n}": f"some plain words, number {n}" for n in range(60)}, "file_path": "src/app.py"}
+    for level in shorten(Item("42.1", Kind.CALL, (Call("c", "edit", given),)), count=count):
+        assert level is not None
+        assert json.loads(level)["file_path"] == "src/app.py"
+        assert "#42.1: " in level
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -207,6 +283,42 @@ def test_identifiers_finds(value: str) -> None:
     """A specific value is found in the middle of plain words, English or Chinese."""
     assert identifiers(f"please look at {value}, then go on") == [value]
     assert identifiers(f"请看{value}，然后继续") == [value]
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "2025-06-03T07:12:39.877Z",
+        "17ms",
+        "1.5s",
+        "87.25%",
+        "100%",
+        "0x7f3a9c2b1d40",
+        "#ffcc00",
+        "12px",
+        "collections.abc",
+        "logging.getLogger",
+        "fmt.Errorf",
+        "ValueError",
+        "__init__",
+        "and/or",
+        "text/html",
+        "</output>",
+        "GitHub",
+    ],
+)
+def test_noise_is_no_value(noise: str) -> None:
+    """Parts of times, lengths of time, shares, addresses in memory and what every language has are not kept."""
+    assert identifiers(f"we saw {noise} there") == []
+
+
+def test_the_numbering_of_an_output_is_no_value() -> None:
+    """Numbers that only number the lines of an output are told by no level's list of values."""
+    for form in ("{:6}\t{}", "{:5}→{}", "{:4} | {}"):
+        lines = [form.format(n, f"total_{n % 7} = compute(value)") for n in range(51230, 51530)]
+        _, gist = both("\n".join(lines), "src/app.py", "read_file")
+        assert "51231" not in gist
+        assert "total_0" in gist
 
 
 def test_identifiers_are_distinct_in_order_and_limited() -> None:

@@ -88,10 +88,19 @@ def test_levels_are_bounded_and_ordered(text: str, kind: Kind, locale: str) -> N
 
 @given(TEXTS)
 def test_every_shortened_text_carries_its_handle(text: str) -> None:
-    """The first line of a summary and of a gist names the handle."""
+    """A gist begins with its label, and a summary has it on a line of its own."""
     shorter = shorten(result(text), count=count, name="run")
-    for level in shorter:
-        assert level is None or level.startswith("[#412 run")
+    assert shorter.gist is None or shorter.gist.startswith("[#412 run: ")
+    assert shorter.summary is None or "\n[#412 run: " in f"\n{shorter.summary}"
+
+
+@given(TEXTS)
+def test_the_summary_of_a_result_begins_as_the_result(text: str) -> None:
+    """The first 120 characters are the original's own, or as many as a fifth of it."""
+    summary = shorten(result(text), count=count, name="run").summary
+    if summary is not None:
+        same = min(120, len(text) // 5)
+        assert summary[:same] == legal(text)[:same]
 
 
 @given(TEXTS)
@@ -174,8 +183,8 @@ def test_size_and_subject_stand_in_the_header() -> None:
     assert shorter.summary is not None
     assert shorter.gist is not None
     tokens = f"{count(text):,}"
-    first = shorter.summary.split("\n", 1)[0]
-    assert first == f"[#412 read_file src/app.py: 300 lines, {tokens} tokens; shortened, expand #412 for all]"
+    label = f"[#412 read_file src/app.py: 300 lines, {tokens} tokens; shortened, expand #412 for all]"
+    assert label in shorter.summary.split("\n")
     assert shorter.gist.startswith(f"[#412 read_file src/app.py: {tokens} tokens]")
 
 
@@ -195,7 +204,7 @@ def test_a_failed_result_says_so() -> None:
     item = Item("9", Kind.RESULT, (Result("c", (Text("a_b " * 400),), "interrupted"),))
     shorter = shorten(item, count=count, name="bash")
     assert shorter.summary is not None
-    assert "interrupted" in shorter.summary.split("\n", 1)[0]
+    assert "[#9 bash interrupted: " in shorter.summary
 
 
 def test_pictures_and_files_become_labels() -> None:
