@@ -76,8 +76,12 @@ class Composer:
 
     # ------------------------------------------------------------------ the two ways to compose
 
-    def compose(self, budget: Budget, ask: bool) -> Payload:
-        """See `Session.compose`."""
+    def compose(self, budget: Budget, ask: bool, *, alone: bool = True) -> Payload:
+        """See `Session.compose`. Without `alone`, whatever others write to the branch meanwhile.
+
+        Raises:
+            Conflict: another writer wrote to the branch while this was decided: what it said belongs in the payload.
+        """
         self.journal.store.refresh()
         if self.journal.catch_up() and decide.last_receipt(self.journal)[0] != self.last:
             self.begin()  # another writer sent a payload: this one goes on from that
@@ -86,12 +90,12 @@ class Composer:
         around = self._around()
         view = self._view(budget, around)
         plan = self._strategy.plan(view)
-        if self._asked != self._searched and (budget.recall or ask):  # once per user message
-            self._searched = self._asked
+        if alone and self._asked != self._searched and (budget.recall or ask):  # once per user message
             if self._bring_back(view, plan, ask):
                 plan = self._strategy.plan(self._view(budget, around))
+            self._searched = self._asked
         payload = compose(self.journal.reader, plan, self._layout, around, self.payload)
-        self._send(payload)
+        self._send(payload, alone)
         return payload
 
     def preview(self, budget: Budget) -> Payload:
@@ -191,16 +195,16 @@ class Composer:
         self.journal.append([self.journal.recall_entry(sources)])
         return True
 
-    def _send(self, payload: Payload) -> None:
+    def _send(self, payload: Payload, alone: bool) -> None:
         """Write down what was decided and what is sent, and make it durable."""
         journal, plan = self.journal, payload.plan
-        reason = _why_changed(self.payload, payload)
+        reason = self._why_changed(payload)
         previous = self.payload.plan if self.payload else None
         notes: list[tuple[str, Any]] = [
             (log.RENDITION, note) for note in decide.renditions_to_log(journal, plan, previous)
         ]
-        receipt = self._receipt(payload, previous, reason)
-        journal.annotate(*notes, (log.RECEIPT, receipt), alone=True)  # a receipt follows the one it goes on from
+        receipt = self._receipt(payload, previous, reason, whole=not (alone and plan.extends(previous)))
+        journal.annotate(*notes, (log.RECEIPT, receipt), alone=alone)  # a delta must follow the receipt it goes on from
         journal.store.sync()
         if receipt.plan is not None and self._observed is not None:
             self._calibration = Calibration(self._observed, known=True)
@@ -209,9 +213,19 @@ class Composer:
         self.payload, self.last, self._sent_at = payload, receipt, self._clock()
         self._seen, self.command = plan.rows, ""
 
-    def _receipt(self, payload: Payload, previous: Plan | None, reason: str) -> ReceiptNote:
+    def _why_changed(self, payload: Payload) -> str:
+        """Why a payload does not begin with the one before it; empty: it does."""
+        before = self.payload
+        if before is None or payload.shares_blocks_of(before) or first_change(before.chain, payload.chain) is None:
+            return ""
+        if payload.plan.reason:
+            return payload.plan.reason
+        if before.chain[0] != payload.chain[0]:
+            return "tools or system changed"
+        return "window in place" if payload.shown_windows or before.shown_windows else "layout"
+
+    def _receipt(self, payload: Payload, previous: Plan | None, reason: str, whole: bool) -> ReceiptNote:
         plan, timeline = payload.plan, self.journal.timeline
-        whole = not plan.extends(previous)
         return ReceiptNote(
             number=(self.last.number if self.last else 0) + 1,
             seq=timeline.seq[plan.rows - 1] if plan.rows else 0,
@@ -243,11 +257,3 @@ class Composer:
         self._seen, self._ends = plan.rows, (len(self.payload.body),)
         if settings != self.journal.settings:
             self.command = self.command or "settings changed"
-
-
-def _why_changed(before: Payload | None, after: Payload) -> str:
-    """Why a payload does not begin with the one before it; empty: it does."""
-    if before is None or after.shares_blocks_of(before) or first_change(before.chain, after.chain) is None:
-        return ""
-    head = "tools or system changed" if before.chain[0] != after.chain[0] else "window in place"
-    return after.plan.reason or head

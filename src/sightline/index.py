@@ -18,7 +18,7 @@ from sightline.renditions import FORMAT as RENDITIONS
 from sightline.stores import Span, Tips
 from sightline.timeline import State, Timeline
 
-FORMAT = 2
+FORMAT = 3
 SUFFIX = ".idx"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 

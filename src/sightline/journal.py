@@ -186,19 +186,19 @@ class Journal:
     def append(self, drafts: Sequence[Entry], *, alone: bool = False) -> list[range]:
         """Write entries as one batch after the branch's head; the rows each of them made.
 
-        With `alone`, also annotations are written only if nobody wrote anything since the last `catch_up`.
+        With `alone`, also annotations are written only if nobody wrote to the branch since the last `catch_up`.
 
         Raises:
             Conflict: another writer went on from that head first. Nothing was written.
             Unwritable: the disk refused. Nothing was written.
         """
         drafts = self._chained([*self._pending, *drafts])
-        guess = self.store.tips.seq + 1
+        guess, end = self.store.tips.seq + 1, self.store.tips.ends.get(self.branch_name)
         caught_up = self._folded == self.store.tips.size
         measured = {guess: self._measured(drafts, guess)}  # outside the store's lock: it takes a moment
 
         def make(first: int) -> list[Entry]:
-            if alone and (first != guess or not caught_up):
+            if alone and not (caught_up and self.store.tips.ends.get(self.branch_name) == end):
                 raise Conflict(self.branch_name, self.head, self.store.tips.heads.get(self.branch_name))
             if first not in measured:
                 measured[first] = self._measured(drafts, first)

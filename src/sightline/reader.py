@@ -21,6 +21,7 @@ from sightline.wording import say
 
 _ENTRIES = 512  # decoded entries kept: those of a few turns, so that composing what was just appended reads nothing
 _RENDITIONS = 4096
+_ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 WRAP = 1000  # characters: a longer line is read as several, so that pages and ranges can be small in any text
 
 _encode = msgspec.json.encode
@@ -211,7 +212,7 @@ class Reader:
             case Call():
                 return count(part.name) + count(arguments(part))
             case Result():
-                return self.full_tokens(part.parts)
+                return self.full_tokens(part.parts) + (_ERROR_MARK if part.error else 0)
             case Opaque():
                 return count(_encode(part.raw).decode())
             case _ if part.__struct_config__.tag in ("image", "file"):

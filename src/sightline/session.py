@@ -34,7 +34,7 @@ from sightline.tokens import TokenCounter, check_encoding
 from sightline.wire.common import text_part
 from sightline.wording import check_locale, say
 
-_ATTEMPTS = 20  # of composing while other writers are busy, before their conflict is the caller's
+_ATTEMPTS = 3  # of composing what busy writers have said up to the end, before their latest words may wait
 
 Content = str | bytes | Sequence[Any]
 T = TypeVar("T")
@@ -523,7 +523,7 @@ class Session:
             for _ in range(_ATTEMPTS):
                 with suppress(Conflict):  # others wrote while this was decided: what they said belongs in it
                     return self._composer.compose(_budget(budget), ask)
-            return self._composer.compose(_budget(budget), ask)
+            return self._composer.compose(_budget(budget), ask, alone=False)
 
     def preview(self, budget: Budget) -> Payload:
         """What `compose` would give now, without recalling anything and without calls that still wait. Writes nothing.

@@ -127,7 +127,7 @@ def _legal(ids: Sequence[str], pattern: str) -> None:
 
 # ------------------------------------------------------------------ prefix
 
-REASONS = ("sweep", "command", "window in place", "tools or system changed", "settings changed")
+REASONS = ("sweep", "command", "window in place", "tools or system changed", "settings changed", "layout")
 
 
 def blocks(payload: Payload) -> list[bytes]:

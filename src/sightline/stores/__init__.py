@@ -29,10 +29,11 @@ class Tips(Struct):
     size: int = 0
     seq: int = 0
     heads: dict[str, str] = {}
+    ends: dict[str, int] = {}  # the last seq on each branch, annotations included
 
     def copy(self) -> "Tips":
         """An independent copy."""
-        return Tips(self.size, self.seq, dict(self.heads))
+        return Tips(self.size, self.seq, dict(self.heads), dict(self.ends))
 
 
 class Repairs(Struct):

@@ -27,11 +27,13 @@ def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> li
         if entry.in_conversation:
             tips.heads[branch] = entry.uuid
     tips.seq += count
+    tips.ends[branch] = tips.seq
     return numbered
 
 
 def advance(tips: Tips, tip: Tip) -> None:
     """Take in a line that somebody else wrote. Lines without a seq (other programs' logs) are numbered as they come."""
     tips.seq = max(tips.seq + 1, tip.seq if tip.seq < _MOST else 0)
+    tips.ends[tip.branch] = tips.seq
     if tip.in_conversation:
         tips.heads[tip.branch] = tip.uuid

@@ -17,6 +17,7 @@ _WORTH: dict[int, float] = {
 }  # fmt: skip
 _LEFT = {Lod.FULL: 1.0, Lod.SUMMARY: 0.65, Lod.GIST: 0.3}  # the share of its worth an item still has at a level
 _HALF_LIFE = 10  # units after which an item is worth half
+_USER_SHARE = 0.4  # of the target: what the user said holds so much against newer words of others
 _MARKER_ROOM = 80  # tokens: the line that stands for what is left out is never longer
 
 
@@ -132,20 +133,27 @@ class _Sweep:
         return body
 
     def _drop_hopeless(self, body: int, target: int, spared: set[int]) -> int:
-        """What cannot be shown even if everything were a gist goes first, oldest first; never what the user said.
+        """What cannot be shown even if everything were a gist goes first, oldest first: what the user said only when it
+        alone fills its share, the first message, which is the task, not at all.
 
         Without it a sweep would weigh every item of a long history that was never shown.
         """
         least, framing, view = self.timeline.unit_least, self.view.framing, self.view
-        pinned = {self.timeline.unit[row] for row in view.pinned}
-        precious = [unit for unit in self.units if unit in spared or unit in pinned or self._is_precious(unit)]
-        room = target - sum(least[unit] + framing(unit) for unit in precious)
-        keep = set(precious)
+        task = next((unit for unit in self.units if self._is_precious(unit)), -1)
+        keep = {*spared, task, *(self.timeline.unit[row] for row in view.pinned)}
+        room = target - sum(least[unit] + framing(unit) for unit in self.units if unit in keep)
+        words = target * _USER_SHARE
         for unit in reversed(self.units):
-            if unit not in keep:
-                room -= least[unit] + framing(unit)
-                if room < 0:
-                    self.out.add(unit)
+            if unit in keep:
+                continue
+            tokens = least[unit] + framing(unit)
+            if words >= tokens and self._is_precious(unit):
+                words -= tokens
+            elif room < tokens:
+                self.out.add(unit)
+                room = 0  # nothing older is shown in its place
+                continue
+            room -= tokens
         shorter = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.out}
         return body - view.full_tokens(self.out) + view.saved(shorter)
 
