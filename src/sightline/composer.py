@@ -50,6 +50,7 @@ class Composer:
         self.configure()
         self.payload: Payload | None = None  # the last one sent
         self.last, self._sent_at = decide.last_receipt(self.journal)
+        self._receipts = len(self.journal.timeline.whole)  # in the log, on whatever branch
         self.command = ""  # why the next call must be a sweep
         timeline, path = self.journal.timeline, self.journal.path
         self._asked = decide.last_user(timeline, path, len(timeline))
@@ -83,7 +84,8 @@ class Composer:
             Conflict: another writer wrote to the branch while this was decided: what it said belongs in the payload.
         """
         self.journal.store.refresh()
-        if self.journal.catch_up() and decide.last_receipt(self.journal)[0] != self.last:
+        self.journal.catch_up()
+        if self._receipts != len(self.journal.timeline.whole) and decide.last_receipt(self.journal)[0] != self.last:
             self.begin()  # another writer sent a payload: this one goes on from that
         self._restore(budget)
         self._check_open()
@@ -206,6 +208,7 @@ class Composer:
         receipt = self._receipt(payload, previous, reason, whole=not (alone and plan.extends(previous)))
         journal.annotate(*notes, (log.RECEIPT, receipt), alone=alone)  # a delta must follow the receipt it goes on from
         journal.store.sync()
+        self._receipts = len(journal.timeline.whole)
         if receipt.plan is not None and self._observed is not None:
             self._calibration = Calibration(self._observed, known=True)
         sent = len(payload.body)

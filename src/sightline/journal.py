@@ -128,8 +128,8 @@ class Journal:
         self.store.refresh()
         return self._folded < self.store.tips.size
 
-    def catch_up(self) -> bool:
-        """Fold everything that has been appended since, by whomever. Whether there was anything."""
+    def catch_up(self) -> None:
+        """Fold everything that has been appended since, by whomever."""
         end = self.store.tips.size  # a store that threads share may move on meanwhile
         for line in self.store.scan(self._folded):
             if line.span.offset >= end:
@@ -142,9 +142,8 @@ class Journal:
             else:
                 self._fold(self._sound(entry), line.span)
             self._last = line.span
-        grown, self._folded = end > self._folded, end
+        self._folded = end
         self._index_if_behind()
-        return grown
 
     def _pass_over(self, line: Line, error: Exception) -> None:
         """A line that cannot be shown may still be one that the next follows: a writer goes on from it."""

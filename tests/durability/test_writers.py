@@ -76,7 +76,21 @@ def test_a_payload_holds_what_others_have_said(tmp_path: Path) -> None:
     sent = one.compose(BUDGET)
     theirs = other.compose(BUDGET)
     assert [message.parts for message in theirs.body] == [message.parts for message in sent.body]
-    assert (one.compose(BUDGET), other.receipt and other.receipt.number)[1] == 2
+    assert other.receipt is not None
+    assert other.receipt.number == 2
+    check_log(file_of(tmp_path, "shared"), [])
+
+
+def test_a_receipt_met_in_passing_is_gone_on_from(tmp_path: Path) -> None:
+    """A writer that took another's payload in while it wrote something else knows of it when it composes."""
+    one = begun(tmp_path)
+    one.compose(BUDGET)
+    other = again(tmp_path)
+    other.user("More.")
+    other.compose(BUDGET)
+    one.pin(2)
+    one.compose(BUDGET)
+    assert (one.receipt and one.receipt.number, other.receipt and other.receipt.number) == (3, 2)
     check_log(file_of(tmp_path, "shared"), [])
 
 

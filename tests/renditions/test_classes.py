@@ -80,8 +80,8 @@ def test_methods_of_one_name_stand_behind_their_class() -> None:
 
 def test_values_of_a_gap_stand_behind_the_section_that_begins_in_it() -> None:
     """In a summary, too, values left out with their definition are told with its name."""
-    plain = "    # words that say nothing of note\n" * 8
-    body = [f"def step_{n}(value):\n{plain}    first_{n} = later_{n}(value)\n" for n in range(200)]
+    plain = "    # words that say nothing of note\n" * 30
+    body = [f"def step_{n}(value):\n{plain}    first_{n} = later_{n}(value)\n" for n in range(30)]
     summary, _ = both("".join(body), "src/app.py", "read_file")
     assert re.search(r"… \d+ lines: .*step_(\d+): first_\1 later_\1[ ;]", summary)
 

@@ -11,7 +11,7 @@ from sightline.renditions.lines import Levels, view
 from sightline.renditions.media import labels
 from sightline.renditions.objects import document, held_text, parsed
 from sightline.renditions.pack import Filled, Room, fill
-from sightline.renditions.sample import BEGINNING, Beginning, beginning, counted, legal, look
+from sightline.renditions.sample import BEGINNING, ROOM, Beginning, beginning, counted, legal, look
 from sightline.renditions.subjects import subject_of
 from sightline.renditions.values import identifiers, values_in
 from sightline.renditions.words import words
@@ -124,7 +124,7 @@ def _limits(original: int) -> tuple[int, int]:
 def _read(item: Item, text: str, subject: str, wording: Mapping[str, str], most: int) -> Levels:
     """What the levels are chosen from, by kind and by what kind of text it is. `most` characters may open a summary."""
     if item.kind in _SPOKEN:
-        return dialogue(look(text))
+        return dialogue(look(text, ROOM))
     value = parsed(text)
     held = held_text(value, len(text)) if value is not None else None
     opens = item.kind is Kind.RESULT

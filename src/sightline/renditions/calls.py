@@ -14,9 +14,10 @@ from sightline.renditions.values import values_of_lines
 
 SHORT = 120  # a value of up to so many characters without a blank (a path, an id, a URL) is never cut
 WORDS = 60  # nor is one of up to so many with blanks
-SLACK = (0.95, 0.75, 0.5, 0.25)  # of the room that long texts should have, tried in turn until all fits
-MEMBERS = 24  # members of a list or object that are kept
-FEWER = 3  # members where room is scarce
+SLACK = (0.95, 0.7, 0.4)  # of the room that long texts should have, tried in turn until all fits
+MEMBERS = (24, 12, 6, 3)  # members of a list that are kept, tried in turn
+FIELDS = 8  # members of an object that are kept even where a list has fewer
+MOST_CHARS = 24  # no vocabulary has more characters to a token: what is longer need not be counted
 DEEPEST = 6
 HEAD = 0.5  # share of the kept characters that go to the beginning; the rest to names
 LEAST = 24  # characters of a long text below which it is only said to be there
@@ -48,52 +49,50 @@ def shortened(call: Call, handle: str, count: Count, room: Room, wording: Mappin
     """The arguments as a JSON object text that fits the room.
 
     All keys stay, in order, and all short values; long texts and lists get what room is left. Where even the short
-    values are too much the least important are cut: every one that is no path, id or other subject, longest first.
+    values are too much the least important are cut: those that are no subject, the longest first; then whole members.
     """
     given = call.input if isinstance(call.input, dict) else {"input": call.raw if call.input is None else call.input}
-    for text in _attempts(given, Cut(0, MEMBERS, handle, wording), room, len(arguments(call))):
-        if len(text) > room.tokens * 24:  # no vocabulary has so many characters to a token
-            continue
-        if (tokens := count(text)) <= room.tokens:
+    for text in _attempts(given, Cut(0, MEMBERS[0], handle, wording), room, len(arguments(call))):
+        if len(text) <= room.tokens * MOST_CHARS and (tokens := count(text)) <= room.tokens:
             return Filled(text, tokens)
     return NOTHING
 
 
 def _attempts(given: dict[Any, Any], cut: Cut, room: Room, size: int) -> Iterator[str]:
     """Texts of the arguments, each smaller than the one before."""
-    least = _dumped(_cut(given, cut._replace(members=FEWER), 0))
-    for members in (MEMBERS, FEWER):
-        fixed = least if members == FEWER else _dumped(_cut(given, cut._replace(members=members), 0))
+    for members in MEMBERS:
+        fixed = _dumped(_cut(given, cut._replace(members=members), 0))
         free = room.tokens * room.chars_per_token - len(fixed)
-        texts = max(1, _long(given, members, 0))
-        for slack in SLACK if free > 0 else ():
-            each = int(free * slack / texts)
-            if each >= LEAST:
-                yield _dumped(_cut(given, cut._replace(room=each, members=members), 0))
-    yield least
+        if free < 0 and members != MEMBERS[-1]:
+            continue
+        each = free / max(1, _long(given, members, 0))
+        for slack in SLACK:
+            if each * slack >= LEAST:
+                yield _dumped(_cut(given, cut._replace(room=int(each * slack), members=members), 0))
+        yield fixed
     short = _cut(given, cut._replace(members=0), 0)
-    yield _dumped(_marked_once(short, cut, size))
+    yield _dumped(_marked(short, cut, size))
     yield from _without_the_least(short, cut, size)
 
 
-def _marked_once(short: dict[str, Any], cut: Cut, size: int) -> dict[str, Any]:
-    """The short values as they are, `…` for the others, and once what stands for all of them."""
-    bare = {key: value if _is_short(value) else "…" for key, value in short.items() if key != "…"}
-    return {**bare, "…": cut.said("cut", size).strip()}
+def _marked(kept: dict[str, Any], cut: Cut, size: int) -> dict[str, Any]:
+    """The members that are kept, and once what stands for all that is not."""
+    return kept if cut.handle in _dumped(kept) else {**kept, "…": cut.said("cut", size).strip()}
 
 
 def _without_the_least(short: dict[str, Any], cut: Cut, size: int) -> Iterator[str]:
-    """Ever fewer values: first the longest that are no subject, then whole keys, from the end."""
-    kept = _marked_once(short, cut, size)
-    order = sorted(kept, key=lambda key: (key in KEYS, -len(str(kept[key]))))
-    for key in order:
-        if key != "…" and len(str(kept[key])) > 1:
-            kept[key] = "…"
-            yield _dumped(kept)
-    subject = next((key for key in KEYS if key in short and _is_short(short[key])), "")
+    """Ever fewer values: those of a part of the keys, from all that are no subject to all; then fewer members."""
+    order = sorted(short, key=lambda key: (key in KEYS, -len(str(short[key]))))
+    for share in (0.25, 0.5, 1.0):
+        least = set(order[: int(len(order) * share)])
+        yield _dumped(_marked({key: "…" if key in least else value for key, value in short.items()}, cut, size))
+    for share in (0.5, 0.25, 0.1):
+        most = set(order[len(order) - int(len(order) * share) :])
+        yield _dumped(_marked({key: value for key, value in short.items() if key in most}, cut, size))
+    subject = next((key for key in KEYS if key in short), "")
     if subject:
-        yield _dumped({subject: short[subject], "…": kept["…"]})
-    yield _dumped({"…": kept["…"]})
+        yield _dumped(_marked({subject: short[subject]}, cut, size))
+    yield _dumped(_marked({}, cut, size))
 
 
 def _dumped(value: Any) -> str:
@@ -122,7 +121,8 @@ def _cut(value: Any, cut: Cut, depth: int) -> Any:
         return str(value)  # JSON has no such number
     if not isinstance(value, (dict, list)) or not value:
         return value
-    members = min(len(value), cut.members) if depth else len(value)
+    most = max(cut.members, FIELDS) if isinstance(value, dict) and cut.members else cut.members
+    members = min(len(value), most) if depth else len(value)
     if depth >= DEEPEST or not members:
         return cut.said("more", len(value))
     more = cut.said("more", len(value) - members)
@@ -139,12 +139,14 @@ def _cut_text(text: str, cut: Cut) -> str:
     if cut.room < LEAST:
         return mark.strip(" …")
     head = text[: int(cut.room * HEAD)]
+    head = text[: max(head.rfind(" "), head.rfind("\n"), len(head) // 2) + 1]  # no name is cut in two
     return head + mark + _names(text[len(head) :], cut.room - len(head))
 
 
 def _names(text: str, room: int) -> str:
     """The values of a text that are worth most, in order, within `room` characters."""
-    weighed = weigh(values_of_lines(look(text).lines))
+    lines = look(text).lines
+    weighed = weigh(values_of_lines(lines), len(lines))
     pieces = by_worth([Piece(weighed.first[value], value, worth, (value,)) for value, worth in weighed.worth.items()])
     chosen, used = [], 0
     for piece in fresh_of(pieces, Room(room, 1.0), set()).pieces:

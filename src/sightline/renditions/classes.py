@@ -7,11 +7,12 @@ from sightline.renditions.lines import Levels, View
 from sightline.renditions.listings import is_listing, listing
 from sightline.renditions.logs import is_log, is_test_run, is_traceback, log, test_run, traceback
 from sightline.renditions.prose import prose
-from sightline.renditions.source import is_source, source
+from sightline.renditions.source import is_file, is_source, source
 from sightline.renditions.tables import is_table, table
 
 CLASSES: tuple[tuple[Callable[[View], bool], Callable[[View], Levels]], ...] = (
     # The first that says yes. What unmistakable lines tell comes before what goes by shares of lines.
+    (is_file, source),
     (is_diff, diff),
     (is_test_run, test_run),
     (is_traceback, traceback),

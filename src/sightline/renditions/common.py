@@ -13,12 +13,14 @@ _MODULES = (
     # JavaScript
     "console JSON Math Object Array Promise process document window Number String Date Symbol Reflect module React "
     # Rust, Java, C++
-    "std core alloc System java.util java.io"
+    "std core alloc System pytest @pytest"
 )
 MODULES = frozenset(_MODULES.split())
 _WORDS = (
     "and/or n/a i/o true/false yes/no on/off input/output read/write client/server he/she his/her either/or e.g i.e "
     "stdin/stdout stdout/stderr tcp/ip ci/cd ui/ux w/o "
+    "utf-8 utf8 python3 python2 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 base64 sha1 sha256 "
+    "md5 ipv4 ipv6 x86_64 arm64 amd64 i18n err.error t.fatalf t.fatal t.errorf t.error t.run t.helper t.log t.logf "
     "javascript typescript github gitlab youtube postgresql mysql sqlite graphql macos ios openai "
     "net/http path/filepath os/exec encoding/json io/ioutil math/rand os/signal bin/bash bin/sh bin/zsh "
     "usr/bin/env dev/null tostring foreach usestate useeffect addeventlistener isinstance hasattr getattr "
@@ -54,8 +56,8 @@ def everyday(token: str) -> bool:
     """Whether this is part of a language or its library and not of anybody's project."""
     if token.lower().lstrip("/") in WORDS:
         return True
-    if token.startswith("__") or "/" in token or token.endswith(_KINDS):
-        return _EVERYDAY.fullmatch(token) is not None
+    if (token.startswith("__") or "/" in token or token.endswith(_KINDS)) and _EVERYDAY.fullmatch(token):
+        return True
     head, dot, rest = token.partition(".")
     if not dot or head not in MODULES or ending(token):
         return False

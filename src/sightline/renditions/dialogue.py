@@ -1,35 +1,33 @@
 """What people and the model said: whole sentences, quoted as they stand."""
 
 import re
-from itertools import groupby
 
-from sightline.renditions.lines import Levels, weigh
+from sightline.renditions.lines import Levels, lines_with, weigh
 from sightline.renditions.pack import Level, Piece, by_place, by_worth
-from sightline.renditions.prose import binds
+from sightline.renditions.prose import MUST
 from sightline.renditions.sample import Sample
 from sightline.renditions.values import values_of_lines
 
-FIRST, LAST, QUESTION, RULE, FIGURE = 6.0, 3.0, 3.0, 4.0, 0.4
+FIRST, LAST, QUESTION, RULE = 6.0, 3.0, 3.0, 4.0
 AGAIN = 0.01  # a sentence said before
 OPENING = 110  # characters of one sentence in a gist
 LONGEST = 280  # characters of one sentence in a summary; what follows is cut
 
-_END = re.compile(r"(?<=[.!?])[\s]+(?=\S)|(?<=[。！？；])")
-_FIGURE = re.compile(r"\d")
+ASKING = frozenset("?？吗")
+_END = re.compile(r"[.!?。！？；]\s*")
 
 
 def dialogue(sample: Sample) -> Levels:
     """Opening, questions, constraints, figures, names and the last sentence."""
     rows, sentences = _sentences(sample)
     short = [text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in sentences]
-    values = values_of_lines(short)
-    weighed = weigh(values).lines
+    worths = _worths(short)
     said: set[str] = set()
-    pieces: list[Piece] = []
-    for n, text in enumerate(short):
-        worth = AGAIN if sentences[n] in said else _worth(text, n, len(short))
-        pieces.append(Piece(n, text, worth + weighed[n], values[n]))
-        said.add(sentences[n])
+    for n, text in enumerate(sentences):
+        if text in said:
+            worths[n] = AGAIN
+        said.add(text)
+    pieces = [Piece(n, text, worths[n]) for n, text in enumerate(short)]
 
     def render(label: str, chosen: list[Piece], _: list[Piece]) -> str:
         return "\n".join([label, *_quoted(chosen, rows)])
@@ -39,23 +37,36 @@ def dialogue(sample: Sample) -> Levels:
 
 
 def _sentences(sample: Sample) -> tuple[list[int], list[str]]:
-    """Every sentence after the number of its line; the pieces a long line was read in are put together first."""
+    """Every sentence, after the number of its line."""
     rows: list[int] = []
     sentences: list[str] = []
-    for number, pieces in groupby(zip(sample.numbers, sample.lines, strict=True), key=lambda pair: pair[0]):
-        found = [text for sentence in _END.split("".join(line for _, line in pieces)) if (text := sentence.strip())]
-        sentences += found
-        rows += [number] * len(found)
+    for number, line in zip(sample.numbers, sample.lines, strict=True):
+        start = 0
+        for match in _END.finditer(line) if line else ():
+            if len(found := match.group()) == 1 and found in ".!?":
+                continue  # `app.py` is no end
+            sentences.append(line[start : match.end()].strip())
+            rows.append(number)
+            start = match.end()
+        if sentence := line[start:].strip():
+            sentences.append(sentence)
+            rows.append(number)
     return rows, sentences
 
 
-def _worth(text: str, n: int, total: int) -> float:
-    worth = FIRST if n == 0 else LAST if n == total - 1 else 0.3
-    if text.rstrip(" \"'”」)").endswith(("?", "？", "吗", "吗。")):
-        worth += QUESTION
-    if binds(text):
-        worth += RULE
-    return worth + (FIGURE if _FIGURE.search(text) else 0.0)
+def _worths(sentences: list[str]) -> list[float]:
+    """What each sentence is worth: its names and figures, its place, whether it asks or binds."""
+    worths = [
+        0.3 + worth + (QUESTION if text[-1:] in ASKING or text[-2:-1] in ASKING else 0.0)
+        for text, worth in zip(sentences, weigh(values_of_lines(sentences), len(sentences)).lines, strict=True)
+    ]
+    said = Sample(sentences, [])
+    for i in {i for stem in MUST if stem in said.lowered for i in lines_with(stem, said)}:
+        worths[i] += RULE
+    if worths:
+        worths[-1] += LAST
+        worths[0] += FIRST
+    return worths
 
 
 def _opening(piece: Piece) -> Piece:

@@ -1,17 +1,17 @@
 """The lines of a text as pieces: whole ones and the values between them for a summary, values by section for a gist."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, compress, groupby, pairwise, repeat
+from collections.abc import Mapping, Sequence
+from itertools import groupby, pairwise
 from math import log2
 from operator import attrgetter
 from typing import NamedTuple
 
 from sightline.renditions.pack import CHARS, VALUE, Level, Piece, by_place, by_worth
 from sightline.renditions.sample import Beginning, Sample
-from sightline.renditions.values import values_of_lines, weight
+from sightline.renditions.values import Values, values_of_lines, weight
 
 OFTEN = [
     0.0,
@@ -19,7 +19,7 @@ OFTEN = [
 ]  # used again: 12 % of values seen once, 33 % of those seen 8 times
 AGAIN = 0.05  # a value shown a second time is worth little, but more than an empty line
 LISTED = 0.31  # a value of less weight (a short number, a date, a version) says nothing outside its line
-LINE = 2.5  # tokens a line of a summary costs beside its text: its end and half a gap
+LINE = 3.5  # tokens a line of a summary costs beside its text: its end and half a gap
 SUMMARY_LINES = 0.4  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
 GIST_LINES = 0.12  # share of a gist that goes to marked lines (errors, tallies); the rest to values under their section
 EDGE_LINES = 3  # lines at either end that are kept first: they say what this is and how it ended
@@ -39,6 +39,9 @@ _ERRORS = "error|exception|fail|fatal|panic|denied|not found|no such|错误|失�
 _WARNINGS = "warn|deprecat|警告"
 _TROUBLE = {**dict.fromkeys(_ERRORS.split("|"), 3.0), **dict.fromkeys(_WARNINGS.split("|"), 1.5)}
 NUMBERED = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:\s|-\s|$)")
+
+
+NOWHERE: Mapping[str, int] = {}
 
 
 class Section(NamedTuple):
@@ -67,7 +70,7 @@ class View(NamedTuple):
     """A sample read once."""
 
     sample: Sample
-    values: list[tuple[str, ...]]  # of each line
+    values: Values
     weighed: Weighed
     subject: str
     wording: Mapping[str, str]
@@ -79,23 +82,32 @@ class View(NamedTuple):
 def view(sample: Sample, subject: str, wording: Mapping[str, str], opening: Beginning) -> View:
     """Reads the values of every line."""
     own = _numbered(sample.lines)
-    code = [bare(line) for line in sample.lines] if own else sample.lines
+    code = _code(sample.lines) if own else sample.lines
     values = values_of_lines(code)
-    return View(sample, values, weigh(values), subject, wording, code, own, opening)
+    return View(sample, values, weigh(values, len(code)), subject, wording, code, own, opening)
 
 
-def weigh(values: Sequence[tuple[str, ...]]) -> Weighed:
+def weigh(values: Values, total: int) -> Weighed:
     """A value is worth more the more often it is said and the earlier."""
-    flat = list(chain.from_iterable(values))
-    places = list(chain.from_iterable(map(repeat, range(len(values)), map(len, values))))
-    first = dict(zip(reversed(flat), reversed(places), strict=True))  # the last one told is the first in the text
-    often = Counter(flat)
-    fall = 0.5 / max(1, len(values) - 1)
-    worth = {v: weight(v) * OFTEN[n if n < 8 else 8] * (1.25 - fall * first[v]) for v, n in often.items()}
-    lines = [AGAIN * len(found) for found in values]
-    for value, i in first.items():
-        lines[i] += worth[value]
+    found, places = values
+    first = dict(zip(reversed(found), reversed(places), strict=True))  # the last one told is the first in the text
+    fall = 0.5 / max(1, total - 1)
+    worth = {v: weight(v) * OFTEN[n if n < 8 else 8] * (1.25 - fall * first[v]) for v, n in Counter(found).items()}
+    lines = [0.0] * total
+    for place in places:
+        lines[place] += AGAIN
+    for value, place in first.items():
+        lines[place] += worth[value]
     return Weighed(first, worth, lines)
+
+
+def _code(lines: list[str]) -> list[str]:
+    """Lines without their numbers: quickly where what stands after the number occurs in hardly any code."""
+    for mark in "→\t":
+        if mark in lines[0] or mark in lines[-1]:
+            parts = [line.partition(mark) for line in lines]
+            return [code if found else ahead for ahead, found, code in parts]
+    return list(map(bare, lines))
 
 
 def bare(line: str) -> str:
@@ -120,7 +132,7 @@ def troubles(sample: Sample) -> dict[int, float]:
     marks: dict[int, float] = {}
     told: dict[str, int] = {}
     for stem, worth in _TROUBLE.items():
-        for i in lines_with(stem, sample) if stem in sample.lowered else ():
+        for i in lines_with(stem, sample):
             if len(told) >= MOST_TROUBLES:
                 break
             if told.setdefault(sample.lines[i], i) == i:
@@ -128,14 +140,15 @@ def troubles(sample: Sample) -> dict[int, float]:
     return marks
 
 
-def lines_with(stem: str, sample: Sample) -> Iterable[int]:
+def lines_with(stem: str, sample: Sample) -> list[int]:
     """The lines in which a stem in lower case occurs."""
-    text, starts = sample.lowered, sample.starts
+    text, out = sample.lowered, []
     at = text.find(stem)
     while at >= 0:
-        i = bisect_right(starts, at) - 1
-        yield i
-        at = text.find(stem, starts[i + 1]) if i + 1 < len(starts) else -1
+        i = bisect_right(sample.starts, at) - 1
+        out.append(i)
+        at = text.find(stem, sample.starts[i + 1]) if i + 1 < len(sample.starts) else -1
+    return out
 
 
 def levels(
@@ -148,8 +161,8 @@ def levels(
     share: float = GIST_LINES,
 ) -> Levels:
     """Both levels of a text of lines: `marks` raise lines of the summary, `quoted` those of the gist."""
-    values = single_values(seen, labels_of(seen, sections))
     named = {section.name: section.start for section in sections}
+    values = single_values(seen, labels_of(seen, sections), named)
     summary = summary_level(seen, marks, values, named, add_numbers=add_numbers)
     return Levels(summary, Level(quotations(seen, quoted), values, share, sectioned))
 
@@ -161,11 +174,11 @@ def summary_level(
     lines, mark_of, worth = seen.sample.lines, marks.get, seen.weighed.lines
     covered, last = seen.opening.lines, len(lines) - 1 - EDGE_LINES
     edges = {*range(min(EDGE_LINES, len(lines))), *range(max(0, last + 1), len(lines))}
-    worthy = edges.union(marks, compress(range(len(lines)), seen.values))
+    worthy = edges.union(marks, seen.values.lines)
     if len(worthy) < SPARSE * len(lines):
         worthy.update(range(len(lines)))
     pieces = [
-        Piece(i, lines[i], PLAIN + mark_of(i, 0.0) + worth[i] + (EDGE_WORTH if i in edges else 0.0), seen.values[i])
+        Piece(i, lines[i], PLAIN + mark_of(i, 0.0) + worth[i] + (EDGE_WORTH if i in edges else 0.0))
         for i in sorted(worthy)
         if i >= covered and lines[i]
     ]
@@ -176,15 +189,20 @@ def summary_level(
     def render(label: str, chosen: list[Piece], between: list[Piece]) -> str:
         return _in_order(page, label, chosen, between)
 
-    shown = tuple(chain.from_iterable(seen.values[:covered]))
-    fixed = len(seen.opening.text)
-    return Level(by_worth(pieces, LINE), values, SUMMARY_LINES, render, LINE, labelled=False, shown=shown, fixed=fixed)
+    level = Level(by_worth(pieces, LINE), values, SUMMARY_LINES, render, LINE, labelled=False)
+    shown, fixed = opening_values(seen), len(seen.opening.text)
+    return level._replace(shown=shown, fixed=fixed, values_at=seen.values.at)
 
 
-def single_values(seen: View, labels: Sequence[str]) -> list[Piece]:
-    """Every distinct value at its first place, below the label of that line; without a text where the label says it.
+def opening_values(seen: View) -> list[str]:
+    """The values in the lines that are shown as they are."""
+    return seen.values.found[: bisect_left(seen.values.lines, seen.opening.lines)]
 
-    Most worth per token first.
+
+def single_values(seen: View, labels: Sequence[str], named: Mapping[str, int] = NOWHERE) -> list[Piece]:
+    """Every distinct value, most worth per token first, below the label of the line where it stands first.
+
+    The name of a section stands where that begins. A value has no text where the label says it.
     """
     order = [
         (-worth / (len(value) + VALUE * CHARS), value, worth)
@@ -192,10 +210,11 @@ def single_values(seen: View, labels: Sequence[str]) -> list[Piece]:
         if weight(value) > LISTED
     ]
     order.sort()
-    first = seen.weighed.first
+    first = {**seen.weighed.first, **named} if named else seen.weighed.first
+    places = [first[value] for _, value, _ in order[:MOST_VALUES]]
     return [
-        Piece(first[value], "" if value in labels[first[value]] else value, worth, (value,), labels[first[value]])
-        for _, value, worth in order[:MOST_VALUES]
+        Piece(i, "" if value in labels[i] else value, worth, (value,), labels[i])
+        for i, (_, value, worth) in zip(places, order, strict=False)
     ]
 
 
@@ -204,7 +223,7 @@ def quotations(seen: View, marks: Mapping[int, float]) -> list[Piece]:
     lines = seen.sample.lines
     return by_worth(
         [
-            Piece(i, lines[i].strip()[:WIDEST], mark + seen.weighed.lines[i], seen.values[i])
+            Piece(i, " ".join(lines[i].split())[:WIDEST], mark + seen.weighed.lines[i], tuple(seen.values.at(i)))
             for i, mark in sorted(marks.items())
             if mark >= QUOTED
         ],
@@ -234,7 +253,7 @@ class _Page(NamedTuple):
             return None
         start = numbers[before] if before >= 0 else 0
         skipped = (numbers[after] if after < len(lines) else numbers[-1] + 1) - start - 1
-        if not skipped:
+        if skipped < 1:  # inside one long line
             return f"…: {self._names(before, inside)} …" if inside else "…"
         ahead, behind = self.gaps if skipped > 1 else self.gap_of_one
         told = f"{ahead}{skipped:,}{behind}"
@@ -248,7 +267,7 @@ class _Page(NamedTuple):
         for label, pieces in groupby(inside, key=attrgetter("label")):
             words = [piece.values[0] for piece in pieces]
             if len(words) > 1 and self.named.get(label, -1) > before:
-                words = [f"{label}:", *(word for word in words if word != label)]
+                words = [f"{label}:", *(word for word in words if word not in label)]
                 out.append("; " if out else "")
             elif out:
                 out.append(" ")
@@ -264,9 +283,10 @@ def _in_order(page: _Page, label: str, chosen: list[Piece], between: list[Piece]
     if pending and opening.text.endswith("…"):
         out.append(label)
         pending = False
-    left = sorted(between, key=by_place)
+    places = {piece.place for piece in chosen}
+    left = sorted([piece for piece in between if piece.place not in places], key=by_place)
     at, before = 0, opening.lines - 1
-    for place in [*sorted(piece.place for piece in chosen), len(lines)]:
+    for place in [*sorted(places), len(lines)]:
         start = at
         while at < len(left) and left[at].place < place:
             at += 1

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Callable
-from itertools import chain
 from typing import NamedTuple
 
-from sightline.renditions.lines import Levels, View, labels_of, single_values, summary_level, troubles
+from sightline.renditions.lines import Levels, View, labels_of, opening_values, single_values, summary_level, troubles
 from sightline.renditions.pack import Level, Piece, by_place, by_worth
 from sightline.renditions.sample import Beginning
 
@@ -63,12 +62,12 @@ def _hits(seen: View, entries: dict[int, Entry]) -> Levels:
         if entry.rest.strip() and i >= seen.opening.lines:
             worth = AGAIN if entry.path in first else HIT
             first.add(entry.path)
-            pieces.append(Piece(i, entry.rest, worth + seen.weighed.lines[i], seen.values[i], entry.path))
+            pieces.append(Piece(i, entry.rest, worth + seen.weighed.lines[i], tuple(seen.values.at(i)), entry.path))
     paths = [entries[i].path if i in entries else "" for i in range(len(seen.sample.lines))]
     values = single_values(seen, paths)
-    shown = tuple(chain.from_iterable(seen.values[: seen.opening.lines]))
-    hits, fixed = by_worth(pieces, 1.0), len(seen.opening.text)
-    summary = Level(hits, values, 0.75, _under_paths(seen.opening), grouped=True, shown=shown, fixed=fixed)
+    shown, fixed = opening_values(seen), len(seen.opening.text)
+    hits, render = by_worth(pieces, 1.0), _under_paths(seen.opening)
+    summary = Level(hits, values, 0.75, render, grouped=True, shown=shown, fixed=fixed)
     return Levels(summary, Level([], values, 0.0, _names, 1.0))
 
 
@@ -105,7 +104,8 @@ def _by_directory(seen: View, entries: dict[int, Entry]) -> Level:
             directory, _, name = entries[place].path.rstrip("/").rpartition("/")
             ended = "/" if entries[place].path.endswith("/") else ""
             label = f"{directory}/" if directory else folder
-            pieces.append(Piece(place, name + ended, 0.2 + seen.weighed.lines[place], seen.values[place], label))
+            worth = 0.2 + seen.weighed.lines[place]
+            pieces.append(Piece(place, name + ended, worth, tuple(seen.values.at(place)), label))
         elif line.endswith(":") and (head := _FOLDER.match(line)):
             folder = f"{head.group(1)}/"
     rest = [piece for piece in single_values(seen, [""] * len(seen.sample.lines)) if piece.place not in entries]

@@ -3,7 +3,7 @@
 import re
 
 from sightline.renditions.lines import Levels, Section, View, levels, troubles
-from sightline.renditions.sample import where
+from sightline.renditions.sample import Sample, where
 
 DETECT = 30  # lines looked at to tell a log
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
@@ -48,16 +48,17 @@ def traceback(seen: View) -> Levels:
         marks[i] = max(marks.get(i, 0.0), 1.5)
         if match.group(1):
             frames.append(Section(i, f"{match.group(1)}:{match.group(2)}"))
+    quoted = dict(marks)
     for i, _ in where(_RAISED, seen.sample):
-        marks[i] = 6.0
+        marks[i] = quoted[i] = 6.0
         for near in range(max(0, i - 2), i):  # the failing statement and its frame
-            marks[near] = max(marks.get(near, 0.0), 2.9)
-    return levels(seen, marks, marks, frames, share=TOLD)
+            marks[near] = max(marks.get(near, 0.0), 5.0)
+    return levels(seen, marks, quoted, frames, share=TOLD)
 
 
 def is_test_run(seen: View) -> bool:
     """Whether a tally of tests stands near the end."""
-    return _TALLY.search(seen.sample.text, seen.sample.starts[max(0, len(seen.sample.starts) - 30)]) is not None
+    return _TALLY.search("\n".join(["", *seen.sample.lines[-30:]])) is not None
 
 
 def test_run(seen: View) -> Levels:
@@ -96,6 +97,6 @@ def log(seen: View) -> Levels:
     counted = [
         f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(seen.sample.lines)
     ]
-    both = levels(seen._replace(sample=seen.sample._replace(lines=counted)), marks, marks, share=TOLD)
+    both = levels(seen._replace(sample=Sample(counted, seen.sample.numbers)), marks, marks, share=TOLD)
     new = [piece for piece in both.gist.values if marks.get(piece.place, 0.0) > REPEATED]
     return both._replace(gist=both.gist._replace(values=new))

@@ -1,13 +1,14 @@
 """JSON: values under their keys; lists of like objects as a header and rows, or in a gist as columns."""
 
 import re
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import msgspec
 
 from sightline.renditions.lines import Levels, weigh
 from sightline.renditions.pack import Level, Piece, by_place, by_worth
-from sightline.renditions.values import values_in
+from sightline.renditions.values import Values, values_in
 
 MOST_PIECES = 1500  # a larger document is read from its beginning
 LARGEST = 256 * 1024  # characters of a document that is parsed; a larger one is read as text
@@ -73,7 +74,9 @@ def document(value: Any, opening: str = "") -> Levels:
 
 def _weighed(pieces: list[Piece]) -> list[Piece]:
     """The pieces with the worth of what they show."""
-    found = weigh([piece.values for piece in pieces]).lines
+    values = [piece.values for piece in pieces]
+    places = list(chain.from_iterable(map(repeat, range(len(values)), map(len, values))))
+    found = weigh(Values(list(chain.from_iterable(values)), places), len(pieces)).lines
     return [
         Piece(piece.place, piece.text, piece.worth + worth, piece.values, piece.label)
         for piece, worth in zip(pieces, found, strict=True)

@@ -1,7 +1,7 @@
 """Choosing what is kept: pieces of a text, the most worth per token first, until the room is full."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate, chain
 from typing import NamedTuple
@@ -15,10 +15,11 @@ CLOSE = 0.86  # filled well enough for the price of another count
 SMALL = 200  # tokens of a room that is counted so quickly that every word of it is worth using
 CLOSER = 0.93
 FIRST_AIM = 0.91  # estimates are off by some 8 %; below, and near, is better than above
+FAR_OFF = 1.12  # times the room: an estimate so wrong is made again
 AIM = 0.985  # of what should just fit: a little too much costs another count
 ROOMY = 1.3  # pieces are chosen until they fill this much of the room by estimate, which may be off by a quarter
 CHARS = 3.6  # characters to a token, where nothing better is known
-VALUE = 0.45  # tokens a value costs beside its characters
+VALUE = 0.3  # tokens a value costs beside its characters
 LABEL = 1.5  # tokens a label costs beside its characters
 
 
@@ -45,8 +46,11 @@ class Level(NamedTuple):
     overhead: float = 1.0  # tokens a line costs beside its text: its end and, where gaps are marked, half a gap
     labelled: bool = True  # values stand below their labels
     grouped: bool = False  # and so do lines
-    shown: tuple[str, ...] = ()  # values that are visible whatever is chosen
+    shown: Sequence[str] = ()  # values that are visible whatever is chosen
     fixed: int = 0  # characters that stand beside the item's label whatever is chosen
+    values_at: Callable[[int], Sequence[str]] | None = (
+        None  # what the line of a place shows, where its piece does not say
+    )
 
 
 class Filled(NamedTuple):
@@ -112,14 +116,6 @@ class _Waiting(Struct):
     cost: float
     worth: float = 0.0
     pieces: list[Piece] = []
-
-
-def best_of(pieces: list[Piece], room: Room, overhead: float) -> Chosen:
-    """The first pieces, as many as fill the room."""
-    per = room.chars_per_token
-    costs = [len(piece.text) / per + overhead for piece in pieces]
-    enough = bisect_right(list(accumulate(costs)), room.tokens) + 1 if room.tokens > 0 else 0
-    return Chosen(pieces[:enough], costs[:enough])
 
 
 def fresh_of(pieces: list[Piece], room: Room, shown: set[str]) -> Chosen:
@@ -204,67 +200,97 @@ class _Labelled(Struct):
         return len(label) / self.room.chars_per_token + LABEL
 
 
+class _Tried(NamedTuple):
+    """A number of pieces, and what came of it."""
+
+    taken: int
+    text: str
+    tokens: int
+
+
+class _Offer(NamedTuple):
+    """What a level is made of at most: lines for their share, values, and lines where the values leave room."""
+
+    level: Level
+    lines: list[Piece]
+    values: list[Piece]
+    more: list[Piece]
+    costs: list[float]  # of everything up to each piece, in this order
+
+    def taken(self, label: str, aim: float, count: Count, least: int = 1, most: int = 1 << 30) -> _Tried:
+        """The text of so many pieces as seem to cost what is aimed at."""
+        taken = min(most, len(self.costs), max(least, bisect_right(self.costs, aim)))
+        first, second = len(self.lines), len(self.values)
+        lines = self.lines[:taken] + self.more[: max(0, taken - first - second)]
+        text = self.level.render(label, lines, self.values[: max(0, taken - first)])
+        return _Tried(taken, text, count(text))
+
+
 def fill(label: str, level: Level, count: Count, room: Room) -> Filled:
     """The label and as many of the best pieces as stay within the room; nothing if the label alone does not."""
-    per = room.chars_per_token
-    free = room.tokens - (len(label) + level.fixed) / per
-    lines, values, more = _chosen(level, Room(free, per))
-    first, second = len(lines.pieces), len(values.pieces)
-
-    def text_of(taken: int) -> str:
-        chosen = lines.pieces[:taken] + more.pieces[: max(0, taken - first - second)]
-        return level.render(label, chosen, values.pieces[: max(0, taken - first)])
-
-    filled = _longest(text_of, list(accumulate(lines.costs + values.costs + more.costs)), free, room.tokens, count)
+    limit, per = room
+    free = limit - (len(label) + level.fixed) / per
+    offer = _offer(level, Room(free, per))
+    aim = free if limit <= SMALL else free * FIRST_AIM
+    tried = offer.taken(label, aim, count)
+    if tried.tokens > limit * FAR_OFF:  # else all that is too much would be taken from the values
+        aim = free * free / (tried.tokens - limit + free)
+        offer = _offer(level, Room(aim, per))
+        tried = offer.taken(label, aim, count)
+    filled = _longest(offer, tried, label, Room(limit, free), count)
     if filled is NOTHING:
         bare = level.render(label, [], [])
-        return Filled(bare, tokens) if (tokens := count(bare)) <= room.tokens else NOTHING
+        return Filled(bare, tokens) if (tokens := count(bare)) <= limit else NOTHING
     return filled
 
 
-def _chosen(level: Level, room: Room) -> tuple[Chosen, Chosen, Chosen]:
-    """Lines for their share of the room, values, and further lines where the values leave room."""
+def _offer(level: Level, room: Room) -> _Offer:
     free, per = room
     shown: set[str] = set()
     show(level.shown, shown)
     lines = _lines(level.lines, Room(free * level.share, per), level, shown)
-    show(chain.from_iterable([piece.values for piece in lines.pieces]), shown)
     left = free * ROOMY - sum(lines.costs)
-    values = (
-        _Labelled(Room(left, per), VALUE, shown, True, Chosen([], [])).of(level.values)
-        if level.labelled
-        else fresh_of(level.values, Room(left, per), shown)
-    )
+    if level.labelled:
+        values = _Labelled(Room(left, per), VALUE, shown, True, Chosen([], [])).of(level.values)
+    else:
+        values = fresh_of(level.values, Room(left, per), shown)
     left -= sum(values.costs)
-    if left <= 0 or len(lines.pieces) == len(level.lines):
-        return lines, values, Chosen([], [])
-    taken = {piece.place for piece in lines.pieces}
-    rest = [piece for piece in level.lines if piece.place not in taken]
-    return lines, values, _lines(rest, Room(left, per), level, shown)
+    more = Chosen([], [])
+    if left > 0 and len(lines.pieces) < len(level.lines):
+        taken = {piece.place for piece in lines.pieces}
+        rest = [piece for piece in level.lines if piece.place not in taken]
+        more = _lines(rest, Room(left, per), level, shown)
+    costs = list(accumulate(lines.costs + values.costs + more.costs))
+    return _Offer(level, lines.pieces, values.pieces, more.pieces, costs)
 
 
 def _lines(pieces: list[Piece], room: Room, level: Level, shown: set[str]) -> Chosen:
+    """The first lines, as many as fill the room."""
     if level.grouped:
         return _Labelled(room, level.overhead, shown, False, Chosen([], [])).of(pieces)
-    return best_of(pieces, room, level.overhead)
+    per, overhead = room.chars_per_token, level.overhead
+    costs = [len(piece.text) / per + overhead for piece in pieces]
+    enough = bisect_right(list(accumulate(costs)), room.tokens) + 1 if room.tokens > 0 else 0
+    chosen = pieces[:enough]
+    at = level.values_at
+    show(chain.from_iterable([at(piece.place) if at else piece.values for piece in chosen]), shown)
+    return Chosen(chosen, costs[:enough])
 
 
-def _longest(text_of: Callable[[int], str], costs: list[float], free: float, limit: float, count: Count) -> Filled:
-    """The text of the most pieces that fits, found with few counts: each one corrects what the pieces seem to cost."""
-    close, first = (CLOSER, 1.0) if limit <= SMALL else (CLOSE, FIRST_AIM)
-    best, low, high, aim = NOTHING, 0, len(costs), free * first
+def _longest(offer: _Offer, tried: _Tried, label: str, room: Room, count: Count) -> Filled:
+    """The longest text that fits, found with few counts: each one corrects what the pieces seem to cost."""
+    limit, free = room
+    close = CLOSER if limit <= SMALL else CLOSE
+    best, low, high = NOTHING, 0, len(offer.costs)
     for _ in range(TRIES):
+        if tried.tokens > limit:
+            high = tried.taken - 1
+        else:
+            best, low = Filled(tried.text, tried.tokens), tried.taken
+            if tried.tokens >= limit * close:
+                break
         if low >= high:
             break
-        taken = min(high, max(low + 1, bisect_right(costs, aim)))
-        text = text_of(taken)
-        found = count(text)
-        if found > limit:
-            high = taken - 1
-        else:
-            best, low = Filled(text, found), taken
-            if found >= limit * close:
-                break
-        fixed = limit - free  # what the label seems to cost
-        aim = costs[taken - 1] * max(0.2, free / max(1.0, found - fixed)) * AIM
+        aim = offer.costs[tried.taken - 1] * max(0.2, free / max(1.0, tried.tokens - limit + free)) * AIM
+        tried = offer.taken(label, aim, count, low + 1, high)
     return best

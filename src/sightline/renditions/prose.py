@@ -33,18 +33,12 @@ _STRICT = (
 )  # the clearest: a search for each
 
 
-def binds(text: str) -> bool:
-    """Whether a sentence says what must or must not be."""
-    lowered = text.lower()
-    return any(stem in lowered for stem in MUST)
-
-
 def prose(seen: View) -> Levels:
     """Headings, lines that open a paragraph, lines that bind the reader, and lines with values."""
     raised = troubles(seen.sample)
     marks = dict(raised)
     for stem in _STRICT:
-        for i in lines_with(stem, seen.sample) if stem in seen.sample.lowered else ():
+        for i in lines_with(stem, seen.sample):
             marks[i] = max(marks.get(i, 0.0), RULE)
     for i, _ in where(_OPENING, seen.sample):
         marks[i] = max(marks.get(i, 0.0), OPENING)

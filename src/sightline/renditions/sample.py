@@ -3,8 +3,11 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
+
+from msgspec import Struct
 
 ROOM = 44 * 1024  # characters read at most; more than this cannot be searched within the time an append may take
 HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 4 * 1024
@@ -16,17 +19,35 @@ FULLER = 400  # characters the end of that line may be away
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|.)")
 _UNSHOWABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _CONTROLS = bytes(b for b in (*range(32), 127) if b not in b"\t\n")
-_BREAK = re.compile(r"[\s,;>}]")
+_BREAKS = " \t,;>}"
 
 
-class Sample(NamedTuple):
+class Sample(Struct, frozen=True, dict=True):
     """What was looked at: lines, or pieces of long ones. Pieces of one line have the same number."""
 
     lines: list[str]
     numbers: list[int]  # of each line, counted from 1 in the whole text
-    text: str  # "\\n" and each line: a pattern that begins with a line end is found much faster than one with ^
-    starts: list[int]  # where each line's "\\n" stands in it
-    lowered: str  # the text in lower case, of the same length
+
+    @cached_property
+    def text(self) -> str:
+        """A line end and each line: a pattern that begins with a line end is found much faster than one with ^."""
+        return "\n" + "\n".join(self.lines)
+
+    @cached_property
+    def lowered(self) -> str:
+        """The text in lower case, of the same length: a few letters are longer so, and then it stays as it is."""
+        lowered = self.text.lower()
+        return lowered if len(lowered) == len(self.text) else self.text
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where the line end before each line stands in the text."""
+        return starts_of(self.lines)
+
+
+def starts_of(lines: list[str]) -> list[int]:
+    """Where each line stands in all of them joined, the character before it counted as its own."""
+    return [at + i for i, at in enumerate(accumulate(map(len, lines[:-1]), initial=0))]
 
 
 class Beginning(NamedTuple):
@@ -41,20 +62,19 @@ def legal(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def look(text: str) -> Sample:
-    """The lines of a text; of a long one those of its head, its tail and evenly spaced windows."""
+def look(text: str, longest: int = SEGMENT) -> Sample:
+    """The lines of a text; of a long one those of its head, its tail and evenly spaced windows.
+
+    Lines longer than `longest` are read in pieces.
+    """
     lines: list[str] = []
     numbers: list[int] = []
     before = number = 0
     for start, end in windows(len(text)):
         number += text.count("\n", before, start)
         before = start
-        _read(text[start:end], number + 1, lines, numbers)
-    starts = list(accumulate([len(line) + 1 for line in lines], initial=0))
-    starts.pop()
-    whole = "\n" + "\n".join(lines)
-    lowered = whole.lower()  # a few letters are longer in lower case, and then places would be wrong
-    return Sample(lines, numbers, whole, starts, lowered if len(lowered) == len(whole) else whole)
+        _read(text[start:end], number + 1, longest, lines, numbers)
+    return Sample(lines, numbers)
 
 
 def beginning(text: str, sample: Sample, most: int) -> Beginning:
@@ -99,14 +119,14 @@ def counted(text: str) -> tuple[str, int]:
     return legal("".join(parts)), sum(map(len, parts))
 
 
-def _read(window: str, number: int, lines: list[str], numbers: list[int]) -> None:
-    found = [line.rstrip() for line in _shown(window).split("\n")]
-    if len(max(found, key=len)) <= SEGMENT:
+def _read(window: str, number: int, longest: int, lines: list[str], numbers: list[int]) -> None:
+    found = list(map(str.rstrip, _shown(window).split("\n")))
+    if max(map(len, found)) <= longest:
         lines += found
         numbers += range(number, number + len(found))
         return
     for offset, line in enumerate(found):
-        pieces = [line] if len(line) <= SEGMENT else _segments(line)
+        pieces = [line] if len(line) <= longest else _segments(line)
         lines += pieces
         numbers += [number + offset] * len(pieces)
 
@@ -134,8 +154,8 @@ def _plain(window: str) -> bool:
 def _segments(line: str) -> list[str]:
     pieces, start = [], 0
     while len(line) - start > SEGMENT:
-        breaks = [match.end() for match in _BREAK.finditer(line, start + SEGMENT // 2, start + SEGMENT)]
-        end = breaks[-1] if breaks else start + SEGMENT
+        ends = [line.rfind(mark, start + SEGMENT // 2, start + SEGMENT) for mark in _BREAKS]
+        end = max(ends) + 1 or start + SEGMENT
         pieces.append(line[start:end])
         start = end
     pieces.append(line[start:])

@@ -42,7 +42,13 @@ _WORDS = (
 _OPENERS = frozenset(_WORDS.split())  # a line that begins with none of these defines nothing: cheaper than the patterns
 _CASES = ("describe(", "it(", "test(")
 _BEGINNINGS = frozenset(word[:2] for word in (*_OPENERS, *_CASES))
+_BLANK = re.compile(r"\s")
 _ENDING = re.compile(r"\.([A-Za-z]\w{0,5})(?![\w./])")
+
+
+def is_file(seen: View) -> bool:
+    """Whether this was asked for by nothing but the name of a file of code."""
+    return seen.subject.rpartition(".")[2] in CODE and not _BLANK.search(seen.subject)
 
 
 def is_source(seen: View) -> bool:
@@ -58,7 +64,7 @@ def source(seen: View) -> Levels:
     """Definitions first, with their line numbers where the text is a whole file; values under what is defined."""
     marks = marks_of(seen.code)  # and no troubles: code that handles errors is full of the word
     defined = [i for i, mark in marks.items() if mark == DEFINES]
-    whole_file = not seen.own_numbers and bool(seen.subject) and not re.search(r"\s", seen.subject)
+    whole_file = not seen.own_numbers and bool(seen.subject) and not _BLANK.search(seen.subject)
     return levels(seen, marks, {}, _sections(seen, defined), add_numbers=whole_file)
 
 

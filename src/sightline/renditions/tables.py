@@ -1,6 +1,15 @@
 """Tables: columns first, then rows from the top."""
 
-from sightline.renditions.lines import Levels, View, labels_of, quotations, single_values, summary_level, troubles
+from sightline.renditions.lines import (
+    Levels,
+    View,
+    labels_of,
+    levels,
+    quotations,
+    single_values,
+    summary_level,
+    troubles,
+)
 from sightline.renditions.pack import Level, Piece, by_place, by_worth
 from sightline.renditions.values import values_in
 
@@ -32,9 +41,10 @@ def table(seen: View) -> Levels:
     total = max(1, len(seen.sample.lines))
     for i in range(total):
         marks[i] = marks.get(i, 0.0) + (HEADER if i == 0 else ROW * (1 - i / total))
+    if any(map(str.isdigit, seen.sample.lines[0])):  # rows without a header
+        return levels(seen, marks, troubles(seen.sample))
     summary = summary_level(seen, marks, single_values(seen, labels_of(seen, ())), {})
-    gist = Level(quotations(seen, {0: HEADER}), _cells(seen), 0.4, _columned)
-    return Levels(summary, gist)
+    return Levels(summary, Level(quotations(seen, {0: HEADER}), _cells(seen), 0.4, _columned))
 
 
 def _cells(seen: View) -> list[Piece]:

@@ -1,8 +1,11 @@
 """Specific values in a text: the paths, names, ids and numbers that a later step may have to write down again."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain, repeat
+from typing import NamedTuple
 
 from sightline.renditions.common import ending, everyday
 
@@ -12,7 +15,8 @@ REMEMBERED = 16384  # tokens: the same names come again in every result of a ses
 
 # No colon: `app.py:12` is a path and a line. Backslashes count only in paths with a drive: elsewhere they are escapes.
 _CHARACTERS = r"A-Za-z0-9_\-./#@$"
-_BYTES = bytes(b if re.match(f"[{_CHARACTERS}\\n]", chr(b)) else 32 for b in range(256))
+_LINE_END = "\x01"  # a token of its own between lines; nothing that is shown holds it
+_BYTES = bytes(b if re.match(f"[{_CHARACTERS}{_LINE_END}]", chr(b)) else 32 for b in range(256))
 # An address or a path with a drive has a colon in it; only lines that hold one are searched by pattern.
 _WITH_COLON = re.compile(rf"[A-Za-z]:\\[A-Za-z0-9_\-.\\]+|[{_CHARACTERS}]{{3,}}(?:://[A-Za-z0-9_\-./#@$%?=&~:+]+)?")
 
@@ -28,12 +32,14 @@ _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[A-Za-z]{3}")
 _LETTER = re.compile(r"[A-Za-z]")
 _RECORD = re.compile(r"[a-z]_\d{4,}$")  # `gift_card_3491931`: the id of a record, which nobody can guess
-_HEX = re.compile(r"[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_HEX = re.compile(r"[0-9a-f]{6,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def trim(token: str) -> str:
     """Without the punctuation that belongs to the sentence around it."""
     token = token.lstrip("-").rstrip(".-/\\#@$")
+    if token.startswith("//"):  # begins a comment
+        token = token.lstrip("/")
     return token if "/" in token else token.lstrip(".")
 
 
@@ -45,6 +51,7 @@ class _Known(dict[str, str]):
             return ""
         if len(self) >= REMEMBERED:
             self.clear()
+            self[_LINE_END] = _LINE_END
         found = ""
         if len(token) > 2 and not (token.isalpha() and token[1:].islower()):  # most are plain words
             value = trim(token)
@@ -53,7 +60,7 @@ class _Known(dict[str, str]):
         return found
 
 
-_value_of = _Known().__getitem__
+_value_of = _Known({_LINE_END: _LINE_END}).__getitem__
 
 
 def _spaced(text: str) -> str:
@@ -69,17 +76,41 @@ def values_in(text: str) -> tuple[str, ...]:
     """The values of a short text, in order, repeated as they are."""
     if "://" in text or ":\\" in text:
         return tuple(filter(None, map(_value_of, _WITH_COLON.findall(text.replace("</", "< ")))))
+    text = text.replace(_LINE_END, " ") if _LINE_END in text else text
     return tuple(filter(None, map(_value_of, _spaced(text).split())))
 
 
-def values_of_lines(lines: Sequence[str]) -> list[tuple[str, ...]]:
-    """The values of each line."""
-    text = "\n".join(lines)
-    found = [tuple(filter(None, map(_value_of, line.split()))) for line in _spaced(text).split("\n")]
+class Values(NamedTuple):
+    """The values of some lines, one after the other, and the line of each."""
+
+    found: list[str]
+    lines: list[int]
+
+    def at(self, line: int) -> list[str]:
+        """The values of one line."""
+        return self.found[bisect_left(self.lines, line) : bisect_right(self.lines, line)]
+
+
+def values_of_lines(lines: Sequence[str]) -> Values:
+    """The values of each line, in a few passes over all of them. No line may hold a line end or a control character."""
+    text = f" {_LINE_END} ".join(lines)
     if "://" in text or ":\\" in text:
-        for i in [i for i, line in enumerate(lines) if "://" in line or ":\\" in line]:
-            found[i] = values_in(lines[i])
-    return found
+        return _one_by_one(lines)
+    out = Values([], [])
+    line = 0
+    for value in filter(None, map(_value_of, _spaced(text).split())):
+        if value == _LINE_END:
+            line += 1
+        else:
+            out.found.append(value)
+            out.lines.append(line)
+    return out
+
+
+def _one_by_one(lines: Sequence[str]) -> Values:
+    found = list(map(values_in, lines))
+    places = chain.from_iterable(map(repeat, range(len(found)), map(len, found)))
+    return Values(list(chain.from_iterable(found)), list(places))
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -118,7 +149,7 @@ def _mixed(token: str) -> float:
     if _RECORD.search(token):
         return 3.0
     if _HEX.fullmatch(token):
-        return 0.6
+        return 0.6 if len(token) > 6 else 0.3
     if "_" in token or "#" in token:
         return 1.5
     if "." in token:
