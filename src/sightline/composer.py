@@ -194,7 +194,7 @@ class Composer:
         if note is None:
             return False
         sources = RecallNote(note.sources)  # the query is the message it follows
-        self.journal.append([self.journal.recall_entry(sources)])
+        self.journal.append([self.journal.recall_entry(sources)], alone=True)
         return True
 
     def _send(self, payload: Payload, alone: bool) -> None:
