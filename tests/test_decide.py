@@ -95,7 +95,7 @@ def test_the_newest_user_message_and_the_newest_one_searched_for(session: Sessio
     session.user("two")
     receipt = session.receipt
     rows = len(journal.timeline)
-    assert decide.last_user(journal.timeline, journal.path, rows) == 2
+    assert journal.timeline.last_user(journal.path, rows) == 2
     assert decide.searched_user(journal.timeline, journal.path, receipt) == 0
     session.recall("one")
     assert decide.searched_user(journal.timeline, journal.path, receipt) == 2

@@ -63,7 +63,7 @@ def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, ba
     """
     system = tuple(_system(reader, row) for row in around.system)
     head = digest(b"", _encode((system, around.tools)))
-    if base is not None and plan.extends(base.plan) and base.chain[0] == head and _appends(layout, around):
+    if base is not None and plan.extends(base.plan) and base.chain[0] == head and _appends(layout, around, base):
         body, chain = _grown(base, [m for unit in plan.since(base.plan) for m in unit_messages(reader, plan, unit)])
     else:
         body = Shared(list(_arranged(reader, plan, layout, around, system)))
@@ -145,9 +145,10 @@ def _window_id(reader: Reader, row: int) -> str:
     return note.id
 
 
-def _appends(layout: Layout, around: Surroundings) -> bool:
+def _appends(layout: Layout, around: Surroundings, base: Payload) -> bool:
     """Whether new units come after everything shown: not where windows stand between or sections are reordered."""
-    return layout.order == ("system", "history") and not (layout.windows == "place" and around.window_rows)
+    among = layout.windows == "place" and (around.window_rows or base.shown_windows)
+    return layout.order == ("system", "history") and not among
 
 
 def _grown(base: Payload, more: list[Message]) -> tuple[Shared[Message], Shared[bytes]]:

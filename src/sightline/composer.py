@@ -50,14 +50,15 @@ class Composer:
         self.configure()
         self.payload: Payload | None = None  # the last one sent
         self.last, self._sent_at = decide.last_receipt(self.journal)
-        self._receipts = len(self.journal.timeline.whole)  # in the log, on whatever branch
+        self._receipts = len(self.journal.timeline.receipt_seq)  # in the log, on whatever branch
         self.command = ""  # why the next call must be a sweep
         timeline, path = self.journal.timeline, self.journal.path
-        self._asked = decide.last_user(timeline, path, len(timeline))
+        self._asked = timeline.last_user(path, len(timeline))
         self._searched = decide.searched_user(timeline, path, self.last)
         known = self.last is not None and self.last.factor != 1
         self._calibration = Calibration(self.last.factor, known=True) if self.last and known else Calibration()
         self._observed = decide.reported(self.journal, self.last) if self.last else None
+        self._window = 0  # of the last budget
         self._seen = 0  # rows that the last plan knows
         self._ends: tuple[int, ...] = ()  # where the body ended after the last sweep, and at the last call
         self._restored = self.last is None
@@ -85,8 +86,12 @@ class Composer:
         """
         self.journal.store.refresh()
         self.journal.catch_up()
-        if self._receipts != len(self.journal.timeline.whole) and decide.last_receipt(self.journal)[0] != self.last:
+        sent = len(self.journal.timeline.receipt_seq)
+        if self._receipts != sent and decide.last_receipt(self.journal)[0] != self.last:
             self.begin()  # another writer sent a payload: this one goes on from that
+        if self.journal.follow_settings():
+            self.configure()
+            self.command = "settings changed"
         self._restore(budget)
         self._check_open()
         around = self._around()
@@ -98,6 +103,7 @@ class Composer:
             self._searched = self._asked
         payload = compose(self.journal.reader, plan, self._layout, around, self.payload)
         self._send(payload, alone)
+        self._window = budget.window
         return payload
 
     def preview(self, budget: Budget) -> Payload:
@@ -111,13 +117,14 @@ class Composer:
 
     def observe(self, usage: Usage) -> None:
         """Learn from what the provider counted for the last payload."""
-        if self.payload is not None and usage.input_tokens > 0 and self.payload.tokens > 0:
-            self._observed = usage.input_tokens / self.payload.tokens
+        if self.payload is not None and self.payload.tokens >= decide.TELLING:
+            self._observed = decide.factor(usage.input_tokens, self.payload.tokens, self.journal.reader.profile)
 
     def overflowed(self, input_tokens: int | None) -> None:
         """See `Session.overflowed`."""
-        counted = input_tokens / self.payload.tokens if input_tokens and self.payload else 0.0
-        self._observed = max(counted, self._calibration.factor * 1.1)
+        sent = self.payload.tokens if self.payload else 1
+        counted = max(input_tokens or 0, self._window) / max(sent, 1)  # it was more than the window
+        self._observed = max(counted * 1.02, self._calibration.factor * 1.1)
         self._calibration = Calibration(self._observed, known=True)
         self.command = "sweep: overflow"
 
@@ -208,7 +215,7 @@ class Composer:
         receipt = self._receipt(payload, previous, reason, whole=not (alone and plan.extends(previous)))
         journal.annotate(*notes, (log.RECEIPT, receipt), alone=alone)  # a delta must follow the receipt it goes on from
         journal.store.sync()
-        self._receipts = len(journal.timeline.whole)
+        self._receipts = len(journal.timeline.receipt_seq)
         if receipt.plan is not None and self._observed is not None:
             self._calibration = Calibration(self._observed, known=True)
         sent = len(payload.body)
@@ -231,7 +238,7 @@ class Composer:
         plan, timeline = payload.plan, self.journal.timeline
         return ReceiptNote(
             number=(self.last.number if self.last else 0) + 1,
-            seq=timeline.seq[plan.rows - 1] if plan.rows else 0,
+            seq=timeline.seq[row] if (row := timeline.last_row(self.journal.path)) >= 0 else 0,
             tokens=payload.tokens,
             limit=plan.limit,
             hash=payload.hash,

@@ -19,6 +19,9 @@ from sightline.wording import say
 T = TypeVar("T")
 
 
+TELLING = 2000  # tokens: in a smaller payload a provider's own overhead hides what its tokens are
+
+
 class Calibration(NamedTuple):
     """How many tokens the model counts for one of ours, and whether that is known yet."""
 
@@ -74,16 +77,8 @@ def searched_user(timeline: Timeline, path: Path, last: ReceiptNote | None) -> i
     known = bisect_right(timeline.seq, last.seq) if last is not None else 0
     for row in range(len(timeline) - 1, known - 1, -1):
         if timeline.kind[row] == Kind.RECALL and path.holds(timeline.branch[row], row):
-            return last_user(timeline, path, row)
-    return last_user(timeline, path, known)
-
-
-def last_user(timeline: Timeline, path: Path, rows: int) -> int:
-    """The unit of the newest user message on this path among the first so many rows; -1 if there is none."""
-    for row in range(rows - 1, -1, -1):
-        if timeline.kind[row] == Kind.USER and path.holds(timeline.branch[row], row):
-            return timeline.unit[row]
-    return -1
+            return timeline.last_user(path, row)
+    return timeline.last_user(path, known)
 
 
 def marks(timeline: Timeline, path: Path) -> tuple[frozenset[int], dict[int, Lod]]:
@@ -200,6 +195,11 @@ def _in_force(journal: Journal, notes: Sequence[Placed], offset: int, type_: typ
     return None if span is None else journal.reader.note(journal.reader.entry_at(span), type_)
 
 
+def factor(reported: int, counted: int, profile: Profile) -> float:
+    """Tokens the provider counts for one of ours: never fewer where the vocabulary is public, nowhere far off."""
+    return min(3.0, max(reported / counted, 0.8 if profile.margin else 1.0))
+
+
 def reported(journal: Journal, last: ReceiptNote) -> float | None:
     """Tokens that the provider counted for one of ours, if the reply to this payload says so."""
     timeline = journal.timeline
@@ -207,7 +207,9 @@ def reported(journal: Journal, last: ReceiptNote) -> float | None:
         if timeline.kind[row] == Kind.ASSISTANT and journal.path.holds(timeline.branch[row], row):
             entry = journal.reader.entry(row)
             usage = entry.message.usage if entry.message and entry.receipt == last.number else None
-            return usage.input_tokens / last.tokens if usage and usage.input_tokens > 0 else None
+            if usage is not None and last.tokens >= TELLING:
+                return factor(usage.input_tokens, last.tokens, journal.reader.profile)
+            return None
     return None
 
 

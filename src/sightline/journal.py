@@ -107,6 +107,14 @@ class Journal:
         self.settings = _known_format(settings)
         self.reader.profile, self.reader.locale = profile(settings.profile), check_locale(settings.locale)
 
+    def follow_settings(self) -> bool:
+        """Take over the settings that the log says now. Whether another writer changed them."""
+        now = self._read_settings() if self.timeline.more.settings else self.settings
+        if now == self.settings:
+            return False
+        self.configure(now)
+        return True
+
     @property
     def tools(self) -> ToolsNote:
         """The tools in force on this branch."""
@@ -363,6 +371,7 @@ class Journal:
             "where": self._where,
         }
         if isinstance(self.store, JsonlStore):
+            self.catch_up()
             self.save_index()
             return Journal.open_file(self.store.path, fsync=self.store.fsync, **options)
         return Journal(self.store, **options)
@@ -390,12 +399,15 @@ class Journal:
         side = self.store.side_file(index.SUFFIX)
         if side is None or self._folded == self._indexed or self._last.length == 0:
             return
+        if self._folded != self.store.tips.size:
+            return  # the store knows of lines that are not folded: an index of these tips would hide them
         self.store.sync()  # an index must not know of lines that a power cut may take
         index.save(side, side.with_suffix(".jsonl"), self.timeline, self.store.tips, self._last)
         self._indexed = self._folded
 
     def close(self) -> None:
         """Sync, leave an index for the next opening, and let go of the file."""
+        self.catch_up()
         self.store.sync()
         self.save_index()
         self.store.close()

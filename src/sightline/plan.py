@@ -42,7 +42,8 @@ class Budget(Struct, frozen=True):
 
     def limit(self, factor: float = 1.0, margin: float = 0.0) -> int:
         """Tokens as we count them that a payload may have, when the model counts `factor` times as many."""
-        return floor((self.window - self.output) / (factor * (1 + margin)))
+        room = self.window - self.output
+        return min(room, floor(room / (factor * (1 + margin))))
 
 
 class LeftOut(NamedTuple):
@@ -205,8 +206,9 @@ class Plan:
         """The last plan and the new units, at these levels; nothing shown before changes.
 
         Raises:
-            StrategyError: that is more than the limit.
+            StrategyError: that is more than the limit, or a pinned or system item is reduced.
         """
+        _check_levels(view, lods)
         last = view.last or cls(view, [], {}, {}, body=0)
         body = last.body + view.full_tokens(view.new) - view.saved(lods)
         if view.fixed + body > view.limit:
@@ -238,14 +240,16 @@ class Plan:
 
         Raises:
             PinnedOverflow: what may not be reduced is larger than the limit.
-            StrategyError: the units are out of order, or a pinned item is reduced or missing.
+            StrategyError: the units are out of order, or a pinned item, a system item or the question is missing.
         """
         if any(before >= after for before, after in pairwise(units)):
             raise StrategyError("the units of a plan must stand in seq order, each once")
         shown = set(units)
-        for row in view.pinned:
-            if view.timeline.unit[row] not in shown or lods.get(row, Lod.FULL) != Lod.FULL:
-                raise StrategyError(f"item #{view.timeline.id(row)} is pinned: it must be in the plan, in full")
+        _check_levels(view, lods)
+        for unit in view.candidates():
+            if unit not in shown and (unit == view.asked or any(map(view.never_reduced, view.timeline.rows_of(unit)))):
+                item = view.timeline.id(view.timeline.unit_row[unit])
+                raise StrategyError(f"item #{item} must be in every plan: it is pinned, a system item or the question")
         text, tokens = view.marker(left_out) if left_out else ("", 0)
         body = tokens + view.full_tokens(units) - view.saved(lods)
         if view.fixed + body > view.limit:
@@ -275,6 +279,12 @@ class Plan:
             for line in self.lines()
         ]
         return "\n".join([heading, *([self.marker] if self.marker else []), *map(str.rstrip, rows)])
+
+
+def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:
+    for row, lod in lods.items():
+        if lod is not Lod.FULL and view.never_reduced(row):
+            raise StrategyError(f"item #{view.timeline.id(row)} is pinned or a system item: it is shown in full")
 
 
 def _overflow(view: View, tokens: int) -> None:

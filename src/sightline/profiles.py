@@ -27,7 +27,6 @@ class Profile(Struct, frozen=True):
     prices: Prices = Prices(read=0.1, write=1.0)
     cache_seconds: int = 300  # how long an unused prefix stays in the provider's cache
     cache_minimum: int = 1024  # shorter prefixes are not cached
-    breakpoints: int = 4
     image_tokens: int = 1600  # when the size is unknown: the most an image costs
     image_area: int = 750  # pixels per token
     file_tokens: int = 3000  # a document of unknown length
@@ -56,7 +55,9 @@ def profile(name: str) -> Profile:
 def media_tokens(part: Image | File, profile: Profile) -> int:
     """What a picture or document costs by its size; the most it can cost where that is unknown. Never its base64."""
     if isinstance(part, File):
-        return profile.file_tokens
+        size = len(part.data) * 3 // 4
+        # A text costs what its bytes may cost; of other documents nobody knows: a page may be 3 KB or 300.
+        return size // 2 if part.media_type.startswith("text/") else max(profile.file_tokens, size // 10)
     if part.width and part.height:
         return min(profile.image_tokens, ceil(part.width * part.height / profile.image_area))
     return profile.image_tokens

@@ -115,9 +115,14 @@ class Recall:
         index = self._caught_up(_AT_ONCE if unasked else None)
         timeline, path = self._journal.timeline, self._journal.path
 
+        asking = {timeline.unit[row] for row in timeline.more.open_calls}  # what asks is no answer
+        asking.add(timeline.last_user(path, len(timeline)))
+
         def eligible(row: int) -> bool:
             known = row < len(timeline)  # another process may have indexed more than this one has taken in
-            return known and path.holds(timeline.branch[row], row) and (among is None or among(row))
+            if not known or timeline.unit[row] in asking:
+                return False
+            return path.holds(timeline.branch[row], row) and (among is None or among(row))
 
         telling = index.telling(query, _TERMS)
         hits = index.search(telling, limit, among=eligible)

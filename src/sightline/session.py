@@ -1,20 +1,18 @@
 """The facade most users hold: append what happened, compose what the model sees."""
 
-import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from sightline import log, wire
+from sightline import intake, log, wire
 from sightline.clock import Clock, Ids, nanoid, wall_clock
-from sightline.compose import layout
 from sightline.composer import Composer, Windows
 from sightline.errors import BadInput, Conflict, Damaged, StoreError, UnknownCall, UnknownItem
 from sightline.items import Call, Item, Message, Part, Result, Role, Text
@@ -22,22 +20,19 @@ from sightline.journal import Journal
 from sightline.notes import PinNote, ReceiptNote, Settings, ToolsNote, WindowNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Strategy
-from sightline.profiles import profile
 from sightline.project import place
 from sightline.recall import PAGE_TOKENS, RECALL_TOOLS, Found, Recall, reduced
 from sightline.stores import Repairs, Store
 from sightline.stores.folder import Folder
 from sightline.stores.jsonl import Fsync
-from sightline.strategies import strategy
 from sightline.timeline import WHOLE
-from sightline.tokens import TokenCounter, check_encoding
-from sightline.wire.common import text_part
-from sightline.wording import check_locale, say
+from sightline.tokens import TokenCounter
+from sightline.wording import say
 
 _ATTEMPTS = 3  # of composing what busy writers have said up to the end, before their latest words may wait
 
-Content = str | bytes | Sequence[Any]
-T = TypeVar("T")
+
+_OPTIONS = frozenset({"windows", "strategy", "token_counter", "clock", "ids"})  # of a session, besides where it lies
 
 
 class Session:
@@ -61,7 +56,7 @@ class Session:
         if isinstance(store, Journal):
             self._journal = store
         else:
-            check_settings(settings or Settings())
+            intake.checked_settings(settings or Settings())
             self._journal = Journal(
                 store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
             )
@@ -75,11 +70,19 @@ class Session:
 
     @classmethod
     def open(cls, project: str | Path = ".", *, root: str | Path | None = None, **options: Any) -> "Session":
-        """The newest session of this project, or a new one where there is none."""
+        """The newest session of this project, or a new one where there is none.
+
+        Settings that differ from the session's own are changed as by `configure`. Other options as for `new`.
+        """
         sessions = Folder(project, root).sessions()
         if not sessions:
             return cls.new(project, root=root, **options)
-        return cls.resume(sessions[0], project, root=root, **options)
+        settings: Settings | None = options.pop("settings", None)
+        session = cls.resume(sessions[0], project, root=root, **options)
+        if settings is not None and settings != session.settings:
+            wanted, now = msgspec.structs.asdict(settings), msgspec.structs.asdict(session.settings)
+            session.configure(**{name: wanted[name] for name in wanted if wanted[name] != now[name]})
+        return session
 
     @classmethod
     def new(
@@ -98,9 +101,9 @@ class Session:
             BadSessionId: an id that is no plain file name.
             BadInput: a session of this id exists, or settings name something that does not.
         """
-        check_settings(settings or Settings())
+        intake.checked_settings(settings or Settings())
         ids: Ids = options.get("ids", nanoid)
-        path = Folder(project, root).file(_new_id(ids) if session_id is None else session_id)
+        path = Folder(project, root).file(intake.new_id(ids) if session_id is None else session_id)
         if os.path.lexists(path):
             raise BadInput(f"session {path.stem!r} exists already; Session.resume({path.stem!r}) opens it")
         return cls._from_file(path, project, fsync, settings, options)
@@ -141,6 +144,8 @@ class Session:
     def _from_file(
         cls, path: Path, project: str | Path, fsync: Fsync, settings: Settings | None, options: dict[str, Any]
     ) -> "Session":
+        if unknown := set(options) - _OPTIONS:
+            raise BadInput(f"unknown options: {', '.join(sorted(unknown))}; choose among {', '.join(sorted(_OPTIONS))}")
         journal = Journal.open_file(
             path,
             fsync=fsync,
@@ -256,15 +261,15 @@ class Session:
             for row in reversed(self._journal.timeline.more.systems):
                 if self._journal.path.holds(self._journal.timeline.branch[row], row) and reader.text(row) == text:
                     return self._journal.timeline.id(row)
-            return self._say(Message(Role.SYSTEM, _parts(text)))
+            return self._say(Message(Role.SYSTEM, intake.parts(text)))
 
-    def user(self, content: Content) -> str:
+    def user(self, content: intake.Content) -> str:
         """Add what the user says: text, bytes, or a list of content parts in any provider's form. The item's id."""
-        return self._say(Message(Role.USER, _parts(content)))
+        return self._say(Message(Role.USER, intake.parts(content)))
 
-    def assistant(self, content: Content) -> str:
+    def assistant(self, content: intake.Content) -> str:
         """Add an assistant's message that came from no model call."""
-        return self._say(Message(Role.ASSISTANT, _parts(content, "assistant")))
+        return self._say(Message(Role.ASSISTANT, intake.parts(content, "assistant")))
 
     def reply(self, reply: Any) -> str:
         """Add the model's answer: an SDK's response object, its JSON, or plain text. Durable when it returns.
@@ -272,7 +277,7 @@ class Session:
         The usage it reports corrects how tokens are counted for the calls to come.
         """
         with self._lock:
-            message = _checked(_read(wire.read_reply, reply))
+            message = intake.checked(intake.read(wire.read_reply, reply))
             item_id = self._say(message, receipt=self._composer.last.number if self._composer.last else 0)
             if message.usage is not None:
                 self._composer.observe(message.usage)
@@ -289,7 +294,7 @@ class Session:
         """
         with self._lock:
             word = error if isinstance(error, str) else "failed" if error else ""
-            parts: Any = _output(output)
+            parts: Any = intake.output_parts(output)
             if self._journal.timeline.open_call(call_id, self._journal.branch) is None:
                 return self._late(call_id, parts)
             return self._say(Message(Role.TOOL, (Result(call_id, parts, word),)))
@@ -299,7 +304,9 @@ class Session:
         if call_id not in interrupted:
             raise UnknownCall(call_id, [call.id for call in self.open_calls])
         label = Text(say("late", self.settings.locale, name=interrupted[call_id] or call_id))
-        return self._say(Message(Role.USER, (label, *parts)))
+        item_id = self._say(Message(Role.USER, (label, *parts)))
+        interrupted.pop(call_id, None)  # it has come
+        return item_id
 
     def interrupt(self) -> int:
         """Give up on the calls that wait: each gets a result that says so. How many there were."""
@@ -317,7 +324,7 @@ class Session:
     def add(self, message: Message) -> str:
         """Add one neutral message. A result whose call is not in the log is kept, and shown as what it is."""
         with self._lock:
-            message = _checked(message)
+            message = intake.checked(message)
             if message.role is not Role.TOOL:
                 return self._say(message)
             result = message.parts[0]
@@ -333,7 +340,7 @@ class Session:
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
-        neutral = [_checked(message) for message in _read(wire.read_messages, messages)]
+        neutral = [intake.checked(message) for message in intake.read(wire.read_messages, messages)]
         with self._lock:
             ids = [self.add(message) for message in neutral]
             self.interrupt()
@@ -345,7 +352,7 @@ class Session:
         Saying the same tools again changes nothing.
         """
         with self._lock:
-            read = _read(wire.read_tools, definitions)
+            read = intake.read(wire.read_tools, definitions)
             taken = {tool.name for tool in read}
             read += tuple(tool for tool in RECALL_TOOLS if recall and tool.name not in taken)
             try:
@@ -360,12 +367,12 @@ class Session:
     def window(self, window_id: str) -> None:
         """Show a live window from here on: the log holds its id, never its text."""
         with self._lock:
-            self._journal.annotate((log.WINDOW, WindowNote(_window_id(window_id))))
+            self._journal.annotate((log.WINDOW, WindowNote(intake.checked_window_id(window_id))))
 
     def close_window(self, window_id: str) -> None:
         """Show it no longer. Every reference to it is obsolete."""
         with self._lock:
-            self._journal.annotate((log.WINDOW, WindowNote(_window_id(window_id), closed=True)))
+            self._journal.annotate((log.WINDOW, WindowNote(intake.checked_window_id(window_id), closed=True)))
 
     def _say(self, message: Message, *, flags: int = 0, receipt: int = 0) -> str:
         with self._lock:
@@ -426,9 +433,12 @@ class Session:
             self._mark(self._row(item_id), "unpin")
 
     def collapse(self, item_id: str | int) -> None:
-        """Show an item as its gist from the next sweep on. Raises UnknownItem."""
+        """Show an item as its gist from the next sweep on. Raises UnknownItem; BadInput while it is pinned."""
         with self._lock:
-            self._mark(self._row(item_id), "collapse")
+            row = self._row(item_id)
+            if self._journal.timeline.marked(self._journal.path).get(row) == "pin":
+                raise BadInput(f"item #{item_id} is pinned; session.unpin({str(item_id)!r}) lets go of it first")
+            self._mark(row, "collapse")
 
     def _mark(self, row: int, what: str) -> None:
         self._journal.annotate((log.PIN, PinNote(self._journal.timeline.id(row), what)))
@@ -457,8 +467,8 @@ class Session:
         grep = given.get("grep")
         page = self._recall.page(
             row,
-            _whole_number(given.get("start"), 1) or 1,
-            _whole_number(given.get("lines"), None),
+            intake.whole_number(given.get("start"), 1) or 1,
+            intake.whole_number(given.get("lines"), None),
             str(grep) if grep else None,
         )
         return page.text
@@ -488,7 +498,7 @@ class Session:
         if unknown := [name for name in changes if name not in changeable]:
             raise BadInput(f"cannot change {', '.join(unknown)}; choose among {', '.join(changeable)}")
         with self._lock:
-            settings = check_settings(replace(self.settings, **changes))
+            settings = intake.checked_settings(replace(self.settings, **changes))
             self._journal.annotate((log.SETTINGS, settings))
             self._journal.configure(settings)
             self._composer.configure()
@@ -522,8 +532,8 @@ class Session:
                 self._left_open = False
             for _ in range(_ATTEMPTS):
                 with suppress(Conflict):  # others wrote while this was decided: what they said belongs in it
-                    return self._composer.compose(_budget(budget), ask)
-            return self._composer.compose(_budget(budget), ask, alone=False)
+                    return self._composer.compose(intake.checked_budget(budget), ask)
+            return self._composer.compose(intake.checked_budget(budget), ask, alone=False)
 
     def preview(self, budget: Budget) -> Payload:
         """What `compose` would give now, without recalling anything and without calls that still wait. Writes nothing.
@@ -532,7 +542,7 @@ class Session:
             PinnedOverflow: what may not be reduced is larger than the budget.
         """
         with self._lock:
-            return self._composer.preview(_budget(budget))
+            return self._composer.preview(intake.checked_budget(budget))
 
     def overflowed(self, input_tokens: int | None = None) -> None:
         """The provider refused the last payload as too long: count more strictly, and sweep at the next call.
@@ -541,93 +551,3 @@ class Session:
         """
         with self._lock:
             self._composer.overflowed(input_tokens)
-
-
-def _new_id(ids: Ids) -> str:
-    """An id for a session: people type it, and a dash at the front would read as an option."""
-    return ids().replace("-", "_")
-
-
-def _checked(message: Message) -> Message:
-    """The message, if what is written of it can be read back. Raises BadInput."""
-    try:
-        read = msgspec.json.decode(msgspec.json.encode(message), type=Message)
-    except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
-        raise BadInput(
-            f"a message that cannot be kept: {error}; ids and names are valid text, parts Sightline's"
-        ) from error
-    kinds = [type(part) for part in read.parts]
-    alien = {Role.ASSISTANT: {Result}}.get(read.role, {Call, Result})
-    if kinds != [Result] if read.role is Role.TOOL else not alien.isdisjoint(kinds):
-        raise BadInput(
-            f"parts that a {read.role} message may not have; a tool's is one result, calls are an assistant's"
-        )
-    return read
-
-
-def _read(read: Callable[[Any], T], given: Any) -> T:
-    try:
-        return read(given)
-    except RecursionError as error:
-        raise BadInput("nested too deeply to be a message; hand in the text that it holds") from error
-
-
-def check_settings(settings: Settings) -> Settings:
-    """The settings themselves, if everything they name exists. Raises BadInput naming the choices."""
-    try:
-        msgspec.convert(msgspec.to_builtins(settings), Settings)
-    except (TypeError, msgspec.ValidationError) as error:
-        raise BadInput(f"settings of the wrong type: {error}; see sightline.notes.Settings") from error
-    check_locale(settings.locale)
-    check_encoding(settings.encoding)
-    layout(settings.layout)
-    profile(settings.profile)
-    strategy(settings.strategy, settings.config)
-    return settings
-
-
-def _parts(content: Content, role: str = "user") -> tuple[Part, ...]:
-    """Content in whatever form it comes, as parts. Raises BadInput."""
-    if isinstance(content, str | bytes):
-        return (text_part(content),)
-    if isinstance(content, list | tuple) and all(isinstance(part, Part) for part in content):
-        return _checked(Message(Role(role), tuple(content))).parts
-    messages = _read(wire.read_messages, [{"role": role, "content": content}])
-    return tuple(part for message in messages for part in _checked(message).parts)
-
-
-def _output(output: Any) -> tuple[Part, ...]:
-    """A tool's output as parts: blocks where it is a list of them, else the value as JSON. Raises BadInput."""
-    if isinstance(output, str | bytes):
-        return (text_part(output),)
-    if isinstance(output, list | tuple) and output and all(_is_block(part) for part in output):
-        return _parts(output)
-    try:
-        return (Text(msgspec.json.encode(output).decode()),)
-    except UnicodeEncodeError:  # file names that are no Unicode: kept byte for byte
-        return (text_part(json.dumps(msgspec.to_builtins(output), ensure_ascii=False, separators=(",", ":"))),)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"a tool's output must be text, bytes, content parts or JSON values: {error}") from error
-
-
-def _budget(budget: Budget) -> Budget:
-    if not isinstance(budget, Budget):
-        raise BadInput(f"compose takes a Budget(window=128_000, output=8_000), not {budget!r}")
-    return budget
-
-
-def _window_id(window_id: str) -> str:
-    if not isinstance(window_id, str) or not isinstance(text_part(window_id), Text):
-        raise BadInput(f"a window's id is valid text, not {window_id!r}")
-    return window_id
-
-
-def _is_block(part: Any) -> bool:
-    return isinstance(part, Part) or (isinstance(part, Mapping) and "type" in part)
-
-
-def _whole_number(value: Any, default: int | None) -> int | None:
-    try:
-        return max(1, int(value))
-    except (TypeError, ValueError):
-        return default

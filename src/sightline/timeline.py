@@ -41,7 +41,6 @@ _RECEIPT_COLUMNS = {
     "receipt_length": "i",
     "receipt_seq": "q",
     "receipt_branch": "H",
-    "whole": "B",
 }
 
 
@@ -52,6 +51,7 @@ class Branch(Struct):
     parent: int = NONE
     at: int = NONE  # the last shared row
     uuid: str = ""  # the entry it goes on from
+    last: int = NONE  # its own last row
     called: bool = False  # a payload has been sent on it
 
 
@@ -130,7 +130,6 @@ class Timeline:
     receipt_length: "array[int]"
     receipt_seq: "array[int]"
     receipt_branch: "array[int]"
-    whole: "array[int]"
 
     COLUMNS: ClassVar = {**_COLUMNS, **_UNIT_COLUMNS, "subject_row": "i", **_RECEIPT_COLUMNS}
 
@@ -209,6 +208,7 @@ class Timeline:
         del self.more.open_calls[call]
         row = self._add_row(entry.seq, 0, self.unit[call], branch, Kind.RESULT, state, sizes, span)
         self.partner[row], self.partner[call] = call, row
+        self.more.interrupted.pop(entry.tool_result.id, None)
         if entry.tool_result.error == "interrupted":
             self.more.interrupted[entry.tool_result.id] = entry.tool_result.name
         self.subject[row] = subject = self.subject[call]
@@ -239,7 +239,7 @@ class Timeline:
             column.append(NONE)
         self.gist_length.append(0)
         self.summary_length.append(0)
-        row = len(self.seq) - 1
+        row = self.more.branches[branch].last = len(self.seq) - 1
         self.unit_rows[unit] += 1
         self.unit_full[unit] += sizes[2]
         self.unit_least[unit] += self.size(row, Lod.GIST)
@@ -276,17 +276,22 @@ class Timeline:
                 pin = log.decode_data(entry, PinNote)
                 row = self.row(pin.item)
                 if row is not None:
-                    self.more.marks.append(Mark(row, pin.what, branch, len(self.seq)))
+                    self.more.marks.append(Mark(row, pin.what, branch, self._end(branch)))
             case log.HEAD_MOVED:
                 self._move_head(log.decode_data(entry, HeadNote))
             case log.SETTINGS:
                 log.decode_data(entry, Settings)  # one that cannot be read does not hold
-                self.more.settings.append(Placed(*span, branch, len(self.seq)))
+                self.more.settings.append(Placed(*span, branch, self._end(branch)))
             case log.TOOLS:
                 log.decode_data(entry, ToolsNote)
-                self.more.tools.append(Placed(*span, branch, len(self.seq)))
+                self.more.tools.append(Placed(*span, branch, self._end(branch)))
             case _:
                 pass  # somebody else's annotation
+
+    def _end(self, branch: int) -> int:
+        """The first row after what the branch says: an annotation holds wherever that is."""
+        own = self.more.branches[branch]
+        return (own.at if own.last == NONE else own.last) + 1
 
     def _receipt(self, entry: Entry, span: Span, branch: int) -> None:
         note = log.decode_data(entry, ReceiptNote)
@@ -296,7 +301,6 @@ class Timeline:
         self.receipt_length.append(span.length)
         self.receipt_seq.append(note.seq)
         self.receipt_branch.append(branch)
-        self.whole.append(note.plan is not None)
         self.more.branches[branch].called = True
 
     def _rendition(self, entry: Entry, span: Span) -> None:
@@ -318,7 +322,9 @@ class Timeline:
         if NONE < parent < names.index(note.branch):  # a branch is younger than the one it leaves
             at = bisect_left(self.seq, note.at + 1) - 1
             branch.parent, branch.at, branch.uuid = parent, at, note.uuid
-            branch.called = self.more.branches[parent].called
+            path = self.path(names.index(note.branch))
+            sent = zip(self.receipt_branch, self.receipt_seq, strict=True)
+            branch.called = any(seq <= note.at and by in path.limits for by, seq in sent)
         self.more.current = names.index(note.branch)
 
     # ------------------------------------------------------------------ looking things up
@@ -382,6 +388,17 @@ class Timeline:
         if lod <= Lod.SUMMARY and self.summary[row] != NONE:
             return self.summary[row]
         return self.full[row]
+
+    def last_row(self, path: Path) -> int:
+        """The newest row of a path; -1 where it has none."""
+        return max(min(self.more.branches[branch].last, limit) for branch, limit in path.limits.items())
+
+    def last_user(self, path: Path, rows: int) -> int:
+        """The unit of the newest user message on this path among the first so many rows; -1 if there is none."""
+        for row in range(rows - 1, -1, -1):
+            if self.kind[row] == Kind.USER and path.holds(self.branch[row], row):
+                return self.unit[row]
+        return NONE
 
     def level(self, row: int, lod: Lod) -> Lod:
         """The level an item is really shown at when this one is asked for: the next richer one it has."""

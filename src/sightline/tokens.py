@@ -11,7 +11,7 @@ ENCODINGS = (
     "o200k_base", "cl100k_base", "o200k_harmony", "llama3", "qwen3", "deepseek_v3", "glm4", "kimi_k2", "mistral_v3",
 )  # fmt: skip
 DEFAULT_ENCODING = "o200k_base"
-HUGE = 1 << 20  # characters beyond which a text is sampled instead of encoded: 10 MB would take a third of a second
+HUGE = 1 << 22  # characters beyond which a text is sampled instead of encoded: 10 MB would take a third of a second
 _SAMPLE = 1 << 14
 _SAMPLES = 16
 
@@ -75,7 +75,8 @@ class Exact:
     def _sampled(self, text: str) -> int:
         step = (len(text) - _SAMPLE) // (_SAMPLES - 1)
         sampled = sum(self.count(text[at : at + _SAMPLE]) for at in range(0, step * _SAMPLES, step))
-        return ceil(sampled / (_SAMPLE * _SAMPLES) * len(text) * 1.1)  # 10 %: samples may miss the dense places
+        estimate = ceil(sampled / (_SAMPLE * _SAMPLES) * len(text) * 1.1)  # 10 %: samples may miss the dense places
+        return max(estimate, len(text) // 8)  # and hide most of it: but so large a text is never shown in full
 
 
 @cache

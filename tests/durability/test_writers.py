@@ -181,8 +181,8 @@ def test_threads_may_share_a_session(tmp_path: Path, where: str) -> None:
             item = session.user(f"{name} says {turn}")
             session.pin(item)
             session.window(f"{name}{turn}")
-            session.collapse(item)
             session.unpin(item)
+            session.collapse(item)
 
     def composes() -> None:
         for _ in range(15):

@@ -60,8 +60,8 @@ def shorten(
         return _small(media, text)
     ratio = max(0.5, len(text) / original)
     most, least = _limits(original)
-    levels = _read(item, text, subject, wording, int(most * ratio * OPENING_SHARE))
-    header = _Header(item, name, subject, original, text.count("\n") + 1, wording)
+    levels, lines = _read(item, text, subject, wording, int(most * ratio * OPENING_SHARE))
+    header = _Header(item, name, subject, original, lines, wording)
     summary = fill(_joined(header.summary(), media), levels.summary, count, Room(most, ratio))
     gist = fill(_joined(header.gist(), media), levels.gist, count, Room(least, ratio))
     return _ordered(summary, gist, original)
@@ -121,18 +121,24 @@ def _limits(original: int) -> tuple[int, int]:
     return min(SUMMARY_TOKENS, int(original * SUMMARY_SHARE)), min(GIST_TOKENS, int(original * GIST_SHARE))
 
 
-def _read(item: Item, text: str, subject: str, wording: Mapping[str, str], most: int) -> Levels:
-    """What the levels are chosen from, by kind and by what kind of text it is. `most` characters may open a summary."""
+def _read(item: Item, text: str, subject: str, wording: Mapping[str, str], most: int) -> tuple[Levels, int]:
+    """What the levels are chosen from, by kind and by what kind of text it is, and how many lines it has.
+
+    So many characters as `most` says may open a summary.
+    """
     if item.kind in _SPOKEN:
-        return dialogue(look(text, ROOM))
+        sample = look(text, ROOM)
+        return dialogue(sample), sample.numbers[-1]
     value = parsed(text)
-    held = held_text(value, len(text)) if value is not None else None
     opens = item.kind is Kind.RESULT
-    if value is not None:
-        opening = Beginning(legal(f"{text[: min(BEGINNING, most)]}…") if opens else "")
-        return levels_of(view(look(held), subject, wording, opening)) if held else document(value, opening.text)
-    sample = look(text)
-    return levels_of(view(sample, subject, wording, beginning(text, sample, most) if opens else Beginning()))
+    if value is None:
+        sample = look(text)
+        opening = beginning(text, sample, most) if opens else Beginning()
+        return levels_of(view(sample, subject, wording, opening)), sample.numbers[-1]
+    opening = Beginning(legal(f"{text[: min(BEGINNING, most)]}…") if opens else "")
+    held = held_text(value, len(text))
+    levels = levels_of(view(look(held), subject, wording, opening)) if held else document(value, opening.text)
+    return levels, text.count("\n") + 1
 
 
 def _joined(header: str, media: list[str]) -> str:

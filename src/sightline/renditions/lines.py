@@ -30,7 +30,7 @@ SINGLE = 40  # a gap of one line this short is shown: its marker would cost as m
 MOST_TROUBLES = 60  # different lines of trouble that are marked; a text with more is about them anyway
 QUOTED = 3.0  # a mark from which a line is quoted in a gist
 WIDEST = 90  # characters of a quoted line in a gist
-DETECT = 24  # lines looked at to tell whether they are numbered
+DETECT = 14  # lines looked at to tell whether they are numbered
 MOST_VALUES = 400  # more do not fit into any level
 BLOCKS = 2  # a text without sections is named by the numbers of its lines, in this many blocks
 
@@ -171,27 +171,28 @@ def summary_level(
     seen: View, marks: Mapping[int, float], values: list[Piece], named: Mapping[str, int], *, add_numbers: bool = False
 ) -> Level:
     """Head, tail and the lines that matter, in order; between them gaps that name the values left out there."""
-    lines, mark_of, worth = seen.sample.lines, marks.get, seen.weighed.lines
-    covered, last = seen.opening.lines, len(lines) - 1 - EDGE_LINES
-    edges = {*range(min(EDGE_LINES, len(lines))), *range(max(0, last + 1), len(lines))}
-    worthy = edges.union(marks, seen.values.lines)
-    if len(worthy) < SPARSE * len(lines):
-        worthy.update(range(len(lines)))
-    pieces = [
-        Piece(i, lines[i], PLAIN + mark_of(i, 0.0) + worth[i] + (EDGE_WORTH if i in edges else 0.0))
-        for i in sorted(worthy)
-        if i >= covered and lines[i]
+    lines, worth = seen.sample.lines, seen.weighed.lines.copy()
+    for i in {*range(min(EDGE_LINES, len(lines))), *range(max(0, len(lines) - EDGE_LINES), len(lines))}:
+        worth[i] += EDGE_WORTH
+    for i, mark in marks.items():
+        worth[i] += mark
+    sparse = len(worth) - worth.count(0.0) < SPARSE * len(lines)
+    order = [
+        (-(found + PLAIN) / (len(line) + LINE * CHARS), i)
+        for i, (line, found) in enumerate(zip(lines, worth, strict=True))
+        if line and (found or sparse)
     ]
-
+    order.sort()
+    pieces = [Piece(i, lines[i], worth[i]) for density, i in order if density < 0 and i >= seen.opening.lines]
     gaps = [[*seen.wording[gap].partition("{n}")[::2]] for gap in ("gap", "gap one")]
     page = _Page(seen, named, add_numbers, *gaps)
 
     def render(label: str, chosen: list[Piece], between: list[Piece]) -> str:
         return _in_order(page, label, chosen, between)
 
-    level = Level(by_worth(pieces, LINE), values, SUMMARY_LINES, render, LINE, labelled=False)
+    level = Level(pieces, values, SUMMARY_LINES, render, LINE, labelled=False)
     shown, fixed = opening_values(seen), len(seen.opening.text)
-    return level._replace(shown=shown, fixed=fixed, values_at=seen.values.at)
+    return level._replace(shown=shown, fixed=fixed, of_lines=seen.values)
 
 
 def opening_values(seen: View) -> list[str]:
@@ -280,29 +281,31 @@ def _in_order(page: _Page, label: str, chosen: list[Piece], between: list[Piece]
     lines, numbers, opening = page.seen.sample.lines, page.seen.sample.numbers, page.seen.opening
     out = [opening.text] if opening.text else [label]
     pending = bool(opening.text)
-    if pending and opening.text.endswith("…"):
+    if opening.text.endswith("…"):
         out.append(label)
         pending = False
     places = {piece.place for piece in chosen}
     left = sorted([piece for piece in between if piece.place not in places], key=by_place)
-    at, before = 0, opening.lines - 1
-    for place in [*sorted(places), len(lines)]:
-        start = at
-        while at < len(left) and left[at].place < place:
-            at += 1
+    left.reverse()
+    before, first, total = opening.lines - 1, opening.lines, len(lines)
+    for place in [*sorted(places), total]:
         if place > before + 1:
-            gap = page.gap(before, place, left[start:at])
-            if pending and gap and gap[0] == "…":
-                out.append(label)
-                pending = False
-            if gap and (at > start or out[-1] is not label):  # the label tells of a gap itself
-                out.append(gap)
-        elif place < len(lines) and before >= opening.lines and numbers[before] == numbers[place]:
+            inside = []
+            while left and left[-1].place < place:
+                inside.append(left.pop())
+            gap = page.gap(before, place, inside)
+            if gap:
+                if pending and gap[0] == "…":
+                    out.append(label)
+                    pending = False
+                if inside or out[-1] is not label:  # the label tells of a gap itself
+                    out.append(gap)
+        elif place < total and before >= first and numbers[before] == numbers[place]:
             out[-1] += lines[place]
             before = place
             continue
-        if place < len(lines):
-            out.append(page.line(place))
+        if place < total:
+            out.append(f"{numbers[place]}: {lines[place]}" if page.add_numbers else lines[place])
         before = place
     return "\n".join([*out, label] if pending else out)
 

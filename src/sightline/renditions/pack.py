@@ -3,24 +3,33 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from itertools import accumulate, chain
+from itertools import accumulate, chain, compress
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from sightline.renditions.values import Values
+
 Count = Callable[[str], int]
 
 TRIES = 8  # exact counts made to fill a room at most; the first or second is close enough as a rule
-CLOSE = 0.86  # filled well enough for the price of another count
-SMALL = 200  # tokens of a room that is counted so quickly that every word of it is worth using
-CLOSER = 0.93
-FIRST_AIM = 0.91  # estimates are off by some 8 %; below, and near, is better than above
+SMALL = 200  # tokens of a room whose estimates are off by a quarter, where others are by a tenth
 FAR_OFF = 1.12  # times the room: an estimate so wrong is made again
 AIM = 0.985  # of what should just fit: a little too much costs another count
-ROOMY = 1.3  # pieces are chosen until they fill this much of the room by estimate, which may be off by a quarter
 CHARS = 3.6  # characters to a token, where nothing better is known
 VALUE = 0.3  # tokens a value costs beside its characters
 LABEL = 1.5  # tokens a label costs beside its characters
+
+
+class _Habit(NamedTuple):
+    """How a room is filled. What is counted slowly is aimed at with care and left when it is nearly full."""
+
+    aim: float  # of the room by estimate, at first
+    close: float  # filled well enough for the price of another count
+    roomy: float  # of the room by estimate is chosen, so that there is enough where the estimate is too high
+
+
+LARGE_ROOM, SMALL_ROOM = _Habit(0.97, 0.87, 1.15), _Habit(1.1, 0.9, 1.4)
 
 
 class Piece(Struct, frozen=True, gc=False):
@@ -48,9 +57,7 @@ class Level(NamedTuple):
     grouped: bool = False  # and so do lines
     shown: Sequence[str] = ()  # values that are visible whatever is chosen
     fixed: int = 0  # characters that stand beside the item's label whatever is chosen
-    values_at: Callable[[int], Sequence[str]] | None = (
-        None  # what the line of a place shows, where its piece does not say
-    )
+    of_lines: Values | None = None  # what the lines show, where their pieces do not say
 
 
 class Filled(NamedTuple):
@@ -230,12 +237,13 @@ def fill(label: str, level: Level, count: Count, room: Room) -> Filled:
     """The label and as many of the best pieces as stay within the room; nothing if the label alone does not."""
     limit, per = room
     free = limit - (len(label) + level.fixed) / per
-    offer = _offer(level, Room(free, per))
-    aim = free if limit <= SMALL else free * FIRST_AIM
+    habit = SMALL_ROOM if limit <= SMALL else LARGE_ROOM
+    offer = _offer(level, Room(free, per), habit.roomy)
+    aim = free * habit.aim
     tried = offer.taken(label, aim, count)
     if tried.tokens > limit * FAR_OFF:  # else all that is too much would be taken from the values
         aim = free * free / (tried.tokens - limit + free)
-        offer = _offer(level, Room(aim, per))
+        offer = _offer(level, Room(aim, per), habit.roomy)
         tried = offer.taken(label, aim, count)
     filled = _longest(offer, tried, label, Room(limit, free), count)
     if filled is NOTHING:
@@ -244,12 +252,12 @@ def fill(label: str, level: Level, count: Count, room: Room) -> Filled:
     return filled
 
 
-def _offer(level: Level, room: Room) -> _Offer:
+def _offer(level: Level, room: Room, roomy: float) -> _Offer:
     free, per = room
     shown: set[str] = set()
     show(level.shown, shown)
     lines = _lines(level.lines, Room(free * level.share, per), level, shown)
-    left = free * ROOMY - sum(lines.costs)
+    left = free * roomy - sum(lines.costs)
     if level.labelled:
         values = _Labelled(Room(left, per), VALUE, shown, True, Chosen([], [])).of(level.values)
     else:
@@ -272,15 +280,18 @@ def _lines(pieces: list[Piece], room: Room, level: Level, shown: set[str]) -> Ch
     costs = [len(piece.text) / per + overhead for piece in pieces]
     enough = bisect_right(list(accumulate(costs)), room.tokens) + 1 if room.tokens > 0 else 0
     chosen = pieces[:enough]
-    at = level.values_at
-    show(chain.from_iterable([at(piece.place) if at else piece.values for piece in chosen]), shown)
+    if level.of_lines:
+        places = {piece.place for piece in chosen}
+        show(compress(level.of_lines.found, map(places.__contains__, level.of_lines.lines)), shown)
+    else:
+        show(chain.from_iterable([piece.values for piece in chosen]), shown)
     return Chosen(chosen, costs[:enough])
 
 
 def _longest(offer: _Offer, tried: _Tried, label: str, room: Room, count: Count) -> Filled:
     """The longest text that fits, found with few counts: each one corrects what the pieces seem to cost."""
     limit, free = room
-    close = CLOSER if limit <= SMALL else CLOSE
+    close = (SMALL_ROOM if limit <= SMALL else LARGE_ROOM).close
     best, low, high = NOTHING, 0, len(offer.costs)
     for _ in range(TRIES):
         if tried.tokens > limit:

@@ -141,6 +141,7 @@ class _Sweep:
         least, framing, view = self.timeline.unit_least, self.view.framing, self.view
         task = next((unit for unit in self.units if self._is_precious(unit)), -1)
         keep = {*spared, task, *(self.timeline.unit[row] for row in view.pinned)}
+        keep |= {unit for unit in self.units if self._kind(unit) == Kind.SYSTEM}
         room = target - sum(least[unit] + framing(unit) for unit in self.units if unit in keep)
         words = target * _USER_SHARE
         for unit in reversed(self.units):
