@@ -104,8 +104,8 @@ def test_the_newest_user_message_and_the_newest_one_searched_for(session: Sessio
 
 def test_what_a_reply_reported_is_found_again(session: Session) -> None:
     """Only a reply to the payload itself says how it was counted."""
-    session.user("one two three")
-    payload = session.compose(Budget(1_000))
+    session.user("one " * 2_000)
+    payload = session.compose(Budget(10_000))
     receipt = session.receipt
     assert receipt is not None
     assert decide.reported(session._journal, receipt) is None

@@ -21,6 +21,7 @@ from sightline.payload import Payload
 from sightline.plan import Budget
 from sightline.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.verify import verify
 
 ROOM = Budget(100_000)
 TOOL = {"type": "function", "function": {"name": "read", "description": "Read it.", "parameters": {"type": "object"}}}
@@ -400,16 +401,65 @@ def test_a_receipt_says_what_was_sent(session: Session) -> None:
 
 def test_usage_corrects_the_count(session: Session) -> None:
     """When the model counts twice as many, half the window is the limit: at once upwards, downwards at a sweep."""
-    session.user(words(100))
-    payload = session.compose(Budget(1_000))
+    session.user(words(2_100))
+    payload = session.compose(Budget(10_000))
     reply = {"choices": [{"message": {"role": "assistant", "content": "yes"}}]}
     session.reply(reply | {"usage": {"prompt_tokens": 2 * payload.tokens, "completion_tokens": 1}})
-    assert session.preview(Budget(1_000)).plan.limit == 500
+    assert session.preview(Budget(10_000)).plan.limit == 5_000
     again = Session(session._journal.store, token_counter=WordCounter(), clock=Ticking())
-    assert again.preview(Budget(1_000)).plan.limit == 500
-    payload = session.compose(Budget(1_000))
+    assert again.preview(Budget(10_000)).plan.limit == 5_000
+    payload = session.compose(Budget(10_000))
     session.reply(reply | {"usage": {"prompt_tokens": payload.tokens, "completion_tokens": 1}})
-    assert session.preview(Budget(1_000)).plan.limit == 500
+    assert session.preview(Budget(10_000)).plan.limit == 5_000
+
+
+def test_a_small_payload_says_nothing_about_the_count(session: Session) -> None:
+    """A provider's own overhead on a short question does not shrink the budget."""
+    session.user("hi")
+    session.compose(Budget(1_000))
+    reply = {"choices": [{"message": {"role": "assistant", "content": "yes"}}]}
+    session.reply(reply | {"usage": {"prompt_tokens": 420, "completion_tokens": 1}})
+    assert session.preview(Budget(1_000)).plan.limit == 1_000
+
+
+def test_an_index_never_hides_what_another_writer_said(tmp_path: Path) -> None:
+    """After a conflict and a close, everything both sessions said is there, and can be added to."""
+    first = Session.new(tmp_path, root=tmp_path)
+    first.user("a")
+    second = Session.resume(first.id, tmp_path, root=tmp_path)
+    second.user("b")
+    with pytest.raises(Conflict):
+        first.user("c")
+    first.close()
+    second.close()
+    again = Session.resume(first.id, tmp_path, root=tmp_path)
+    again.user("d")
+    assert [again.text(item.id) for item in again.items()] == ["a", "b", "d"]
+    again.close()
+
+
+def test_settings_changed_by_another_session_hold_here_too(tmp_path: Path) -> None:
+    """The next payload is composed by them, says so, and can be made again from the log."""
+    first = Session.new(tmp_path, root=tmp_path)
+    first.user("a")
+    first.compose(Budget(1_000))
+    second = Session.resume(first.id, tmp_path, root=tmp_path)
+    first.configure(layout="ba-agent")
+    second.refresh()
+    second.user("b")
+    second.compose(Budget(1_000))
+    assert second.settings.layout == "ba-agent"
+    assert all(made.good for made in verify(second._journal))
+    first.close()
+    second.close()
+
+
+def test_a_listing_of_typed_objects_is_json(session: Session) -> None:
+    """Only a provider's content blocks are read as such; a tool's own objects with a `type` are its output."""
+    session.reply({"choices": [{"message": {"role": "assistant", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]}}]})  # fmt: skip
+    item = session.tool_result("c1", [{"type": "file", "name": "a.py"}, {"type": "dir", "name": "b"}])
+    assert '"a.py"' in session.text(item)
 
 
 def test_a_refused_payload_is_followed_by_a_smaller_one(session: Session) -> None:
@@ -419,8 +469,8 @@ def test_a_refused_payload_is_followed_by_a_smaller_one(session: Session) -> Non
     before = session.compose(Budget(1_000))
     session.overflowed(input_tokens=2 * before.tokens)
     after = session.compose(Budget(1_000))
-    assert after.plan.limit == 500
-    assert after.tokens <= 500
+    assert after.plan.limit == 490
+    assert after.tokens < min(490, before.tokens)
     assert session.receipt is not None
     assert session.receipt.reason == "sweep: overflow"
 

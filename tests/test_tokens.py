@@ -77,7 +77,9 @@ def test_a_picture_costs_by_its_size_never_by_its_bytes() -> None:
     assert media_tokens(Image("image/png", "A" * 100_000, width=750, height=100), openai) == 100
     assert media_tokens(Image("image/png", "A" * 100_000), openai) == openai.image_tokens
     assert media_tokens(Image(width=100_000, height=100_000), openai) == openai.image_tokens
-    assert media_tokens(File("application/pdf", "A" * 100_000), openai) == openai.file_tokens
+    assert media_tokens(File("application/pdf", "A" * 1_000), openai) == openai.file_tokens
+    assert media_tokens(File("application/pdf", "A" * 400_000), openai) == 30_000
+    assert media_tokens(File("text/plain", "A" * 400_000), openai) == 150_000
 
 
 def test_a_cached_prefix_is_cheap_only_if_it_is_long_enough() -> None:

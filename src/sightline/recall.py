@@ -90,7 +90,7 @@ class Recall:
         count, locale = reader.counter.count, reader.locale
         room -= count(say("recalled", locale))
         sources: list[Source] = []
-        telling, hits = self._matches(query, _SOURCES, among, unasked)
+        telling, hits = self._matches(query, _SOURCES, self._answers(among), unasked)
         for hit in hits:
             for source in self._pieces(hit.row, telling, room):
                 tokens = count(reader.source_text(source, locale)) + 1  # counted apart they are never fewer
@@ -108,6 +108,13 @@ class Recall:
             found.append(Found(self._journal.timeline.id(hit.row), hit.score, reader.recall_text(note, reader.locale)))
         return found
 
+    def _answers(self, among: Callable[[int], bool] | None) -> Callable[[int], bool]:
+        """What asks is no answer: not the user's last message, nor the calls that wait."""
+        timeline = self._journal.timeline
+        asking = {timeline.unit[row] for row in timeline.more.open_calls}
+        asking.add(timeline.last_user(self._journal.path, len(timeline)))
+        return lambda row: timeline.unit[row] not in asking and (among is None or among(row))
+
     def _matches(
         self, query: str, limit: int, among: Callable[[int], bool] | None = None, unasked: bool = False
     ) -> tuple[str, list[Hit]]:
@@ -115,14 +122,9 @@ class Recall:
         index = self._caught_up(_AT_ONCE if unasked else None)
         timeline, path = self._journal.timeline, self._journal.path
 
-        asking = {timeline.unit[row] for row in timeline.more.open_calls}  # what asks is no answer
-        asking.add(timeline.last_user(path, len(timeline)))
-
         def eligible(row: int) -> bool:
             known = row < len(timeline)  # another process may have indexed more than this one has taken in
-            if not known or timeline.unit[row] in asking:
-                return False
-            return path.holds(timeline.branch[row], row) and (among is None or among(row))
+            return known and path.holds(timeline.branch[row], row) and (among is None or among(row))
 
         telling = index.telling(query, _TERMS)
         hits = index.search(telling, limit, among=eligible)

@@ -30,7 +30,7 @@ from sightline.strategies import STRATEGIES
 FIRST_SAMPLE = "login_bug"
 # Windows in which each sample no longer fits, so that there is something to see; and room for the answer.
 _SAMPLE_WINDOWS = {
-    "login_bug": 12_000, "long_chat": 6_000, "travel_zh": 9_000, "ops_incident": 8_000, "data_report": 8_000,
+    "login_bug": 8_000, "long_chat": 5_000, "travel_zh": 5_000, "ops_incident": 6_000, "data_report": 5_000,
 }  # fmt: skip
 _SAMPLE_OUTPUT = 1_000
 _WINDOW, _OUTPUT = 128_000, 8_000

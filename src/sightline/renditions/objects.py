@@ -16,6 +16,8 @@ DEEPEST = 12
 ROW = 300  # characters of one row
 LEAF = 120  # characters of one value in a gist
 EMPTY = -0.28  # added to a member without a value: worth saying last
+ROWS = 0.45  # share of a summary for whole rows
+OPENED = 8  # rows that may be told by the unchanged beginning already
 HOLDER = 0.6  # share of the document in one string, from which that string is what the document is about
 
 _TELLING = re.compile(
@@ -23,6 +25,9 @@ _TELLING = re.compile(
     re.IGNORECASE,
 )
 _ID = re.compile(r"(?:^|_|\b)(?:id|uuid|key|number|code)s?$|Id$|编号|单号|订单", re.IGNORECASE)
+
+
+_WORD = re.compile(r"\w+")
 
 
 class Leaf(NamedTuple):
@@ -66,10 +71,14 @@ def document(value: Any, opening: str = "") -> Levels:
     def render(label: str, chosen: list[Piece], values: list[Piece]) -> str:
         return "\n".join(filter(None, (opening, label, _tabled(chosen, values))))
 
-    summary = Level(
-        by_worth(_weighed(rows), 1.0), columns, 0.6, render, grouped=True, shown=values_in(opening), fixed=len(opening)
-    )
+    new = [row for i, row in enumerate(_weighed(rows)) if i >= OPENED or not _says(opening, row.text)]
+    level = Level(by_worth(new, 1.0), columns, ROWS, render, grouped=True)
+    summary = level._replace(shown=values_in(opening), fixed=len(opening))
     return Levels(summary, Level([], columns, 0.0, _gist))
+
+
+def _says(opening: str, row: str) -> bool:
+    return all(word in opening for word in _WORD.findall(row))
 
 
 def _weighed(pieces: list[Piece]) -> list[Piece]:
@@ -130,8 +139,9 @@ def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
     keys = _shared_keys([member for _, member in members])
     head = f"{label}[{len(members)}]" + (f" ({', '.join(keys)})" if keys else "")
     for i, (key, member) in enumerate(members):
-        cells = ", ".join(compact(member[k], depth=1) for k in keys) if keys else compact(member)
-        text = f"{key}{cells}"[:ROW]
+        cells = [compact(member[k], depth=1) for k in keys] if keys else [compact(member)]
+        said = "" if key[:-2] in cells else key  # many an object says its own key
+        text = f"{said}{', '.join(cells)}"[:ROW]
         out.append(Piece(len(out), text, 0.6 / (1 + i / 4), values_in(text), head))
 
 
@@ -140,7 +150,7 @@ def _alike(members: list[Any]) -> bool:
     if len(members) < 2 or not all(isinstance(member, dict) and member for member in members):
         return False
     first = set(members[0])
-    return all(len(first & set(member)) * 2 > len(first) for member in members[:50])
+    return all(len(first & set(member)) * 2 >= len(first) for member in members[:50])
 
 
 def _shared_keys(members: list[Any]) -> list[str]:
@@ -194,9 +204,9 @@ def _tabled(chosen: list[Piece], values: list[Piece]) -> str:
             rows.extend(f" {text}" for text in texts)
         else:
             rows.append((f"{label}: " if label else "") + "; ".join(texts))
-    if values:
-        rows.append(f"… {_columned(values)}")
-    return "\n".join(rows)
+    text = "\n".join(rows)
+    new = [piece for piece in values if piece.text not in text]
+    return f"{text}\n… {_columned(new)}" if new else text
 
 
 def _gist(header: str, _: list[Piece], chosen: list[Piece]) -> str:

@@ -200,6 +200,8 @@ class _Labelled(Struct):
         self.opened.add(label)
         price = self._label_cost(label)
         for piece in group.pieces:
+            if self.used >= self.room.tokens:
+                break
             self._take(piece, price)
             price = 0.0
 

@@ -13,6 +13,7 @@ WIDEST = 40  # characters of a heading as a label
 
 _HEADING = re.compile(r"\n(?:#{1,6} \S|[A-Z][^.!?\n]{2,70}:$|<h[1-6]\b|第.{1,8}[章节条])", re.MULTILINE)
 _OPENING = re.compile(r"\n\n(?![ \t]*(?:[-*+•]|\d{1,3}[.)、])\s)\S")
+_JOINED = str.maketrans(" .-/", "____")  # a key of several words is a name, too
 # Stems of what binds the reader, in lower case.
 _MUST = (
     "never|always|must|do not|don't|don’t|cannot|can't| only |require|forbid|ensure|make sure|should not|shouldn't|"
@@ -65,6 +66,3 @@ def _key(line: str) -> str:
             key = head.strip(" \t-*•\"'`")
             return key if len(key) <= LONGEST_KEY and key.translate(_JOINED).isidentifier() else ""
     return ""
-
-
-_JOINED = str.maketrans(" .-/", "____")
