@@ -53,6 +53,7 @@ def folder(root: Path) -> Folder:
 def run(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs `sightline --project shop --root …` with these arguments, as if piped into a file."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # a test runner may set it for its workers
 
     def run_(*args: str, **options: Any) -> Result:
         return CliRunner(env=options.pop("env", None)).invoke(
