@@ -603,7 +603,7 @@ def test_an_unknown_branch(tmp_path: Path) -> None:
     session.user("q")
     session.close()
     resume = {"root": tmp_path, "token_counter": WordCounter()}
-    refused(BadInput, lambda: Session.resume("s", tmp_path, branch="ghost", **resume), "'ghost'", "''")
+    refused(BadInput, lambda: Session.resume("s", tmp_path, branch="ghost", **resume), "'ghost'", "'main'")
 
 
 # ---------------------------------------------------------------------- settings

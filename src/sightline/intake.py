@@ -85,6 +85,8 @@ def _is_block(part: Any) -> bool:
 
 def checked_settings(settings: Settings) -> Settings:
     """The settings themselves, if everything they name exists. Raises BadInput naming the choices."""
+    if not isinstance(settings, Settings):
+        raise BadInput(f"settings are a sightline.Settings(locale=…, profile=…), not {settings!r}")
     try:
         msgspec.convert(msgspec.to_builtins(settings), Settings)
     except (TypeError, msgspec.ValidationError) as error:

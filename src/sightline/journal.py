@@ -383,8 +383,10 @@ class Journal:
     def switch(self, name: str) -> None:
         """Write to another branch from now on."""
         names = [branch.name for branch in self.timeline.more.branches]
+        if name == "main" and name not in names:
+            name = ""  # as people call the first one
         if name not in names:
-            raise BadInput(f"no branch {name!r}; there are {', '.join(map(repr, names))}")
+            raise BadInput(f"no branch {name!r}; there are {', '.join(repr(known or 'main') for known in names)}")
         self.branch = names.index(name)
         self.path = self.timeline.path(self.branch)
         if self.timeline.more.settings:

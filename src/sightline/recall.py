@@ -8,12 +8,14 @@ from sightline.journal import Journal
 from sightline.notes import RecallNote, Source
 from sightline.plan import Plan
 from sightline.search import Hit, SearchIndex, passages
+from sightline.timeline import WHOLE
 from sightline.wording import say
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
 _SOURCES = 6  # pieces of one recall: more is a search result, not an answer
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
-_AT_ONCE = 200  # rows indexed before a call: more than a turn adds, less than anybody notices
+_LABEL = 40  # tokens: what a page says about itself
+_AT_ONCE = 50  # rows indexed before a call: more than a turn adds, less than anybody notices
 _TERMS = 16  # of a long message: its rarest terms say what it is about
 _NEAR_BEST = 0.4  # of the best score: worse hits are noise
 _CLEAR = 0.4  # of what the message says: less of it in one place is chance
@@ -39,8 +41,9 @@ RECALL_TOOLS = (
     ),
     ToolDefinition(
         "recall",
-        "Search everything said and done earlier in this conversation, also what is no longer shown. "
-        "Gives the best matching passages with their handles.",
+        "Search what was said and done earlier in this conversation, also what is no longer shown. "
+        "Gives the best matching passages with their handles. Of very long items only parts are searched: "
+        "expand with grep looks through one.",
         {
             "type": "object",
             "properties": {"query": {"type": "string", "description": "what to look for"}},
@@ -108,6 +111,12 @@ class Recall:
             found.append(Found(self._journal.timeline.id(hit.row), hit.score, reader.recall_text(note, reader.locale)))
         return found
 
+    def _is_ours(self, row: int) -> bool:
+        """Whether a row is a page or a search of ours, or the call that asked for it: its source is what to find."""
+        timeline = self._journal.timeline
+        answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
+        return answer >= 0 and bool(timeline.state[answer] & WHOLE)
+
     def _answers(self, among: Callable[[int], bool] | None) -> Callable[[int], bool]:
         """What asks is no answer: not the user's last message, nor the calls that wait."""
         timeline = self._journal.timeline
@@ -124,15 +133,23 @@ class Recall:
 
         def eligible(row: int) -> bool:
             known = row < len(timeline)  # another process may have indexed more than this one has taken in
-            return known and path.holds(timeline.branch[row], row) and (among is None or among(row))
+            if not known or self._is_ours(row):
+                return False
+            return path.holds(timeline.branch[row], row) and (among is None or among(row))
 
         telling = index.telling(query, _TERMS)
         hits = index.search(telling, limit, among=eligible)
         least = max((_NEAR_BEST * hits[0].score for _ in hits[:1]), default=0.0)
         return telling, [hit for hit in hits if hit.score >= least and (not unasked or hit.share >= _CLEAR)]
 
-    def page(self, row: int, start: int = 1, lines: int | None = None, grep: str | None = None) -> Page:
-        """Lines of an item, as many as fit a page, and how to go on."""
+    def page_tokens(self, limit: int | None) -> int:
+        """How large a page may be so that it is shown in full: a fifth of what a payload may have."""
+        return PAGE_TOKENS if limit is None else min(PAGE_TOKENS, limit // 5)
+
+    def page(
+        self, row: int, start: int = 1, lines: int | None = None, grep: str | None = None, tokens: int = PAGE_TOKENS
+    ) -> Page:
+        """Lines of an item, as many as fit a page of so many tokens, and how to go on."""
         item_id, locale = self._journal.timeline.id(row), self._journal.reader.locale
         numbered = list(enumerate(self._journal.reader.lines(row), start=1))
         total = len(numbered)
@@ -140,7 +157,7 @@ class Recall:
             needle = grep.casefold()
             numbered = [(number, f"{number}: {line}") for number, line in numbered if needle in line.casefold()]
         numbered = [pair for pair in numbered if pair[0] >= start][:lines]
-        shown = self._fitting(numbered)
+        shown = self._fitting(numbered, tokens - _LABEL)
         if not shown:
             return Page(say("no match", locale, id=item_id, grep=grep or f"start={start}"), RecallNote(()))
         first, last = shown[0][0], shown[-1][0]
@@ -149,8 +166,8 @@ class Recall:
         note = RecallNote(tuple(Source(item_id, *run) for run in _runs([number for number, _ in shown])))
         return Page("\n".join([label, *(line for _, line in shown)]), note)
 
-    def _fitting(self, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        count, room = self._journal.reader.counter.count, PAGE_TOKENS
+    def _fitting(self, lines: list[tuple[int, str]], room: int) -> list[tuple[int, str]]:
+        count = self._journal.reader.counter.count
         for index, (_, line) in enumerate(lines):
             room -= count(line) + 1
             if room < 0:

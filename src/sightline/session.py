@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -21,7 +21,7 @@ from sightline.notes import PinNote, ReceiptNote, Settings, ToolsNote, WindowNot
 from sightline.payload import Payload
 from sightline.plan import Budget, Strategy
 from sightline.project import place
-from sightline.recall import PAGE_TOKENS, RECALL_TOOLS, Found, Recall, reduced
+from sightline.recall import RECALL_TOOLS, Found, Recall, reduced
 from sightline.stores import Repairs, Store
 from sightline.stores.folder import Folder
 from sightline.stores.jsonl import Fsync
@@ -127,6 +127,7 @@ class Session:
             BadSessionId, SessionNotFound: no such session.
         """
         path = Folder(project, root).existing(session_id)
+        _check_options(options)
         try:
             session = cls._from_file(path, project, fsync, None, options)
         except Damaged:  # the index, made when that line was whole, is gone now: once more, without it
@@ -144,8 +145,7 @@ class Session:
     def _from_file(
         cls, path: Path, project: str | Path, fsync: Fsync, settings: Settings | None, options: dict[str, Any]
     ) -> "Session":
-        if unknown := set(options) - _OPTIONS:
-            raise BadInput(f"unknown options: {', '.join(sorted(unknown))}; choose among {', '.join(sorted(_OPTIONS))}")
+        _check_options(options)
         journal = Journal.open_file(
             path,
             fsync=fsync,
@@ -396,7 +396,7 @@ class Session:
         """
         with self._lock:
             row = self._row(item_id)
-            page = self._recall.page(row, start, lines, grep)
+            page = self._recall.page(row, start, lines, grep, self._page_tokens())
             if now:
                 self._mark(row, "raise")
                 self._composer.command = "command: expand"
@@ -431,6 +431,8 @@ class Session:
         """Let a pinned item be reduced again, from the next sweep on. Raises UnknownItem."""
         with self._lock:
             self._mark(self._row(item_id), "unpin")
+            if self._composer.command == "command: pin":
+                self._composer.command = ""
 
     def collapse(self, item_id: str | int) -> None:
         """Show an item as its gist from the next sweep on. Raises UnknownItem; BadInput while it is pinned."""
@@ -458,7 +460,7 @@ class Session:
         given = call.input if isinstance(call.input, dict) else {}
         locale = self.settings.locale
         if call.name == "recall":
-            note = self._recall.note(str(given.get("query", "")), PAGE_TOKENS)
+            note = self._recall.note(str(given.get("query", "")), self._page_tokens())
             return self._journal.reader.recall_text(note, locale) if note else say("nothing found", locale)
         try:
             row = self._row(str(given.get("id", "")))
@@ -470,8 +472,12 @@ class Session:
             intake.whole_number(given.get("start"), 1) or 1,
             intake.whole_number(given.get("lines"), None),
             str(grep) if grep else None,
+            self._page_tokens(),
         )
         return page.text
+
+    def _page_tokens(self) -> int:
+        return self._recall.page_tokens(self.receipt.limit if self.receipt else None)
 
     def fork(self, at: str | int) -> "Session":
         """Go another way after this item: a new branch of the same log, and a session that writes to it.
@@ -551,3 +557,10 @@ class Session:
         """
         with self._lock:
             self._composer.overflowed(input_tokens)
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    if unknown := set(options) - _OPTIONS:
+        raise BadInput(f"unknown options: {', '.join(sorted(unknown))}; choose among {', '.join(sorted(_OPTIONS))}")
+    if isinstance(options.get("strategy"), str):
+        raise BadInput("a strategy's name goes into settings=Settings(strategy=…); strategy= takes a strategy itself")

@@ -162,6 +162,7 @@ class Timeline:
             self._annotate(entry, span, branch)
         if entry.in_conversation:
             self.more.heads[branch] = entry.uuid
+            self.more.current = branch  # a session goes on where it was last written to
         return range(first, len(self.seq))
 
     def follow(self, entry: Entry | log.Tip) -> None:
