@@ -32,6 +32,7 @@ class Terminal:
         self.process = subprocess.Popen(
             [*COMMAND, *args], stdin=secondary, stdout=secondary, stderr=secondary, env=environment(**env),
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a run in the background ignores it
         )  # fmt: skip
         os.close(secondary)
         self.shown = ""
