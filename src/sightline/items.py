@@ -1,7 +1,7 @@
 """The values everything else passes around. Frozen, slotted, without behaviour of their own."""
 
 from enum import IntEnum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
@@ -142,14 +142,6 @@ class Item(Struct, frozen=True):
     kind: Kind
     parts: tuple[Part, ...]
     timestamp: str = ""
-
-
-class Rendition(NamedTuple):
-    """One item at one level. Immutable, so its tokens are counted once, when it is made."""
-
-    lod: Lod
-    text: str
-    tokens: int
 
 
 def plain_text(parts: tuple[Part, ...]) -> str:

@@ -67,7 +67,7 @@ class Journal:
         self.branch = self.timeline.more.current
         self.path = self.timeline.path(self.branch)
         if first is None:
-            self._pending.append(self._annotation(log.SETTINGS, self.settings))
+            self._pending.append(self.annotation(log.SETTINGS, self.settings))
         elif self.timeline.more.settings:
             self.configure(self._read_settings())
 
@@ -280,16 +280,13 @@ class Journal:
             **fields,
         )
 
-    def _annotation(self, subtype: str, note: Any) -> Entry:
+    def annotation(self, subtype: str, note: Any) -> Entry:
+        """An annotation to be appended."""
         return self._entry("system", Body("system"), subtype=subtype, data=Raw(msgspec.json.encode(note)))
 
     def annotate(self, *notes: tuple[str, Any], alone: bool = False) -> None:
         """Append annotations as one batch; `alone` as for `append`."""
-        self.append([self._annotation(subtype, note) for subtype, note in notes], alone=alone)
-
-    def annotation(self, subtype: str, note: Any) -> Entry:
-        """An annotation to be appended."""
-        return self._annotation(subtype, note)
+        self.append([self.annotation(subtype, note) for subtype, note in notes], alone=alone)
 
     def draft(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:
         """The entry of a neutral message."""
@@ -344,7 +341,7 @@ class Journal:
         name = self._ids()
         entry = self.reader.entry(row)
         note = HeadNote(name, self.branch_name_of(row), self.timeline.seq[row], entry.uuid)
-        draft = self._annotation(log.HEAD_MOVED, note)
+        draft = self.annotation(log.HEAD_MOVED, note)
         self.store.append(
             lambda seq: [replace(draft, seq=seq, parent_uuid=entry.uuid)], branch=name, expected_head=None
         )

@@ -85,7 +85,7 @@ class Payload:
         return openai.write(self)
 
     def responses(self) -> dict[str, Any]:
-        """Keyword arguments for `client.responses.create`: input, instructions, tools."""
+        """Keyword arguments for `client.responses.create`: input, and tools where there are any."""
         from sightline.wire import responses
 
         return responses.write(self)

@@ -19,7 +19,6 @@ class Profile(Struct, frozen=True):
     """One provider's rules, as far as a payload depends on them."""
 
     name: str
-    encoding: str = "o200k_base"
     margin: float = 0.0  # share added to every count until usage has been reported; 0 where the vocabulary is public
     message_tokens: int = 4  # framing of one message
     call_tokens: int = 8  # framing of one tool call

@@ -191,7 +191,7 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 def write(payload: Payload) -> Json:
     """Keyword arguments for the SDK: `messages`, and `system` and `tools` where there are any; with cache markers."""
     written: Json = {}
-    system = [block for message in payload.system for block in _blocks(_without_media(message.parts))]
+    system = [block for message in payload.system for block in _blocks(common.without_media(message.parts))]
     if system:
         written["system"] = system
     messages, ends = _messages(payload)
@@ -233,10 +233,10 @@ def _message_blocks(message: Message) -> list[Json]:
         case Role.TOOL:
             return [_result(result_of(message))]
         case Role.SYSTEM:
-            blocks = _blocks(_without_media(message.parts)) or [_text(common.EMPTY)]
+            blocks = _blocks(common.without_media(message.parts)) or [_text(common.EMPTY)]
             return [{**blocks[0], "text": SYSTEM + blocks[0].get("text", "")}, *blocks[1:]]
         case Role.ASSISTANT:
-            blocks = _blocks(_without_media(message.parts))
+            blocks = _blocks(common.without_media(message.parts))
             ended = bool(blocks) and blocks[-1]["type"] not in THINKING
             return blocks if ended else [*blocks, _text(common.EMPTY)]
         case Role.USER:
@@ -311,11 +311,6 @@ def _address(part: Image | File) -> Json | None:
     if file_id := common.usable_id(part, NAME):
         return {"type": "file", "file_id": file_id}
     return None
-
-
-def _without_media(parts: Iterable[Part]) -> list[Part]:
-    """Only users and tools may show pictures and files; elsewhere a line of text names them."""
-    return [Text(common.label(part)) if isinstance(part, Image | File) else part for part in parts]
 
 
 def _tool(tool: ToolDefinition) -> Json:

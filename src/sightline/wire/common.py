@@ -364,3 +364,8 @@ def tool_from(provider: str, tool: Json, function: Json, schema: object, fields:
 def tool_raw(provider: str, tool: Json) -> ToolDefinition:
     """A tool the provider runs, or one we know nothing of."""
     return ToolDefinition(str(tool.get("name") or tool["type"]), provider=provider, raw=opaque(provider, tool)[0].raw)
+
+
+def without_media(parts: Iterable[Part]) -> list[Part]:
+    """For those who may not show pictures and files: a line of text names each."""
+    return [Text(label(part)) if isinstance(part, Image | File) else part for part in parts]

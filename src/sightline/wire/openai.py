@@ -216,14 +216,14 @@ def _message(message: Message) -> Json:
 
 
 def _system(message: Message) -> Json:
-    return {"role": "system", **_fields(message), "content": _blocks(_without_media(message.parts))}
+    return {"role": "system", **_fields(message), "content": _blocks(common.without_media(message.parts))}
 
 
 def _assistant(message: Message) -> Json:
     fields = _fields(message)
     if isinstance(audio := fields.get("audio"), dict):
         fields["audio"] = {"id": audio.get("id")}  # only the id is legal on the way back
-    content = _blocks(part for part in _without_media(message.parts) if not isinstance(part, Call))
+    content = _blocks(part for part in common.without_media(message.parts) if not isinstance(part, Call))
     calls = [_call(part, rest) for part, rest in common.own(message.parts, NAME) if isinstance(part, Call)]
     if not (content or calls or fields.get("refusal") or fields.get("audio")):
         content = [_text(common.EMPTY)]
@@ -297,11 +297,6 @@ def _file(file: File) -> Json:
         named = {"filename": file.name} if file.name else {}
         return {"type": "file", "file": {"file_id": file_id, **named}}
     return _text(common.label(file))
-
-
-def _without_media(parts: Iterable[Part]) -> list[Part]:
-    """Only users may show pictures and files; elsewhere a line of text names them."""
-    return [Text(common.label(part)) if isinstance(part, Image | File) else part for part in parts]
 
 
 def _tool(tool: ToolDefinition) -> Json:
