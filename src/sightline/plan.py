@@ -96,8 +96,13 @@ class View:
 
     def full_tokens(self, units: Iterable[int]) -> int:
         """What whole units cost in full, without looking at their rows."""
-        full, framing = self.timeline.unit_full, self.framing
-        return sum(full[unit] + framing(unit) for unit in units)
+        full, rows = self.timeline.unit_full, self.timeline.unit_rows
+        tokens = messages = calls = 0
+        for unit in units:
+            tokens += full[unit]
+            calls += rows[unit] // 2
+            messages += rows[unit] - rows[unit] // 2
+        return tokens + self.profile.message_tokens * messages + self.profile.call_tokens * calls
 
     def framing(self, unit: int) -> int:
         """What the framing of a whole unit costs: half of an assistant message's further rows are calls."""
@@ -114,6 +119,12 @@ class View:
         back = [self.timeline.unit[row] for row, lod in self.wanted.items() if lod == Lod.FULL]
         known = [*(self.last or ()), *self.new]
         return sorted({*known, *back}) if back else known
+
+    @property
+    def must_show(self) -> set[int]:
+        """The units that the laws keep in every plan: with system items and callers' pins, and the question."""
+        rows = [*self.timeline.more.systems, *self.pinned]
+        return {self.asked, *(self.timeline.unit[row] for row in rows)}
 
     def never_reduced(self, row: int) -> bool:
         """Whether the laws keep this item in full: system items and callers' pins."""
@@ -246,10 +257,9 @@ class Plan:
             raise StrategyError("the units of a plan must stand in seq order, each once")
         shown = set(units)
         _check_levels(view, lods)
-        for unit in view.candidates():
-            if unit not in shown and (unit == view.asked or any(map(view.never_reduced, view.timeline.rows_of(unit)))):
-                item = view.timeline.id(view.timeline.unit_row[unit])
-                raise StrategyError(f"item #{item} must be in every plan: it is pinned, a system item or the question")
+        for unit in view.must_show.intersection(view.candidates()) - shown:
+            item = view.timeline.id(view.timeline.unit_row[unit])
+            raise StrategyError(f"item #{item} must be in every plan: it is pinned, a system item or the question")
         text, tokens = view.marker(left_out) if left_out else ("", 0)
         body = tokens + view.full_tokens(units) - view.saved(lods)
         if view.fixed + body > view.limit:

@@ -48,6 +48,8 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
             if timeline.unit_full[unit] <= least:
                 continue
             for row in timeline.rows_of(unit):
+                if timeline.full[row] <= least:
+                    continue
                 most = self._most(view, row)
                 if timeline.full[row] <= most or view.never_reduced(row) or timeline.state[row] & OPAQUE:
                     continue
@@ -138,17 +140,21 @@ class _Sweep:
 
         Without it a sweep would weigh every item of a long history that was never shown.
         """
-        least, framing, view = self.timeline.unit_least, self.view.framing, self.view
-        task = next((unit for unit in self.units if self._is_precious(unit)), -1)
-        keep = {*spared, task, *(self.timeline.unit[row] for row in view.pinned)}
-        keep |= {unit for unit in self.units if self._kind(unit) == Kind.SYSTEM}
-        room = target - sum(least[unit] + framing(unit) for unit in self.units if unit in keep)
+        least, kind, first_row = self.timeline.unit_least, self.timeline.kind, self.timeline.unit_row
+        framing, precious = self.view.framing, self._precious
+        task = next((unit for unit in self.units if kind[first_row[unit]] in precious), -1)
+        keep = self.view.must_show & set(self.units) | spared | {task}
+        room = target - sum(least[unit] + framing(unit) for unit in keep if unit >= 0)
         words = target * _USER_SHARE
         for unit in reversed(self.units):
             if unit in keep:
                 continue
+            said = kind[first_row[unit]] in precious
+            if room <= 0 and (words <= 0 or not said):
+                self.out.add(unit)
+                continue
             tokens = least[unit] + framing(unit)
-            if words >= tokens and self._is_precious(unit):
+            if said and words >= tokens:
                 words -= tokens
             elif room < tokens:
                 self.out.add(unit)
@@ -156,10 +162,9 @@ class _Sweep:
                 continue
             room -= tokens
         shorter = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.out}
-        return body - view.full_tokens(self.out) + view.saved(shorter)
+        return body - self.view.full_tokens(self.out) + self.view.saved(shorter)
 
-    def _is_precious(self, unit: int) -> bool:
-        return _WORTH[self._kind(unit)] >= _WORTH[Kind.USER]
+    _precious = frozenset(kind for kind, worth in _WORTH.items() if worth >= _WORTH[Kind.USER])
 
     def _kind(self, unit: int) -> int:
         return self.timeline.kind[self.timeline.unit_row[unit]]
