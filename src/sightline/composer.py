@@ -210,7 +210,7 @@ class Composer:
         reason = self._why_changed(payload)
         previous = self.payload.plan if self.payload else None
         notes: list[tuple[str, Any]] = [
-            (log.RENDITION, note) for note in decide.renditions_to_log(journal, plan, previous)
+            (log.RENDITION, few) for few in decide.renditions_to_log(journal, plan, previous)
         ]
         receipt = self._receipt(payload, previous, reason, whole=not (alone and plan.extends(previous)))
         journal.annotate(*notes, (log.RECEIPT, receipt), alone=alone)  # a delta must follow the receipt it goes on from

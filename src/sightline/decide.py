@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from sightline import excerpt
 from sightline.clock import milliseconds
 from sightline.compose import Surroundings, layout
 from sightline.items import Kind, Lod
@@ -12,12 +13,15 @@ from sightline.log import Entry
 from sightline.notes import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, Settings, ToolsNote
 from sightline.plan import Budget, LeftOut, Plan, View, body_unit
 from sightline.profiles import Profile
+from sightline.reader import Reader
 from sightline.stores import Span
 from sightline.timeline import Path, Placed, Timeline
 from sightline.wording import say
 
 T = TypeVar("T")
 
+
+_IN_ONE = 16  # renditions in one entry: what stands around an entry costs more than a gist
 
 TELLING = 2000  # tokens: in a smaller payload a provider's own overhead hides what its tokens are
 
@@ -123,17 +127,23 @@ def _ends(timeline: Timeline, left_out: LeftOut) -> tuple[int, int]:
     return timeline.seq[timeline.unit_row[left_out.first]], timeline.seq[timeline.unit_row[left_out.last]]
 
 
-def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iterator[RenditionNote]:
-    """The shortened texts that this plan sends for the first time."""
+def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iterator[list[RenditionNote]]:
+    """The shortened texts that this plan sends for the first time, a few to an entry."""
     timeline, reader = journal.timeline, journal.reader
     if plan.extends(before):
         rows = [row for unit in plan.since(before) for row in timeline.rows_of(unit) if row in plan.lods]
     else:
         rows = sorted(plan.lods)
-    for row in rows:
-        lod = plan.lod(row)
-        if lod is not Lod.FULL and reader.logged(row, lod) is None:
-            yield RenditionNote(timeline.id(row), int(lod), reader.rendition(row, lod))
+    fresh = [row for row in rows if plan.lod(row) is not Lod.FULL and reader.logged(row, plan.lod(row)) is None]
+    for first in range(0, len(fresh), _IN_ONE):
+        few = fresh[first : first + _IN_ONE]
+        yield [_rendition_note(reader, row, plan.lod(row)) for row in few]
+
+
+def _rendition_note(reader: Reader, row: int, lod: Lod) -> RenditionNote:
+    pieces = excerpt.pieces(reader.rendition(row, lod), reader.text(row))
+    return RenditionNote(reader.timeline.id(row), int(lod), pieces)
+
 
 
 def added_lods(plan: Plan, before: Plan | None) -> dict[str, int]:

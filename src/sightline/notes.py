@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from sightline.excerpt import Piece
 from sightline.items import ToolDefinition
 
 
@@ -30,12 +31,12 @@ class HeadNote(Struct, omit_defaults=True):
     uuid: str = ""
 
 
-class RenditionNote(Struct, omit_defaults=True):
-    """A shortened text, logged when it is first sent and read back from then on."""
+class RenditionNote(Struct, omit_defaults=True, array_like=True):
+    """A shortened text, logged when it is first sent and read back from then on. An entry holds a few of them."""
 
     item: str
     lod: int
-    text: str
+    pieces: tuple[Piece, ...]  # of the item's own text, and words between them
 
 
 class PlanNote(Struct, omit_defaults=True):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from sightline import log
+from sightline import excerpt, log
 from sightline.errors import BadInput, Damaged
 from sightline.items import Call, Item, Kind, Lod, Opaque, Part, Result, Text, plain_text
 from sightline.log import Entry
@@ -230,13 +230,20 @@ class Reader:
         """The shortened text of a row: as it was sent, or, before that, as the rules make it."""
         span = self.logged(row, lod)
         if span is not None:
-            return self.note(self.entry_at(span), RenditionNote).text
+            return self._sent(row, lod, span)
         shorter = self._shorter.get(self.timeline.id(row))
         if shorter is None:
             shorter = self._shorten_again(row)
         text = shorter.gist if lod is Lod.GIST else shorter.summary
         assert text is not None, f"row {row} has no level {lod!r}"
         return text
+
+    def _sent(self, row: int, lod: Lod, span: Span) -> str:
+        entry, item_id = self.entry_at(span), self.timeline.id(row)
+        for note in self.note(entry, list[RenditionNote]):
+            if note.item == item_id and note.lod == lod:
+                return excerpt.joined(note.pieces, self.text(row))
+        raise self._damaged(f"entry {entry.seq}")
 
     def logged(self, row: int, lod: Lod) -> Span | None:
         """Where a rendition that has been sent stands in the log."""

@@ -305,14 +305,15 @@ class Timeline:
         self.more.branches[branch].called = True
 
     def _rendition(self, entry: Entry, span: Span) -> None:
-        note = log.decode_data(entry, RenditionNote)
-        row = self.row(note.item)
-        if row is None:
-            return
-        offsets, lengths = (
-            (self.gist_offset, self.gist_length) if note.lod == Lod.GIST else (self.summary_offset, self.summary_length)
-        )
-        offsets[row], lengths[row] = span
+        for note in log.decode_data(entry, list[RenditionNote]):
+            row = self.row(note.item)
+            if row is None:
+                continue
+            gist = note.lod == Lod.GIST
+            offsets, lengths = (
+                (self.gist_offset, self.gist_length) if gist else (self.summary_offset, self.summary_length)
+            )
+            offsets[row], lengths[row] = span
 
     def _move_head(self, note: HeadNote) -> None:
         names = [branch.name for branch in self.more.branches]
