@@ -827,7 +827,7 @@ def test_an_incomplete_last_batch(kept: Log) -> None:
     """A batch is there whole or not at all."""
     with kept.resumed() as session:
         session.tools([{"name": "read", "input_schema": {"type": "object"}}])
-        drafts = [session._journal.annotation("note", {"n": number}) for number in range(3)]
+        drafts = [session._journal.drafts.annotation("note", {"n": number}) for number in range(3)]
         session._journal.append(drafts)
     data = kept.path.read_bytes()
     start = data.index(b'"batch":[1,3]', len(kept.whole))

@@ -225,6 +225,42 @@ def test_an_imported_result_without_its_call_is_the_users_side_saying_so(session
     assert text.endswith("\nrain")
 
 
+def test_an_import_is_written_as_one(tmp_path: Path) -> None:
+    """Wherever a crash cuts the file within an imported list, reopening has all of it or nothing."""
+    call = {
+        "role": "assistant",
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}],
+    }
+    with Session.new(tmp_path, root=tmp_path / "home", session_id="s") as session:
+        session.user("before")
+        before = session._journal.store.tips.size
+        session.extend(
+            [{"role": "user", "content": "one"}, call, {"role": "tool", "tool_call_id": "c1", "content": "x"}, call]
+        )
+        assert [item.kind for item in session.items()].count(Kind.RESULT) == 2  # the last call is given up on
+    (path,) = (tmp_path / "home").rglob("s.jsonl")
+    whole = path.read_bytes()
+    for end in range(before + 1, len(whole), 97):
+        path.write_bytes(whole[:end])
+        path.with_suffix(".idx").unlink(missing_ok=True)
+        with Session.resume("s", tmp_path, root=tmp_path / "home") as session:
+            assert [session.text(item.id) for item in session.items()] == ["before"]
+
+
+def test_a_result_in_an_import_answers_the_nearest_call_of_its_id(session: Session) -> None:
+    """Ids may repeat within a list: each result belongs to the call before it, and a third one to none."""
+
+    def call(path: str) -> dict[str, Any]:
+        function = {"name": "read", "arguments": f'{{"path": "{path}"}}'}
+        return {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+
+    results = [{"role": "tool", "tool_call_id": "c1", "content": text} for text in ("first", "second", "third")]
+    session.extend([call("a"), results[0], call("b"), *results[1:]])
+    kinds = [item.kind for item in session.items()]
+    assert kinds == [Kind.ASSISTANT, Kind.CALL, Kind.RESULT] * 2 + [Kind.USER]
+    assert not session.open_calls
+
+
 def test_an_import_that_cannot_be_read_adds_nothing(session: Session) -> None:
     """The error names the message by its index."""
     with pytest.raises(BadInput, match=r"messages\[1\]"):

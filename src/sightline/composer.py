@@ -201,7 +201,7 @@ class Composer:
         if note is None:
             return False
         sources = RecallNote(note.sources)  # the query is the message it follows
-        self.journal.append([self.journal.recall_entry(sources)], alone=True)
+        self.journal.append([self.journal.drafts.recall(sources)], alone=True)
         return True
 
     def _send(self, payload: Payload, alone: bool) -> None:

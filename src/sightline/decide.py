@@ -145,7 +145,6 @@ def _rendition_note(reader: Reader, row: int, lod: Lod) -> RenditionNote:
     return RenditionNote(reader.timeline.id(row), int(lod), pieces)
 
 
-
 def added_lods(plan: Plan, before: Plan | None) -> dict[str, int]:
     """The levels below FULL among the units that a plan adds to the one it extends, by item id."""
     timeline = plan.timeline

@@ -1,28 +1,26 @@
 """One session's log, open for reading and writing on one branch: makes entries, appends them, and folds what is new."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Any
 
-import msgspec
-from msgspec import Raw
 from msgspec.structs import replace
 
-from sightline import __version__, index, log
-from sightline.clock import Clock, Ids, iso
+from sightline import index, log
+from sightline.clock import Clock, Ids
+from sightline.drafts import Drafts, Waiting
 from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
-from sightline.items import Call, Kind, Message, Opaque, Part, Result, Role, Text
-from sightline.log import Body, Entry, ToolResult, ToolUse
+from sightline.items import Call, Kind, Message
+from sightline.log import Entry
 from sightline.notes import NO_TOOLS, HeadNote, Settings, ToolsNote
 from sightline.profiles import profile
 from sightline.project import NOWHERE, Place
 from sightline.reader import Reader
-from sightline.renditions import identifiers
 from sightline.stores import Line, Placement, Span, Store
 from sightline.stores.jsonl import Fsync, JsonlStore
-from sightline.timeline import OPAQUE, Timeline
+from sightline.timeline import Timeline
 from sightline.tokens import TokenCounter, counter
 from sightline.wording import check_locale
 
@@ -30,7 +28,8 @@ _INDEX_AFTER = 4 << 20  # bytes of log that opening may parse; beyond it the ind
 
 _MOST, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns hold
 
-_LARGE = 1 << 16  # bytes: what a larger entry names says little about what is being worked on
+_SPOKEN_OF = 8  # earlier entries that one entry is known to speak of: the newest ones
+_NAMES = 200_000  # identifiers remembered: older ones say nothing about what is being worked on
 
 logger = logging.getLogger("sightline")
 
@@ -49,8 +48,8 @@ class Journal:
         where: Place = NOWHERE,
         known: "index.Index | None" = None,
     ) -> None:
-        self.store, self._clock, self._ids = store, clock, ids
-        self._where = where
+        self.store, self._clock, self._ids, self._where = store, clock, ids, where
+        self.drafts = Drafts(store.session_id, clock, ids, where)
         first = self._first_settings(known)
         self.settings = _known_format(first or settings or Settings())
         counting = token_counter or counter(self.settings.encoding)
@@ -60,6 +59,7 @@ class Journal:
         self._indexed = 0  # how far the side index reaches
         self._last = Span(0, 0)
         self._tools: tuple[Span | None, ToolsNote] = (None, NO_TOOLS)
+        self._named: dict[str, int] = {}  # identifier → the entry that named it last, since this journal was opened
         self._pending: list[Entry] = []  # written with the first append, so that a session nobody uses leaves no file
         if known is not None:
             self._load(known)
@@ -67,7 +67,7 @@ class Journal:
         self.branch = self.timeline.more.current
         self.path = self.timeline.path(self.branch)
         if first is None:
-            self._pending.append(self.annotation(log.SETTINGS, self.settings))
+            self._pending.append(self.drafts.annotation(log.SETTINGS, self.settings))
         elif self.timeline.more.settings:
             self.configure(self._read_settings())
 
@@ -209,12 +209,15 @@ class Journal:
                 raise Conflict(self.branch_name, self.head, self.store.tips.heads.get(self.branch_name))
             if first not in measured:
                 measured[first] = self._measured(drafts, first)
-            return measured[first]
+            return measured[first][0]
 
         expected = self.timeline.more.heads.get(self.branch)
         placements = self.store.append(make, branch=self.branch_name, expected_head=expected)
         skip = len(self._pending)
         self._pending.clear()
+        if len(self._named) > _NAMES:
+            self._named.clear()
+        self._named |= measured[placements[0].entry.seq][1]
         return self._take_in(placements)[skip:]
 
     def _take_in(self, placements: list[Placement]) -> list[range]:
@@ -225,16 +228,10 @@ class Journal:
         for entry, span in placements:
             rows.append(self._fold(entry, span))
             self.reader.keep(entry, span)
-            self._name_identifiers(rows[-1], span)
             self._last = span
         self._folded = self.store.tips.size
         self._index_if_behind()
         return rows
-
-    def _name_identifiers(self, rows: range, span: Span) -> None:
-        if span.length < _LARGE:
-            for row in rows:
-                self.timeline.name_identifiers(row, identifiers(self.reader.text(row)))
 
     def _rows_of_seq(self, seq: int) -> range:
         first = self.timeline.row(str(seq))
@@ -254,74 +251,41 @@ class Journal:
                 parent = draft.uuid
         return chained
 
-    def _measured(self, drafts: Sequence[Entry], first: int) -> list[Entry]:
-        """The entries with their numbers, and the sizes of what they show: a shortened text names its own item."""
-        entries = []
+    def _measured(self, drafts: Sequence[Entry], first: int) -> tuple[list[Entry], dict[str, int]]:
+        """The entries with their numbers, the sizes of what they show and the entries they speak of; and what they name.
+
+        A shortened text names its own item, so all of it waits for the numbers.
+        """
+        entries: list[Entry] = []
+        named: dict[str, int] = {}
+        tools: dict[str, str] = {}  # of the calls among them
         for seq, draft in enumerate(drafts, start=first):
             entry = replace(draft, seq=seq, branch=self.branch_name)
             if entry.in_conversation and entry.subtype != "compact_boundary":
-                entry = replace(entry, tokens=tuple(self.reader.measure(entry)))
+                names = self.reader.named(entry)
+                before = {named.get(name) or self._named.get(name, 0) for name in names}
+                speaks_of = tuple(sorted(before - {0}, reverse=True)[:_SPOKEN_OF])
+                entry = replace(entry, tokens=tuple(self.reader.measure(entry, tools)), names=speaks_of)
+                named |= dict.fromkeys(names, seq)
             entries.append(entry)
-        return entries
-
-    # ------------------------------------------------------------------ making entries
-
-    def _entry(self, type_: str, message: Body, **fields: Any) -> Entry:
-        return Entry(
-            uuid=self._ids(),
-            parent_uuid=None,
-            session_id=self.store.session_id,
-            timestamp=iso(self._clock()),
-            type=type_,
-            cwd=self._where.cwd,
-            git_branch=self._where.git_branch,
-            version=__version__,
-            message=message,
-            **fields,
-        )
-
-    def annotation(self, subtype: str, note: Any) -> Entry:
-        """An annotation to be appended."""
-        return self._entry("system", Body("system"), subtype=subtype, data=Raw(msgspec.json.encode(note)))
+        return entries, named
 
     def annotate(self, *notes: tuple[str, Any], alone: bool = False) -> None:
         """Append annotations as one batch; `alone` as for `append`."""
-        self.append([self.annotation(subtype, note) for subtype, note in notes], alone=alone)
+        self.append([self.drafts.annotation(subtype, note) for subtype, note in notes], alone=alone)
 
-    def draft(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:
-        """The entry of a neutral message."""
-        match message.role:
-            case Role.SYSTEM:
-                return self._entry("system", Body("system", log.encode_parts(message.parts)), flags=flags)
-            case Role.USER:
-                return self._entry("user", Body("user", log.encode_parts(message.parts)), flags=flags)
-            case Role.ASSISTANT:
-                return self._assistant(message, flags, receipt)
-            case Role.TOOL:
-                result = message.parts[0]
-                assert isinstance(result, Result)
-                return self._result(result, flags)
+    def drafted(self, messages: Iterable[Message]) -> tuple[list[Entry], list[Waiting]]:
+        """The entries of messages that go on from here, and the calls among them that got no result."""
+        return self.drafts.messages(messages, self.waiting, self.settings.locale)
 
-    def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
-        if any(isinstance(part, Opaque) for part in message.parts):
-            flags |= OPAQUE
-        call = _only_call(message.parts)
-        said = message.parts[:-1] if call is not None else message.parts
-        body = Body("assistant", log.encode_parts(said), message.model, message.usage)
-        tool = ToolUse(call.id, call.name, call.input, call.raw) if call is not None else None
-        return self._entry("tool_use" if tool else "assistant", body, tool=tool, flags=flags, receipt=receipt)
-
-    def _result(self, result: Result, flags: int) -> Entry:
-        row = self.timeline.open_call(result.id, self.branch)
-        subject = ""
-        if row is not None and self.timeline.subject[row] >= 0:
-            subject = self.timeline.more.subjects[self.timeline.subject[row]]
-        tool_result = ToolResult(result.id, log.encode_parts(result.parts), result.error, result.name)
-        return self._entry("tool_result", Body("user"), tool_result=tool_result, subject=subject[:500], flags=flags)
-
-    def recall_entry(self, note: Any) -> Entry:
-        """A recall: which pieces are shown again."""
-        return self._entry("system", Body("user"), subtype="recall", data=Raw(msgspec.json.encode(note)))
+    def waiting(self, call_id: str) -> Waiting | None:
+        """The call of this id that waits for its result on this branch."""
+        row = self.timeline.open_call(call_id, self.branch)
+        if row is None:
+            return None
+        call, subject = self.reader.item(row).parts[0], self.timeline.subject[row]
+        assert isinstance(call, Call)
+        return Waiting(call_id, call.name, self.timeline.more.subjects[subject] if subject >= 0 else "")
 
     # ------------------------------------------------------------------ branches, index, end
 
@@ -341,7 +305,7 @@ class Journal:
         name = self._ids()
         entry = self.reader.entry(row)
         note = HeadNote(name, self.branch_name_of(row), self.timeline.seq[row], entry.uuid)
-        draft = self.annotation(log.HEAD_MOVED, note)
+        draft = self.drafts.annotation(log.HEAD_MOVED, note)
         self.store.append(
             lambda seq: [replace(draft, seq=seq, parent_uuid=entry.uuid)], branch=name, expected_head=None
         )
@@ -420,12 +384,3 @@ def _known_format(settings: Settings) -> Settings:
             "nothing was changed: install the newest version to open it"
         )
     return settings
-
-
-def _only_call(parts: tuple[Part, ...]) -> Call | None:
-    """The call of a message that is one call, with at most one text before it: the documents' `tool_use` entry."""
-    if not parts or not isinstance(parts[-1], Call) or len(parts) > 2:
-        return None
-    if len(parts) == 2 and not isinstance(parts[0], Text):
-        return None
-    return parts[-1]

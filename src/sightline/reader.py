@@ -13,7 +13,7 @@ from sightline.items import Call, Item, Kind, Lod, Opaque, Part, Result, Text, p
 from sightline.log import Entry
 from sightline.notes import RecallNote, RenditionNote, Settings, Source
 from sightline.profiles import Profile, media_tokens
-from sightline.renditions import Shorter, shorten, subject_of
+from sightline.renditions import Shorter, identifiers, shorten, subject_of
 from sightline.stores import Span, Store
 from sightline.timeline import NONE, ORPHAN, Sizes, Timeline
 from sightline.tokens import TokenCounter
@@ -21,6 +21,7 @@ from sightline.wording import say
 
 _ENTRIES = 512  # decoded entries kept: those of a few turns, so that composing what was just appended reads nothing
 _RENDITIONS = 4096
+_LARGE = 1 << 16  # characters
 _ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 WRAP = 1000  # characters: a longer line is read as several, so that pages and ranges can be small in any text
 
@@ -108,15 +109,7 @@ class Reader:
     def text(self, row: int) -> str:
         """What a row says, in full: for search, expand and recall."""
         item = self.item(row)
-        match item.kind:
-            case Kind.CALL:
-                call = item.parts[0]
-                assert isinstance(call, Call)
-                return f"{call.name}({arguments(call)})"
-            case Kind.RECALL:
-                return self.recalled(self.entry(row), self.locale_at(row))
-            case _:
-                return plain_text(item.parts)
+        return self.recalled(self.entry(row), self.locale_at(row)) if item.kind is Kind.RECALL else _said(item)
 
     def lines(self, row: int) -> list[str]:
         """A row's text as lines of at most `WRAP` characters: what ranges and pages count in."""
@@ -152,23 +145,35 @@ class Reader:
         key = "recalled lines" if source.first else "recalled item"
         return "\n".join([say(key, locale, id=source.item, first=first, last=last), *lines])
 
+    def named(self, entry: Entry) -> list[str]:
+        """The identifiers that an entry names. A very large one says little about what is being worked on."""
+        texts = [_said(item) for item in self.items(entry) if item.kind is not Kind.RECALL]
+        return [name for text in texts if len(text) < _LARGE for name in identifiers(text)]
+
     # ------------------------------------------------------------------ levels
 
-    def measure(self, entry: Entry) -> list[Sizes]:
-        """The sizes of an entry's items. Its shortened forms are made here, once, and kept for when they are sent."""
+    def measure(self, entry: Entry, tools: dict[str, str] | None = None) -> list[Sizes]:
+        """The sizes of an entry's items. Its shortened forms are made here, once, and kept for when they are sent.
+
+        tools: the tool of each call that is not in the log yet, by its id; the entry's own calls are added.
+        """
         if entry.type == "system" and entry.subtype == "recall":
             return [(NONE, NONE, self.counter.count(self.recalled(entry, self.locale)))]
-        names = self._names(entry)
+        names = self._names(entry, tools)
         return [
             self._measure_item(item, name, entry.subject) for item, name in zip(self.items(entry), names, strict=True)
         ]
 
-    def _names(self, entry: Entry) -> list[str]:
+    def _names(self, entry: Entry, tools: dict[str, str] | None = None) -> list[str]:
         """The tool's name for each item that has one."""
         items = self.items(entry)
         names = [part.name if isinstance(part := (item.parts or (None,))[0], Call | Result) else "" for item in items]
         if entry.tool_result is not None and not names[0]:
-            names[0] = self.call_name(entry.tool_result.id, entry)
+            call_id = entry.tool_result.id
+            names[0] = (tools or {}).get(call_id) or self.call_name(call_id, entry)
+        elif tools is not None:
+            calls = [part for item in items for part in item.parts if isinstance(part, Call)]
+            tools |= {call.id: call.name for call in calls}
         return names
 
     def call_name(self, call_id: str, entry: Entry) -> str:
@@ -270,6 +275,11 @@ class Reader:
         if lod is Lod.FULL:
             return item.parts
         return _shortened(item, self.rendition(row, lod))
+
+
+def _said(item: Item) -> str:
+    part = item.parts[0] if item.parts else None
+    return f"{part.name}({arguments(part)})" if isinstance(part, Call) else plain_text(item.parts)
 
 
 def _shortened(item: Item, text: str) -> tuple[Part, ...]:

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 from sightline import intake, log, wire
 from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.composer import Composer, Windows
+from sightline.drafts import Waiting
 from sightline.errors import BadInput, Conflict, Damaged, StoreError, UnknownCall, UnknownItem
 from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
+from sightline.log import Entry
 from sightline.notes import PinNote, ReceiptNote, Settings, ToolsNote, WindowNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Strategy
@@ -295,9 +297,10 @@ class Session:
         with self._lock:
             word = error if isinstance(error, str) else "failed" if error else ""
             parts: Any = intake.output_parts(output)
-            if self._journal.timeline.open_call(call_id, self._journal.branch) is None:
+            call = self._journal.waiting(call_id)
+            if call is None:
                 return self._late(call_id, parts)
-            return self._say(Message(Role.TOOL, (Result(call_id, parts, word),)))
+            return self._append([self._journal.drafts.result(Result(call_id, parts, word), call)])[0]
 
     def _late(self, call_id: str, parts: tuple[Part, ...]) -> str:
         interrupted = self._journal.timeline.more.interrupted
@@ -311,40 +314,42 @@ class Session:
     def interrupt(self) -> int:
         """Give up on the calls that wait: each gets a result that says so. How many there were."""
         with self._lock:
-            calls = self.open_calls
-            text = Text(say("interrupted", self.settings.locale))
-            drafts = [
-                self._journal.draft(Message(Role.TOOL, (Result(call.id, (text,), "interrupted", call.name),)))
-                for call in calls
-            ]
+            drafts = self._given_up([self._waiting(call.id) for call in self.open_calls])
             if drafts:
                 self._journal.append(drafts)
             return len(drafts)
 
+    def _given_up(self, calls: Sequence[Waiting]) -> list[Entry]:
+        text = Text(say("interrupted", self.settings.locale))
+        results = [Result(call.id, (text,), "interrupted", call.name) for call in calls]
+        return [self._journal.drafts.result(result, call) for result, call in zip(results, calls, strict=True)]
+
+    def _waiting(self, call_id: str) -> Waiting:
+        call = self._journal.waiting(call_id)
+        if call is None:
+            raise UnknownCall(call_id, [call.id for call in self.open_calls])
+        return call
+
     def add(self, message: Message) -> str:
         """Add one neutral message. A result whose call is not in the log is kept, and shown as what it is."""
         with self._lock:
-            message = intake.checked(message)
-            if message.role is not Role.TOOL:
-                return self._say(message)
-            result = message.parts[0]
-            assert isinstance(result, Result)
-            if self._journal.timeline.open_call(result.id, self._journal.branch) is not None:
-                return self._say(message)
-            label = Text(say("orphan", self.settings.locale, name=result.name or result.id))
-            return self._say(Message(Role.USER, (label, *result.parts)))
+            drafts, _ = self._journal.drafted([intake.checked(message)])
+            return self._append(drafts)[0]
 
     def extend(self, messages: Sequence[Any]) -> list[str]:
         """Import a message list in OpenAI chat, Responses or Anthropic form. Calls without a result are given up on.
+
+        The list is written as one: all of it is in the log, or nothing.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
         neutral = [intake.checked(message) for message in intake.read(wire.read_messages, messages)]
         with self._lock:
-            ids = [self.add(message) for message in neutral]
-            self.interrupt()
-            return ids
+            drafts, unanswered = self._journal.drafted(neutral)
+            ids = self._append([*drafts, *self._given_up(unanswered)]) if drafts else []
+            self.interrupt()  # calls from before the list
+            return ids[: len(neutral)]
 
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:
         """The tools of the calls to come, in any provider's form; with `recall`, also `expand` and `recall`.
@@ -376,8 +381,10 @@ class Session:
 
     def _say(self, message: Message, *, flags: int = 0, receipt: int = 0) -> str:
         with self._lock:
-            rows = self._journal.append([self._journal.draft(message, flags=flags, receipt=receipt)])
-            return self._journal.timeline.id(rows[-1][0])
+            return self._append([self._journal.drafts.message(message, flags=flags, receipt=receipt)])[0]
+
+    def _append(self, drafts: Sequence[Entry]) -> list[str]:
+        return [self._journal.timeline.id(rows[0]) for rows in self._journal.append(drafts)]
 
     # ------------------------------------------------------------------ bringing back, holding on, going another way
 
@@ -401,7 +408,7 @@ class Session:
                 self._mark(row, "raise")
                 self._composer.command = "command: expand"
             elif page.note.sources:
-                self._journal.append([self._journal.recall_entry(page.note)])
+                self._journal.append([self._journal.drafts.recall(page.note)])
             return page.text
 
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
@@ -410,7 +417,7 @@ class Session:
             found = self._recall.found(query)
             note = self._recall.note(query, tokens)
             if note is not None:
-                self._journal.append([self._journal.recall_entry(note)])
+                self._journal.append([self._journal.drafts.recall(note)])
             return found
 
     def search(self, query: str, limit: int = 6) -> list[Found]:
@@ -452,7 +459,7 @@ class Session:
             for call in self.open_calls:
                 if call.name in ("expand", "recall") and call.name not in others:
                     result = Result(call.id, (Text(self._answer(call)),), name=call.name)
-                    self._say(Message(Role.TOOL, (result,)), flags=WHOLE)
+                    self._append([self._journal.drafts.result(result, self._waiting(call.id), flags=WHOLE)])
             return self.open_calls
 
     def _answer(self, call: Call) -> str:

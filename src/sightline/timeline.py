@@ -114,7 +114,7 @@ class Timeline:
     full: "array[int]"
     partner: "array[int]"  # of a call: the row of its result; of a result: the row of its call
     subject: "array[int]"
-    mention: "array[int]"  # the latest later row that names something this one names
+    mention: "array[int]"  # the latest row that names something its entry names
     offset: "array[int]"
     length: "array[int]"
     gist_offset: "array[int]"  # where a rendition that was sent stands in the log; -1: it was not sent
@@ -142,7 +142,6 @@ class Timeline:
         self.more = State([Branch("")])
         self._measure, self._subject_of = measure, subject_of
         self._subject_ids: dict[str, int] | None = None
-        self._named: dict[str, int] = {}  # identifier → the last row that names it
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -158,6 +157,7 @@ class Timeline:
             self._window(entry, span, branch)
         elif kind is not None:
             self._add_rows(entry, span, branch, kind)
+            self._speaks_of(entry.names, first)
         elif entry.type == "system":
             self._annotate(entry, span, branch)
         if entry.in_conversation:
@@ -198,6 +198,13 @@ class Timeline:
             self.more.open_calls[len(self.seq)] = call.id
             row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, state & OPAQUE, sizes[number], span)
             self.subject[row] = self._subject_id(self._subject_of(call))
+
+    def _speaks_of(self, seqs: Sequence[int], row: int) -> None:
+        for seq in seqs:
+            earlier = bisect_left(self.seq, seq)
+            while earlier < row and self.seq[earlier] == seq:
+                self.mention[earlier] = row
+                earlier += 1
 
     def _add_result(self, entry: Entry, span: Span, branch: int, sizes: Sizes) -> None:
         assert entry.tool_result is not None
@@ -431,16 +438,6 @@ class Timeline:
         """Whether a later result is about the same thing."""
         subject = self.subject[row]
         return subject != NONE and self.subject_row[subject] > row
-
-    def name_identifiers(self, row: int, identifiers: Sequence[str]) -> None:
-        """Remember what a row names; the rows that named it before are being used again."""
-        if len(self._named) > 200_000:  # old names no longer say anything about what is shown
-            self._named.clear()
-        for identifier in identifiers:
-            before = self._named.get(identifier)
-            if before is not None:
-                self.mention[before] = row
-            self._named[identifier] = row
 
 
 def _calls(entry: Entry) -> list[Call]:

@@ -34,8 +34,8 @@ def opened(path: Path, disk: CountedDisk | None = None) -> Journal:
 
 
 def state(journal: Journal) -> dict[str, object]:
-    """Everything the journal knows of its log; `mention` is what only the writer of a text looks for."""
-    columns = {name: list(getattr(journal.timeline, name)) for name in journal.timeline.COLUMNS if name != "mention"}
+    """Everything the journal knows of its log."""
+    columns = {name: list(getattr(journal.timeline, name)) for name in journal.timeline.COLUMNS}
     return {**columns, "more": journal.timeline.more, "tips": journal.store.tips, "head": journal.head}
 
 
@@ -176,7 +176,7 @@ def test_an_index_knows_only_lines_that_are_durable(tmp_path: Path) -> None:
     disk = CountedDisk()
     path = written(tmp_path / "s.jsonl", 30)
     journal = opened(path, disk)
-    journal.append([journal.annotation("note", {})])
+    journal.append([journal.drafts.annotation("note", {})])
     journal.save_index()
     assert disk.did["syncs"] == 1
 

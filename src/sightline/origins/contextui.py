@@ -197,10 +197,10 @@ class ContextManager:
 
     def _entry(self, item: ContextItem, seq: int) -> Entry:
         if item.type is ContextItemType.WINDOW:
-            entry = self.journal.annotation(log.WINDOW, _NumberedWindow(item.content, context_seq=seq))
+            entry = self.journal.drafts.annotation(log.WINDOW, _NumberedWindow(item.content, context_seq=seq))
         else:
             message = Message(_SPEAKERS[item.type], (text_part(item.content),))
-            entry = replace(self.journal.draft(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
+            entry = replace(self.journal.drafts.message(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
         return replace(entry, uuid=item.id or entry.uuid, flags=OBSOLETE if item.is_obsolete else 0)
 
     def _items(self) -> Iterator[tuple[int, ContextItem]]:

@@ -1,0 +1,131 @@
+"""Making entries: what a message, a recall or an annotation looks like in the log before it has its number."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from sightline import __version__, log
+from sightline.clock import Clock, Ids, iso
+from sightline.items import Call, Message, Opaque, Part, Result, Role, Text
+from sightline.log import Body, Entry, ToolResult, ToolUse
+from sightline.project import Place
+from sightline.renditions import subject_of
+from sightline.timeline import OPAQUE
+from sightline.wording import say
+
+_SUBJECT = 500  # characters: a longer command is told by its beginning
+
+
+class Waiting(NamedTuple):
+    """A call without its result: the tool, and what the call is about."""
+
+    id: str
+    name: str
+    subject: str
+
+
+class Drafts:
+    """Makes the entries of one session. They are chained, numbered and measured when they are appended."""
+
+    def __init__(self, session_id: str, clock: Clock, ids: Ids, where: Place) -> None:
+        self._session_id, self._clock, self._ids, self._where = session_id, clock, ids, where
+
+    def _entry(self, type_: str, message: Body, **fields: Any) -> Entry:
+        return Entry(
+            uuid=self._ids(),
+            parent_uuid=None,
+            session_id=self._session_id,
+            timestamp=iso(self._clock()),
+            type=type_,
+            cwd=self._where.cwd,
+            git_branch=self._where.git_branch,
+            version=__version__,
+            message=message,
+            **fields,
+        )
+
+    def annotation(self, subtype: str, note: Any) -> Entry:
+        """Something said about the conversation."""
+        return self._entry("system", Body("system"), subtype=subtype, data=Raw(msgspec.json.encode(note)))
+
+    def recall(self, note: Any) -> Entry:
+        """Which pieces are shown again."""
+        return self._entry("system", Body("user"), subtype="recall", data=Raw(msgspec.json.encode(note)))
+
+    def messages(
+        self, messages: Iterable[Message], waiting: Callable[[str], Waiting | None], locale: str
+    ) -> tuple[list[Entry], list[Waiting]]:
+        """The entries of neutral messages that follow one another, and the calls among them that got no result.
+
+        `waiting` finds an earlier call by its id. A result that answers no call is kept as what it is: a message of the
+        user's side that says so.
+        """
+        drafts: list[Entry] = []
+        calls: list[list[Waiting]] = []  # of each message that made some, the newest last
+        answered: set[str] = set()  # earlier calls
+        for message in messages:
+            if message.role is not Role.TOOL:
+                drafts.append(self.message(message))
+                calls.append([_waiting(part) for part in message.parts if isinstance(part, Call)])
+                continue
+            result = message.parts[0]
+            assert isinstance(result, Result)
+            call = _take(calls, result.id)
+            if call is None and result.id not in answered:
+                call = waiting(result.id)
+                answered.add(result.id)
+            if call is None:
+                label = Text(say("orphan", locale, name=result.name or result.id))
+                drafts.append(self.message(Message(Role.USER, (label, *result.parts))))
+            else:
+                drafts.append(self.result(result, call))
+        return drafts, [call for made in calls for call in made]
+
+    def message(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:
+        """The entry of what somebody said."""
+        match message.role:
+            case Role.SYSTEM:
+                return self._entry("system", Body("system", log.encode_parts(message.parts)), flags=flags)
+            case Role.ASSISTANT:
+                return self._assistant(message, flags, receipt)
+            case _:
+                return self._entry("user", Body("user", log.encode_parts(message.parts)), flags=flags)
+
+    def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
+        if any(isinstance(part, Opaque) for part in message.parts):
+            flags |= OPAQUE
+        call = _only_call(message.parts)
+        said = message.parts[:-1] if call is not None else message.parts
+        body = Body("assistant", log.encode_parts(said), message.model, message.usage)
+        tool = ToolUse(call.id, call.name, call.input, call.raw) if call is not None else None
+        return self._entry("tool_use" if tool else "assistant", body, tool=tool, flags=flags, receipt=receipt)
+
+    def result(self, result: Result, call: Waiting, *, flags: int = 0) -> Entry:
+        """The entry of what a tool answered to this call."""
+        tool_result = ToolResult(result.id, log.encode_parts(result.parts), result.error, result.name)
+        return self._entry("tool_result", Body("user"), tool_result=tool_result, subject=call.subject, flags=flags)
+
+
+def _waiting(call: Call) -> Waiting:
+    return Waiting(call.id, call.name, subject_of(call)[:_SUBJECT])
+
+
+def _take(calls: list[list[Waiting]], call_id: str) -> Waiting | None:
+    """The call of this id that waits: of the nearest message, its first. It waits no longer."""
+    for made in reversed(calls):
+        for call in made:
+            if call.id == call_id:
+                made.remove(call)
+                return call
+    return None
+
+
+def _only_call(parts: tuple[Part, ...]) -> Call | None:
+    """The call of a message that is one call, with at most one text before it: the documents' `tool_use` entry."""
+    if not parts or not isinstance(parts[-1], Call) or len(parts) > 2:
+        return None
+    if len(parts) == 2 and not isinstance(parts[0], Text):
+        return None
+    return parts[-1]
