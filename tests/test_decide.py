@@ -81,8 +81,8 @@ def test_the_line_for_what_is_left_out_names_handles(session: Session) -> None:
     """And its tokens count with framing."""
     for n in range(3):
         session.user(f"message {n}")
-    text, tokens = decide.marker(session._journal, LeftOut(2, 1_234, 0, 1))
-    assert text.startswith("[2 earlier messages left out here, #2 to #3, 1,234 tokens;")
+    text, tokens = decide.Said(session._journal, 1000).marker(LeftOut(2, 1_234, 0, 1))
+    assert text.startswith("[left out here: 2 earlier messages, #2 to #3, 1,234 tokens;")
     assert tokens == len(text.split()) + 4
 
 

@@ -197,7 +197,7 @@ def test_one_line_says_what_was_left_out_and_where(session: Session) -> None:
     assert left_out is not None
     hidden = [i for i in session.items() if level(session, payload, i.id) is None and i.kind is not Kind.CALL]
     assert left_out.messages == len(hidden)
-    assert payload.plan.marker.startswith(f"[{len(hidden)} earlier messages left out here, #3 to #")
+    assert payload.plan.marker.startswith(f"[left out here: {len(hidden)} earlier messages, #3 to #")
     assert [m.id for m in payload.body].index("") == 1
 
 

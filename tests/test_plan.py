@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
 from sightline.items import Call, Lod
-from sightline.plan import Budget, LeftOut, Plan, View
+from sightline.plan import Budget, LeftOut, Plan, View, Words
 from sightline.profiles import profile
 from sightline.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
@@ -32,10 +32,16 @@ def session() -> Session:
 def view(session: Session, limit: int = 10_000, *, last: Plan | None = None, new: tuple[int, ...] = (0, 1, 2),
          pinned: frozenset[int] = frozenset(), fixed: int = 3) -> View:  # fmt: skip
     journal = session._journal
-    marker = lambda left_out: (f"[{left_out.messages} left out]", 3 + FRAMING)  # noqa: E731
     return View(
-        journal.timeline, journal.path, profile("openai"), Budget(limit), limit, fixed, last, new, pinned, marker=marker
+        journal.timeline, journal.path, profile("openai"), Budget(limit), limit, fixed, last, new, pinned, words=Said()
     )
+
+
+class Said(Words):
+    """Three words for what is left out, none before the history."""
+
+    def marker(self, left_out: LeftOut) -> tuple[str, int]:
+        return f"[{left_out.messages} left out]", 3 + FRAMING
 
 
 # ------------------------------------------------------------------ budgets

@@ -187,8 +187,11 @@ def _in_order(reader: Reader, plan: Plan, layout: Layout, around: Surroundings) 
     """Every unit by seq, windows at their place where the layout wants that, one line where units are left out."""
     places = [] if layout.windows == "tail" else [reader.timeline.unit[row] for row in around.window_rows]
     windows = dict(zip(places, around.window_rows, strict=False))
-    marked = not plan.marker
-    for unit in sorted({*plan, *places}) if places else plan:
+    marked, prefaced = not plan.marker, not plan.preface
+    for unit in _placed(reader, plan, places):
+        if not prefaced and _kind(reader, unit) is not Kind.SUMMARY:
+            yield None, Message(Role.USER, (Text(plan.preface),))
+            prefaced = True
         if not marked and plan.left_out is not None and unit > plan.left_out.first:
             yield None, Message(Role.USER, (Text(plan.marker),))
             marked = True
@@ -197,8 +200,18 @@ def _in_order(reader: Reader, plan: Plan, layout: Layout, around: Surroundings) 
         else:
             for message in unit_messages(reader, plan, unit):
                 yield unit, message
-    if not marked:
-        yield None, Message(Role.USER, (Text(plan.marker),))
+    for said, text in ((prefaced, plan.preface), (marked, plan.marker)):
+        if not said:
+            yield None, Message(Role.USER, (Text(text),))
+
+
+def _placed(reader: Reader, plan: Plan, windows: Sequence[int]) -> Sequence[int]:
+    """The units as they stand: by seq, a summary where the first unit stood that it covers."""
+    compactions = reader.timeline.more.compactions
+    if not windows and not compactions:
+        return list(plan)
+    first = {unit: compaction.first for compaction in compactions for unit in compaction.summaries}
+    return sorted({*plan, *windows}, key=lambda unit: (first.get(unit, unit), unit not in first, unit))
 
 
 def _kind(reader: Reader, unit: int) -> Kind:

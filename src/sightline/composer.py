@@ -50,6 +50,7 @@ class Composer:
         self.configure()
         self.payload: Payload | None = None  # the last one sent
         self.last, self._sent_at = decide.last_receipt(self.journal)
+        self._sent_offset = next((offset for _, offset in decide.receipt_entries(self.journal)), 0)
         self._receipts = len(self.journal.timeline.receipt_seq)  # in the log, on whatever branch
         self.command = ""  # why the next call must be a sweep
         timeline, path = self.journal.timeline, self.journal.path
@@ -165,21 +166,27 @@ class Composer:
         if self._observed is not None and self._observed > self._calibration.factor:
             self._calibration = Calibration(self._observed, known=True)
         pinned, wanted = decide.marks(timeline, journal.path)
+        limit = self._calibration.limit(budget, journal.reader.profile)
+        sent = self._sent_offset if self.payload is not None else 0
+        compactions, command = decide.compacted(journal, sent)
         return View(
             timeline=timeline,
             path=journal.path,
             profile=journal.reader.profile,
             budget=budget,
-            limit=self._calibration.limit(budget, journal.reader.profile),
+            limit=limit,
             fixed=decide.fixed_tokens(journal, around, journal.tools.tokens),
             last=self.payload.plan if self.payload else None,
             new=new,
             pinned=pinned,
             asked=self._asked,
             cold=self.payload is not None and self._idle() > journal.reader.profile.cache_seconds,
-            command=self.command or self._unheeded(pinned),
+            command=self.command or command or self._unheeded(pinned),
             wanted=wanted,
-            marker=lambda left_out: decide.marker(journal, left_out),
+            compactions=compactions,
+            state=journal.state,
+            back=decide.undone(journal, sent) if command == "command: uncompact" else (),
+            words=decide.Said(journal, limit),
         )
 
     def _unheeded(self, pinned: Iterable[int]) -> str:
@@ -216,6 +223,7 @@ class Composer:
         journal.annotate(*notes, (log.RECEIPT, receipt), alone=alone)  # a delta must follow the receipt it goes on from
         journal.store.sync()
         self._receipts = len(journal.timeline.receipt_seq)
+        self._sent_offset = journal.timeline.receipt_offset[-1]
         if receipt.plan is not None and self._observed is not None:
             self._calibration = Calibration(self._observed, known=True)
         sent = len(payload.body)

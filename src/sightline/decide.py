@@ -1,26 +1,28 @@
 """What is settled before a payload is composed, and written down: levels, recalled pieces, factor, reason."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from sightline import excerpt
+from sightline import excerpt, rules
+from sightline.branches import Compaction, Path, Placed
 from sightline.clock import milliseconds
 from sightline.compose import Surroundings, layout
 from sightline.items import Kind, Lod
 from sightline.journal import Journal
 from sightline.log import Entry
 from sightline.notes import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, Settings, ToolsNote
-from sightline.plan import Budget, LeftOut, Plan, View, body_unit
+from sightline.plan import Budget, LeftOut, Plan, View, Words, body_unit
 from sightline.profiles import Profile
 from sightline.reader import Reader
 from sightline.stores import Span
-from sightline.timeline import Path, Placed, Timeline
+from sightline.timeline import Timeline
 from sightline.wording import say
 
 T = TypeVar("T")
 
 
+_PREFACE = 0.05  # of the limit: what the user laid down holds so much when it is no longer shown in place
 _IN_ONE = 16  # renditions in one entry: what stands around an entry costs more than a gist
 
 TELLING = 2000  # tokens: in a smaller payload a provider's own overhead hides what its tokens are
@@ -53,7 +55,36 @@ def new_units(journal: Journal, since_row: int, end_row: int | None = None) -> l
     """Body units of the branch that began in this range of rows; without an end, from there on."""
     timeline = journal.timeline
     units = timeline.units_between(journal.path, since_row, len(timeline) if end_row is None else end_row)
-    return [unit for unit in units if body_unit(timeline, unit)]
+    return [unit for unit in units if body_unit(timeline, unit) and not _is_summary(timeline, unit)]
+
+
+def _is_summary(timeline: Timeline, unit: int) -> bool:
+    """Whether a unit stands for others: it enters by a sweep, not by coming last."""
+    return timeline.kind[timeline.unit_row[unit]] == Kind.SUMMARY
+
+
+def undone(journal: Journal, offset: int) -> list[int]:
+    """The units of compactions that were undone after this place in the log."""
+    timeline, path = journal.timeline, journal.path
+    found = [
+        each
+        for each in timeline.more.compactions
+        if path.knows(each) and any(path.knows(note) and note.offset > offset for note in each.undone)
+    ]
+    rows = [(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1) for each in found]
+    units = {unit for first, end in rows for unit in timeline.units_between(path, first, end)}
+    return [unit for unit in sorted(units) if body_unit(timeline, unit)]
+
+
+def compacted(journal: Journal, offset: int) -> tuple[list[Compaction], str]:
+    """The compactions that hold, and, where one was made or undone after this place in the log, the command for it."""
+    path = journal.path
+    if not journal.timeline.more.compactions:
+        return [], ""
+    held = journal.timeline.more.compacted(path)
+    if any(each.offset > offset and (each.manual or not offset) for each in held):
+        return held, "command: compact"
+    return held, "command: uncompact" if undone(journal, offset) else ""
 
 
 def complete_units(journal: Journal, since_row: int) -> list[int]:
@@ -94,18 +125,69 @@ def marks(timeline: Timeline, path: Path) -> tuple[frozenset[int], dict[int, Lod
     return pinned, wanted
 
 
-def marker(journal: Journal, left_out: LeftOut) -> tuple[str, int]:
-    """The line that stands for what is left out, and its tokens with framing."""
-    timeline, reader = journal.timeline, journal.reader
-    text = say(
-        "left out",
-        reader.locale,
-        messages=left_out.messages,
-        tokens=left_out.tokens,
-        first=timeline.id(timeline.unit_row[left_out.first]),
-        last=timeline.id(timeline.unit_row[left_out.last]),
-    )
-    return text, reader.counter.count(text) + reader.profile.message_tokens
+class Said(Words):
+    """What the engine says in the payloads of one journal."""
+
+    def __init__(self, journal: Journal, limit: int) -> None:
+        self._journal = journal
+        binding = journal.timeline.more.binding
+        self.room = int(_PREFACE * limit) if binding else 0
+
+    def _counted(self, text: str) -> tuple[str, int]:
+        reader = self._journal.reader
+        return text, reader.counter.count(text) + reader.profile.message_tokens
+
+    def marker(self, left_out: LeftOut) -> tuple[str, int]:
+        """See `Words.marker`."""
+        timeline = self._journal.timeline
+        text = say(
+            "left out",
+            self._journal.reader.locale,
+            messages=left_out.messages,
+            tokens=left_out.tokens,
+            first=timeline.id(timeline.unit_row[left_out.first]),
+            last=timeline.id(timeline.unit_row[left_out.last]),
+        )
+        return self._counted(text)
+
+    def preface(self, units: Collection[int], lods: Mapping[int, Lod], says: str) -> tuple[str, int]:
+        """See `Words.preface`: what the user laid down, word for word, as far as it would no longer be read."""
+        kept = "\n".join(self._fitting(list(self._hidden(units, lods))))
+        texts = [text for text in (says, kept) if text]
+        return self._counted("\n\n".join(texts)) if texts else ("", 0)
+
+    def _hidden(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[tuple[str, str]]:
+        """The rules and tasks that these units do not show, each once, the newest first, with the item it is from."""
+        timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
+        met: set[str] = set()
+        for row in reversed(timeline.more.binding):
+            if not path.holds(timeline.branch[row], row):
+                continue
+            shown = self._shown_text(row, lods) if timeline.unit[row] in units else ""
+            text = reader.text(row)
+            for sentence in dict.fromkeys([*rules.rules(text), *rules.tasks(text)]):
+                if sentence not in met and sentence not in shown:
+                    yield timeline.id(row), sentence
+                met.add(sentence)
+
+    def _shown_text(self, row: int, lods: Mapping[int, Lod]) -> str:
+        reader, lod = self._journal.reader, self._journal.timeline.level(row, lods.get(row, Lod.FULL))
+        return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
+
+    def _fitting(self, hidden: list[tuple[str, str]]) -> list[str]:
+        """As many lines as the room allows, the newest rules first; one line for those beyond it."""
+        count, locale = self._journal.reader.counter.count, self._journal.reader.locale
+        lines: list[str] = []
+        room = self.room - count(say("binding", locale)) - count(say("more binding", locale, ids="#0")) - 16
+        for index, (item_id, sentence) in enumerate(hidden):
+            line = f"- #{item_id}: {sentence}"
+            room -= count(line) + 1
+            if room < 0:
+                ids = dict.fromkeys(f"#{each}" for each, _ in hidden[index:])
+                lines.append(say("more binding", locale, ids=" ".join([*ids][:3]) + (" …" if len(ids) > 3 else "")))
+                break
+            lines.append(line)
+        return [say("binding", locale), *reversed(lines)] if lines else []
 
 
 # ---------------------------------------------------------------------- plans as notes
@@ -120,7 +202,7 @@ def plan_note(plan: Plan) -> PlanNote:
     lods = {timeline.id(row): int(lod) for row, lod in plan.lods.items() if lod is not Lod.FULL}
     left_out = plan.left_out
     counted = None if left_out is None else (left_out.messages, left_out.tokens, *_ends(timeline, left_out))
-    return PlanNote(out, lods, plan.marker, counted, plan.base)
+    return PlanNote(out, lods, plan.marker, plan.preface, counted, plan.base)
 
 
 def _ends(timeline: Timeline, left_out: LeftOut) -> tuple[int, int]:
@@ -189,7 +271,7 @@ def as_sent(
     tools = _in_force(journal, timeline.more.tools, offset, ToolsNote) or NO_TOOLS
     rows = bisect_right(timeline.seq, note.seq)
     around = Surroundings(
-        system=tuple(row for row in timeline.head_rows(journal.path) if row < rows),
+        system=tuple(timeline.head_rows(journal.path, rows)),
         tools=tools.definitions,
         windows=windows,
         window_rows=window_rows(journal, set(windows), layout(settings.layout).windows, rows),
@@ -227,24 +309,31 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     timeline = journal.timeline
     newest: ReceiptNote | None = None
     lods: dict[str, int] = {}
-    whole = PlanNote()  # before the first sweep everything is in
+    whole, known = PlanNote(), 0  # before the first sweep everything is in
     for note in notes:
         newest = newest or note
         if note.plan is not None:
-            whole = note.plan
+            whole, known = note.plan, note.seq
             break
         lods = note.lods | lods
     if newest is None:
         return None
-    units = list(_shown(journal, whole, newest.seq))
+    units = [unit for unit in _shown(journal, whole, newest.seq) if _has_entered(timeline, unit, known)]
     by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
     left_out = _left_out(timeline, whole)
     framing, count = journal.reader.profile.message_tokens, journal.reader.counter.count
-    marker_tokens = count(whole.marker) + framing if whole.marker else 0
-    body = marker_tokens + sum(view.unit_tokens(unit, by_row) for unit in units)
+    marker, preface = (count(text) + framing if text else 0 for text in (whole.marker, whole.preface))
+    body = marker + preface + sum(view.unit_tokens(unit, by_row) for unit in units)
     plan = Plan(view, units, by_row, {}, body=body, base=whole.base, left_out=left_out, marker=whole.marker)
+    plan.preface, plan.preface_tokens = whole.preface, preface
     plan.rows = bisect_right(timeline.seq, newest.seq)
     return plan
+
+
+def _has_entered(timeline: Timeline, unit: int, seq: int) -> bool:
+    """Whether a unit was shown after a sweep that knew of entries up to `seq`: a summary enters only by a sweep."""
+    row = timeline.unit_row[unit]
+    return timeline.kind[row] != Kind.SUMMARY or timeline.seq[row] <= seq
 
 
 def _left_out(timeline: Timeline, note: PlanNote) -> LeftOut | None:

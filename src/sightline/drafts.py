@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
-from sightline import __version__, log
+from sightline import __version__, log, rules
 from sightline.clock import Clock, Ids, iso
-from sightline.items import Call, Message, Opaque, Part, Result, Role, Text
+from sightline.items import Call, Message, Opaque, Part, Result, Role, Text, plain_text
 from sightline.log import Body, Entry, ToolResult, ToolUse
 from sightline.project import Place
 from sightline.renditions import subject_of
-from sightline.timeline import OPAQUE
+from sightline.timeline import BINDING, LABELLED, OPAQUE
 from sightline.wording import say
 
 _SUBJECT = 500  # characters: a longer command is told by its beginning
@@ -78,7 +78,7 @@ class Drafts:
                 answered.add(result.id)
             if call is None:
                 label = Text(say("orphan", locale, name=result.name or result.id))
-                drafts.append(self.message(Message(Role.USER, (label, *result.parts))))
+                drafts.append(self.message(Message(Role.USER, (label, *result.parts)), flags=LABELLED))
             else:
                 drafts.append(self.result(result, call))
         return drafts, [call for made in calls for call in made]
@@ -91,7 +91,10 @@ class Drafts:
             case Role.ASSISTANT:
                 return self._assistant(message, flags, receipt)
             case _:
-                return self._entry("user", Body("user", log.encode_parts(message.parts)), flags=flags)
+                text = plain_text(message.parts)
+                binding = not flags & LABELLED and (rules.rules(text) or rules.tasks(text))
+                body = Body("user", log.encode_parts(message.parts))
+                return self._entry("user", body, flags=flags | BINDING if binding else flags)
 
     def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
         if any(isinstance(part, Opaque) for part in message.parts):

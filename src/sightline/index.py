@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from sightline.renditions import FORMAT as RENDITIONS
 from sightline.stores import Span, Tips
-from sightline.timeline import State, Timeline
+from sightline.branches import State
+from sightline.timeline import Timeline
 
 FORMAT = 3
 SUFFIX = ".idx"

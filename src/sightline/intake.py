@@ -99,6 +99,17 @@ def checked_settings(settings: Settings) -> Settings:
     return settings
 
 
+def checked_state(state: Any) -> dict[str, Any]:
+    """The state itself, if it can be kept. Raises BadInput."""
+    try:
+        read = msgspec.json.decode(msgspec.json.encode(state))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"a strategy's state is a JSON object: {error}") from error
+    if not isinstance(read, dict):
+        raise BadInput(f"a strategy's state is a JSON object, not {state!r}")
+    return read
+
+
 def checked_budget(budget: Budget) -> Budget:
     """The budget itself. Raises BadInput for anything else."""
     if not isinstance(budget, Budget):

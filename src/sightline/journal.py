@@ -116,6 +116,12 @@ class Journal:
         return True
 
     @property
+    def state(self) -> dict[str, Any]:
+        """What the branch's strategy was last told to remember."""
+        span = self.timeline.placed(self.timeline.more.states, self.path)
+        return {} if span is None else self.reader.note(self.reader.entry_at(span), dict[str, Any])
+
+    @property
     def tools(self) -> ToolsNote:
         """The tools in force on this branch."""
         span = self.timeline.placed(self.timeline.more.tools, self.path)
@@ -261,7 +267,7 @@ class Journal:
         tools: dict[str, str] = {}  # of the calls among them
         for seq, draft in enumerate(drafts, start=first):
             entry = replace(draft, seq=seq, branch=self.branch_name)
-            if entry.in_conversation and entry.subtype != "compact_boundary":
+            if entry.in_conversation and entry.subtype != log.BOUNDARY:
                 names = self.reader.named(entry)
                 before = {named.get(name) or self._named.get(name, 0) for name in names}
                 speaks_of = tuple(sorted(before - {0}, reverse=True)[:_SPOKEN_OF])

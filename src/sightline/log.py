@@ -13,16 +13,19 @@ from msgspec import Raw, Struct, field
 from sightline.errors import BadInput
 from sightline.items import Call, Item, Kind, Opaque, Part, Result, Text, Usage
 
-CONVERSATION = frozenset({"user", "assistant", "tool_use", "tool_result"})
-CHAINED = frozenset({"", "recall", "compact_boundary"})  # subtypes of `system` that are part of the conversation
-
+BOUNDARY = "compact_boundary"
 HEAD_MOVED = "head"
 PIN = "pin"
 RECEIPT = "receipt"
 RENDITION = "rendition"
 SETTINGS = "settings"
+STATE = "state"
 TOOLS = "tools"
+UNCOMPACT = "uncompact"
 WINDOW = "window"
+
+CONVERSATION = frozenset({"user", "assistant", "tool_use", "tool_result"})
+CHAINED = frozenset({"", "recall", BOUNDARY})  # subtypes of `system` that are part of the conversation
 
 
 class Body(Struct, frozen=True, omit_defaults=True):

@@ -31,6 +31,20 @@ class HeadNote(Struct, omit_defaults=True):
     uuid: str = ""
 
 
+class CompactNote(Struct, omit_defaults=True):
+    """What a compaction covers, by seq and by uuid. Empty: everything before it."""
+
+    first: int = 0
+    last: int = 0
+    uuids: tuple[str, str] | None = None
+
+
+class UncompactNote(Struct, omit_defaults=True):
+    """A compaction no longer holds: the seq of its boundary."""
+
+    boundary: int
+
+
 class RenditionNote(Struct, omit_defaults=True, array_like=True):
     """A shortened text, logged when it is first sent and read back from then on. An entry holds a few of them."""
 
@@ -45,6 +59,7 @@ class PlanNote(Struct, omit_defaults=True):
     out: list[tuple[int, int]] = []
     lods: dict[str, int] = {}  # item id → level, for those below FULL
     marker: str = ""  # the line that stands for what is out
+    preface: str = ""  # what is said before the history
     left_out: tuple[int, int, int, int] | None = None  # messages, tokens, first and last seq
     base: int = 0  # tokens of the body right after this sweep
 

@@ -1,18 +1,19 @@
 """Plans: which units are in, and the level of each of their items. Data; the laws are checked when one is made."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import floor
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from sightline.branches import Compaction, Path
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
 from sightline.items import Kind, Lod
 from sightline.profiles import Profile
-from sightline.timeline import HEAD, Path, Timeline
+from sightline.timeline import HEAD, Timeline
 
 
 class Budget(Struct, frozen=True):
@@ -83,7 +84,10 @@ class View:
     cold: bool = False  # the provider has forgotten the prefix, or it breaks anyway
     command: str = ""  # somebody asked for a sweep
     wanted: Mapping[int, Lod] = field(default_factory=dict)  # rows asked to be at a level from the next sweep on
-    marker: "Callable[[LeftOut], tuple[str, int]]" = lambda left_out: ("", 0)  # noqa: ARG005 - words for what is out, and their tokens
+    compactions: Sequence[Compaction] = ()  # that hold: from the next sweep on, summaries stand for what they cover
+    state: Mapping[str, Any] = field(default_factory=dict)  # what the strategy was told to remember
+    back: Sequence[int] = ()  # units of a compaction that was undone
+    words: "Words" = field(default_factory=lambda: Words())  # what the engine says about a plan
 
     def row_tokens(self, row: int, lod: Lod) -> int:
         """What an item costs at a level, framing included."""
@@ -115,10 +119,26 @@ class View:
         return sum(full[row] - size(row, lod) for row, lod in lods.items())
 
     def candidates(self) -> list[int]:
-        """The units a sweep chooses from: those shown, the new ones, and those somebody wants back."""
-        back = [self.timeline.unit[row] for row, lod in self.wanted.items() if lod == Lod.FULL]
+        """The units a sweep chooses from: those shown, the new ones, those somebody wants back, and summaries.
+
+        What a compaction covers is not among them, except what the laws keep in every plan.
+        """
+        back = [*self.back, *(self.timeline.unit[row] for row, lod in self.wanted.items() if lod == Lod.FULL)]
         known = [*(self.last or ()), *self.new]
-        return sorted({*known, *back}) if back else known
+        if not back and not self.compactions and not self.timeline.more.compactions:
+            return known
+        summaries = {unit for compaction in self.compactions for unit in compaction.summaries}
+        kept = [unit for unit in {*known, *back} if not self._is_covered(unit)]
+        return sorted({*kept, *summaries, *self.must_show.intersection(known)})
+
+    def covers(self, left_out: LeftOut) -> bool:
+        """Whether a summary stands for everything that is left out."""
+        return any(each.first <= left_out.first and left_out.last <= each.last for each in self.compactions)
+
+    def _is_covered(self, unit: int) -> bool:
+        if self.timeline.kind[self.timeline.unit_row[unit]] == Kind.SUMMARY:
+            return True  # those that hold are added
+        return any(compaction.first <= unit <= compaction.last for compaction in self.compactions)
 
     @property
     def must_show(self) -> set[int]:
@@ -129,6 +149,20 @@ class View:
     def never_reduced(self, row: int) -> bool:
         """Whether the laws keep this item in full: system items and callers' pins."""
         return self.timeline.kind[row] == Kind.SYSTEM or row in self.pinned
+
+
+class Words:
+    """What the engine itself says in a payload: for what is out, and before the history. Each with its tokens."""
+
+    room = 0  # tokens that the preface may take
+
+    def marker(self, left_out: LeftOut) -> tuple[str, int]:  # noqa: ARG002 - nothing is said by default
+        """One line that stands for what is left out."""
+        return "", 0
+
+    def preface(self, units: Collection[int], lods: Mapping[int, Lod], says: str) -> tuple[str, int]:  # noqa: ARG002
+        """What a plan of these units at these levels would hide and may not, and what its strategy says."""
+        return "", 0
 
 
 class Strategy(Protocol):
@@ -145,8 +179,8 @@ class Plan:
     """Units in seq order and the level of every item in them. Immutable; plans share what they have in common."""
 
     __slots__ = (
-        "_count", "_from", "_key", "_units", "base", "body", "fixed", "left_out", "limit", "lods", "marker", "reason",
-        "rows", "timeline", "why",
+        "_count", "_from", "_key", "_units", "base", "body", "fixed", "left_out", "limit", "lods", "marker", "preface",
+        "preface_tokens", "reason", "rows", "timeline", "why",
     )  # fmt: skip
 
     def __init__(
@@ -161,6 +195,7 @@ class Plan:
         reason: str = "",
         left_out: LeftOut | None = None,
         marker: str = "",
+        preface: tuple[str, int] = ("", 0),
     ) -> None:
         self.timeline = view.timeline
         self._units, self._count = units, len(units)
@@ -168,6 +203,7 @@ class Plan:
         self.body, self.fixed, self.limit = body, view.fixed, view.limit
         self.base = base  # tokens of the body right after the last sweep
         self.reason, self.left_out, self.marker = reason, left_out, marker
+        self.preface, self.preface_tokens = preface
         self.rows = len(view.timeline)  # rows it knows of
         self._key = object()
         self._from: object = None  # the key of the plan it extends
@@ -232,7 +268,8 @@ class Plan:
         units.extend(view.new)
         all_lods.update(lods)
         all_why.update(why)
-        plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker)
+        said = (last.preface, last.preface_tokens)
+        plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker, preface=said)
         plan.base, plan._from = last.base, last._key
         return plan
 
@@ -246,8 +283,11 @@ class Plan:
         *,
         reason: str,
         left_out: LeftOut | None = None,
+        says: str = "",
     ) -> "Plan":
         """A new list of units at these levels, in place of the last plan. One line stands for what `left_out` counts.
+
+        `says` is what the strategy itself has to tell the model, before the history.
 
         Raises:
             PinnedOverflow: what may not be reduced is larger than the limit.
@@ -260,11 +300,14 @@ class Plan:
         for unit in view.must_show.intersection(view.candidates()) - shown:
             item = view.timeline.id(view.timeline.unit_row[unit])
             raise StrategyError(f"item #{item} must be in every plan: it is pinned, a system item or the question")
-        text, tokens = view.marker(left_out) if left_out else ("", 0)
-        body = tokens + view.full_tokens(units) - view.saved(lods)
+        text, tokens = view.words.marker(left_out) if left_out else ("", 0)
+        preface = view.words.preface(shown, lods, says)
+        body = tokens + preface[1] + view.full_tokens(units) - view.saved(lods)
         if view.fixed + body > view.limit:
             _overflow(view, view.fixed + body)
-        return cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
+        plan = cls(view, units, lods, why, body=body, base=body, left_out=left_out, marker=text, preface=preface)
+        plan.reason = reason
+        return plan
 
     def lines(self) -> Iterator[Line]:
         """Every item that is in."""
@@ -288,7 +331,7 @@ class Plan:
             f"{'#' + line.id:>8}  {line.kind.name.lower():<9} {line.lod.name.lower():<7} {line.tokens:>7,}  {line.why}"
             for line in self.lines()
         ]
-        return "\n".join([heading, *([self.marker] if self.marker else []), *map(str.rstrip, rows)])
+        return "\n".join([heading, *filter(None, (self.preface, self.marker)), *map(str.rstrip, rows)])
 
 
 def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sightline import excerpt, log
+from sightline.branches import NONE
 from sightline.errors import BadInput, Damaged
 from sightline.items import Call, Item, Kind, Lod, Opaque, Part, Result, Text, plain_text
 from sightline.log import Entry
@@ -15,9 +16,9 @@ from sightline.notes import RecallNote, RenditionNote, Settings, Source
 from sightline.profiles import Profile, media_tokens
 from sightline.renditions import Shorter, identifiers, shorten, subject_of
 from sightline.stores import Span, Store
-from sightline.timeline import NONE, ORPHAN, Sizes, Timeline
+from sightline.timeline import LABELLED, ORPHAN, Sizes, Timeline
 from sightline.tokens import TokenCounter
-from sightline.wording import say
+from sightline.wording import said_by_another, say
 
 _ENTRIES = 512  # decoded entries kept: those of a few turns, so that composing what was just appended reads nothing
 _RENDITIONS = 4096
@@ -161,7 +162,8 @@ class Reader:
             return [(NONE, NONE, self.counter.count(self.recalled(entry, self.locale)))]
         names = self._names(entry, tools)
         return [
-            self._measure_item(item, name, entry.subject) for item, name in zip(self.items(entry), names, strict=True)
+            self._measure_item(item, name, entry.subject, entry.flags)
+            for item, name in zip(self.items(entry), names, strict=True)
         ]
 
     def _names(self, entry: Entry, tools: dict[str, str] | None = None) -> list[str]:
@@ -188,8 +190,8 @@ class Reader:
         call = self.item(row).parts[0]
         return call.name if isinstance(call, Call) else ""
 
-    def _measure_item(self, item: Item, name: str, subject: str) -> Sizes:
-        full = self.full_tokens(item.parts)
+    def _measure_item(self, item: Item, name: str, subject: str, flags: int) -> Sizes:
+        full = self.full_tokens(_whole(item, self.locale, ours=bool(flags & LABELLED)))
         if item.kind in (Kind.SYSTEM, Kind.RECALL):
             return (NONE, NONE, full)
         shorter = shorten(item, count=self.counter.count, name=name, subject=subject, locale=self.locale)
@@ -273,13 +275,23 @@ class Reader:
         if item.kind is Kind.RECALL:
             return (Text(self.text(row)),)
         if lod is Lod.FULL:
-            return item.parts
+            ours = bool(self.timeline.state[row] & (LABELLED | ORPHAN))
+            return _whole(item, self.locale_at(row) if item.kind is Kind.SUMMARY else "", ours=ours)
         return _shortened(item, self.rendition(row, lod))
 
 
 def _said(item: Item) -> str:
     part = item.parts[0] if item.parts else None
     return f"{part.name}({arguments(part)})" if isinstance(part, Call) else plain_text(item.parts)
+
+
+def _whole(item: Item, locale: str, *, ours: bool) -> tuple[Part, ...]:
+    """An item in full. What the user says is shown as said, unless it begins like something that the engine says."""
+    if item.kind is Kind.SUMMARY:
+        return (Text(say("summary", locale)), *item.parts)
+    if item.kind is not Kind.USER or ours:
+        return item.parts
+    return tuple(Text(said_by_another(part.text)) if isinstance(part, Text) else part for part in item.parts)
 
 
 def _shortened(item: Item, text: str) -> tuple[Part, ...]:

@@ -14,7 +14,8 @@ from sightline.log import Entry
 from sightline.notes import ToolsNote
 from sightline.recall import RECALL_TOOLS
 from sightline.stores import Span
-from sightline.timeline import NONE, Sizes, Timeline
+from sightline.branches import NONE
+from sightline.timeline import Sizes, Timeline
 
 FORMATS = ("auto", "openai", "anthropic", "responses")
 _READERS = {"openai": wire.openai, "anthropic": wire.anthropic, "responses": wire.responses}

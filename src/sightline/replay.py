@@ -287,8 +287,10 @@ def block_tokens(payload: Payload, profile: Profile) -> list[int]:
     for line in payload.plan.lines():
         message = line.id.partition(".")[0]  # a call stands in the message that makes it
         sizes[message] = sizes.get(message, 0) + line.tokens + _framing(line.kind, profile)
-    marker = payload.plan.body - sum(sizes.values())  # the one message that shows no item
-    return [sizes.get(message.id, 0) if message.id else marker for message in payload.body]
+    plan = payload.plan
+    marker = plan.body - plan.preface_tokens - sum(sizes.values())
+    own = [plan.preface_tokens, marker] if plan.preface else [marker]  # of the messages that show no item, in order
+    return [sizes.get(message.id, 0) if message.id else own.pop(0) for message in payload.body]
 
 
 def _framing(kind: Kind, profile: Profile) -> int:

@@ -27,7 +27,7 @@ from sightline.recall import RECALL_TOOLS, Found, Recall, reduced
 from sightline.stores import Repairs, Store
 from sightline.stores.folder import Folder
 from sightline.stores.jsonl import Fsync
-from sightline.timeline import WHOLE
+from sightline.timeline import LABELLED, REPLACING, WHOLE
 from sightline.tokens import TokenCounter
 from sightline.wording import say
 
@@ -307,7 +307,7 @@ class Session:
         if call_id not in interrupted:
             raise UnknownCall(call_id, [call.id for call in self.open_calls])
         label = Text(say("late", self.settings.locale, name=interrupted[call_id] or call_id))
-        item_id = self._say(Message(Role.USER, (label, *parts)))
+        item_id = self._say(Message(Role.USER, (label, *parts)), flags=LABELLED)
         interrupted.pop(call_id, None)  # it has come
         return item_id
 
@@ -516,6 +516,17 @@ class Session:
             self._journal.configure(settings)
             self._composer.configure()
             self._composer.command = "settings changed"
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the strategy remembers on this branch."""
+        return self._journal.state
+
+    def remember(self, state: Mapping[str, Any]) -> None:
+        """Let the strategy remember this from now on, in place of what it remembered. Raises BadInput."""
+        with self._lock:
+            if intake.checked_state(state) != self._journal.state:
+                self._journal.annotate((log.STATE, state))
 
     def refresh(self) -> None:
         """Take in what other writers have appended, after a Conflict."""

@@ -6,21 +6,28 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, NamedTuple
-
-from msgspec import Struct
+from typing import ClassVar
 
 from sightline import log
+from sightline.branches import NONE, Branch, Compaction, Mark, Path, Placed, State
 from sightline.errors import BadInput
 from sightline.items import Call, Kind, Lod
 from sightline.log import Entry
-from sightline.notes import HeadNote, PinNote, ReceiptNote, RenditionNote, Settings, ToolsNote, WindowNote
+from sightline.notes import (
+    CompactNote,
+    HeadNote,
+    PinNote,
+    ReceiptNote,
+    RenditionNote,
+    Settings,
+    ToolsNote,
+    UncompactNote,
+    WindowNote,
+)
 from sightline.stores import Span
 
 Sizes = tuple[int, int, int]
 """Tokens of one item at GIST, SUMMARY and FULL; -1 where it has no such level."""
-
-NONE = -1
 
 # State bits of a row.
 HEAD = 1  # a system item that stood before the first call
@@ -29,6 +36,9 @@ FAILED = 4  # a result that is an error
 OBSOLETE = 8  # a closed window
 OPAQUE = 16  # holds a provider's own blocks, which must stay while their turn is open
 ORPHAN = 32  # a result whose call is not in the log: shown as the user's side saying so
+LABELLED = 64  # a user message whose first words are ours: where it comes from
+BINDING = 128  # a user message that sets a rule or names a task
+REPLACING = 256  # a system item that stands in the place of all before it
 
 _COLUMNS = {
     "seq": "q", "sub": "H", "unit": "i", "branch": "H", "kind": "B", "state": "H", "gist": "i", "summary": "i",
@@ -42,62 +52,6 @@ _RECEIPT_COLUMNS = {
     "receipt_seq": "q",
     "receipt_branch": "H",
 }
-
-
-class Branch(Struct):
-    """A line of the conversation: it shares its parent's rows up to `at` and goes its own way after."""
-
-    name: str
-    parent: int = NONE
-    at: int = NONE  # the last shared row
-    uuid: str = ""  # the entry it goes on from
-    last: int = NONE  # its own last row
-    called: bool = False  # a payload has been sent on it
-
-
-class Mark(Struct):
-    """Something said about a row: pinned, unpinned. Holds on every branch that contains where it was said."""
-
-    row: int
-    what: str
-    branch: int
-    at: int  # rows there were when it was said
-
-
-class Placed(Struct):
-    """An annotation that holds until the next of its subtype, on every branch that contains where it was made."""
-
-    offset: int
-    length: int
-    branch: int
-    at: int  # rows there were then
-
-
-class State(Struct):
-    """What the columns have no place for. Small, whatever the length of the log."""
-
-    branches: list[Branch]
-    current: int = 0
-    open_calls: dict[int, str] = {}  # row of a call without a result → its id
-    subjects: list[str] = []
-    marks: list[Mark] = []
-    systems: list[int] = []  # rows of system items
-    settings: list[Placed] = []
-    tools: list[Placed] = []
-    heads: dict[int, str] = {}  # last conversation entry written on each branch
-    interrupted: dict[str, str] = {}  # id of a call given up on → its tool
-    windows: dict[str, list[int]] = {}  # id → its rows
-    damaged: int = 0
-
-
-class Path(NamedTuple):
-    """The rows of a branch: its own, and its ancestors' up to where it left them."""
-
-    limits: dict[int, int]  # branch → last row that belongs
-
-    def holds(self, branch: int, row: int) -> bool:
-        """Whether a row of that branch is on this path."""
-        return row <= self.limits.get(branch, NONE)
 
 
 class Timeline:
@@ -160,6 +114,8 @@ class Timeline:
             self._speaks_of(entry.names, first)
         elif entry.type == "system":
             self._annotate(entry, span, branch)
+        if kind is Kind.SUMMARY:
+            self._summarised(entry, span, branch)
         if entry.in_conversation:
             self.more.heads[branch] = entry.uuid
             self.more.current = branch  # a session goes on where it was last written to
@@ -189,11 +145,13 @@ class Timeline:
             sizes = self._measure(entry)
         unit = self._new_unit()
         state = entry.flags
-        if kind is Kind.SYSTEM and not self.more.branches[branch].called:
+        if kind is Kind.SYSTEM and (state & REPLACING or not self.more.branches[branch].called):
             state |= HEAD
         row = self._add_row(entry.seq, 0, unit, branch, kind, state, sizes[0], span)
         if kind is Kind.SYSTEM:
             self.more.systems.append(row)
+        if state & BINDING:
+            self.more.binding.append(row)
         for number, call in enumerate(calls, start=1):
             self.more.open_calls[len(self.seq)] = call.id
             row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, state & OPAQUE, sizes[number], span)
@@ -285,16 +243,45 @@ class Timeline:
                 row = self.row(pin.item)
                 if row is not None:
                     self.more.marks.append(Mark(row, pin.what, branch, self._end(branch)))
+            case log.BOUNDARY:
+                self._compact(entry, span, branch)
+            case log.UNCOMPACT:
+                self._uncompact(log.decode_data(entry, UncompactNote), span, branch)
             case log.HEAD_MOVED:
                 self._move_head(log.decode_data(entry, HeadNote))
             case log.SETTINGS:
                 log.decode_data(entry, Settings)  # one that cannot be read does not hold
                 self.more.settings.append(Placed(*span, branch, self._end(branch)))
+            case log.STATE:
+                self.more.states.append(Placed(*span, branch, self._end(branch)))
             case log.TOOLS:
                 log.decode_data(entry, ToolsNote)
                 self.more.tools.append(Placed(*span, branch, self._end(branch)))
             case _:
                 pass  # somebody else's annotation
+
+    def _compact(self, entry: Entry, span: Span, branch: int) -> None:
+        """A boundary: what it covers, or, where another program wrote it, everything before it."""
+        note = log.decode_data(entry, CompactNote) if entry.data != b"null" else CompactNote()
+        first = self.unit_at(note.first) if note.first else 0
+        last = self.unit_at(note.last) if note.last else len(self.unit_row) - 1
+        manual = entry.compact_metadata is None or entry.compact_metadata.trigger != "auto"
+        compaction = Compaction(entry.seq, span.offset, branch, self._end(branch), first, last, manual)
+        self.more.compactions.append(compaction)
+
+    def _summarised(self, entry: Entry, span: Span, branch: int) -> None:
+        """A summary belongs to the boundary before it; one without a boundary covers everything before it."""
+        unit = len(self.unit_row) - 1
+        own = [each for each in self.more.compactions if each.branch == branch]
+        if not own or (own[-1].summaries and own[-1].summaries[-1] != unit - 1):
+            own = [Compaction(entry.seq, span.offset, branch, self._end(branch), 0, unit - 1)]
+            self.more.compactions += own
+        own[-1].summaries.append(unit)
+
+    def _uncompact(self, note: UncompactNote, span: Span, branch: int) -> None:
+        for compaction in self.more.compactions:
+            if compaction.seq == note.boundary:
+                compaction.undone.append(Placed(*span, branch, self._end(branch)))
 
     def _end(self, branch: int) -> int:
         """The first row after what the branch says: an annotation holds wherever that is."""
@@ -415,24 +402,32 @@ class Timeline:
             return Lod.GIST
         return Lod.SUMMARY if lod <= Lod.SUMMARY and self.summary[row] != NONE else Lod.FULL
 
+    def unit_at(self, seq: int) -> int:
+        """The unit of the item of this seq, or of the next one there is."""
+        row = bisect_left(self.seq, seq)
+        return self.unit[row] if row < len(self.unit) else len(self.unit_row) - 1
+
     def unit_count(self, rows: int) -> int:
         """How many units had begun when there were this many rows."""
         return bisect_left(self.unit_row, rows)
 
-    def head_rows(self, path: Path) -> list[int]:
-        """The system items that stood before the first call."""
-        return [row for row in self.more.systems if self.state[row] & HEAD and path.holds(self.branch[row], row)]
+    def head_rows(self, path: Path, end: int = 1 << 62) -> list[int]:
+        """The system items among the first so many rows that stood before the first call, or replaced those."""
+        known = [row for row in self.more.systems if row < end and path.holds(self.branch[row], row)]
+        rows = [row for row in known if self.state[row] & HEAD]
+        replacing = [index for index, row in enumerate(rows) if self.state[row] & REPLACING]
+        return rows[replacing[-1] :] if replacing else rows
 
     def placed(self, annotations: Sequence[Placed], path: Path) -> Span | None:
         """The last of these annotations on this path."""
         for note in reversed(annotations):
-            if path.holds(note.branch, note.at - 1):
+            if path.knows(note):
                 return Span(note.offset, note.length)
         return None
 
     def marked(self, path: Path) -> dict[int, str]:
         """What was last said of each marked row on this path."""
-        return {mark.row: mark.what for mark in self.more.marks if path.holds(mark.branch, mark.at - 1)}
+        return {mark.row: mark.what for mark in self.more.marks if path.knows(mark)}
 
     def superseded(self, row: int) -> bool:
         """Whether a later result is about the same thing."""

@@ -1,5 +1,7 @@
 """What the engine itself says to a model, in English and Chinese. One table, so that nothing is said two ways."""
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from sightline.errors import BadInput
@@ -8,14 +10,23 @@ LOCALES = ("en", "zh")
 
 _WORDS = {
     "left out": (
-        "[{messages:,} earlier messages left out here, #{first} to #{last}, {tokens:,} tokens; kept in the log: "
+        "[left out here: {messages:,} earlier messages, #{first} to #{last}, {tokens:,} tokens; kept in the log: "
         "recall(query) finds them, expand(id) shows one]",
         "[此处省略了 {messages:,} 条较早的消息，#{first} 至 #{last}，共 {tokens:,} 个 token；日志中完整保留："
         "recall(query) 可查找，expand(id) 可查看]",
     ),
+    "binding": (
+        "[what the user laid down earlier, word for word; it still holds]",
+        "[用户早先的要求，原文照录，仍然有效]",
+    ),
+    "more binding": ("- older ones: {ids}", "- 更早的：{ids}"),
     "recalled": (
         "[recalled from earlier in this conversation]",
         "[从本次对话较早处取回]",
+    ),
+    "summary": (
+        "[summary of the conversation up to here; what it leaves out is kept: recall(query) finds it]",
+        "[到此为止的对话总结；未包含的内容都有保留：recall(query) 可查找]",
     ),
     "recalled lines": ("[#{id} lines {first}–{last}]", "[#{id} 第 {first}–{last} 行]"),
     "recalled item": ("[#{id}]", "[#{id}]"),
@@ -34,6 +45,22 @@ _WORDS = {
     "nothing found": ("[nothing in this conversation matches]", "[本次对话中没有匹配的内容]"),
     "unknown item": ("[no item {id} in this conversation]", "[本次对话中没有 {id}]"),
 }
+
+
+def _beginnings() -> Iterator[str]:
+    """How each of the words above begins, as a pattern: up to its first value."""
+    texts = [text for both in _WORDS.values() for text in both]
+    return (re.escape(text[1:].partition("{")[0]) for text in texts if text[0] == "[" and not text.startswith("[#{"))
+
+
+# The beginnings of what the engine says in a user's place: of the words above, of shortened texts (`[#412 …`), and of
+# the label that a system message gets in formats without a place for it.
+_OURS = re.compile(r"\\*\[(?:" + "|".join(_beginnings()) + r"|#\d|system\])")
+
+
+def said_by_another(text: str) -> str:
+    """A text that is not the engine's, so that nobody takes it for that: what begins like ours gets a backslash."""
+    return "\\" + text if _OURS.match(text) else text
 
 
 def say(key: str, locale: str = "en", **values: Any) -> str:

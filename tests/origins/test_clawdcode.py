@@ -334,6 +334,7 @@ def test_the_defaults_are_the_documents(home: Path) -> None:
         "defaultFilter": {"maxTokens": 32000, "maxMessages": 50, "timeWindow": 86_400_000},
         "compressionThreshold": 6000,
         "maxContextTokens": 128_000,
+        "retainPercent": 0.2,
     }  # fmt: skip
     assert manager.options.threshold_tokens == 6000
     assert manager.memory.max_size == 1000

@@ -38,7 +38,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         reason = _moment(view, view.fixed + body)
         if not reason:
             return Plan.extended(view, lods, why)
-        return _Sweep(view, lods, why).plan(body, self.keep, reason)
+        return _Sweep(view, lods, why).plan(self.keep, reason)
 
     def _enter(self, view: View) -> dict[int, Lod]:
         """The levels at which new items first appear: nothing is lost by it, since nothing of it is cached yet."""
@@ -102,14 +102,16 @@ class _Sweep:
         last = view.last
         self.view, self.timeline = view, view.timeline
         self.units = view.candidates()
-        self.lods = (last.levels() if last else {}) | lods
+        shown, unit = set(self.units), self.timeline.unit
+        self.lods = {row: lod for row, lod in ((last.levels() if last else {}) | lods).items() if unit[row] in shown}
         self.why = dict(last.why if last else {}) | why
         self.out: set[int] = set()
 
-    def plan(self, body: int, keep: int, reason: str) -> Plan:
+    def plan(self, keep: int, reason: str) -> Plan:
         """Down to the target; the newest units and the last user message give way only if the limit demands it."""
-        view, most = self.view, self.view.limit - self.view.fixed - _MARKER_ROOM
-        target = int(view.budget.target * view.limit) - view.fixed - _MARKER_ROOM
+        body = self.view.full_tokens(self.units) - self.view.saved(self.lods)
+        view, said = self.view, _MARKER_ROOM + self.view.words.room
+        most, target = view.limit - view.fixed - said, int(view.budget.target * view.limit) - view.fixed - said
         newest = {*self.units[-keep:], view.asked} if keep else {view.asked}
         body = self._drop_hopeless(self._heed(body), target, newest)
         body = self._reduce(body, target, self.units, newest)
@@ -118,14 +120,14 @@ class _Sweep:
         if body > most:
             body = self._reduce(body, most, [unit for unit in self.units if unit == view.asked], set(), leave_out=False)
         units = [unit for unit in self.units if unit not in self.out]
-        lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] not in self.out}
+        shown = set(units)
+        lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in shown}
         why = {row: reason for row, reason in self.why.items() if row in lods}
         return Plan.swept(view, units, lods, why, reason=reason, left_out=self._left_out())
 
     def _heed(self, body: int) -> int:
-        """What somebody asked for happens now, when the prefix changes anyway: items rise, sink or come back."""
-        known, shown = {*(self.view.last or ()), *self.view.new}, set(self.units)
-        body += sum(self.view.unit_tokens(unit, self.lods) for unit in self.units if unit not in known)
+        """What somebody asked for happens now, when the prefix changes anyway: items rise or sink."""
+        shown = set(self.units)
         for row, wanted in self.view.wanted.items():
             now, lod, unit = self.lods.get(row, Lod.FULL), self.timeline.level(row, wanted), self.timeline.unit[row]
             if unit not in shown or (lod < now and lod not in self._lower_levels(row, now, unit)):
@@ -250,7 +252,7 @@ class _Sweep:
     def _still_out(self) -> LeftOut | None:
         """What was out before, less what came back."""
         last = self.view.last
-        if last is None or last.left_out is None:
+        if last is None or last.left_out is None or self.view.covers(last.left_out):
             return None
         rows, full = self.timeline.unit_rows, self.timeline.unit_full
         back = [unit for unit in self.units if unit <= last.left_out.last and unit not in last]

@@ -1,0 +1,93 @@
+"""What a timeline's columns have no place for: branches, and what was said about the conversation on each."""
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+NONE = -1
+
+
+class Branch(Struct):
+    """A line of the conversation: it shares its parent's rows up to `at` and goes its own way after."""
+
+    name: str
+    parent: int = NONE
+    at: int = NONE  # the last shared row
+    uuid: str = ""  # the entry it goes on from
+    last: int = NONE  # its own last row
+    called: bool = False  # a payload has been sent on it
+
+
+class Path(NamedTuple):
+    """The rows of a branch: its own, and its ancestors' up to where it left them."""
+
+    limits: dict[int, int]  # branch → last row that belongs
+
+    def holds(self, branch: int, row: int) -> bool:
+        """Whether a row of that branch is on this path."""
+        return row <= self.limits.get(branch, NONE)
+
+    def knows(self, note: "Mark | Placed | Compaction") -> bool:
+        """Whether something that was said about the conversation was said on this path."""
+        return self.holds(note.branch, note.at - 1)
+
+
+class Mark(Struct):
+    """Something said about a row: pinned, unpinned. Holds on every branch that contains where it was said."""
+
+    row: int
+    what: str
+    branch: int
+    at: int  # rows there were when it was said
+
+
+class Placed(Struct):
+    """An annotation that holds until the next of its subtype, on every branch that contains where it was made."""
+
+    offset: int
+    length: int
+    branch: int
+    at: int  # rows there were then
+
+
+class Compaction(Struct):
+    """A run of units that a summary stands for, from the next sweep on."""
+
+    seq: int  # of its boundary
+    offset: int
+    branch: int
+    at: int  # rows there were then
+    first: int  # the units it covers
+    last: int
+    manual: bool = True  # somebody asked for it: the next call is a sweep
+    summaries: list[int] = []  # the units that stand for them
+    undone: list[Placed] = []
+
+    def covers(self, other: "Compaction") -> bool:
+        """Whether what the other covers is part of what this one covers."""
+        return self.first <= other.first and other.last <= self.last
+
+
+class State(Struct):
+    """Small, whatever the length of the log."""
+
+    branches: list[Branch]
+    current: int = 0
+    open_calls: dict[int, str] = {}  # row of a call without a result → its id
+    subjects: list[str] = []
+    marks: list[Mark] = []
+    systems: list[int] = []  # rows of system items
+    binding: list[int] = []  # rows of user messages that set a rule or name a task
+    compactions: list[Compaction] = []
+    settings: list[Placed] = []
+    tools: list[Placed] = []
+    states: list[Placed] = []  # what a strategy remembers
+    heads: dict[int, str] = {}  # last conversation entry written on each branch
+    interrupted: dict[str, str] = {}  # id of a call given up on → its tool
+    windows: dict[str, list[int]] = {}  # id → its rows
+    damaged: int = 0
+
+    def compacted(self, path: Path) -> list[Compaction]:
+        """The compactions that hold on this path: not undone, and not part of a later one."""
+        held = [each for each in self.compactions if path.knows(each) and not any(map(path.knows, each.undone))]
+        return [each for index, each in enumerate(held) if not any(later.covers(each) for later in held[index + 1 :])]
