@@ -79,6 +79,7 @@ class State(Struct):
     systems: list[int] = []  # rows of system items
     binding: list[int] = []  # rows of user messages that set a rule or name a task
     compactions: list[Compaction] = []
+    faults: list[int] = []  # rows of results fetched again
     settings: list[Placed] = []
     tools: list[Placed] = []
     states: list[Placed] = []  # what a strategy remembers

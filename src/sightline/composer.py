@@ -1,6 +1,7 @@
 """Deciding, composing and writing down what was sent: the second half of a session's turn."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from sightline import decide, log
@@ -8,7 +9,7 @@ from sightline.blobs import Blobs
 from sightline.clock import Clock
 from sightline.compose import Surroundings, compose, first_change, layout
 from sightline.decide import Calibration
-from sightline.errors import OpenCalls
+from sightline.errors import OpenCalls, StrategyError
 from sightline.items import Call, Kind, Usage
 from sightline.journal import Journal
 from sightline.notes import RecallNote, ReceiptNote
@@ -59,7 +60,7 @@ class Composer:
         known = self.last is not None and self.last.factor != 1
         self._calibration = Calibration(self.last.factor, known=True) if self.last and known else Calibration()
         self._observed = decide.reported(self.journal, self.last) if self.last else None
-        self._window = 0  # of the last budget
+        self.budget: Budget | None = None  # the last one
         self._seen = 0  # rows that the last plan knows
         self._ends: tuple[int, ...] = ()  # where the body ended after the last sweep, and at the last call
         self._restored = self.last is None
@@ -97,23 +98,34 @@ class Composer:
         self._check_open()
         around = self._around()
         view = self._view(budget, around)
-        plan = self._strategy.plan(view)
+        plan = self._planned(view)
         if alone and self._asked != self._searched and (budget.recall or ask):  # once per user message
             if self._bring_back(view, plan, ask):
-                plan = self._strategy.plan(self._view(budget, around))
+                plan = self._planned(self._view(budget, around))
             self._searched = self._asked
         payload = compose(self.journal.reader, plan, self._layout, around, self.payload)
-        self._send(payload, alone)
-        self._window = budget.window
+        self._send(payload, view.faults, alone)
+        self.budget = budget
         return payload
 
-    def preview(self, budget: Budget) -> Payload:
-        """See `Session.preview`."""
+    def view(self, budget: Budget, command: str = "") -> View:
+        """What the strategy would see now."""
         self._restore(budget)
         kept = self._calibration, self._asked
-        around = self._around()
-        plan = self._strategy.plan(self._view(budget, around))
+        view = self._view(budget, self._around())
         self._calibration, self._asked = kept
+        return replace(view, command=view.command or command)
+
+    def wanted(self, budget: Budget) -> tuple[int, int] | None:
+        """The units that the strategy wants summarised by now, first and last; None for a strategy that wants none."""
+        wants = getattr(self._strategy, "wants", None)
+        found: tuple[int, int] | None = wants(self.view(budget)) if wants is not None else None
+        return found
+
+    def preview(self, budget: Budget, command: str = "") -> Payload:
+        """See `Session.preview`. With a command, as if somebody had given it."""
+        view, around = self.view(budget, command), self._around()
+        plan = self._planned(view)
         return compose(self.journal.reader, plan, self._layout, around, self.payload)
 
     def observe(self, usage: Usage) -> None:
@@ -124,10 +136,18 @@ class Composer:
     def overflowed(self, input_tokens: int | None) -> None:
         """See `Session.overflowed`."""
         sent = self.payload.tokens if self.payload else 1
-        counted = max(input_tokens or 0, self._window) / max(sent, 1)  # it was more than the window
+        counted = max(input_tokens or 0, self.budget.window if self.budget else 0) / max(
+            sent, 1
+        )  # it was more than the window
         self._observed = max(counted * 1.02, self._calibration.factor * 1.1)
         self._calibration = Calibration(self._observed, known=True)
         self.command = "sweep: overflow"
+
+    def _planned(self, view: View) -> Plan:
+        plan = self._strategy.plan(view)
+        if not isinstance(plan, Plan) or not plan.checked:
+            raise StrategyError(f"strategy {self._strategy.name!r} must return what Plan.extended or Plan.swept gives")
+        return plan
 
     def _check_open(self) -> None:
         if calls := self.open_calls():
@@ -185,6 +205,7 @@ class Composer:
             wanted=wanted,
             compactions=compactions,
             state=journal.state,
+            faults=decide.faults(journal, new, self.payload.plan if self.payload else None),
             back=decide.undone(journal, sent) if command == "command: uncompact" else (),
             words=decide.Said(journal, limit),
         )
@@ -211,7 +232,7 @@ class Composer:
         self.journal.append([self.journal.drafts.recall(sources)], alone=True)
         return True
 
-    def _send(self, payload: Payload, alone: bool) -> None:
+    def _send(self, payload: Payload, faults: frozenset[int], alone: bool) -> None:
         """Write down what was decided and what is sent, and make it durable."""
         journal, plan = self.journal, payload.plan
         reason = self._why_changed(payload)
@@ -220,6 +241,7 @@ class Composer:
             (log.RENDITION, few) for few in decide.renditions_to_log(journal, plan, previous)
         ]
         receipt = self._receipt(payload, previous, reason, whole=not (alone and plan.extends(previous)))
+        receipt.faults = [journal.timeline.id(row) for row in sorted(faults)]
         journal.annotate(*notes, (log.RECEIPT, receipt), alone=alone)  # a delta must follow the receipt it goes on from
         journal.store.sync()
         self._receipts = len(journal.timeline.receipt_seq)

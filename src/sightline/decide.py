@@ -16,13 +16,14 @@ from sightline.plan import Budget, LeftOut, Plan, View, Words, body_unit
 from sightline.profiles import Profile
 from sightline.reader import Reader
 from sightline.stores import Span
-from sightline.timeline import Timeline
+from sightline.timeline import BY_RULE, Timeline
 from sightline.wording import say
 
 T = TypeVar("T")
 
 
 _PREFACE = 0.05  # of the limit: what the user laid down holds so much when it is no longer shown in place
+_AGAIN = 0.8  # of its lines: a result that says so much again was fetched for what had been hidden
 _IN_ONE = 16  # renditions in one entry: what stands around an entry costs more than a gist
 
 TELLING = 2000  # tokens: in a smaller payload a provider's own overhead hides what its tokens are
@@ -107,6 +108,29 @@ def window_rows(journal: Journal, shown: set[str], where: str, rows: int) -> tup
     return tuple(sorted(places))
 
 
+def faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> frozenset[int]:
+    """The results among these units that show again what the last payload showed shortened, or not at all."""
+    timeline, path = journal.timeline, journal.path
+    if sent is None:
+        return frozenset()
+    rows = [row for unit in new for row in timeline.rows_of(unit) if timeline.same[row] >= 0]
+    found = []
+    for row in rows:
+        before = timeline.same[row]
+        seen = timeline.unit[before] in sent and sent.lod(before) is Lod.FULL
+        on_path = before < sent.rows and path.holds(timeline.branch[before], before)
+        if on_path and not seen and _says_again(journal.reader.text(row), journal.reader.text(before)):
+            found.append(row)
+    return frozenset(found)
+
+
+def _says_again(text: str, before: str) -> bool:
+    """Whether most of what a text says was said before."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    known = {line.strip() for line in before.split("\n")}
+    return bool(lines) and sum(line in known for line in lines) >= _AGAIN * len(lines)
+
+
 def searched_user(timeline: Timeline, path: Path, last: ReceiptNote | None) -> int:
     """The unit of the newest user message that a payload or a recall came after; -1 if there is none."""
     known = bisect_right(timeline.seq, last.seq) if last is not None else 0
@@ -160,15 +184,24 @@ class Said(Words):
         """The rules and tasks that these units do not show, each once, the newest first, with the item it is from."""
         timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
         met: set[str] = set()
+        digests = self._digests(units)
         for row in reversed(timeline.more.binding):
             if not path.holds(timeline.branch[row], row):
                 continue
             shown = self._shown_text(row, lods) if timeline.unit[row] in units else ""
             text = reader.text(row)
-            for sentence in dict.fromkeys([*rules.rules(text), *rules.tasks(text)]):
-                if sentence not in met and sentence not in shown:
+            said = dict.fromkeys([*rules.rules(text), *rules.tasks(text)])
+            for sentence in sorted(said, key=text.find, reverse=True):
+                if sentence not in met and sentence not in shown and sentence not in digests:
                     yield timeline.id(row), sentence
                 met.add(sentence)
+
+    def _digests(self, units: Collection[int]) -> str:
+        """The summaries among these units that quote the user word for word: a model's may twist what it quotes."""
+        timeline, reader = self._journal.timeline, self._journal.reader
+        summaries = [unit for each in timeline.more.compactions for unit in each.summaries if unit in units]
+        rows = [timeline.unit_row[unit] for unit in summaries]
+        return "\n".join(reader.text(row) for row in rows if timeline.state[row] & BY_RULE)
 
     def _shown_text(self, row: int, lods: Mapping[int, Lod]) -> str:
         reader, lod = self._journal.reader, self._journal.timeline.level(row, lods.get(row, Lod.FULL))

@@ -9,12 +9,13 @@ from msgspec import Raw
 from sightline import __version__, log, rules
 from sightline.clock import Clock, Ids, iso
 from sightline.items import Call, Message, Opaque, Part, Result, Role, Text, plain_text
-from sightline.log import Body, Entry, ToolResult, ToolUse
+from sightline.log import Body, CompactMetadata, Entry, ToolResult, ToolUse
 from sightline.project import Place
 from sightline.renditions import subject_of
 from sightline.timeline import BINDING, LABELLED, OPAQUE
 from sightline.wording import say
 
+_BOUNDARY = "=== 上下文压缩边界 ==="  # in every locale: it marks a place and is never shown
 _SUBJECT = 500  # characters: a longer command is told by its beginning
 
 
@@ -53,6 +54,17 @@ class Drafts:
     def recall(self, note: Any) -> Entry:
         """Which pieces are shown again."""
         return self._entry("system", Body("user"), subtype="recall", data=Raw(msgspec.json.encode(note)))
+
+    def boundary(self, note: Any, metadata: CompactMetadata) -> Entry:
+        """Where a summary begins to stand for what came before."""
+        body = Body("system", Raw(msgspec.json.encode(_BOUNDARY)))
+        data = Raw(msgspec.json.encode(note))
+        return self._entry("system", body, subtype=log.BOUNDARY, compact_metadata=metadata, data=data)
+
+    def summary(self, text: str, metadata: CompactMetadata, *, flags: int = 0) -> Entry:
+        """What stands for the units that the boundary before it names."""
+        body = Body("user", Raw(msgspec.json.encode(text)))
+        return self._entry("user", body, is_compact_summary=True, compact_metadata=metadata, flags=flags)
 
     def messages(
         self, messages: Iterable[Message], waiting: Callable[[str], Waiting | None], locale: str

@@ -14,12 +14,12 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
+from sightline.branches import State
 from sightline.renditions import FORMAT as RENDITIONS
 from sightline.stores import Span, Tips
-from sightline.branches import State
 from sightline.timeline import Timeline
 
-FORMAT = 3
+FORMAT = 9
 SUFFIX = ".idx"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 

@@ -258,7 +258,7 @@ class Journal:
         return chained
 
     def _measured(self, drafts: Sequence[Entry], first: int) -> tuple[list[Entry], dict[str, int]]:
-        """The entries with their numbers, the sizes of what they show and the entries they speak of; and what they name.
+        """The entries with their numbers, their sizes and the entries they speak of; and what they name.
 
         A shortened text names its own item, so all of it waits for the numbers.
         """

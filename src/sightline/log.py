@@ -15,6 +15,7 @@ from sightline.items import Call, Item, Kind, Opaque, Part, Result, Text, Usage
 
 BOUNDARY = "compact_boundary"
 HEAD_MOVED = "head"
+LOSS = "loss"
 PIN = "pin"
 RECEIPT = "receipt"
 RENDITION = "rendition"

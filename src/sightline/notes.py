@@ -78,6 +78,7 @@ class ReceiptNote(Struct, omit_defaults=True):
     changed: int | None = None  # the first changed block
     plan: PlanNote | None = None  # whole, at a sweep
     lods: dict[str, int] = {}  # else: new items below FULL
+    faults: list[str] = []  # new results that show again what had been shortened
     windows: dict[str, str] = {}  # id → hash of what was shown
     idle: int = 0  # seconds since the call before, where that decided
     breakpoints: tuple[int, ...] = ()

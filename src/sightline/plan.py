@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import floor
+from math import ceil, floor
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -67,6 +67,20 @@ class Line(NamedTuple):
     why: str
 
 
+class Words:
+    """What the engine itself says in a payload: for what is out, and before the history. Each with its tokens."""
+
+    room = 0  # tokens that the preface may take
+
+    def marker(self, left_out: LeftOut) -> tuple[str, int]:  # noqa: ARG002 - nothing is said by default
+        """One line that stands for what is left out."""
+        return "", 0
+
+    def preface(self, units: Collection[int], lods: Mapping[int, Lod], says: str) -> tuple[str, int]:  # noqa: ARG002
+        """What a plan of these units at these levels would hide and may not, and what its strategy says."""
+        return "", 0
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What a strategy sees: numbers, never text."""
@@ -86,8 +100,9 @@ class View:
     wanted: Mapping[int, Lod] = field(default_factory=dict)  # rows asked to be at a level from the next sweep on
     compactions: Sequence[Compaction] = ()  # that hold: from the next sweep on, summaries stand for what they cover
     state: Mapping[str, Any] = field(default_factory=dict)  # what the strategy was told to remember
+    faults: frozenset[int] = frozenset()  # new rows that show again what had been shortened
     back: Sequence[int] = ()  # units of a compaction that was undone
-    words: "Words" = field(default_factory=lambda: Words())  # what the engine says about a plan
+    words: "Words" = field(default_factory=Words)  # what the engine says about a plan
 
     def row_tokens(self, row: int, lod: Lod) -> int:
         """What an item costs at a level, framing included."""
@@ -151,20 +166,6 @@ class View:
         return self.timeline.kind[row] == Kind.SYSTEM or row in self.pinned
 
 
-class Words:
-    """What the engine itself says in a payload: for what is out, and before the history. Each with its tokens."""
-
-    room = 0  # tokens that the preface may take
-
-    def marker(self, left_out: LeftOut) -> tuple[str, int]:  # noqa: ARG002 - nothing is said by default
-        """One line that stands for what is left out."""
-        return "", 0
-
-    def preface(self, units: Collection[int], lods: Mapping[int, Lod], says: str) -> tuple[str, int]:  # noqa: ARG002
-        """What a plan of these units at these levels would hide and may not, and what its strategy says."""
-        return "", 0
-
-
 class Strategy(Protocol):
     """Decides levels. Pure and synchronous: the same view gives the same plan."""
 
@@ -179,8 +180,8 @@ class Plan:
     """Units in seq order and the level of every item in them. Immutable; plans share what they have in common."""
 
     __slots__ = (
-        "_count", "_from", "_key", "_units", "base", "body", "fixed", "left_out", "limit", "lods", "marker", "preface",
-        "preface_tokens", "reason", "rows", "timeline", "why",
+        "_count", "_from", "_key", "_units", "base", "body", "checked", "fixed", "left_out", "limit", "lods", "marker",
+        "preface", "preface_tokens", "reason", "rows", "timeline", "why",
     )  # fmt: skip
 
     def __init__(
@@ -195,7 +196,6 @@ class Plan:
         reason: str = "",
         left_out: LeftOut | None = None,
         marker: str = "",
-        preface: tuple[str, int] = ("", 0),
     ) -> None:
         self.timeline = view.timeline
         self._units, self._count = units, len(units)
@@ -203,7 +203,8 @@ class Plan:
         self.body, self.fixed, self.limit = body, view.fixed, view.limit
         self.base = base  # tokens of the body right after the last sweep
         self.reason, self.left_out, self.marker = reason, left_out, marker
-        self.preface, self.preface_tokens = preface
+        self.preface, self.preface_tokens = "", 0
+        self.checked = False  # whether the laws were: `extended` and `swept` do
         self.rows = len(view.timeline)  # rows it knows of
         self._key = object()
         self._from: object = None  # the key of the plan it extends
@@ -268,9 +269,9 @@ class Plan:
         units.extend(view.new)
         all_lods.update(lods)
         all_why.update(why)
-        said = (last.preface, last.preface_tokens)
-        plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker, preface=said)
-        plan.base, plan._from = last.base, last._key
+        plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker)
+        plan.preface, plan.preface_tokens = last.preface, last.preface_tokens
+        plan.base, plan._from, plan.checked = last.base, last._key, True
         return plan
 
     @classmethod
@@ -305,8 +306,8 @@ class Plan:
         body = tokens + preface[1] + view.full_tokens(units) - view.saved(lods)
         if view.fixed + body > view.limit:
             _overflow(view, view.fixed + body)
-        plan = cls(view, units, lods, why, body=body, base=body, left_out=left_out, marker=text, preface=preface)
-        plan.reason = reason
+        plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
+        plan.preface, plan.preface_tokens, plan.checked = *preface, True
         return plan
 
     def lines(self) -> Iterator[Line]:
@@ -346,6 +347,27 @@ def _overflow(view: View, tokens: int) -> None:
     if view.asked >= 0 and not pinned:
         pinned = [f"the last user message, #{timeline.id(timeline.unit_row[view.asked])}"]
     raise PinnedOverflow([f"system, tools and windows ({view.fixed} tokens)", *pinned], tokens - view.limit)
+
+
+def oldest(view: View, units: Iterable[int], share: float) -> tuple[int, int] | None:
+    """What a compaction would cover if the newest share of the messages in these units stays: its first and last unit.
+
+    It begins with the first unit of the branch, shown or not. None where that is too little.
+    """
+    timeline = view.timeline
+    shown = [unit for unit in units if timeline.kind[timeline.unit_row[unit]] != Kind.SUMMARY]
+    sizes = [messages_of(timeline, unit) for unit in shown]
+    stay = ceil(sum(sizes) * share)
+    while sizes and stay > 0:
+        stay -= sizes.pop()
+    every = timeline.units_between(view.path, 0, len(timeline))
+    first = next((unit for unit in every if body_unit(timeline, unit)), -1)
+    return (first, shown[len(sizes) - 1]) if first >= 0 and sum(sizes) > 1 else None
+
+
+def messages_of(timeline: Timeline, unit: int) -> int:
+    """How many messages a unit is: calls stand in the message that makes them."""
+    return timeline.unit_rows[unit] - timeline.unit_rows[unit] // 2
 
 
 def body_unit(timeline: Timeline, unit: int) -> bool:

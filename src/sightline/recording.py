@@ -8,13 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline import log, wire
+from sightline.branches import NONE
 from sightline.errors import BadInput
 from sightline.items import Kind, Message, Opaque, Role, ToolDefinition
 from sightline.log import Entry
 from sightline.notes import ToolsNote
 from sightline.recall import RECALL_TOOLS
 from sightline.stores import Span
-from sightline.branches import NONE
 from sightline.timeline import Sizes, Timeline
 
 FORMATS = ("auto", "openai", "anthropic", "responses")

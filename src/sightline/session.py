@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from sightline import intake, log, wire
 from sightline.clock import Clock, Ids, nanoid, wall_clock
+from sightline.compaction import SECONDS, Compacted, Compactor, Job, Summarizer
 from sightline.composer import Composer, Windows
 from sightline.drafts import Waiting
 from sightline.errors import BadInput, Conflict, Damaged, StoreError, UnknownCall, UnknownItem
@@ -67,6 +68,9 @@ class Session:
         self._left_open = False  # calls of an earlier run still wait for results
         self._recall = Recall(self._journal)
         self._composer = Composer(self._journal, self._recall, clock=clock, windows=windows, custom=strategy)
+        self._compactor = Compactor(self._journal, self._composer, str(project))
+        self._background = _idle()
+        self._closed = False
 
     # ------------------------------------------------------------------ where sessions come from
 
@@ -167,6 +171,7 @@ class Session:
     def close(self) -> None:
         """Make everything durable and let go of the files. A closed session can be resumed."""
         with self._lock:
+            self._closed = True
             self._recall.close()
             self._journal.close()
 
@@ -207,6 +212,12 @@ class Session:
     def receipt(self) -> ReceiptNote | None:
         """What was decided and sent last on this branch; None before the first call."""
         return self._composer.last
+
+    @property
+    def faults(self) -> list[str]:
+        """The results that the agent fetched again because they had been shortened: what shortening cost."""
+        timeline, path = self._journal.timeline, self._journal.path
+        return [timeline.id(row) for row in timeline.more.faults if path.holds(timeline.branch[row], row)]
 
     def count(self, text: str) -> int:
         """Tokens of a text, alone, as this session counts them."""
@@ -253,17 +264,22 @@ class Session:
 
     # ------------------------------------------------------------------ what happened
 
-    def system(self, text: str) -> str:
+    def system(self, text: str, *, replace: bool = False) -> str:
         """Say how the model is to behave. The same text again changes nothing: a program may say it at every start.
 
-        Before the first call it stands in the head; later it stays at its place in the conversation.
+        Before the first call it stands in the head; later it stays at its place in the conversation, or, with
+        `replace`, takes the place of all that the head said.
         """
         with self._lock:
-            reader = self._journal.reader
-            for row in reversed(self._journal.timeline.more.systems):
-                if self._journal.path.holds(self._journal.timeline.branch[row], row) and reader.text(row) == text:
-                    return self._journal.timeline.id(row)
-            return self._say(Message(Role.SYSTEM, intake.parts(text)))
+            journal, timeline = self._journal, self._journal.timeline
+            rows = timeline.head_rows(journal.path) if replace else list(reversed(timeline.more.systems))
+            said = [row for row in rows if journal.path.holds(timeline.branch[row], row)]
+            if replace:
+                said = said if len(said) == 1 else []
+            for row in said:
+                if journal.reader.text(row) == text:
+                    return timeline.id(row)
+            return self._say(Message(Role.SYSTEM, intake.parts(text)), flags=REPLACING if replace else 0)
 
     def user(self, content: intake.Content) -> str:
         """Add what the user says: text, bytes, or a list of content parts in any provider's form. The item's id."""
@@ -501,6 +517,82 @@ class Session:
             journal.switch(name)
             return Session(journal, **self._options)
 
+    # ------------------------------------------------------------------ compacting
+
+    @property
+    def wants_summary(self) -> bool:
+        """Whether the strategy would like the oldest part summarised by now: who owns a model calls `compact`."""
+        with self._lock:
+            budget = self._composer.budget
+            return budget is not None and self._composer.wanted(budget) is not None
+
+    def compact(
+        self, budget: Budget | None = None, *, model: Summarizer | None = None, seconds: float = SECONDS
+    ) -> Compacted:
+        """Put a summary in the place of the oldest messages, from the next call on. What it did, and what it hides.
+
+        `model` makes the summary, on the payload it has just seen and one question more; without one it is a digest
+        made by rule. If the model fails, a digest takes its place and `success` is False. Rules that the user set
+        stay, word for word. `budget` is the last one composed for, unless given.
+
+        Raises:
+            BadInput: there is too little to compact, or no budget to compact for.
+        """
+        with self._lock:
+            job = self._compactor.job(self._known_budget(budget), "manual")
+        summary = self._compactor.asked(job, model, seconds) if model is not None else None
+        with self._lock:
+            return self._compactor.finish(job, summary)
+
+    def compact_in_background(self, model: Summarizer, *, seconds: float = SECONDS) -> bool:
+        """Have the oldest part summarised while the conversation goes on, if the strategy wants that. Whether it began.
+
+        The summary enters at the next sweep. One is made at a time; if the model fails, nothing changes and the next
+        call of this tries again, up to three times in a row.
+        """
+        with self._lock:
+            budget = self._composer.budget
+            cover = None if budget is None else self._composer.wanted(budget)
+            if budget is None or cover is None or self._background.is_alive():
+                return False
+            job = self._compactor.job(budget, "auto", cover)
+            work = (job, model, seconds)
+            self._background = threading.Thread(target=self._summarise, args=work, daemon=True)
+            self._background.start()
+            return True
+
+    def _summarise(self, job: Job, model: Summarizer, seconds: float) -> None:
+        summary = self._compactor.asked(job, model, seconds)
+        with self._lock:
+            if isinstance(summary, str) and not self._closed:
+                with suppress(Conflict, StoreError):  # somebody else wrote: it is made again when it is wanted again
+                    self._compactor.finish(job, summary)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Return when background work is done, or after so many seconds."""
+        self._background.join(seconds)
+
+    def uncompact(self, item_id: str | int | None = None) -> None:
+        """Show again what the last compaction covers, or only this item of it, by a sweep at the next call.
+
+        Raises:
+            UnknownItem: no such item, or nothing is compacted.
+        """
+        with self._lock:
+            if item_id is None:
+                self._compactor.undo()
+            else:
+                self._mark(self._row(item_id), "raise")
+                self._composer.command = "command: uncompact"
+
+    def _known_budget(self, budget: Budget | None) -> Budget:
+        known = budget or self._composer.budget
+        if known is None:
+            raise BadInput("nothing has been composed yet: say for which budget, as in compact(Budget(window=128_000))")
+        return intake.checked_budget(known)
+
+    # ------------------------------------------------------------------ how it is kept
+
     def configure(self, **changes: Any) -> None:
         """Change settings: locale, layout, strategy, config, profile. They act at the next call, which is a sweep.
 
@@ -575,6 +667,14 @@ class Session:
         """
         with self._lock:
             self._composer.overflowed(input_tokens)
+
+
+def _idle() -> threading.Thread:
+    """A thread with nothing to do, done."""
+    thread = threading.Thread()
+    thread.start()
+    thread.join()
+    return thread
 
 
 def _check_options(options: Mapping[str, Any]) -> None:

@@ -39,10 +39,12 @@ ORPHAN = 32  # a result whose call is not in the log: shown as the user's side s
 LABELLED = 64  # a user message whose first words are ours: where it comes from
 BINDING = 128  # a user message that sets a rule or names a task
 REPLACING = 256  # a system item that stands in the place of all before it
+BY_RULE = 512  # a summary that no model made
+FAULT = 1024  # a result fetched again because the earlier one was shortened
 
 _COLUMNS = {
     "seq": "q", "sub": "H", "unit": "i", "branch": "H", "kind": "B", "state": "H", "gist": "i", "summary": "i",
-    "full": "i", "partner": "i", "subject": "i", "mention": "i", "offset": "q", "length": "i",
+    "full": "i", "partner": "i", "subject": "i", "mention": "i", "same": "i", "offset": "q", "length": "i",
     "gist_offset": "q", "gist_length": "i", "summary_offset": "q", "summary_length": "i",
 }  # fmt: skip
 _UNIT_COLUMNS = {"unit_row": "i", "unit_rows": "i", "unit_full": "q", "unit_least": "q"}
@@ -69,6 +71,7 @@ class Timeline:
     partner: "array[int]"  # of a call: the row of its result; of a result: the row of its call
     subject: "array[int]"
     mention: "array[int]"  # the latest row that names something its entry names
+    same: "array[int]"  # of a result: the one before it about the same subject
     offset: "array[int]"
     length: "array[int]"
     gist_offset: "array[int]"  # where a rendition that was sent stands in the log; -1: it was not sent
@@ -179,6 +182,7 @@ class Timeline:
             self.more.interrupted[entry.tool_result.id] = entry.tool_result.name
         self.subject[row] = subject = self.subject[call]
         if subject != NONE:
+            self.same[row] = self.subject_row[subject]
             self.subject_row[subject] = row
 
     def _new_unit(self) -> int:
@@ -201,7 +205,7 @@ class Timeline:
         self.full.append(sizes[2])
         self.offset.append(span.offset)
         self.length.append(span.length)
-        for column in (self.partner, self.subject, self.mention, self.gist_offset, self.summary_offset):
+        for column in (self.partner, self.subject, self.mention, self.same, self.gist_offset, self.summary_offset):
             column.append(NONE)
         self.gist_length.append(0)
         self.summary_length.append(0)
@@ -297,6 +301,11 @@ class Timeline:
         self.receipt_seq.append(note.seq)
         self.receipt_branch.append(branch)
         self.more.branches[branch].called = True
+        for item in note.faults:
+            row = self.row(item)
+            if row is not None:
+                self.state[row] |= FAULT
+                self.more.faults.append(row)
 
     def _rendition(self, entry: Entry, span: Span) -> None:
         for note in log.decode_data(entry, list[RenditionNote]):

@@ -231,6 +231,28 @@ def test_chinese_sentences_are_split_and_rules_kept() -> None:
         assert "绝对不要删除编号为20240516001的订单！" in level
 
 
+def test_names_of_sentences_left_out_are_told() -> None:
+    """Where a sentence has no room, the path and the name in it still stand in the gap."""
+    filler = "This sentence carries nothing of any weight at all, and it goes on for quite a while. " * 20
+    long = "words and more words " * 30
+    text = f"Please port the parser. {filler}{long} src/app/models.py {long} order_total {long}. {filler}Thanks."
+    for level in message(text):
+        assert level is not None
+        assert re.search(r"… (?:src/app/models.py order_total|order_total src/app/models.py) …", level)
+
+
+def test_trouble_is_quoted_whatever_the_text_is() -> None:
+    """A line that tells of an error is in the gist; one that only has a word of the phrase is not."""
+    lines = [f"plain words about nothing, line {chr(97 + n % 26)}" for n in range(120)]
+    lines[40], lines[80] = "found three of them in the end", "the volume was not found on any host"
+    for trouble in ("access denied for the nightly job", "备份失败，请检查磁盘"):
+        lines[60] = trouble
+        _, gist = both("\n".join(lines))
+        assert trouble in gist
+        assert lines[80] in gist
+        assert lines[40] not in gist
+
+
 def test_long_arguments_keep_keys_short_values_and_names() -> None:
     """Of a call only long strings are cut, with their length and the handle; paths, numbers and flags stay."""
     body = "\n".join(f"def helper_{n}(value):\n    return convert_{n}(value)" for n in range(200))

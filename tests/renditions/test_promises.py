@@ -259,3 +259,34 @@ def test_bytes_that_are_no_text_are_shown_with_replacement_characters() -> None:
 def test_subject_of_a_call(arguments: object, subject: str) -> None:
     """The path, command, URL or query a call is about is found in its arguments, or nothing is."""
     assert subject_of(Call("c", "tool", arguments)) == subject
+
+
+SAID = st.lists(
+    st.sampled_from(
+        [
+            "We looked at src/app/models.py and it was fine.",
+            "Nothing of any weight stands in this sentence, nor in the next.",
+            "Never touch order_total in MAX_RETRIES = 20240516001!",
+            "Can OrderLine be moved?\n\n",
+            "这句话没有什么特别的内容只是用来占位置而已。",
+        ]
+    ),
+    min_size=20,
+    max_size=90,
+).map(" ".join)
+
+
+@given(SAID, st.sampled_from([Kind.USER, Kind.ASSISTANT]))
+def test_what_was_said_is_shortened_further(text: str, kind: Kind) -> None:
+    """Of a message a summary keeps at most 38 % of the tokens and a gist 12 %."""
+    shorter, original = shorten(Item("7", kind, (Text(text),)), count=count), count(text)
+    assert shorter.summary is None or count(shorter.summary) <= original * 0.38
+    assert shorter.gist is None or count(shorter.gist) <= original * 0.12
+
+
+@given(TEXTS, KINDS)
+def test_tokens_that_are_known_need_not_be_counted(text: str, kind: Kind) -> None:
+    """Who gives the tokens of the text gets the same bytes."""
+    parts = (Result("c", (Text(text),)),) if kind is Kind.RESULT else (Text(text),)
+    item, tokens = Item("7", kind, parts), count(legal(text))
+    assert shorten(item, count=count, tokens=tokens) == shorten(item, count=count)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sightline.items import Kind, Lod
-from sightline.plan import Budget, LeftOut, Plan, View
+from sightline.plan import Budget, LeftOut, Plan, View, oldest
 from sightline.timeline import FAILED, OBSOLETE, OPAQUE, WHOLE
 
 # What losing an item of each kind costs, against losing a tool result. The user's own words are the task.
@@ -18,6 +18,9 @@ _WORTH: dict[int, float] = {
 _LEFT = {Lod.FULL: 1.0, Lod.SUMMARY: 0.65, Lod.GIST: 0.3}  # the share of its worth an item still has at a level
 _HALF_LIFE = 10  # units after which an item is worth half
 _USER_SHARE = 0.4  # of the target: what the user said holds so much against newer words of others
+_WANTED = 0.7  # of the limit, from which on a summary is wanted
+_RETAINED = 0.2  # of the messages: the newest are not summarised
+_PROTECTED = 30  # units, as long as which a sweep leaves what was fetched again as it is while it can
 _MARKER_ROOM = 80  # tokens: the line that stands for what is left out is never longer
 
 
@@ -40,6 +43,13 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
             return Plan.extended(view, lods, why)
         return _Sweep(view, lods, why).plan(self.keep, reason)
 
+    def wants(self, view: View) -> tuple[int, int] | None:
+        """The oldest units, once most of the room is taken: a summary should be there before it must be."""
+        tokens = view.fixed + (view.last.body if view.last else 0) + view.full_tokens(view.new)
+        if tokens < _WANTED * view.limit or _waits(view):
+            return None
+        return oldest(view, view.candidates(), _RETAINED)
+
     def _enter(self, view: View) -> dict[int, Lod]:
         """The levels at which new items first appear: nothing is lost by it, since nothing of it is cached yet."""
         lods: dict[int, Lod] = {}
@@ -53,6 +63,8 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
                 most = self._most(view, row)
                 if timeline.full[row] <= most or view.never_reduced(row) or timeline.state[row] & OPAQUE:
                     continue
+                if row in view.faults and timeline.full[row] <= view.limit // 4:
+                    continue  # shortened again, it would be fetched again
                 lod = Lod.SUMMARY if timeline.size(row, Lod.SUMMARY) <= max(most, view.limit // 8) else Lod.GIST
                 if timeline.level(row, lod) is not Lod.FULL:
                     lods[row] = timeline.level(row, lod)
@@ -84,6 +96,11 @@ def trigger(budget: Budget, limit: int, base: int) -> float:
     return max(budget.trigger * limit, min(limit, base + 0.1 * limit) if base else 0)
 
 
+def _waits(view: View) -> bool:
+    """Whether a summary has been made that no sweep has shown yet."""
+    return any(unit not in (view.last or ()) for each in view.compactions for unit in each.summaries)
+
+
 class _Step(NamedTuple):
     """One demotion that could be made. Sorts by worth lost per token saved, of equals the later item first."""
 
@@ -112,7 +129,7 @@ class _Sweep:
         body = self.view.full_tokens(self.units) - self.view.saved(self.lods)
         view, said = self.view, _MARKER_ROOM + self.view.words.room
         most, target = view.limit - view.fixed - said, int(view.budget.target * view.limit) - view.fixed - said
-        newest = {*self.units[-keep:], view.asked} if keep else {view.asked}
+        newest = {*self.units[-keep:], view.asked, *self._fetched_again()} if keep else {view.asked}
         body = self._drop_hopeless(self._heed(body), target, newest)
         body = self._reduce(body, target, self.units, newest)
         if body > most:
@@ -124,6 +141,12 @@ class _Sweep:
         lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in shown}
         why = {row: reason for row, reason in self.why.items() if row in lods}
         return Plan.swept(view, units, lods, why, reason=reason, left_out=self._left_out())
+
+    def _fetched_again(self) -> set[int]:
+        """Units that an agent had to fetch again not long ago: what it needed twice it may need a third time."""
+        recent, unit = set(self.units[-_PROTECTED:]), self.timeline.unit
+        rows = [*self.timeline.more.faults[-_PROTECTED:], *self.view.faults]
+        return {unit[row] for row in rows if unit[row] in recent}
 
     def _heed(self, body: int) -> int:
         """What somebody asked for happens now, when the prefix changes anyway: items rise or sink."""

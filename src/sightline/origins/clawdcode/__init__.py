@@ -1,12 +1,33 @@
 """The ClawdCode document's context management: a session's messages in memory, in JSONL files and in a cache.
 
 The files are core logs, one per session, under the document's own root. What memory lets go of stays in the file.
-Saving happens in the background, in order; `flush` waits for it and says what could not be saved.
+Saving happens in the background, in order; `flush` waits for it and says what could not be saved. When a context grows
+beyond its threshold a summary takes the place of all but the newest messages, in memory and in what is read back; the
+file keeps everything.
 """
 
+from sightline.files import FileReference
 from sightline.log import CompactMetadata as CompactMetadata
 from sightline.log import Entry as JSONLEntry
+from sightline.origins.clawdcode.command import (
+    CommandConfig,
+    CommandContext,
+    CommandResult,
+    CommandSession,
+    SlashCommand,
+    compact_command,
+    compact_command_in,
+)
+from sightline.origins.clawdcode.compaction import (
+    CompactionOptions,
+    CompactionResult,
+    CompactionService,
+    ContextCompressor,
+    Summarizer,
+)
 from sightline.origins.clawdcode.counting import TokenCounter
+from sightline.origins.clawdcode.files import FileAnalyzer, FileContent
+from sightline.origins.clawdcode.filters import ContextFilter, filter_orphan_tool_messages, provider_messages
 from sightline.origins.clawdcode.manager import ContextManager
 from sightline.origins.clawdcode.stores import (
     JSONLStore,
@@ -17,6 +38,7 @@ from sightline.origins.clawdcode.stores import (
     get_storage_root,
 )
 from sightline.origins.clawdcode.values import (
+    CompactionRecord,
     ContextData,
     ContextLayer,
     ContextManagerOptions,
@@ -37,9 +59,12 @@ from sightline.stores.cache import CacheStore
 from sightline.stores.folder import escape_project_path
 
 __all__ = [
-    "CacheStore", "CompactMetadata", "ContextData", "ContextLayer", "ContextManager", "ContextManagerOptions",
-    "ContextMessage", "ContextMetadata", "ConversationContext", "FilterOptions", "JSONLEntry", "JSONLStore",
-    "MemoryStore", "NoContext", "NoSession", "PersistentStore", "SessionContext", "StorageOptions", "SystemContext",
-    "TokenCounter", "ToolCallRecord", "ToolContext", "WorkspaceContext", "escape_project_path",
-    "get_project_storage_path", "get_session_file_path", "get_storage_root",
+    "CacheStore", "CommandConfig", "CommandContext", "CommandResult", "CommandSession", "CompactMetadata",
+    "CompactionOptions", "CompactionRecord", "CompactionResult", "CompactionService", "ContextCompressor",
+    "ContextData", "ContextFilter", "ContextLayer", "ContextManager", "ContextManagerOptions", "ContextMessage",
+    "ContextMetadata", "ConversationContext", "FileAnalyzer", "FileContent", "FileReference", "FilterOptions",
+    "JSONLEntry", "JSONLStore", "MemoryStore", "NoContext", "NoSession", "PersistentStore", "SessionContext",
+    "SlashCommand", "StorageOptions", "Summarizer", "SystemContext", "TokenCounter", "ToolCallRecord", "ToolContext",
+    "WorkspaceContext", "compact_command", "compact_command_in", "escape_project_path", "filter_orphan_tool_messages",
+    "get_project_storage_path", "get_session_file_path", "get_storage_root", "provider_messages",
 ]  # fmt: skip

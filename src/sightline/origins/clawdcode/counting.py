@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sightline.origins.clawdcode.messages import as_chat
+from sightline.origins.clawdcode.messages import chat_of
 from sightline.tokens import TokenCounter as Counter
 from sightline.tokens import counter, encoding_for, estimate_tokens
 
@@ -42,7 +42,7 @@ class TokenCounter:
 
 def message_tokens(message: Any, encoding: Counter) -> int:
     """One message's share of `TokenCounter.count_tokens`."""
-    fields = message if isinstance(message, Mapping) else as_chat(message)
+    fields = chat_of(message)
     tokens = MESSAGE_TOKENS + encoding.count(fields.get("role") or "") + _text_tokens(fields.get("content"), encoding)
     return tokens + sum(_call_tokens(call, encoding) for call in fields.get("tool_calls") or ())
 

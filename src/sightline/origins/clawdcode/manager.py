@@ -5,8 +5,9 @@ import os
 import platform
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,10 +16,13 @@ from msgspec.structs import replace
 
 from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.errors import BadInput, SightlineError
+from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor
+from sightline.origins.clawdcode.filters import ContextFilter, provider_messages, split_system, waits_for_results
 from sightline.origins.clawdcode.messages import kept_metadata, neutral
 from sightline.origins.clawdcode.stores import MemoryStore, PersistentStore, get_storage_root
 from sightline.origins.clawdcode.values import (
     DEFAULT_THRESHOLD,
+    CompactionRecord,
     ContextData,
     ContextLayer,
     ContextManagerOptions,
@@ -26,32 +30,34 @@ from sightline.origins.clawdcode.values import (
     ContextMetadata,
     ContextRole,
     ConversationContext,
+    FilterOptions,
     NoSession,
     SessionContext,
     SystemContext,
     ToolContext,
+    Trigger,
     WorkspaceContext,
 )
 from sightline.project import git_branch
 from sightline.stores.cache import CacheStore
-from sightline.tokens import TokenCounter
+from sightline.tokens import TokenCounter, counter
 
 logger = logging.getLogger("sightline")
 
 
 class _Saving:
-    """Messages on their way to the disk: in order, by one thread, each kept until it is saved."""
+    """What is on its way to the disk: in order, by one thread, each kept until it is saved."""
 
     def __init__(self, store: PersistentStore) -> None:
         self._store = store
-        self._waiting: deque[tuple[str, ContextMessage]] = deque()
+        self._waiting: deque[Callable[[], None]] = deque()
         self._failure: Exception | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
-    def put(self, session_id: str, message: ContextMessage) -> None:
-        """Save a message soon."""
-        self._waiting.append((session_id, message))
+    def put(self, save: Callable[[], None]) -> None:
+        """Save something soon."""
+        self._waiting.append(save)
         self._soon()
 
     def flush(self) -> None:
@@ -80,7 +86,7 @@ class _Saving:
         self._failure = None
         while self._waiting and self._failure is None:
             try:
-                self._store.save_message(*self._waiting[0])
+                self._waiting[0]()
                 self._waiting.popleft()
             except (SightlineError, OSError) as error:
                 self._failure = error
@@ -91,6 +97,7 @@ class ContextManager:
     """The current session: in memory, in its file, with a cache beside it.
 
     `options` may be a mapping in the document's spelling; what it leaves out keeps its default, field by field.
+    `compaction` says who summarises and how long that may take; the rest of it is the manager's to say.
     """
 
     def __init__(
@@ -101,6 +108,7 @@ class ContextManager:
         clock: Clock = wall_clock,
         ids: Ids = nanoid,
         token_counter: TokenCounter | None = None,
+        compaction: CompactionOptions | None = None,
     ) -> None:
         self.options = _options(options)
         self._project, self._clock, self._ids = Path(project_path).absolute(), clock, ids
@@ -113,27 +121,46 @@ class ContextManager:
         self._saving = _Saving(self.persistent)
         self.current_session_id: str | None = None
         self._lock = threading.Lock()  # memory and file have the messages in the same order, whoever adds them
+        self._counter = token_counter or counter()
+        self._compaction = compaction or CompactionOptions()
+        self._compacting = threading.Lock()  # one at a time
+        self._trigger = self.options.threshold_tokens
 
     def create_session(self, user_id: str | None = None, preferences: Mapping[str, Any] | None = None) -> str:
         """Begin a session and make it the current one. Its id; it is in memory and on disk when this returns."""
         session_id, now = self._ids(), self._clock()
-        context = ContextData(
-            layers=ContextLayer(
-                system=self._system_context(),
-                session=SessionContext(session_id, dict(preferences or {}), now, user_id),
-                conversation=ConversationContext([], [], now),
-                tool=ToolContext([], {}, {}),
-                workspace=WorkspaceContext(str(self._project), git_branch(self._project) or None),
-            ),
-            metadata=ContextMetadata(total_tokens=0, priority=1, last_updated=now),
-        )
+        context = self._context(SessionContext(session_id, dict(preferences or {}), now, user_id), now)
         self.persistent.save_context(session_id, context)
-        self.memory.set_context(context)
-        self.current_session_id = session_id
+        self._make_current(context)
         return session_id
 
+    def load_session(self, session_id: str) -> None:
+        """Go on with a session of this project, where it was left. Raises SessionNotFound."""
+        messages = self.persistent.load_conversation(session_id)
+        context = self._context(replace(self.persistent.load_session(session_id), session_id=session_id), self._clock())
+        self._make_current(context)
+        self.memory.set_messages(messages)
+
+    def _context(self, session: SessionContext, now: int) -> ContextData:
+        layers = ContextLayer(
+            system=self._system_context(),
+            session=session,
+            conversation=ConversationContext([], [], now),
+            tool=ToolContext([], {}, {}),
+            workspace=WorkspaceContext(str(self._project), git_branch(self._project) or None),
+        )
+        return ContextData(layers, ContextMetadata(total_tokens=0, priority=1, last_updated=now))
+
+    def _make_current(self, context: ContextData) -> None:
+        with self._lock:
+            self.memory.set_context(context)
+            self.current_session_id = context.layers.session.session_id
+            self._trigger = self.options.threshold_tokens
+
     def add_message(self, role: ContextRole, content: str, metadata: dict[str, Any] | None = None) -> None:
-        """Add a message to the current session. It is saved in the background: a disk that fails does not fail this.
+        """Add a message to the current session, and compress the context if it has grown beyond the threshold.
+
+        It is saved in the background: a disk that fails does not fail this, nor does a summary that cannot be made.
 
         Raises:
             NoSession: no session has been created.
@@ -147,11 +174,92 @@ class ContextManager:
         neutral(message), kept_metadata(message)  # what cannot be saved is refused now, not in the background
         with self._lock:
             self.memory.add_message(message)
-            self._saving.put(self.current_session_id, message)
+            self._saving.put(partial(self.persistent.save_message, self.current_session_id, message))
+        context = self.memory.get_context()
+        if context is not None and self._should_compress(context):
+            self.compress_current_context()
+
+    def compress_current_context(self, trigger: Trigger = "auto") -> CompactionResult | None:
+        """Put a summary in the place of all but the newest messages, in memory and in what the file gives back.
+
+        None if nothing was said yet, if the session changed meanwhile, or if another thread is already at it. What is
+        said meanwhile stays.
+
+        Raises:
+            NoSession: there is none.
+        """
+        context, session_id = self.memory.get_context(), self.current_session_id
+        if context is None or session_id is None:
+            raise NoSession
+        if not self._compacting.acquire(blocking=trigger == "manual"):
+            return None
+        try:
+            with self._lock:
+                messages = list(context.layers.conversation.messages)
+                options = self._compaction_options(trigger, context.metadata.total_tokens)
+            if not split_system(messages)[1]:
+                return None
+            result = ContextCompressor(options).compress_now(messages)
+            with self._lock:
+                if self.memory.get_context() is not context:
+                    return None
+                record = self._take_over(result, {message.id for message in messages}, context, trigger)
+                self._saving.put(partial(self.persistent.save_compaction, session_id, record))
+        finally:
+            self._compacting.release()
+        return result
+
+    def _should_compress(self, context: ContextData) -> bool:
+        """Beyond the threshold, but never between a call and its result."""
+        messages = context.layers.conversation.messages
+        return (
+            self.options.storage.compression_enabled
+            and context.metadata.total_tokens > self._trigger
+            and not waits_for_results(messages)
+            and len(split_system(messages)[1]) > 1  # of one message nothing would go
+        )
+
+    def _compaction_options(self, trigger: Trigger, tokens: int) -> CompactionOptions:
+        return replace(
+            self._compaction,
+            trigger=trigger,
+            max_context_tokens=self.options.max_context_tokens,
+            retain_percent=self.options.retain_percent,
+            actual_pre_tokens=tokens,
+            most_tokens=self.options.threshold_tokens if trigger == "auto" else None,
+            project_dir=self._project,
+            token_counter=self._counter,
+            clock=self._clock,
+            ids=self._ids,
+        )
+
+    def _take_over(
+        self, result: CompactionResult, seen: set[str], context: ContextData, trigger: Trigger
+    ) -> CompactionRecord:
+        conversation, threshold = context.layers.conversation, self.options.threshold_tokens
+        meanwhile = [message for message in conversation.messages if message.id not in seen]
+        summary = next(message for message in result.compacted_messages if message.id not in seen)
+        self.memory.set_messages([*result.compacted_messages, *meanwhile])
+        tokens = context.metadata.total_tokens
+        # Where what may not go is larger than the threshold, compressing at every message would gain nothing.
+        self._trigger = threshold if tokens <= threshold else tokens + threshold // 4
+        self.cache.set(f"compaction:{self.current_session_id}", result)
+        kept = [each.id for each in conversation.messages if each.role != "system" and each is not summary]
+        sizes = (result.pre_tokens, result.post_tokens)
+        return CompactionRecord(self._ids(), summary, trigger, *sizes, result.files_included, kept)
 
     def get_context(self) -> ContextData | None:
         """The current session's context, as memory holds it."""
         return self.memory.get_context()
+
+    def get_messages(self, limits: FilterOptions | None = None) -> list[dict[str, Any]]:
+        """The messages for a model, in OpenAI's form: within these limits (`default_filter` unless given), and with no
+        call without its result or result without its call.
+        """
+        context = self.memory.get_context()
+        messages = context.layers.conversation.messages if context is not None else []
+        chosen = ContextFilter(limits or self.options.default_filter, clock=self._clock, token_counter=self._counter)
+        return provider_messages(chosen.filter(messages))
 
     def flush(self) -> None:
         """Return when every message is saved and durable. Raises StoreError if one cannot be."""

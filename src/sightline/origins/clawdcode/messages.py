@@ -1,5 +1,6 @@
 """The document's messages and the core's entries, both ways."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -8,13 +9,15 @@ from msgspec import Raw
 from sightline import log, wire
 from sightline.clock import milliseconds
 from sightline.errors import BadInput
-from sightline.items import Call, Kind, Message, Part, Result, plain_text
+from sightline.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
 from sightline.journal import Journal
 from sightline.log import Entry
 from sightline.origins.clawdcode.values import ContextMessage, ContextRole
 from sightline.reader import arguments
+from sightline.wire.common import call_from
 
 _ROLES: dict[str, ContextRole] = {"tool_use": "assistant", "tool_result": "tool"}
+SUMMARY = "isCompactSummary"  # in a message's metadata
 _MESSAGES = (Kind.SYSTEM, Kind.USER, Kind.ASSISTANT, Kind.RESULT, Kind.SUMMARY)
 
 
@@ -55,6 +58,8 @@ def message_of(entry: Entry) -> ContextMessage:
     parts = log.parts_of(entry)
     data: Any = msgspec.json.decode(entry.data)
     metadata = {**(data.get("metadata", {}) if isinstance(data, dict) else {}), **_spoken_metadata(parts)}
+    if entry.is_compact_summary:
+        metadata[SUMMARY] = True
     role = _ROLES.get(entry.type) or msgspec.convert(entry.type, ContextRole)
     return ContextMessage(entry.uuid, role, plain_text(parts), milliseconds(entry.timestamp), metadata or None)
 
@@ -68,3 +73,57 @@ def _spoken_metadata(parts: tuple[Part, ...]) -> dict[str, Any]:
         if isinstance(part, Call)
     ]
     return {"tool_calls": calls} if calls else {}
+
+
+# ------------------------------------------------------------------ messages in either form
+
+
+def chat_of(message: Any) -> Mapping[str, Any]:
+    """A message in OpenAI's form, whichever of the two it has; nothing, if it is neither."""
+    if isinstance(message, Mapping):
+        return message
+    return as_chat(message) if isinstance(message, ContextMessage) else {}
+
+
+def role_of(message: Any) -> str:
+    """Who speaks."""
+    return str(chat_of(message).get("role") or "")
+
+
+def calls_of(message: Any) -> list[dict[str, Any]]:
+    """The calls an assistant message makes, as far as they have an id."""
+    calls = chat_of(message).get("tool_calls") if role_of(message) == "assistant" else None
+    return [call for call in calls or () if isinstance(call, dict) and isinstance(call.get("id"), str)]
+
+
+def call_ids(message: Any) -> list[str]:
+    """Their ids."""
+    return [call["id"] for call in calls_of(message)]
+
+
+def result_id(message: Any) -> str | None:
+    """The id of the call that a tool message says it answers; None for every other message."""
+    said = message.metadata or {} if isinstance(message, ContextMessage) else chat_of(message)
+    return str(said.get("tool_call_id") or "") or None if role_of(message) == "tool" else None
+
+
+def is_summary(message: Any) -> bool:
+    """Whether a message is the summary of an earlier compaction."""
+    metadata = message.metadata if isinstance(message, ContextMessage) else chat_of(message).get("metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get(SUMMARY))
+
+
+def readable(message: Any) -> Message:
+    """What a message says and calls, as the core has it. Whatever it holds, it does not raise."""
+    chat = chat_of(message)
+    content, calls = chat.get("content"), chat.get("tool_calls")
+    blocks = content if isinstance(content, list) else [content]
+    texts = [block.get("text") if isinstance(block, Mapping) else block for block in blocks]
+    parts: list[Part] = [Text(text) for text in texts if isinstance(text, str)]
+    for call in calls if isinstance(calls, list) else ():
+        match call:
+            case {"function": {"name": str(name), "arguments": str() | dict() as given}}:
+                parts.append(call_from("", name, given))
+            case _:
+                pass
+    return Message(Role.ASSISTANT, tuple(parts))

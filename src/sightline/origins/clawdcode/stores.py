@@ -3,24 +3,30 @@
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
 from sightline import log
 from sightline.clock import Clock, Ids, nanoid, wall_clock
-from sightline.errors import Conflict, Unwritable
+from sightline.errors import BadInput, Conflict, Unwritable
+from sightline.items import Kind
 from sightline.journal import Journal
-from sightline.log import Entry
+from sightline.log import CompactMetadata, Entry
+from sightline.notes import CompactNote
 from sightline.origins.clawdcode.counting import message_tokens
 from sightline.origins.clawdcode.messages import is_message, kept_metadata, message_of, neutral
 from sightline.origins.clawdcode.values import (
+    CompactionRecord,
     ContextData,
     ContextMessage,
     ContextMetadata,
     ConversationContext,
     NoContext,
+    SessionContext,
 )
 from sightline.project import place
 from sightline.stores.disk import Disk, OsDisk
@@ -28,6 +34,7 @@ from sightline.stores.folder import Folder
 from sightline.tokens import TokenCounter, counter
 
 SESSION = "session"  # subtype of the annotation that says whose session it is
+BOUNDARY = "=== 上下文压缩边界 ==="
 MAX_SESSIONS = 100  # listed; the document's figure
 
 logger = logging.getLogger("sightline")
@@ -75,6 +82,16 @@ class MemoryStore:
         conversation.last_activity = metadata.last_updated = self._clock()
         self._enforce_memory_limit(conversation, metadata)
 
+    def set_messages(self, messages: list[ContextMessage]) -> None:
+        """Hold these messages in place of those there were. Raises NoContext before `set_context`."""
+        if self._context is None:
+            raise NoContext
+        conversation, metadata = self._context.layers.conversation, self._context.metadata
+        conversation.messages = messages
+        metadata.total_tokens = sum(message_tokens(message, self._counter) for message in messages)
+        conversation.last_activity = metadata.last_updated = self._clock()
+        self._enforce_memory_limit(conversation, metadata)
+
     def _enforce_memory_limit(self, conversation: ConversationContext, metadata: ContextMetadata) -> None:
         messages = conversation.messages
         if len(messages) <= self.max_size:
@@ -111,16 +128,17 @@ class JSONLStore:
 
     def read_all(self) -> list[Entry]:
         """Every entry; none where there is no file. Blank lines are passed over, damaged ones with a warning."""
-        return list(self._entries())
+        return list(self.entries())
 
     async def read_stream(self, callback: Callable[[Entry], Awaitable[None] | None]) -> None:
         """Hand the entries to `callback` one by one, in order, each read when the one before has been dealt with."""
-        for entry in self._entries():
+        for entry in self.entries():
             waiting = callback(entry)
             if waiting is not None:
                 await waiting
 
-    def _entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[Entry]:
+        """The same one by one, each read when it is asked for."""
         if not self.file_path.exists():
             return
         with self.file_path.open("rb") as lines:
@@ -164,20 +182,40 @@ class PersistentStore:
         """Append one message. Raises StoreError."""
         with self._lock:
             journal = self._journal(session_id)
-            self._saved = message
-            draft = replace(journal.draft(neutral(message)), data=kept_metadata(message))
-            self._saved = None
-            while not _appended(journal, draft):  # another process was first: take its entries in and go on after them
-                journal.store.refresh()
-                journal.catch_up()
+            _append(journal, [replace(self._draft(journal, message), data=kept_metadata(message))])
 
-    def load_conversation(self, session_id: str) -> list[ContextMessage]:
-        """The messages of a session, in order. Raises SessionNotFound."""
+    def save_compaction(self, session_id: str, done: CompactionRecord) -> None:
+        """Append a boundary and the summary of what came before it, as one. Raises StoreError."""
+        before = CompactMetadata(done.trigger, done.pre_tokens)
+        after = CompactMetadata(done.trigger, done.pre_tokens, done.post_tokens, done.files_included)
+        kept = Raw(msgspec.json.encode({"kept": done.kept}))
+        with self._lock:
+            journal = self._journal(session_id)
+            covered = Raw(msgspec.json.encode(_covered(journal, set(done.kept))))
+            mark = ContextMessage(done.boundary_id, "system", BOUNDARY, done.summary.timestamp)
+            boundary = replace(self._draft(journal, mark), subtype=log.BOUNDARY, compact_metadata=before, data=covered)
+            summary = self._draft(journal, done.summary)
+            summary = replace(summary, is_compact_summary=True, compact_metadata=after, data=kept)
+            _append(journal, [boundary, summary])
+
+    def load_conversation(self, session_id: str, *, whole: bool = False) -> list[ContextMessage]:
+        """The messages of a session, in order: after a compaction the system messages, the summary, what was kept
+        beside it, and what was said since; with `whole`, everything ever said. Raises SessionNotFound.
+        """
         self._folder.existing(session_id)
         with self._lock:
             journal = self._journal(session_id)
-            rows = [row for row in range(len(journal.timeline)) if is_message(journal, row)]
+            rows = _message_rows(journal) if whole else _going_on(journal)
             return [message_of(journal.reader.entry(row)) for row in rows]
+
+    def load_session(self, session_id: str) -> SessionContext:
+        """Whose session it is, as far as the file says. Raises SessionNotFound."""
+        for entry in JSONLStore(self._folder.existing(session_id)).entries():
+            if entry.subtype == SESSION:
+                with suppress(BadInput):
+                    found: SessionContext = log.decode_data(entry, SessionContext)
+                    return found
+        return SessionContext(session_id, {}, self._clock())
 
     def list_sessions(self) -> list[str]:
         """Ids, the one written to last first."""
@@ -208,6 +246,13 @@ class PersistentStore:
             )
         return self._open
 
+    def _draft(self, journal: Journal, message: ContextMessage) -> Entry:
+        self._saved = message
+        try:
+            return journal.drafted([neutral(message)])[0][0]
+        finally:
+            self._saved = None
+
     # A message's entry has the message's own id and time. Nothing is drawn from `ids` and `clock` while one is saved in
     # the background, so that what they give out depends on what the program did and not on when the disk was ready.
 
@@ -218,9 +263,60 @@ class PersistentStore:
         return self._saved.timestamp if self._saved is not None else self._clock()
 
 
-def _appended(journal: Journal, draft: Entry) -> bool:
-    try:
-        journal.append([draft])
-    except Conflict:
-        return False
-    return True
+def _append(journal: Journal, drafts: list[Entry]) -> None:
+    """Append entries as one. If another process was first, take its entries in and go on after them."""
+    while True:
+        try:
+            journal.append(drafts)
+            return
+        except Conflict:
+            journal.store.refresh()
+            journal.catch_up()
+
+
+def _message_rows(journal: Journal) -> list[int]:
+    return [row for row in range(len(journal.timeline)) if is_message(journal, row)]
+
+
+def _covered(journal: Journal, kept: set[str]) -> CompactNote:
+    """What a compaction that keeps these messages covers: up to the one before the first of them."""
+    rows = _message_rows(journal)
+    last, missing = len(rows), set(kept)
+    while missing and last > 0:
+        last -= 1
+        missing.discard(journal.reader.entry(rows[last]).uuid)
+    if not rows:
+        return CompactNote()
+    ends = [journal.reader.entry(rows[index]) for index in (0, max(last - 1, 0))]
+    return CompactNote(ends[0].seq, ends[1].seq, (ends[0].uuid, ends[1].uuid))
+
+
+def _going_on(journal: Journal) -> list[int]:
+    """The rows of the conversation that goes on: of what was compacted the summary, after the system messages."""
+    timeline, rows = journal.timeline, _message_rows(journal)
+    held = timeline.more.compacted(journal.path)
+    shown = {timeline.unit_row[unit] for compaction in held for unit in compaction.summaries}
+    kept = _kept(journal.reader.entry(max(shown))) if shown else None
+
+    def stays(row: int) -> bool:
+        if timeline.kind[row] in (Kind.SYSTEM, Kind.SUMMARY):
+            return timeline.kind[row] == Kind.SYSTEM or row in shown
+        if kept is not None:
+            return row > max(shown) or journal.reader.entry(row).uuid in kept
+        return not any(each.summaries and each.first <= timeline.unit[row] <= each.last for each in held)
+
+    def order(row: int) -> int:
+        if row > max(shown, default=-1):
+            return 2
+        return {Kind.SYSTEM: 0, Kind.SUMMARY: 1}.get(Kind(timeline.kind[row]), 2)
+
+    return sorted(filter(stays, rows), key=order)  # stable: within each, the log's order
+
+
+def _kept(summary: Entry) -> set[str] | None:
+    """The messages that go on beside a summary, where it says so: the core and other programs do not."""
+    match msgspec.json.decode(summary.data):
+        case {"kept": [*uuids]}:
+            return {uuid for uuid in uuids if isinstance(uuid, str)}
+        case _:
+            return None

@@ -8,6 +8,7 @@ from msgspec import Struct
 from sightline.errors import SightlineError
 
 ContextRole = Literal["user", "assistant", "system", "tool"]
+Trigger = Literal["auto", "manual"]
 
 
 class ContextMessage(Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -120,18 +121,34 @@ class FilterOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
 
 class ContextManagerOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """How a ContextManager works. A `compression_threshold` up to 1 is a share of `max_context_tokens`."""
+    """How a ContextManager works. A `compression_threshold` up to 1 is a share of `max_context_tokens`.
+
+    A compaction keeps the newest `retain_percent` of the messages: a share, for all its name.
+    """
 
     storage: StorageOptions = StorageOptions()
     default_filter: FilterOptions = FilterOptions()
     compression_threshold: float = DEFAULT_THRESHOLD
     max_context_tokens: int = 128_000
+    retain_percent: float = 0.2
 
     @property
     def threshold_tokens(self) -> int:
         """The tokens beyond which a context is compressed."""
         share = self.compression_threshold
         return floor(share * self.max_context_tokens) if share <= 1 else floor(share)
+
+
+class CompactionRecord(Struct, frozen=True):
+    """A compaction as a session's file has it: a boundary, then the summary."""
+
+    boundary_id: str
+    summary: ContextMessage
+    trigger: Trigger
+    pre_tokens: int
+    post_tokens: int
+    files_included: list[str]
+    kept: list[str]  # ids of the messages before the boundary that go on beside the summary
 
 
 class NoSession(SightlineError):

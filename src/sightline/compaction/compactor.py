@@ -1,0 +1,254 @@
+"""One session's compactions: what to cover, who summarises it, what is written down, and what that hides."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace as with_changes
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from sightline import files, log, wire
+from sightline.compaction.asking import instruction, summary_in
+from sightline.compaction.loss import Loss, loss
+from sightline.composer import Composer
+from sightline.digest import digest
+from sightline.errors import BadInput, SightlineError, UnknownItem
+from sightline.items import Kind, Message, Role, Text, plain_text
+from sightline.journal import Journal
+from sightline.log import CompactMetadata
+from sightline.notes import CompactNote, UncompactNote
+from sightline.payload import Payload
+from sightline.plan import Budget, body_unit, messages_of, oldest
+from sightline.timeline import BY_RULE
+
+Summarizer = Callable[[Payload], Any]
+"""Sends a payload to a model and gives its answer: text, or an SDK's response object."""
+
+RETAINED = 0.2  # of the messages shown: the newest stay as they are
+RETAINED_IN_NEED = 0.3  # where no summary could be had
+SECONDS = 120.0  # that a model may take
+_DIGEST = 0.1  # of the limit: what a digest may take
+_SUMMARY = 0.25  # of the limit: a longer summary is no summary
+_ANSWER = 4000  # tokens of the window left for the model's answer
+_FAILURES = 3  # in a row, after which no model is asked of our own accord
+
+
+class Compacted(Struct, frozen=True, omit_defaults=True):
+    """What a compaction did."""
+
+    success: bool  # whether it was done as asked: by the model, or by rule where there is none
+    summary: str
+    trigger: str
+    pre_tokens: int
+    post_tokens: int
+    boundary: int  # its seq: what `uncompact` takes
+    covered: tuple[str, str]  # ids of the first and last item that the summary stands for
+    messages: int  # how many there were
+    files: tuple[str, ...] = ()  # shown to the model as they are now
+    error: str = ""  # why the model's answer was not taken
+    loss: Loss = Loss()
+
+
+class Job(NamedTuple):
+    """A compaction that has been decided on and not yet made."""
+
+    before: Payload
+    budget: Budget
+    request: Payload
+    files: tuple[str, ...]
+    first: int  # units, all that the summary stands for
+    last: int
+    trigger: str
+
+
+class NoSummary(SightlineError):
+    """A model's answer that cannot stand for a conversation."""
+
+
+class Compactor:
+    """Compacts the branch that a composer stands on. Who calls it holds the session's lock, except around `asked`."""
+
+    def __init__(self, journal: Journal, composer: Composer, root: str) -> None:
+        self._journal, self._composer, self._root = journal, composer, root
+        self._failures = 0
+
+    def job(self, budget: Budget, trigger: str, cover: tuple[int, int] | None = None) -> Job:
+        """What a compaction would cover now, and the request for a summary of it.
+
+        Raises:
+            BadInput: there is too little to compact.
+        """
+        before = self._composer.preview(budget)
+        first, last = cover or self._range(before, budget, RETAINED)
+        reader, room = self._journal.reader, budget.window - budget.output - before.tokens - _ANSWER
+        shown = files.read_files([file.path for file in files.important_files(before.body)], self._root)
+        text, paths = instruction(shown, room=room, count=reader.counter.count, locale=reader.locale)
+        request = with_changes(before, tail=(Message(Role.USER, (Text(text),)),))
+        return Job(before, budget, request, tuple(paths), first, last, trigger)
+
+    def _range(self, payload: Payload, budget: Budget, share: float) -> tuple[int, int]:
+        """The units up to the newest share of the messages, which stay."""
+        found = oldest(self._composer.view(budget), payload.plan, share)
+        if found is None:
+            raise BadInput("there is too little conversation to compact: go on, and try again later")
+        return found
+
+    def _kind(self, unit: int) -> Kind:
+        return Kind(self._journal.timeline.kind[self._journal.timeline.unit_row[unit]])
+
+    # ------------------------------------------------------------------ the model
+
+    def asked(self, job: Job, model: Summarizer, seconds: float) -> str | Exception:
+        """The model's summary, or why there is none. Waits for the model at most so long; never raises."""
+        if self._failures >= _FAILURES and job.trigger == "auto":
+            return NoSummary(f"the model failed {self._failures} times in a row and was not asked again")
+        answers: SimpleQueue[Any] = SimpleQueue()
+        threading.Thread(target=_ask, args=(model, job.request, answers), daemon=True).start()
+        try:
+            answer = answers.get(timeout=seconds)
+            found: str | Exception = answer if isinstance(answer, Exception) else self._checked(answer, job)
+        except Empty:
+            found = NoSummary(f"the model gave no answer within {seconds:g} seconds")
+        except SightlineError as error:
+            found = error
+        self._failures = self._failures + 1 if isinstance(found, Exception) else 0
+        return found
+
+    def _checked(self, answer: Any, job: Job) -> str:
+        text = answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts)
+        summary = summary_in(text)
+        tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
+        if not summary:
+            raise NoSummary("the model's answer is empty")
+        if tokens > most:
+            raise NoSummary(f"the model's answer has {tokens:,} tokens; a summary may have {most:,}")
+        if tokens >= self._tokens(job.first, job.last):
+            raise NoSummary(f"the model's answer of {tokens:,} tokens is no shorter than what it stands for")
+        return summary
+
+    # ------------------------------------------------------------------ writing it down
+
+    def finish(self, job: Job, summary: str | Exception | None) -> Compacted:
+        """Write down a compaction: by the model's summary, by the digest where there is no model, by both in need.
+
+        Raises:
+            Conflict, StoreError: nothing was written.
+        """
+        error = str(summary) or type(summary).__name__ if isinstance(summary, Exception) else ""
+        first, last = job.first, job.last
+        if error:
+            first, last = self._range(job.before, job.budget, RETAINED_IN_NEED)
+        by_rule = "" if isinstance(summary, str) else self._digest(job, first, last)
+        texts = [summary] if isinstance(summary, str) else [by_rule]
+        if error:
+            texts.insert(0, _fallback(self._messages(job.before, last), error))
+        used = job.files if isinstance(summary, str) else ()
+        by_model = isinstance(summary, str)
+        boundary = self._write(job, (first, last), [text for text in texts if text], used, by_model=by_model)
+        after = self._composer.preview(job.budget, command="command: compact")
+        found = self._loss(job.before, after)
+        self._journal.annotate((log.LOSS, found))
+        self._journal.store.sync()
+        timeline = self._journal.timeline
+        return Compacted(
+            success=not error,
+            summary=texts[0],
+            trigger=job.trigger,
+            pre_tokens=job.before.tokens,
+            post_tokens=after.tokens,
+            boundary=boundary,
+            covered=(timeline.id(timeline.unit_row[first]), timeline.id(timeline.unit_row[last])),
+            messages=self._count(first, last),
+            files=used,
+            error=error,
+            loss=found,
+        )
+
+    def _write(
+        self, job: Job, covered: tuple[int, int], texts: Sequence[str], used: Sequence[str], *, by_model: bool
+    ) -> int:
+        journal, timeline = self._journal, self._journal.timeline
+        rows = [timeline.unit_row[unit] for unit in covered]
+        uuids = (journal.reader.entry(rows[0]).uuid, journal.reader.entry(rows[1]).uuid)
+        note = CompactNote(timeline.seq[rows[0]], timeline.seq[rows[1]], uuids)
+        pre, count = job.before.tokens, journal.reader.counter.count
+        boundary = journal.drafts.boundary(note, CompactMetadata(job.trigger, pre))
+        hidden = sum(timeline.unit_full[unit] for unit in job.before.plan if covered[0] <= unit <= covered[1])
+        post = max(0, pre - hidden) + sum(map(count, texts))
+        metadata = CompactMetadata(job.trigger, pre, post, list(used))
+        flags = 0 if by_model else BY_RULE
+        journal.append([boundary, *(journal.drafts.summary(text, metadata, flags=flags) for text in texts)])
+        return timeline.more.compactions[-1].seq
+
+    def _digest(self, job: Job, first: int, last: int) -> str:
+        """What the rules make of the units, going on from the summaries among them."""
+        timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
+        held = timeline.more.compacted(path)
+        rows = [timeline.unit_row[unit] for each in held for unit in each.summaries if first <= each.first <= last]
+        before = "\n\n".join(reader.text(row) for row in rows)
+        start = max((each.last + 1 for each in held if first <= each.first <= last), default=first)
+        items = [reader.item(row) for unit in self._units(start, last) for row in timeline.rows_of(unit)]
+        tokens = min(int(_DIGEST * job.before.plan.limit), self._tokens(first, last) // 2)
+        return digest(items, tokens=tokens, count=reader.counter.count, locale=reader.locale, before=before)
+
+    def _units(self, first: int, last: int) -> list[int]:
+        timeline = self._journal.timeline
+        if first > last:
+            return []
+        rows = timeline.unit_row[first], timeline.unit_row[last] + 1
+        units = timeline.units_between(self._journal.path, *rows)
+        return [unit for unit in units if body_unit(timeline, unit) and self._kind(unit) is not Kind.SUMMARY]
+
+    def _tokens(self, first: int, last: int) -> int:
+        full = self._journal.timeline.unit_full
+        return sum(full[unit] for unit in self._units(first, last))
+
+    def _count(self, first: int, last: int) -> int:
+        return sum(messages_of(self._journal.timeline, unit) for unit in self._units(first, last))
+
+    def _messages(self, payload: Payload, last: int) -> int:
+        """How many messages stay after this unit."""
+        return sum(messages_of(self._journal.timeline, unit) for unit in payload.plan if unit > last)
+
+    def _loss(self, before: Payload, after: Payload) -> Loss:
+        shown = [plain_text(message.parts) for message in before.body]
+        said = [plain_text(message.parts) for message in before.body if message.role is Role.USER]
+        return loss(shown, said, "\n".join(_all_text(message) for message in after.body))
+
+    # ------------------------------------------------------------------ undoing it
+
+    def undo(self, boundary: int | None = None) -> int:
+        """A compaction holds no longer: the last one, or that of this boundary. Its seq.
+
+        Raises:
+            UnknownItem: no such compaction holds on this branch.
+        """
+        held = [each.seq for each in self._journal.timeline.more.compacted(self._journal.path)]
+        if not held or (boundary is not None and boundary not in held):
+            raise UnknownItem(f"compaction {boundary}" if boundary is not None else "compaction")
+        seq = held[-1] if boundary is None else boundary
+        self._journal.annotate((log.UNCOMPACT, UncompactNote(seq)))
+        return seq
+
+
+def _ask(model: Summarizer, request: Payload, answers: "SimpleQueue[Any]") -> None:
+    try:
+        answers.put(model(request))
+    except Exception as error:  # whatever a model raises is an answer: no summary
+        answers.put(error)
+
+
+def _fallback(messages: int, error: str) -> str:
+    """The document's words for a compaction without a summary."""
+    return (
+        "[Automatic compaction failed; using fallback]\n\n"
+        f"An error occurred during compaction. Retained the latest {messages} messages (~30%).\n\n"
+        f"Error: {error}\n\n"
+        "The conversation can continue, but consider retrying with /compact."
+    )
+
+
+def _all_text(message: Message) -> str:
+    return msgspec.json.encode(message.parts).decode() + plain_text(message.parts)
