@@ -34,8 +34,8 @@ def test_every_public_name_says_what_it_promises() -> None:
 def test_the_names_are_these() -> None:
     """A name more or less is a decision: it is made here too."""
     assert set(sightline.__all__) == {
-        "BadInput", "BadSessionId", "Budget", "Conflict", "Damaged", "Item", "JsonlStore", "Kind", "Lod",
-        "MemoryStore", "Message", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Session", "SessionNotFound",
+        "BadInput", "BadSessionId", "Budget", "Compacted", "Conflict", "Damaged", "Item", "JsonlStore", "Kind",
+        "Lod", "Loss", "MemoryStore", "Message", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Session", "SessionNotFound",
         "Settings", "SightlineError", "StoreError", "Strategy", "StrategyError", "UnknownCall", "UnknownItem",
         "Unwritable", "View",
     }  # fmt: skip

@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sightline.compaction.compactor import Compacted as Compacted
+    from sightline.compaction.loss import Loss as Loss
     from sightline.errors import BadInput as BadInput
     from sightline.errors import BadSessionId as BadSessionId
     from sightline.errors import Conflict as Conflict
@@ -42,6 +44,8 @@ __version__ = "0.1.0"
 
 # Names are found when first used: importing the package reads no vocabulary, opens no file and loads no optional part.
 _HOMES = {
+    "compaction.compactor": ("Compacted",),
+    "compaction.loss": ("Loss",),
     "errors": (
         "BadInput", "BadSessionId", "Conflict", "Damaged", "OpenCalls", "PinnedOverflow", "SessionNotFound",
         "SightlineError", "StoreError", "StrategyError", "UnknownCall", "UnknownItem", "Unwritable",

@@ -10,7 +10,7 @@ from sightline import wire
 from sightline.clock import Ids
 from sightline.compose import layout
 from sightline.errors import BadInput
-from sightline.items import Call, Message, Part, Result, Role, Text
+from sightline.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.notes import Settings
 from sightline.plan import Budget
 from sightline.profiles import profile
@@ -117,19 +117,32 @@ def checked_budget(budget: Budget) -> Budget:
     return budget
 
 
+def check_names(tools: Sequence[ToolDefinition]) -> set[str]:
+    """The names of tools, each given once. Raises BadInput for one that is there twice: a provider would refuse it."""
+    names = [tool.name for tool in tools if tool.name]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadInput(f"two tools have the name {', '.join(map(repr, twice))}; give each its own")
+    return set(names)
+
+
+def check_range(start: Any, lines: Any, grep: Any) -> None:
+    """Raises BadInput for lines that cannot be asked for."""
+    if not isinstance(start, int) or not isinstance(lines, int | None) or not isinstance(grep, str | None):
+        raise BadInput(f"expand takes whole numbers for start and lines and text for grep; got {(start, lines, grep)}")
+
+
+def checked_query(query: Any) -> str:
+    """The query itself. Raises BadInput for what is no text."""
+    if not isinstance(query, str):
+        raise BadInput(f"what to look for is text, not {query!r}")
+    return query
+
+
 def checked_window_id(window_id: str) -> str:
     """The id itself. Raises BadInput for what is no text."""
     if not isinstance(window_id, str) or not isinstance(text_part(window_id), Text):
         raise BadInput(f"a window's id is valid text, not {window_id!r}")
     return window_id
-
-
-def whole_number(value: Any, default: int | None) -> int | None:
-    """A number from 1 on that a model gave, or the default where it gave none."""
-    try:
-        return max(1, int(value))
-    except (TypeError, ValueError):
-        return default
 
 
 def new_id(ids: Ids) -> str:

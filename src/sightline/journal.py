@@ -48,7 +48,7 @@ class Journal:
         where: Place = NOWHERE,
         known: "index.Index | None" = None,
     ) -> None:
-        self.store, self._clock, self._ids, self._where = store, clock, ids, where
+        self.store, self._clock, self._ids, self.where = store, clock, ids, where
         self.drafts = Drafts(store.session_id, clock, ids, where)
         first = self._first_settings(known)
         self.settings = _known_format(first or settings or Settings())
@@ -284,6 +284,11 @@ class Journal:
         """The entries of messages that go on from here, and the calls among them that got no result."""
         return self.drafts.messages(messages, self.waiting, self.settings.locale)
 
+    def row(self, item_id: str) -> int | None:
+        """The row of an item of this branch; None if there is none."""
+        row = self.timeline.row(item_id)
+        return row if row is not None and self.path.holds(self.timeline.branch[row], row) else None
+
     def waiting(self, call_id: str) -> Waiting | None:
         """The call of this id that waits for its result on this branch."""
         row = self.timeline.open_call(call_id, self.branch)
@@ -335,7 +340,7 @@ class Journal:
             "clock": self._clock,
             "ids": self._ids,
             "token_counter": counting,
-            "where": self._where,
+            "where": self.where,
         }
         if isinstance(self.store, JsonlStore):
             self.catch_up()

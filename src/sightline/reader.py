@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sightline import excerpt, log
 from sightline.branches import NONE
 from sightline.errors import BadInput, Damaged
-from sightline.items import Call, Item, Kind, Lod, Opaque, Part, Result, Text, plain_text
+from sightline.items import Call, File, Image, Item, Kind, Lod, Opaque, Part, Result, Text, plain_text
 from sightline.log import Entry
 from sightline.notes import RecallNote, RenditionNote, Settings, Source
 from sightline.profiles import Profile, media_tokens
@@ -127,12 +127,19 @@ class Reader:
         return (Settings() if span is None else self.note(self.entry_at(span), Settings)).locale
 
     def recalled(self, entry: Entry, locale: str) -> str:
-        """What a recall entry shows: its sources' lines, each under its handle."""
-        try:
-            note: RecallNote = log.decode_data(entry, RecallNote)
-        except BadInput:
-            note = RecallNote(())  # what it named cannot be read any more
-        return self.recall_text(note, locale)
+        """What a recall entry says: its sources' lines, each under its handle."""
+        return self.recall_text(_recall_note(entry), locale)
+
+    def recalled_parts(self, entry: Entry, locale: str) -> tuple[Part, ...]:
+        """What a recall entry shows: the lines, and the pictures and files of items that come back whole."""
+        return (Text(self.recalled(entry, locale)), *self.media(_recall_note(entry)))
+
+    def media(self, note: RecallNote) -> tuple[Image | File, ...]:
+        """The pictures and files of the items that a recall brings back whole."""
+        rows = [self.timeline.row(source.item) for source in note.sources if not source.first]
+        parts = [part for row in rows if row is not None for part in self.item(row).parts]
+        parts += [inner for part in parts if isinstance(part, Result) for inner in part.parts]
+        return tuple(part for part in parts if isinstance(part, Image | File))
 
     def recall_text(self, note: RecallNote, locale: str) -> str:
         """The text of a recall that names these sources."""
@@ -159,7 +166,7 @@ class Reader:
         tools: the tool of each call that is not in the log yet, by its id; the entry's own calls are added.
         """
         if entry.type == "system" and entry.subtype == "recall":
-            return [(NONE, NONE, self.counter.count(self.recalled(entry, self.locale)))]
+            return [(NONE, NONE, self.full_tokens(self.recalled_parts(entry, self.locale)))]
         names = self._names(entry, tools)
         return [
             self._measure_item(item, name, entry.subject, entry.flags)
@@ -273,11 +280,19 @@ class Reader:
         """A row as it is shown at a level it has."""
         item = self.item(row)
         if item.kind is Kind.RECALL:
-            return (Text(self.text(row)),)
+            return self.recalled_parts(self.entry(row), self.locale_at(row))
         if lod is Lod.FULL:
             ours = bool(self.timeline.state[row] & (LABELLED | ORPHAN))
             return _whole(item, self.locale_at(row) if item.kind is Kind.SUMMARY else "", ours=ours)
         return _shortened(item, self.rendition(row, lod))
+
+
+def _recall_note(entry: Entry) -> RecallNote:
+    try:
+        note: RecallNote = log.decode_data(entry, RecallNote)
+    except BadInput:
+        return RecallNote(())  # what it named cannot be read any more
+    return note
 
 
 def _said(item: Item) -> str:

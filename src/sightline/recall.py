@@ -1,9 +1,9 @@
 """Finding what is no longer shown in full, and bringing it back: for the engine, for callers, as the model's tools."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sightline.items import Kind, Lod, ToolDefinition
+from sightline.items import Call, File, Image, Kind, Lod, Text, ToolDefinition
 from sightline.journal import Journal
 from sightline.notes import RecallNote, Source
 from sightline.plan import Plan
@@ -97,6 +97,7 @@ class Recall:
         for hit in hits:
             for source in self._pieces(hit.row, telling, room):
                 tokens = count(reader.source_text(source, locale)) + 1  # counted apart they are never fewer
+                tokens += reader.full_tokens(reader.media(RecallNote((source,))))
                 if tokens <= room:
                     sources.append(source)
                     room -= tokens
@@ -146,6 +147,20 @@ class Recall:
         """How large a page may be so that it is shown in full: a fifth of what a payload may have."""
         return PAGE_TOKENS if limit is None else min(PAGE_TOKENS, limit // 5)
 
+    def answer(self, call: Call, tokens: int) -> tuple[Text | Image | File, ...]:
+        """What one of our own tools says to the model, within so many tokens. Its mistakes are answered, not raised."""
+        given = call.input if isinstance(call.input, dict) else {}
+        reader = self._journal.reader
+        if call.name == "recall":
+            note = self.note(str(given.get("query", "")), tokens)
+            return (Text(reader.recall_text(note, reader.locale) if note else say("nothing found", reader.locale)),)
+        row = self._journal.row(str(given.get("id", "")))
+        if row is None:
+            return (Text(say("unknown item", reader.locale, id=given.get("id", ""))),)
+        start, lines, grep = _from_one(given.get("start")) or 1, _from_one(given.get("lines")), given.get("grep")
+        page = self.page(row, start, lines, str(grep) if grep else None, tokens)
+        return (Text(page.text), *reader.media(page.note))
+
     def page(
         self, row: int, start: int = 1, lines: int | None = None, grep: str | None = None, tokens: int = PAGE_TOKENS
     ) -> Page:
@@ -161,9 +176,11 @@ class Recall:
         if not shown:
             return Page(say("no match", locale, id=item_id, grep=grep or f"start={start}"), RecallNote(()))
         first, last = shown[0][0], shown[-1][0]
+        whole = first == 1 and last == total and grep is None
         key = "page" if len(shown) < len(numbered) or (lines is not None and last < total) else "page end"
         label = say(key, locale, id=item_id, first=first, last=last, total=total, next=last + 1)
-        note = RecallNote(tuple(Source(item_id, *run) for run in _runs([number for number, _ in shown])))
+        runs = [(0, 0)] if whole else _runs([number for number, _ in shown])
+        note = RecallNote(tuple(Source(item_id, *run) for run in runs))
         return Page("\n".join([label, *(line for _, line in shown)]), note)
 
     def _fitting(self, lines: list[tuple[int, str]], room: int) -> list[tuple[int, str]]:
@@ -222,6 +239,14 @@ def reduced(plan: Plan) -> Callable[[int], bool]:
         return row < known and (plan.lod(row) is not Lod.FULL or timeline.unit[row] not in plan)
 
     return is_reduced
+
+
+def _from_one(value: Any) -> int | None:
+    """A number from 1 on that a model gave; None where it gave none."""
+    try:
+        return max(1, int(value))
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from sightline import intake, log, wire
 from sightline.clock import Clock, Ids, nanoid, wall_clock
-from sightline.compaction import SECONDS, Compacted, Compactor, Job, Summarizer
+from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer
 from sightline.composer import Composer, Windows
 from sightline.drafts import Waiting
 from sightline.errors import BadInput, Conflict, Damaged, StoreError, UnknownCall, UnknownItem
@@ -68,7 +68,7 @@ class Session:
         self._left_open = False  # calls of an earlier run still wait for results
         self._recall = Recall(self._journal)
         self._composer = Composer(self._journal, self._recall, clock=clock, windows=windows, custom=strategy)
-        self._compactor = Compactor(self._journal, self._composer, str(project))
+        self._compactor = Compactor(self._journal, self._composer)
         self._background = _idle()
         self._closed = False
 
@@ -256,9 +256,8 @@ class Session:
         return (row for row in range(count) if path.holds(timeline.branch[row], row))
 
     def _row(self, item_id: str | int) -> int:
-        timeline = self._journal.timeline
-        row = timeline.row(str(item_id))
-        if row is None or not self._journal.path.holds(timeline.branch[row], row):
+        row = self._journal.row(str(item_id))
+        if row is None:
             raise UnknownItem(str(item_id).removeprefix("#"))
         return row
 
@@ -374,7 +373,7 @@ class Session:
         """
         with self._lock:
             read = intake.read(wire.read_tools, definitions)
-            taken = {tool.name for tool in read}
+            taken = intake.check_names(read)
             read += tuple(tool for tool in RECALL_TOOLS if recall and tool.name not in taken)
             try:
                 encoded = msgspec.json.encode(read)
@@ -419,6 +418,7 @@ class Session:
         """
         with self._lock:
             row = self._row(item_id)
+            intake.check_range(start, lines, grep)
             page = self._recall.page(row, start, lines, grep, self._page_tokens())
             if now:
                 self._mark(row, "raise")
@@ -430,7 +430,7 @@ class Session:
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
         """Find earlier passages that match and bring the best back, within this many tokens. What was found."""
         with self._lock:
-            found = self._recall.found(query)
+            found = self._recall.found(intake.checked_query(query))
             note = self._recall.note(query, tokens)
             if note is not None:
                 self._journal.append([self._journal.drafts.recall(note)])
@@ -439,7 +439,7 @@ class Session:
     def search(self, query: str, limit: int = 6) -> list[Found]:
         """Find earlier passages that match. Nothing is written."""
         with self._lock:
-            return self._recall.found(query, limit)
+            return self._recall.found(intake.checked_query(query), limit)
 
     def pin(self, item_id: str | int) -> None:
         """Show an item in full in every payload from now on. Raises UnknownItem."""
@@ -474,30 +474,9 @@ class Session:
             others = {tool.name for tool in self._journal.tools.definitions if tool not in RECALL_TOOLS}
             for call in self.open_calls:
                 if call.name in ("expand", "recall") and call.name not in others:
-                    result = Result(call.id, (Text(self._answer(call)),), name=call.name)
+                    result = Result(call.id, self._recall.answer(call, self._page_tokens()), name=call.name)
                     self._append([self._journal.drafts.result(result, self._waiting(call.id), flags=WHOLE)])
             return self.open_calls
-
-    def _answer(self, call: Call) -> str:
-        """What one of our own tools says. A model's mistake is answered, never raised."""
-        given = call.input if isinstance(call.input, dict) else {}
-        locale = self.settings.locale
-        if call.name == "recall":
-            note = self._recall.note(str(given.get("query", "")), self._page_tokens())
-            return self._journal.reader.recall_text(note, locale) if note else say("nothing found", locale)
-        try:
-            row = self._row(str(given.get("id", "")))
-        except UnknownItem:
-            return say("unknown item", locale, id=given.get("id", ""))
-        grep = given.get("grep")
-        page = self._recall.page(
-            row,
-            intake.whole_number(given.get("start"), 1) or 1,
-            intake.whole_number(given.get("lines"), None),
-            str(grep) if grep else None,
-            self._page_tokens(),
-        )
-        return page.text
 
     def _page_tokens(self) -> int:
         return self._recall.page_tokens(self.receipt.limit if self.receipt else None)
@@ -543,6 +522,11 @@ class Session:
         summary = self._compactor.asked(job, model, seconds) if model is not None else None
         with self._lock:
             return self._compactor.finish(job, summary)
+
+    def compaction(self, budget: Budget | None = None) -> Job:
+        """What `compact` would cover now, and what it would ask a model. Nothing is written. Raises BadInput."""
+        with self._lock:
+            return self._compactor.job(self._known_budget(budget), "manual")
 
     def compact_in_background(self, model: Summarizer, *, seconds: float = SECONDS) -> bool:
         """Have the oldest part summarised while the conversation goes on, if the strategy wants that. Whether it began.

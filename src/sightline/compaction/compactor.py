@@ -12,6 +12,7 @@ from msgspec import Struct
 from sightline import files, log, wire
 from sightline.compaction.asking import instruction, summary_in
 from sightline.compaction.loss import Loss, loss
+from sightline.compaction.passage import passage
 from sightline.composer import Composer
 from sightline.digest import digest
 from sightline.errors import BadInput, SightlineError, UnknownItem
@@ -70,8 +71,8 @@ class NoSummary(SightlineError):
 class Compactor:
     """Compacts the branch that a composer stands on. Who calls it holds the session's lock, except around `asked`."""
 
-    def __init__(self, journal: Journal, composer: Composer, root: str) -> None:
-        self._journal, self._composer, self._root = journal, composer, root
+    def __init__(self, journal: Journal, composer: Composer) -> None:
+        self._journal, self._composer = journal, composer
         self._failures = 0
 
     def job(self, budget: Budget, trigger: str, cover: tuple[int, int] | None = None) -> Job:
@@ -82,10 +83,15 @@ class Compactor:
         """
         before = self._composer.preview(budget)
         first, last = cover or self._range(before, budget, RETAINED)
-        reader, room = self._journal.reader, budget.window - budget.output - before.tokens - _ANSWER
-        shown = files.read_files([file.path for file in files.important_files(before.body)], self._root)
+        reader, apart = self._journal.reader, cover is not None and getattr(self._composer._strategy, "apart", False)
+        seen = before
+        if apart:
+            seen, last = passage(reader, self._composer.view(budget), before, first, last)
+        named = () if apart else files.important_files(seen.body)
+        shown = files.read_files([file.path for file in named], self._journal.where.cwd)
+        room = budget.window - budget.output - seen.tokens - _ANSWER
         text, paths = instruction(shown, room=room, count=reader.counter.count, locale=reader.locale)
-        request = with_changes(before, tail=(Message(Role.USER, (Text(text),)),))
+        request = with_changes(seen, tail=(Message(Role.USER, (Text(text),)),))
         return Job(before, budget, request, tuple(paths), first, last, trigger)
 
     def _range(self, payload: Payload, budget: Budget, share: float) -> tuple[int, int]:
@@ -175,7 +181,8 @@ class Compactor:
         note = CompactNote(timeline.seq[rows[0]], timeline.seq[rows[1]], uuids)
         pre, count = job.before.tokens, journal.reader.counter.count
         boundary = journal.drafts.boundary(note, CompactMetadata(job.trigger, pre))
-        hidden = sum(timeline.unit_full[unit] for unit in job.before.plan if covered[0] <= unit <= covered[1])
+        view, plan = self._composer.view(job.budget), job.before.plan
+        hidden = sum(view.unit_tokens(unit, plan.lods) for unit in plan if covered[0] <= unit <= covered[1])
         post = max(0, pre - hidden) + sum(map(count, texts))
         metadata = CompactMetadata(job.trigger, pre, post, list(used))
         flags = 0 if by_model else BY_RULE
