@@ -788,3 +788,39 @@ def test_kinds_and_messages_are_as_they_were_added(session: Session) -> None:
     session.add(Message(Role.ASSISTANT, (Text("hm"), Call("a", "read", {}))))
     session.add(Message(Role.TOOL, (Result("a", (Text("x"),)),)))
     assert [item.kind for item in session.items()] == [Kind.SYSTEM, Kind.ASSISTANT, Kind.CALL, Kind.RESULT]
+
+
+# ------------------------------------------------------------------ windows and branches
+
+
+class Board:
+    """A window that always shows the same."""
+
+    def get(self, _: str) -> "Board":
+        return self
+
+    def render(self) -> str:
+        return "three open items"
+
+
+def test_a_window_closed_on_one_branch_stays_open_on_the_other() -> None:
+    """Branches share what was said before they parted, and nothing that was said after."""
+    session = made(windows=Board())
+    session.window("board")
+    branch = session.fork(session.user("hello"))
+    branch.close_window("board")
+    assert not branch.compose(ROOM).tail
+    assert len(session.compose(ROOM).tail) == 1
+    assert all(each.good for each in verify(session._journal))
+
+
+def test_a_window_opened_again_stands_where_it_was_opened_again() -> None:
+    """References from before it was closed are obsolete for good."""
+    session = made(windows=Board(), settings=Settings(layout="contextui"))
+    session.window("board")
+    session.user("one")
+    session.close_window("board")
+    session.user("two")
+    session.window("board")
+    texts = [text for _, text in spoken(session.compose(ROOM))]
+    assert texts == ["one", "two", "three open items"]

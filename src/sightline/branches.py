@@ -85,7 +85,8 @@ class State(Struct):
     states: list[Placed] = []  # what a strategy remembers
     heads: dict[int, str] = {}  # last conversation entry written on each branch
     interrupted: dict[str, str] = {}  # id of a call given up on → its tool
-    windows: dict[str, list[int]] = {}  # id → its rows
+    windows: dict[str, list[int]] = {}  # id → rows that refer to it
+    closed: dict[str, list[Placed]] = {}  # id → where it was closed
     damaged: int = 0
 
     def compacted(self, path: Path) -> list[Compaction]:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from sightline import decide, log
-from sightline.blobs import Blobs
 from sightline.clock import Clock
 from sightline.compose import Surroundings, compose, first_change, layout
 from sightline.decide import Calibration
@@ -17,7 +16,6 @@ from sightline.payload import Payload
 from sightline.plan import Budget, Plan, Strategy, View
 from sightline.recall import Recall, reduced
 from sightline.strategies import strategy
-from sightline.timeline import OBSOLETE
 
 
 class Window(Protocol):
@@ -43,7 +41,6 @@ class Composer:
         self, journal: Journal, recall: Recall, *, clock: Clock, windows: Windows | None, custom: Strategy | None
     ) -> None:
         self.journal, self._recall, self._clock, self._windows, self._custom = journal, recall, clock, windows, custom
-        self._blobs = Blobs(journal.store.side_file(".blobs"))
         self.begin()
 
     def begin(self) -> None:
@@ -170,8 +167,8 @@ class Composer:
         """The open windows of this branch that still exist, as they look now."""
         timeline, path = self.journal.timeline, self.journal.path
         shown: dict[str, str] = {}
-        for window_id, rows in timeline.more.windows.items():
-            live = any(path.holds(timeline.branch[row], row) and not timeline.state[row] & OBSOLETE for row in rows)
+        for window_id in timeline.more.windows:
+            live = bool(timeline.references(window_id, path))
             window = self._windows.get(window_id) if live and self._windows is not None else None
             if window is not None:
                 shown[window_id] = window.render().encode("utf-8", "replace").decode()  # only valid text can be sent
@@ -277,7 +274,7 @@ class Composer:
             changed=first_change(self.payload.chain, payload.chain) if self.payload and reason else None,
             plan=decide.plan_note(plan) if whole else None,
             lods={} if whole else decide.added_lods(plan, previous),
-            windows=self._blobs.keep(payload.shown_windows),
+            windows=self.journal.blobs.keep(payload.shown_windows),
             idle=self._idle() if "cold" in reason else 0,
             breakpoints=payload.breakpoints,
         )
@@ -291,7 +288,7 @@ class Composer:
         if plan is None or self.last is None:
             return
         _, offset = next(decide.receipt_entries(self.journal))
-        windows = {window: self._blobs.text(digest) or "" for window, digest in self.last.windows.items()}
+        windows = {window: self.journal.blobs.text(digest) or "" for window, digest in self.last.windows.items()}
         settings, around = decide.as_sent(self.journal, self.last, offset, windows)
         self.payload = compose(self.journal.reader, plan, layout(settings.layout), around)
         self._seen, self._ends = plan.rows, (len(self.payload.body),)

@@ -99,11 +99,7 @@ def window_rows(journal: Journal, shown: set[str], where: str, rows: int) -> tup
     """Where these windows stand: each of its references, or at the tail only the last."""
     timeline, places = journal.timeline, []
     for window in shown:
-        own = [
-            row
-            for row in timeline.more.windows.get(window, ())
-            if row < rows and journal.path.holds(timeline.branch[row], row)
-        ]
+        own = timeline.references(window, journal.path, rows)
         places += own if where == "place" else own[-1:]
     return tuple(sorted(places))
 

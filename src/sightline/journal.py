@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from sightline import index, log
+from sightline.blobs import Blobs
 from sightline.clock import Clock, Ids
 from sightline.drafts import Drafts, Waiting
 from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
@@ -49,6 +50,7 @@ class Journal:
         known: "index.Index | None" = None,
     ) -> None:
         self.store, self._clock, self._ids, self.where = store, clock, ids, where
+        self.blobs = Blobs(store.side_file(".blobs"))
         self.drafts = Drafts(store.session_id, clock, ids, where)
         first = self._first_settings(known)
         self.settings = _known_format(first or settings or Settings())

@@ -232,6 +232,7 @@ class Timeline:
         if window.closed:
             for row in rows:
                 self.state[row] |= OBSOLETE
+            self.more.closed.setdefault(window.id, []).append(Placed(*span, branch, len(self.seq)))
             return
         rows.append(len(self.seq))
         self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.WINDOW, entry.flags, (NONE, NONE, 0), span)
@@ -426,6 +427,13 @@ class Timeline:
         rows = [row for row in known if self.state[row] & HEAD]
         replacing = [index for index, row in enumerate(rows) if self.state[row] & REPLACING]
         return rows[replacing[-1] :] if replacing else rows
+
+    def references(self, window: str, path: Path, end: int = 1 << 62) -> list[int]:
+        """The rows of a path, among the first so many, that refer to a window and were not closed there since."""
+        closed = [note.at for note in self.more.closed.get(window, ()) if note.at <= end and path.knows(note)]
+        since = max(closed, default=0)
+        rows = self.more.windows.get(window, ())
+        return [row for row in rows if since <= row < end and path.holds(self.branch[row], row)]
 
     def placed(self, annotations: Sequence[Placed], path: Path) -> Span | None:
         """The last of these annotations on this path."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sightline import decide
-from sightline.blobs import Blobs
 from sightline.compose import compose, layout
 from sightline.items import Lod
 from sightline.journal import Journal
@@ -30,26 +29,26 @@ class Verified(NamedTuple):
 
 def verify(journal: Journal) -> Iterator[Verified]:
     """Every payload ever sent, branch by branch, in the order they were sent."""
-    blobs, current = Blobs(journal.store.side_file(".blobs")), journal.branch_name
+    current = journal.branch_name
     try:
         for branch in list(journal.timeline.more.branches):
             journal.switch(branch.name)
-            yield from _of_branch(journal, branch.name, blobs)
+            yield from _of_branch(journal, branch.name)
     finally:
         journal.switch(current)
 
 
-def _of_branch(journal: Journal, branch: str, blobs: Blobs) -> Iterator[Verified]:
+def _of_branch(journal: Journal, branch: str) -> Iterator[Verified]:
     before: Payload | None = None
     for entry, offset in reversed(list(decide.receipt_entries(journal))):
         note = journal.reader.note(entry, ReceiptNote)
-        before = _again(journal, note, offset, before, blobs)
+        before = _again(journal, note, offset, before)
         if entry.branch == branch:
             yield Verified(branch, note.number, note.hash, before.hash if before else "")
 
 
-def _again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | None, blobs: Blobs) -> Payload | None:
-    windows = {window: blobs.text(digest) for window, digest in note.windows.items()}
+def _again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | None) -> Payload | None:
+    windows = {window: journal.blobs.text(digest) for window, digest in note.windows.items()}
     if None in windows.values():
         return None
     shown = {window: text for window, text in windows.items() if text is not None}
