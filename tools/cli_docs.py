@@ -6,6 +6,7 @@ Run it after changing a command or what the engine decides: python tools/cli_doc
 import os
 import re
 import shlex
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,13 +26,21 @@ DOCS = Path(__file__).parent.parent / "docs" / "cli.md"
 PROJECT = "/shop"
 _BLOCK = re.compile(r"(```console\n)(.*?)(```\n)", re.DOTALL)
 _RANDOM_ID = re.compile(r"(?<![\w-])(?=[\w-]*[A-Z])[\w-]{21}(?![\w-])")  # one that was drawn while the commands ran
+_NOW = re.compile(r"(?m)^20\d\d-\d\d-\d\d \d\d:\d\d  ")  # when a command did something
 _WRITTEN = 1_767_225_600  # the session's time on disk: the first second of 2026
 _MORE = "…\n"
 
 
 def current(text: str) -> str:
     """The document with the output of every command as it is now."""
-    with _project() as root:
+    with _project() as home:
+        return "".join(_section(section, home) for section in re.split(r"(?m)^(?=## )", text))
+
+
+def _section(text: str, home: Path) -> str:
+    """One chapter: what its commands change, those of the next do not see."""
+    with TemporaryDirectory() as directory:
+        root = Path(shutil.copytree(home, Path(directory) / "home"))
         return _BLOCK.sub(lambda block: block[1] + "".join(_outputs(block[2], root)) + block[3], text)
 
 
@@ -52,7 +61,8 @@ def _output(command: str, root: Path) -> str:
     )
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    lines = _RANDOM_ID.sub("V1StGXR8_Z5jdHi6B-myT", result.output).splitlines(keepends=True)
+    output = _NOW.sub("2026-01-02 10:00  ", _RANDOM_ID.sub("V1StGXR8_Z5jdHi6B-myT", result.output))
+    lines = output.splitlines(keepends=True)
     shown = [re.sub(r" +\n", "\n", line) for line in (lines[: int(head)] if head else lines)]
     return "".join(shown) + (_MORE if len(shown) < len(lines) else "")
 

@@ -37,6 +37,7 @@ class Mark(Struct):
 
     row: int
     what: str
+    offset: int
     branch: int
     at: int  # rows there were when it was said
 
@@ -56,7 +57,7 @@ class Compaction(Struct):
     seq: int  # of its boundary
     offset: int
     branch: int
-    at: int  # rows there were then
+    at: int  # rows there were with its first summary: before that nothing stands for what it covers
     first: int  # the units it covers
     last: int
     manual: bool = True  # somebody asked for it: the next call is a sweep
@@ -90,6 +91,11 @@ class State(Struct):
     damaged: int = 0
 
     def compacted(self, path: Path) -> list[Compaction]:
-        """The compactions that hold on this path: not undone, and not part of a later one."""
-        held = [each for each in self.compactions if path.knows(each) and not any(map(path.knows, each.undone))]
-        return [each for index, each in enumerate(held) if not any(later.covers(each) for later in held[index + 1 :])]
+        """The compactions that hold on this path: not undone, and not part of another; of equal ones the last."""
+        made = [each for each in self.compactions if each.summaries and path.knows(each)]
+        held = [each for each in made if not any(map(path.knows, each.undone))]
+        return [
+            each
+            for index, each in enumerate(held)
+            if not any(other.covers(each) and (at > index or not each.covers(other)) for at, other in enumerate(held))
+        ]

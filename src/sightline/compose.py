@@ -18,8 +18,8 @@ _encode = msgspec.json.encode
 class Layout(Struct, frozen=True):
     """The order of the sections, as data. `stable` alone keeps the prefix from call to call.
 
-    order: of the sections system, summary, history and user (the last user message).
-    windows: at the "tail", or each in its "place" among the messages.
+    order: of the sections system, summary, dynamic, history and user (the last user message).
+    windows: at the "tail", each in its "place" among the messages, or together as the section "dynamic".
     """
 
     name: str
@@ -32,7 +32,7 @@ LAYOUTS = {
     for layout in (
         Layout("stable"),
         Layout("contextui", windows="place"),
-        Layout("openstarry", order=("system", "summary", "history")),
+        Layout("openstarry", order=("system", "summary", "dynamic", "history"), windows="dynamic"),
         Layout("ba-agent", order=("history", "system", "user")),
     )
 }
@@ -62,7 +62,8 @@ def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, ba
     blocks are shared and not made again.
     """
     system = tuple(_system(reader, row) for row in around.system)
-    head = digest(b"", _encode((system, around.tools)))
+    first = system if layout.order[0] == "system" else ()
+    head = digest(b"", _encode((first, around.tools)))
     if base is not None and plan.extends(base.plan) and base.chain[0] == head and _appends(layout, around, base):
         body, chain = _grown(base, [m for unit in plan.since(base.plan) for m in unit_messages(reader, plan, unit)])
     else:
@@ -71,7 +72,7 @@ def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, ba
     tail = tuple(_window(around, row, reader) for row in around.window_rows) if layout.windows == "tail" else ()
     end = digest(chain[-1], _encode(tail)) if tail else chain[-1]
     return Payload(
-        system=system if layout.order[0] == "system" else (),
+        system=first,
         tools=around.tools,
         body=body,
         tail=tail,
@@ -169,6 +170,7 @@ def _arranged(
     reader: Reader, plan: Plan, layout: Layout, around: Surroundings, system: tuple[Message, ...]
 ) -> Iterator[Message]:
     sections: dict[str, list[Message]] = {"system": list(system), "summary": [], "history": [], "user": []}
+    sections["dynamic"] = [_window(around, row, reader) for row in around.window_rows if layout.windows == "dynamic"]
     asked = _last_user(reader, plan) if "user" in layout.order else None
     for unit, message in _in_order(reader, plan, layout, around):
         if unit is not None and unit == asked:
@@ -185,14 +187,15 @@ def _arranged(
 
 def _in_order(reader: Reader, plan: Plan, layout: Layout, around: Surroundings) -> Iterator[tuple[int | None, Message]]:
     """Every unit by seq, windows at their place where the layout wants that, one line where units are left out."""
-    places = [] if layout.windows == "tail" else [reader.timeline.unit[row] for row in around.window_rows]
+    places = [reader.timeline.unit[row] for row in around.window_rows if layout.windows == "place"]
     windows = dict(zip(places, around.window_rows, strict=False))
     marked, prefaced = not plan.marker, not plan.preface
+    stands = _stands(reader)
     for unit in _placed(reader, plan, places):
         if not prefaced and _kind(reader, unit) is not Kind.SUMMARY:
             yield None, Message(Role.USER, (Text(plan.preface),))
             prefaced = True
-        if not marked and plan.left_out is not None and unit > plan.left_out.first:
+        if not marked and plan.left_out is not None and stands.get(unit, unit) > plan.left_out.first:
             yield None, Message(Role.USER, (Text(plan.marker),))
             marked = True
         if unit in windows:
@@ -207,11 +210,15 @@ def _in_order(reader: Reader, plan: Plan, layout: Layout, around: Surroundings) 
 
 def _placed(reader: Reader, plan: Plan, windows: Sequence[int]) -> Sequence[int]:
     """The units as they stand: by seq, a summary where the first unit stood that it covers."""
-    compactions = reader.timeline.more.compactions
-    if not windows and not compactions:
+    first = _stands(reader)
+    if not windows and not first:
         return list(plan)
-    first = {unit: compaction.first for compaction in compactions for unit in compaction.summaries}
     return sorted({*plan, *windows}, key=lambda unit: (first.get(unit, unit), unit not in first, unit))
+
+
+def _stands(reader: Reader) -> dict[int, int]:
+    """Where summaries stand: the first unit that each covers."""
+    return {unit: each.first for each in reader.timeline.more.compactions for unit in each.summaries}
 
 
 def _kind(reader: Reader, unit: int) -> Kind:

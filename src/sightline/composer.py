@@ -9,7 +9,7 @@ from sightline.clock import Clock
 from sightline.compose import Surroundings, compose, first_change, layout
 from sightline.decide import Calibration
 from sightline.errors import OpenCalls, StrategyError
-from sightline.items import Call, Kind, Usage
+from sightline.items import Call, Kind, Lod, Usage
 from sightline.journal import Journal
 from sightline.notes import RecallNote, ReceiptNote
 from sightline.payload import Payload
@@ -51,6 +51,7 @@ class Composer:
         self._sent_offset = next((offset for _, offset in decide.receipt_entries(self.journal)), 0)
         self._receipts = len(self.journal.timeline.receipt_seq)  # in the log, on whatever branch
         self.command = ""  # why the next call must be a sweep
+        self._marked: tuple[tuple[int, int], tuple[frozenset[int], dict[int, Lod]]] = ((-1, -1), (frozenset(), {}))
         timeline, path = self.journal.timeline, self.journal.path
         self._asked = timeline.last_user(path, len(timeline))
         self._searched = decide.searched_user(timeline, path, self.last)
@@ -182,10 +183,13 @@ class Composer:
                 self._asked = unit
         if self._observed is not None and self._observed > self._calibration.factor:
             self._calibration = Calibration(self._observed, known=True)
-        pinned, wanted = decide.marks(timeline, journal.path)
+        pinned, wanted = self._marks()
         limit = self._calibration.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
         compactions, command = decide.compacted(journal, sent)
+        back = decide.undone(journal, sent) if compactions or command else []
+        if not command and wanted and sent and decide.raised(timeline, journal.path, sent):
+            command = "command: expand"
         return View(
             timeline=timeline,
             path=journal.path,
@@ -203,9 +207,17 @@ class Composer:
             compactions=compactions,
             state=journal.state,
             faults=decide.faults(journal, new, self.payload.plan if self.payload else None),
-            back=decide.undone(journal, sent) if command == "command: uncompact" else (),
+            back=[*back, *decide.wanted_back(timeline, journal.path, wanted)] if wanted else back,
             words=decide.Said(journal, limit),
         )
+
+    def _marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
+        """What was said of single items on this branch: looked at again only when something more was said."""
+        timeline, path = self.journal.timeline, self.journal.path
+        key = (self.journal.branch, len(timeline.more.marks))
+        if self._marked[0] != key:
+            self._marked = (key, decide.marks(timeline, path))
+        return self._marked[1]
 
     def _unheeded(self, pinned: Iterable[int]) -> str:
         """A pin is a command while the last payload does not show the item in full, whoever pinned it and when."""

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from sightline import excerpt, rules
+from sightline import excerpt
 from sightline.branches import Compaction, Path, Placed
 from sightline.clock import milliseconds
 from sightline.compose import Surroundings, layout
@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _PREFACE = 0.05  # of the limit: what the user laid down holds so much when it is no longer shown in place
 _AGAIN = 0.8  # of its lines: a result that says so much again was fetched for what had been hidden
+_NAMED = 3  # items of rules that have no room, which one line names
 _IN_ONE = 16  # renditions in one entry: what stands around an entry costs more than a gist
 
 TELLING = 2000  # tokens: in a smaller payload a provider's own overhead hides what its tokens are
@@ -65,16 +66,38 @@ def _is_summary(timeline: Timeline, unit: int) -> bool:
 
 
 def undone(journal: Journal, offset: int) -> list[int]:
-    """The units of compactions that were undone after this place in the log."""
+    """The units of compactions that were undone after this place in the log and that no other one covers."""
     timeline, path = journal.timeline, journal.path
     found = [
         each
         for each in timeline.more.compactions
         if path.knows(each) and any(path.knows(note) and note.offset > offset for note in each.undone)
     ]
+    held = timeline.more.compacted(path) if found else []
     rows = [(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1) for each in found]
     units = {unit for first, end in rows for unit in timeline.units_between(path, first, end)}
-    return [unit for unit in sorted(units) if body_unit(timeline, unit)]
+    covered = {unit for unit in units if any(each.first <= unit <= each.last for each in held)}
+    return [unit for unit in sorted(units - covered) if body_unit(timeline, unit) and not _is_summary(timeline, unit)]
+
+
+def wanted_back(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> list[int]:
+    """The units of rows that somebody wants in full, unless a compaction was made since that covers them.
+
+    A pin holds against every compaction.
+    """
+    held = timeline.more.compacted(path)
+    said = {mark.row: mark for mark in timeline.more.marks if path.knows(mark)}
+    marks = [(timeline.unit[row], said[row]) for row, lod in wanted.items() if lod is Lod.FULL]
+    return [
+        unit
+        for unit, mark in marks
+        if mark.what == "pin" or not any(each.first <= unit <= each.last and each.offset > mark.offset for each in held)
+    ]
+
+
+def raised(timeline: Timeline, path: Path, offset: int) -> bool:
+    """Whether somebody asked for an item in its place after this place in the log."""
+    return any(mark.offset > offset and mark.what == "raise" and path.knows(mark) for mark in timeline.more.marks)
 
 
 def compacted(journal: Journal, offset: int) -> tuple[list[Compaction], str]:
@@ -112,12 +135,19 @@ def faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> frozenset
     rows = [row for unit in new for row in timeline.rows_of(unit) if timeline.same[row] >= 0]
     found = []
     for row in rows:
-        before = timeline.same[row]
+        before = _same_on(timeline, path, row)
         seen = timeline.unit[before] in sent and sent.lod(before) is Lod.FULL
-        on_path = before < sent.rows and path.holds(timeline.branch[before], before)
-        if on_path and not seen and _says_again(journal.reader.text(row), journal.reader.text(before)):
+        if 0 <= before < sent.rows and not seen and _says_again(journal.reader.text(row), journal.reader.text(before)):
             found.append(row)
     return frozenset(found)
+
+
+def _same_on(timeline: Timeline, path: Path, row: int) -> int:
+    """The result before this one about the same subject that is on the path; -1 if there is none."""
+    row = timeline.same[row]
+    while row >= 0 and not path.holds(timeline.branch[row], row):
+        row = timeline.same[row]
+    return row
 
 
 def _says_again(text: str, before: str) -> bool:
@@ -170,53 +200,79 @@ class Said(Words):
         )
         return self._counted(text)
 
-    def preface(self, units: Collection[int], lods: Mapping[int, Lod], says: str) -> tuple[str, int]:
+    def preface(
+        self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
+    ) -> tuple[str, int]:
         """See `Words.preface`: what the user laid down, word for word, as far as it would no longer be read."""
-        kept = "\n".join(self._fitting(list(self._hidden(units, lods))))
+        framing = self._journal.reader.profile.message_tokens
+        room = self.room if most is None else min(self.room, most - (self._counted(says)[1] if says else 0))
+        kept = "\n".join(self._fitting(self._hidden(units, lods), room - framing)) if room > framing else ""
         texts = [text for text in (says, kept) if text]
         return self._counted("\n\n".join(texts)) if texts else ("", 0)
 
     def _hidden(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[tuple[str, str]]:
         """The rules and tasks that these units do not show, each once, the newest first, with the item it is from."""
         timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
+        rows = [row for row in reversed(timeline.more.binding) if path.holds(timeline.branch[row], row)]
+        shown = "\n".join(self._shown_text(row, lods) for row in rows if timeline.unit[row] in units)
+        digests, retold = self._summaries(units, lods)
         met: set[str] = set()
-        digests = self._digests(units)
-        for row in reversed(timeline.more.binding):
-            if not path.holds(timeline.branch[row], row):
-                continue
-            shown = self._shown_text(row, lods) if timeline.unit[row] in units else ""
+        for row in rows:
             text = reader.text(row)
-            said = dict.fromkeys([*rules.rules(text), *rules.tasks(text)])
-            for sentence in sorted(said, key=text.find, reverse=True):
-                if sentence not in met and sentence not in shown and sentence not in digests:
+            for first, end in reversed(reader.entry(row).binding):
+                sentence = text[first:end]
+                told = sentence in shown or (sentence in digests and sentence not in retold)
+                if sentence not in met and not told:
                     yield timeline.id(row), sentence
                 met.add(sentence)
 
-    def _digests(self, units: Collection[int]) -> str:
-        """The summaries among these units that quote the user word for word: a model's may twist what it quotes."""
-        timeline, reader = self._journal.timeline, self._journal.reader
-        summaries = [unit for each in timeline.more.compactions for unit in each.summaries if unit in units]
-        rows = [timeline.unit_row[unit] for unit in summaries]
-        return "\n".join(reader.text(row) for row in rows if timeline.state[row] & BY_RULE)
+    def _summaries(self, units: Collection[int], lods: Mapping[int, Lod]) -> tuple[str, str]:
+        """What digests show of the user's words, which they quote; and what models ever said, who may twist a quote.
+
+        A digest goes on from the summary before it: what a model has said may stand in it.
+        """
+        timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
+        known = [unit for each in timeline.more.compactions if path.knows(each) for unit in each.summaries]
+        rows = [(unit, timeline.unit_row[unit]) for unit in known]
+        digests = [row for unit, row in rows if unit in units and timeline.state[row] & BY_RULE]
+        models = [row for _, row in rows if not timeline.state[row] & BY_RULE] if digests else []
+        return "\n".join(self._shown_text(row, lods) for row in digests), "\n".join(map(reader.text, models))
 
     def _shown_text(self, row: int, lods: Mapping[int, Lod]) -> str:
         reader, lod = self._journal.reader, self._journal.timeline.level(row, lods.get(row, Lod.FULL))
         return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
 
-    def _fitting(self, hidden: list[tuple[str, str]]) -> list[str]:
-        """As many lines as the room allows, the newest rules first; one line for those beyond it."""
-        count, locale = self._journal.reader.counter.count, self._journal.reader.locale
-        lines: list[str] = []
-        room = self.room - count(say("binding", locale)) - count(say("more binding", locale, ids="#0")) - 16
-        for index, (item_id, sentence) in enumerate(hidden):
+    def _fitting(self, hidden: Iterator[tuple[str, str]], room: int) -> list[str]:
+        """As many lines as the room allows, the newest rules; one line names the items of those beyond it."""
+        count, heading = self._journal.reader.counter.count, say("binding", self._journal.reader.locale)
+        lines: list[tuple[str, str]] = []  # the newest first, each with its item
+        room -= count(heading)
+        beyond: list[str] = []
+        for item_id, sentence in hidden:
             line = f"- #{item_id}: {sentence}"
-            room -= count(line) + 1
-            if room < 0:
-                ids = dict.fromkeys(f"#{each}" for each, _ in hidden[index:])
-                lines.append(say("more binding", locale, ids=" ".join([*ids][:3]) + (" …" if len(ids) > 3 else "")))
-                break
-            lines.append(line)
-        return [say("binding", locale), *reversed(lines)] if lines else []
+            if beyond or count(line) + 1 > room:
+                beyond.append(item_id)
+                if len(set(beyond)) > _NAMED:
+                    break
+            else:
+                lines.append((item_id, line))
+                room -= count(line) + 1
+        while beyond and count(more := self._older(beyond)) + 1 > room and lines:
+            item_id, line = lines.pop()
+            beyond.insert(0, item_id)
+            room += count(line) + 1
+        told = [line for _, line in reversed(lines)]
+        if beyond and count(more) + 1 <= room:
+            told.insert(0, more)
+        return [heading, *told] if told else []
+
+    def _older(self, items: Sequence[str]) -> str:
+        ids = [f"#{item_id}" for item_id in dict.fromkeys(items)]
+        return say(
+            "more binding",
+            self._journal.reader.locale,
+            ids=" ".join([*ids[:_NAMED], *(["…"] if len(ids) > _NAMED else [])]),
+        )
 
 
 # ---------------------------------------------------------------------- plans as notes

@@ -12,7 +12,7 @@ from sightline.items import Call, Message, Opaque, Part, Result, Role, Text, pla
 from sightline.log import Body, CompactMetadata, Entry, ToolResult, ToolUse
 from sightline.project import Place
 from sightline.renditions import subject_of
-from sightline.timeline import BINDING, LABELLED, OPAQUE
+from sightline.timeline import LABELLED, OPAQUE
 from sightline.wording import say
 
 _BOUNDARY = "=== 上下文压缩边界 ==="  # in every locale: it marks a place and is never shown
@@ -103,10 +103,9 @@ class Drafts:
             case Role.ASSISTANT:
                 return self._assistant(message, flags, receipt)
             case _:
-                text = plain_text(message.parts)
-                binding = not flags & LABELLED and (rules.rules(text) or rules.tasks(text))
                 body = Body("user", log.encode_parts(message.parts))
-                return self._entry("user", body, flags=flags | BINDING if binding else flags)
+                binding = () if flags & LABELLED else _binding(plain_text(message.parts))
+                return self._entry("user", body, flags=flags, binding=binding)
 
     def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
         if any(isinstance(part, Opaque) for part in message.parts):
@@ -121,6 +120,12 @@ class Drafts:
         """The entry of what a tool answered to this call."""
         tool_result = ToolResult(result.id, log.encode_parts(result.parts), result.error, result.name)
         return self._entry("tool_result", Body("user"), tool_result=tool_result, subject=call.subject, flags=flags)
+
+
+def _binding(text: str) -> tuple[tuple[int, int], ...]:
+    """Where a text sets a rule or names a task."""
+    sentences = dict.fromkeys([*rules.rules(text), *rules.tasks(text)])
+    return tuple(sorted((at, at + len(sentence)) for sentence in sentences if (at := text.find(sentence)) >= 0))
 
 
 def _waiting(call: Call) -> Waiting:

@@ -76,8 +76,17 @@ class Words:
         """One line that stands for what is left out."""
         return "", 0
 
-    def preface(self, units: Collection[int], lods: Mapping[int, Lod], says: str) -> tuple[str, int]:  # noqa: ARG002
-        """What a plan of these units at these levels would hide and may not, and what its strategy says."""
+    def preface(
+        self,
+        units: Collection[int],  # noqa: ARG002
+        lods: Mapping[int, Lod],  # noqa: ARG002
+        says: str,  # noqa: ARG002
+        most: int | None = None,  # noqa: ARG002
+    ) -> tuple[str, int]:
+        """What a plan of these units at these levels would hide and may not, and what its strategy says.
+
+        With `most`, in at most so many tokens, except for what the strategy says.
+        """
         return "", 0
 
 
@@ -101,7 +110,7 @@ class View:
     compactions: Sequence[Compaction] = ()  # that hold: from the next sweep on, summaries stand for what they cover
     state: Mapping[str, Any] = field(default_factory=dict)  # what the strategy was told to remember
     faults: frozenset[int] = frozenset()  # new rows that show again what had been shortened
-    back: Sequence[int] = ()  # units of a compaction that was undone
+    back: Sequence[int] = ()  # units that somebody wants to see again
     words: "Words" = field(default_factory=Words)  # what the engine says about a plan
 
     def row_tokens(self, row: int, lod: Lod) -> int:
@@ -134,23 +143,23 @@ class View:
         return sum(full[row] - size(row, lod) for row, lod in lods.items())
 
     def candidates(self) -> list[int]:
-        """The units a sweep chooses from: those shown, the new ones, those somebody wants back, and summaries.
+        """The units a sweep chooses from: those shown, the new ones, those that come back, and summaries.
 
         What a compaction covers is not among them, except what the laws keep in every plan.
         """
-        back = [*self.back, *(self.timeline.unit[row] for row, lod in self.wanted.items() if lod == Lod.FULL)]
         known = [*(self.last or ()), *self.new]
-        if not back and not self.compactions and not self.timeline.more.compactions:
+        if not self.back and not self.timeline.more.compactions:
             return known
         summaries = {unit for compaction in self.compactions for unit in compaction.summaries}
-        kept = [unit for unit in {*known, *back} if not self._is_covered(unit)]
-        return sorted({*kept, *summaries, *self.must_show.intersection(known)})
+        kept = [unit for unit in known if not self.is_covered(unit)]
+        return sorted({*kept, *self.back, *summaries, *self.must_show.intersection(known)})
 
     def covers(self, left_out: LeftOut) -> bool:
         """Whether a summary stands for everything that is left out."""
         return any(each.first <= left_out.first and left_out.last <= each.last for each in self.compactions)
 
-    def _is_covered(self, unit: int) -> bool:
+    def is_covered(self, unit: int) -> bool:
+        """Whether a summary stands for this unit, or it is one itself."""
         if self.timeline.kind[self.timeline.unit_row[unit]] == Kind.SUMMARY:
             return True  # those that hold are added
         return any(compaction.first <= unit <= compaction.last for compaction in self.compactions)
@@ -304,6 +313,10 @@ class Plan:
         text, tokens = view.words.marker(left_out) if left_out else ("", 0)
         preface = view.words.preface(shown, lods, says)
         body = tokens + preface[1] + view.full_tokens(units) - view.saved(lods)
+        if view.fixed + body > view.limit:  # what must be in has all the room: rules give way before anything fails
+            without = body - preface[1]
+            preface = view.words.preface(shown, lods, says, view.limit - view.fixed - without)
+            body = without + preface[1]
         if view.fixed + body > view.limit:
             _overflow(view, view.fixed + body)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
@@ -355,14 +368,21 @@ def oldest(view: View, units: Iterable[int], share: float) -> tuple[int, int] | 
     It begins with the first unit of the branch, shown or not. None where that is too little.
     """
     timeline = view.timeline
-    shown = [unit for unit in units if timeline.kind[timeline.unit_row[unit]] != Kind.SUMMARY]
+    shown = [unit for unit in units if not view.is_covered(unit)]
     sizes = [messages_of(timeline, unit) for unit in shown]
-    stay = ceil(sum(sizes) * share)
-    while sizes and stay > 0:
+    stay, waits = ceil(sum(sizes) * share), _waits_from(view)
+    while sizes and (stay > 0 or shown[len(sizes) - 1] >= waits):
         stay -= sizes.pop()
     every = timeline.units_between(view.path, 0, len(timeline))
     first = next((unit for unit in every if body_unit(timeline, unit)), -1)
     return (first, shown[len(sizes) - 1]) if first >= 0 and sum(sizes) > 1 else None
+
+
+def _waits_from(view: View) -> int:
+    """The first unit that still waits for a result: nobody can tell yet what it is."""
+    timeline = view.timeline
+    rows = [row for row in timeline.more.open_calls if view.path.holds(timeline.branch[row], row)]
+    return min((timeline.unit[row] for row in rows), default=1 << 62)
 
 
 def messages_of(timeline: Timeline, unit: int) -> int:

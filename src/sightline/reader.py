@@ -201,7 +201,8 @@ class Reader:
         full = self.full_tokens(_whole(item, self.locale, ours=bool(flags & LABELLED)))
         if item.kind in (Kind.SYSTEM, Kind.RECALL):
             return (NONE, NONE, full)
-        shorter = shorten(item, count=self.counter.count, name=name, subject=subject, locale=self.locale)
+        known = _text_tokens(item, full)
+        shorter = shorten(item, count=self.counter.count, name=name, subject=subject, locale=self.locale, tokens=known)
         self._remember(item.id, shorter)
         summary, gist = self._short_tokens(item, shorter.summary), self._short_tokens(item, shorter.gist)
         if summary >= full:
@@ -272,7 +273,8 @@ class Reader:
     def _shorten_again(self, row: int) -> Shorter:
         item, entry = self.item(row), self.entry(row)
         name = self._names(entry)[self.timeline.sub[row]]
-        shorter = shorten(item, count=self.counter.count, name=name, subject=entry.subject, locale=self.locale_at(row))
+        count, locale, known = self.counter.count, self.locale_at(row), _text_tokens(item, self.timeline.full[row])
+        shorter = shorten(item, count=count, name=name, subject=entry.subject, locale=locale, tokens=known)
         self._remember(item.id, shorter)
         return shorter
 
@@ -298,6 +300,17 @@ def _recall_note(entry: Entry) -> RecallNote:
 def _said(item: Item) -> str:
     part = item.parts[0] if item.parts else None
     return f"{part.name}({arguments(part)})" if isinstance(part, Call) else plain_text(item.parts)
+
+
+def _text_tokens(item: Item, full: int) -> int | None:
+    """The tokens of an item's text where they are all that it costs in full; None where it shows more than one text."""
+    match item.parts:
+        case (Text(),):
+            return full
+        case (Result(parts=(Text(),), error=error),):
+            return full - _ERROR_MARK if error else full
+        case _:
+            return None
 
 
 def _whole(item: Item, locale: str, *, ours: bool) -> tuple[Part, ...]:

@@ -16,7 +16,7 @@ from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer
 from sightline.composer import Composer, Windows
 from sightline.drafts import Waiting
-from sightline.errors import BadInput, Conflict, Damaged, StoreError, UnknownCall, UnknownItem
+from sightline.errors import BadInput, Conflict, Damaged, PinnedOverflow, StoreError, UnknownCall, UnknownItem
 from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
 from sightline.log import Entry
@@ -422,7 +422,6 @@ class Session:
             page = self._recall.page(row, start, lines, grep, self._page_tokens())
             if now:
                 self._mark(row, "raise")
-                self._composer.command = "command: expand"
             elif page.note.sources:
                 self._journal.append([self._journal.drafts.recall(page.note)])
             return page.text
@@ -537,9 +536,12 @@ class Session:
         with self._lock:
             budget = self._composer.budget
             cover = None if budget is None else self._composer.wanted(budget)
-            if budget is None or cover is None or self._background.is_alive():
+            if budget is None or cover is None or self._background.is_alive() or self._compactor.given_up:
                 return False
-            job = self._compactor.job(budget, "auto", cover)
+            try:
+                job = self._compactor.job(budget, "auto", cover)
+            except PinnedOverflow:
+                return False  # the next call of the model says so
             work = (job, model, seconds)
             self._background = threading.Thread(target=self._summarise, args=work, daemon=True)
             self._background.start()
@@ -548,7 +550,7 @@ class Session:
     def _summarise(self, job: Job, model: Summarizer, seconds: float) -> None:
         summary = self._compactor.asked(job, model, seconds)
         with self._lock:
-            if isinstance(summary, str) and not self._closed:
+            if isinstance(summary, str) and not self._closed and not self._compactor.superseded(job):
                 with suppress(Conflict, StoreError):  # somebody else wrote: it is made again when it is wanted again
                     self._compactor.finish(job, summary)
 
@@ -567,7 +569,6 @@ class Session:
                 self._compactor.undo()
             else:
                 self._mark(self._row(item_id), "raise")
-                self._composer.command = "command: uncompact"
 
     def _known_budget(self, budget: Budget | None) -> Budget:
         known = budget or self._composer.budget

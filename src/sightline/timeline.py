@@ -37,10 +37,9 @@ OBSOLETE = 8  # a closed window
 OPAQUE = 16  # holds a provider's own blocks, which must stay while their turn is open
 ORPHAN = 32  # a result whose call is not in the log: shown as the user's side saying so
 LABELLED = 64  # a user message whose first words are ours: where it comes from
-BINDING = 128  # a user message that sets a rule or names a task
-REPLACING = 256  # a system item that stands in the place of all before it
-BY_RULE = 512  # a summary that no model made
-FAULT = 1024  # a result fetched again because the earlier one was shortened
+REPLACING = 128  # a system item that stands in the place of all before it
+BY_RULE = 256  # a summary that no model made
+FAULT = 512  # a result fetched again because the earlier one was shortened
 
 _COLUMNS = {
     "seq": "q", "sub": "H", "unit": "i", "branch": "H", "kind": "B", "state": "H", "gist": "i", "summary": "i",
@@ -153,7 +152,7 @@ class Timeline:
         row = self._add_row(entry.seq, 0, unit, branch, kind, state, sizes[0], span)
         if kind is Kind.SYSTEM:
             self.more.systems.append(row)
-        if state & BINDING:
+        if entry.binding:
             self.more.binding.append(row)
         for number, call in enumerate(calls, start=1):
             self.more.open_calls[len(self.seq)] = call.id
@@ -247,7 +246,7 @@ class Timeline:
                 pin = log.decode_data(entry, PinNote)
                 row = self.row(pin.item)
                 if row is not None:
-                    self.more.marks.append(Mark(row, pin.what, branch, self._end(branch)))
+                    self.more.marks.append(Mark(row, pin.what, span.offset, branch, self._end(branch)))
             case log.BOUNDARY:
                 self._compact(entry, span, branch)
             case log.UNCOMPACT:
@@ -276,12 +275,21 @@ class Timeline:
 
     def _summarised(self, entry: Entry, span: Span, branch: int) -> None:
         """A summary belongs to the boundary before it; one without a boundary covers everything before it."""
-        unit = len(self.unit_row) - 1
+        unit, row = len(self.unit_row) - 1, len(self.seq) - 1
         own = [each for each in self.more.compactions if each.branch == branch]
-        if not own or (own[-1].summaries and own[-1].summaries[-1] != unit - 1):
-            own = [Compaction(entry.seq, span.offset, branch, self._end(branch), 0, unit - 1)]
+        if not own or self._went_on(own[-1], row):
+            own = [Compaction(entry.seq, span.offset, branch, row, 0, unit - 1)]
             self.more.compactions += own
+        if not own[-1].summaries:
+            own[-1].at = row + 1
         own[-1].summaries.append(unit)
+
+    def _went_on(self, compaction: Compaction, row: int) -> bool:
+        """Whether something else was said on the branch between a boundary and this row."""
+        since = range(compaction.at, row)
+        return any(
+            self.branch[each] == compaction.branch and self.unit[each] not in compaction.summaries for each in since
+        )
 
     def _uncompact(self, note: UncompactNote, span: Span, branch: int) -> None:
         for compaction in self.more.compactions:

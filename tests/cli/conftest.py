@@ -1,6 +1,8 @@
 """A project with one kept session, and the command line to look at it with."""
 
+import shlex
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,3 +63,15 @@ def run(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         )
 
     return run_
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[[str], str]:
+    """Makes a command line that runs this Python program."""
+
+    def command_(code: str) -> str:
+        script = tmp_path / "model.py"
+        script.write_text(f"import json, os, sys, time\n{code}\n")
+        return shlex.join([sys.executable, str(script)])
+
+    return command_

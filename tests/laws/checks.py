@@ -53,7 +53,7 @@ def least(session: Session, around: int) -> int:
     profile = session._journal.reader.profile
     pinned = {row for row, what in timeline.marked(path).items() if what == "pin"}
     users = [row for row in session._rows() if timeline.kind[row] == Kind.USER]
-    sliding = session.settings.strategy == "sliding"  # which shortens nothing but the question
+    sliding = session.settings.strategy != "focus"  # which shortens nothing of a unit that somebody pinned
     tokens = around
     for unit in sorted({timeline.unit[row] for row in session._rows()}):
         rows = timeline.rows_of(unit)

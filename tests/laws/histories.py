@@ -197,8 +197,33 @@ class Compose(NamedTuple):
     usage: float = 0.0
 
 
-Spoken = Say | Show | Ask | Answer | Late | Orphan
-Operation = Spoken | Do | Mark | Recall | Configure | Window | Switch | Wait | Compose
+class Replace(NamedTuple):
+    """What the head said is said anew."""
+
+    text: str
+
+
+class Again(NamedTuple):
+    """The model makes a call that it made before, and the tool says what it said then."""
+
+    which: int
+
+
+class Compact(NamedTuple):
+    """The oldest part is summarised: by rule, or by a model of this character; at once, or in the background."""
+
+    model: str
+    background: bool = False
+
+
+class Uncompact(NamedTuple):
+    """The last compaction is undone, or only for one item."""
+
+    which: int | None = None
+
+
+Spoken = Say | Show | Ask | Answer | Late | Orphan | Replace | Again
+Operation = Spoken | Do | Mark | Recall | Configure | Window | Switch | Wait | Compose | Compact | Uncompact
 
 _which = st.integers(0, 40)
 _calls = st.builds(Call, call_ids, tool_names, arguments)
@@ -224,14 +249,22 @@ _rest = st.one_of(
     st.builds(Mark, st.just("fork"), _which),
     st.builds(Switch, _which),
 )
+MODELS = ("good", "raises", "empty", "oversized", "garbage", "hostile", "quits")
+_compacts = st.one_of(
+    st.builds(Compact, st.sampled_from(["rule", "rule", "good", *MODELS])),
+    st.builds(Uncompact, st.one_of(st.none(), st.none(), _which)),
+)
+_behind = st.builds(Compact, st.sampled_from(["good", *MODELS]), st.just(True))  # what an agent does by itself
+_agains = st.builds(Again, _which)
+_replaces = st.builds(Replace, small_texts)
 _configures = st.one_of(
     st.builds(Configure, st.just("locale"), st.sampled_from(["en", "zh"])),
-    st.builds(Configure, st.just("strategy"), st.sampled_from(["focus", "sliding"])),
+    st.builds(Configure, st.just("strategy"), st.sampled_from(["focus", "sliding", "summary", "entities"])),
     st.builds(Configure, st.just("layout"), st.sampled_from(["stable", "contextui", "openstarry", "ba-agent"])),
 )
 
 plain_operations = st.one_of(_users, _asks, _answers, _answers, _said, _composes)
-operations = st.one_of(plain_operations, _marks, _rest, _configures)
+operations = st.one_of(plain_operations, _marks, _rest, _configures, _compacts, _compacts, _behind, _agains, _replaces)
 
 
 def _flat(pieces: list[list[Operation]]) -> list[Operation]:
@@ -249,5 +282,5 @@ def _histories(operations: st.SearchStrategy[Operation]) -> st.SearchStrategy[li
 
 
 histories = _histories(operations)
-plain_histories = _histories(st.one_of(plain_operations, _rest))
+plain_histories = _histories(st.one_of(plain_operations, _rest, _behind, _agains))
 """What an agent does by itself: no commands of a caller, no settings."""

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from histories import HOSTILE, Answer, Ask, Compose, Operation, Orphan, Say, Show, histories, plain_histories
+from histories import HOSTILE, Answer, Ask, Compose, Operation, Orphan, Say, Show
 from hypothesis import given
 from hypothesis import strategies as st
+from lives import any_history, any_plain_history
 from recorded import play, sample
 from world import Sent, World
 
@@ -79,7 +80,7 @@ def _outline(message: Message) -> tuple[Role, bool, list[str]]:
 
 
 def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
-    """Every message is of the role its item has; only the engine's own line has no item; texts are parts, no more."""
+    """Every message is of the role its item has; only the engine's own words have no item; texts are parts, no more."""
     timeline = world.session._journal.timeline
     unnamed = 0
     for message in (*sent.payload.system, *sent.payload.body, *sent.payload.tail):
@@ -92,7 +93,7 @@ def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
             calls = [part for part in message.parts if isinstance(part, Call)]
             assert len(calls) == sum(r for r in _calls_of(world, row))
             assert (kind is Kind.RESULT) == any(isinstance(part, Result) for part in message.parts)
-    assert unnamed == bool(sent.payload.plan.marker)
+    assert unnamed == bool(sent.payload.plan.marker) + bool(sent.payload.plan.preface)
 
 
 def _calls_of(world: World, row: int) -> list[bool]:
@@ -102,7 +103,7 @@ def _calls_of(world: World, row: int) -> list[bool]:
     return [timeline.kind[other] == Kind.CALL for other in timeline.rows_of(timeline.unit[row])]
 
 
-@given(history=st.one_of(histories, plain_histories))
+@given(history=st.one_of(any_history, any_plain_history))
 def test_structure_follows_from_what_was_done_never_from_what_was_said(history: list[Operation]) -> None:
     """At every budget each message has its item's role, each call was made, each window was opened."""
     world = World("words")

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from histories import (
+    HOSTILE,
+    Again,
     Answer,
     Ask,
+    Compact,
     Compose,
     Configure,
     Content,
@@ -20,16 +23,19 @@ from histories import (
     Operation,
     Orphan,
     Recall,
+    Replace,
     Say,
     Show,
     Spoken,
     Switch,
+    Uncompact,
     Wait,
     Window,
 )  # fmt: skip
 from hypothesis import strategies as st
 
-from sightline.errors import OpenCalls, PinnedOverflow
+from sightline.compaction.compactor import Compacted
+from sightline.errors import BadInput, OpenCalls, PinnedOverflow, UnknownItem
 from sightline.items import Blob, Call, Image, Item, Kind, Message, Opaque, Result, Role, Text
 from sightline.notes import ReceiptNote
 from sightline.payload import Payload
@@ -46,7 +52,36 @@ COUNTERS: dict[str, Callable[[], TokenCounter]] = {
 }
 counters = st.sampled_from(sorted(COUNTERS))
 
+CONFIGS = {"entities": {"schema": {"destination": "string"}}}  # of the strategies that need one
 TOOLS = [{"type": "function", "function": {"name": "bash", "description": "Run it.", "parameters": {"type": "object"}}}]
+
+
+GARBAGE = (None, 42, b"\xff", [], {}, object(), {"choices": []}, ["a summary"], {"content": 7}, iter(()), "\ud800")
+
+
+def model(character: str) -> Callable[[Payload], Any]:
+    """Somebody to ask for a summary, of this character."""
+    asked: list[Payload] = []
+
+    def answer(request: Payload) -> Any:
+        asked.append(request)
+        match character:
+            case "good":
+                return f"Order A-{len(request.body)} is confirmed."
+            case "raises":
+                raise RuntimeError("no such model")
+            case "quits":
+                raise SystemExit(3)
+            case "oversized":
+                return "word " * 100_000
+            case "garbage":
+                return GARBAGE[len(request.body) % len(GARBAGE)]
+            case "hostile":
+                return HOSTILE[len(request.body) % len(HOSTILE)]
+            case _:
+                return ""
+
+    return answer
 
 
 class StubWindow:
@@ -85,6 +120,7 @@ class World:
         self.sizes: dict[str, int] = {}  # item id → size of the log when it had been accepted
         self.sent: list[Sent] = []
         self.overflows: list[tuple[Session, Budget, PinnedOverflow]] = []
+        self.compacted: list[tuple[str, Compacted]] = []  # the branch, and what was done
         self._commands: dict[str, list[str]] = {"": []}
         self.on_compose: Callable[[World, Sent, Payload | None], None] | None = None
         self.before_compose: Callable[[World, Budget], Any] = lambda world, budget: None
@@ -171,7 +207,8 @@ class World:
             case Recall(query):
                 self.session.recall(query, tokens=300)
             case Configure(name, value):
-                self.session.configure(**{name: value})
+                own = {"config": CONFIGS.get(value, {})} if name == "strategy" else {}
+                self.session.configure(**{name: value}, **own)
                 self.command("settings")
             case Window(name, closed):
                 (self.session.close_window if closed else self.session.window)(name)
@@ -183,6 +220,10 @@ class World:
                 self.clock.wait(seconds)
             case Compose():
                 self._compose(operation)
+            case Compact():
+                self._compact(operation)
+            case Uncompact(which):
+                self._uncompact(which)
             case _:
                 self._hear(operation)
 
@@ -202,6 +243,47 @@ class World:
             case Orphan(call_id, content):
                 message = Message(Role.TOOL, (Result(call_id, (text_part(content),), name="lost"),))
                 self._accept(self.session.add(message), content)
+            case Replace(text):
+                self._accept(self.session.system(text, replace=True), text)
+                self.command("system")
+            case Again(which):
+                self._again(which)
+
+    def _again(self, which: int) -> None:
+        """A call that was made before, with the answer it had."""
+        timeline = self.session._journal.timeline
+        rows = [row for row in self.session._rows() if timeline.kind[row] == Kind.RESULT]
+        if not rows or self.session.open_calls:
+            return
+        row = rows[which % len(rows)]
+        call, result = (self.session.item(timeline.id(each)).parts[0] for each in (timeline.partner[row], row))
+        assert isinstance(call, Call)
+        assert isinstance(result, Result)
+        self.apply(Ask("", (call,)))
+        said = given_back(self.session.item(timeline.id(row)))
+        assert isinstance(said, str | bytes)
+        self.apply(Answer(0, said, bool(result.error)))
+
+    def _compact(self, compact: Compact) -> None:
+        """Compact as far as there is something to compact; a model's failure is no reason to fail."""
+        asked = None if compact.model == "rule" else model(compact.model)
+        if compact.background:
+            if asked is not None and self.session.compact_in_background(asked, seconds=60):
+                self.session.wait()
+            return
+        budget = None if self.session._composer.budget is not None else Budget(4_000)
+        try:
+            done = self.session.compact(budget, model=asked, seconds=60)
+        except (BadInput, PinnedOverflow):
+            return
+        self.compacted.append((self.session.branch, done))
+        self.command("compact")
+
+    def _uncompact(self, which: int | None) -> None:
+        item_id = None if which is None else self.pick(which)
+        with suppress(UnknownItem):
+            self.session.uncompact(item_id)
+            self.command("uncompact")
 
     def _accept(self, item_id: str, content: Content | Call) -> None:
         self.accepted[item_id] = content

@@ -290,3 +290,11 @@ def test_tokens_that_are_known_need_not_be_counted(text: str, kind: Kind) -> Non
     parts = (Result("c", (Text(text),)),) if kind is Kind.RESULT else (Text(text),)
     item, tokens = Item("7", kind, parts), count(legal(text))
     assert shorten(item, count=count, tokens=tokens) == shorten(item, count=count)
+
+
+def test_a_short_reply_has_only_a_gist() -> None:
+    """Below a thousand tokens what the assistant said goes to its gist in one step; what the user said does not."""
+    text = "We keep going with src/app/models.py, one step at a time. " * 30
+    assert shorten(Item("7", Kind.ASSISTANT, (Text(text),)), count=count).summary is None
+    assert shorten(Item("7", Kind.ASSISTANT, (Text(text),)), count=count).gist is not None
+    assert shorten(Item("7", Kind.USER, (Text(text),)), count=count).summary is not None

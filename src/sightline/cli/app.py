@@ -6,11 +6,14 @@ import click
 from rich.text import Text
 
 from sightline import __version__
+from sightline.cli.compact import compact
 from sightline.cli.context import context
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.replay import replay
 from sightline.cli.sessions import sessions
 from sightline.cli.show import error_console
+from sightline.cli.strategies import strategies
+from sightline.cli.uncompact import uncompact
 from sightline.cli.verify import verify
 from sightline.errors import SightlineError
 
@@ -61,5 +64,5 @@ def app() -> None:
     """
 
 
-for command in (sessions, context, replay, verify):
+for command in (sessions, context, replay, strategies, verify, compact, uncompact):
     app.add_command(command)

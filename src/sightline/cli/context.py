@@ -10,6 +10,7 @@ from rich.text import Text
 
 from sightline import decide
 from sightline.blobs import Blobs
+from sightline.cli.compactions import Covered, compactions
 from sightline.cli.options import Place, branch_option, budget, place, session_argument, with_json
 from sightline.cli.sessions import branch_label, item_words, switch
 from sightline.cli.show import Column, Rows, bar, console, print_json, printable
@@ -36,6 +37,9 @@ class Seen(NamedTuple):
     out_messages: int
     sweep_above: float  # tokens from which the next sweep is forced
     cold_above: float  # and from which a cold cache is reason enough
+    covered: list[Covered]  # what the summaries that are shown stand for
+    faults: int  # results that were fetched again after they had been shortened
+    fault_tokens: int
 
 
 @click.command(short_help="What the model would see now.")
@@ -64,7 +68,7 @@ def context(
     switch(journal, branch)
     session = Session(journal, windows=LastShown(journal))
     payload = session.preview(allowed)
-    seen = _seen(journal, payload, allowed)
+    seen = _seen(journal, payload, allowed, session.faults)
     factor = session.receipt.factor if session.receipt else 1.0
     lines = sorted(payload.plan.lines(), key=lambda line: -line.tokens) if by == "size" else list(payload.plan.lines())
     shown = lines if every or as_json else lines[:_LARGEST]
@@ -73,7 +77,7 @@ def context(
     else:
         out = console()
         _print_summary(out, here, journal, payload, seen, factor)
-        _print_items(out, here, journal, shown, len(lines))
+        _print_items(out, here, journal, shown, len(lines), seen.covered)
     journal.store.close()
 
 
@@ -102,8 +106,10 @@ class _Still(NamedTuple):
 # ---------------------------------------------------------------------- numbers
 
 
-def _seen(journal: Journal, payload: Payload, budget: Budget) -> Seen:
+def _seen(journal: Journal, payload: Payload, budget: Budget, faults: list[str]) -> Seen:
     plan, profile = payload.plan, journal.reader.profile
+    shown = {line.id for line in plan.lines() if line.kind is Kind.SUMMARY}
+    fetched = [row for row in map(journal.row, faults) if row is not None]
     tokens, items = Counter[str](), Counter[str]()
     for line in plan.lines():
         framing = profile.call_tokens if line.kind is Kind.CALL else profile.message_tokens
@@ -122,6 +128,9 @@ def _seen(journal: Journal, payload: Payload, budget: Budget) -> Seen:
         out_messages=sum(journal.timeline.kind[row] != Kind.CALL for row in out),
         sweep_above=trigger(budget, plan.limit, base) if focused else plan.limit,
         cold_above=budget.target * plan.limit if focused else plan.limit,
+        covered=[each for each in compactions(journal) if not shown.isdisjoint(each.summaries)],
+        faults=len(fetched),
+        fault_tokens=sum(journal.timeline.full[row] for row in fetched),
     )
 
 
@@ -168,6 +177,8 @@ def _facts(
         "levels": _levels(payload),
         "left_out": {"messages": seen.out_messages, "tokens": seen.out_tokens},
         "marker": plan.marker,
+        "summaries": [each._asdict() for each in seen.covered],
+        "faults": {"results": seen.faults, "tokens": seen.fault_tokens},
         "items": [{**line._asdict(), "kind": line.kind.name.lower(), "lod": line.lod.name.lower()} for line in lines],
     }
 
@@ -206,6 +217,11 @@ def _print_summary(out: Console, here: Place, journal: Journal, payload: Payload
     out.print(words("context levels", **_levels(payload)), soft_wrap=True)
     if plan.marker:
         out.print(Text(printable(plan.marker), style="dim"), soft_wrap=True)
+    for each in seen.covered:
+        summaries = ", ".join("#" + item_id for item_id in each.summaries)
+        out.print(words("stands for", **each._asdict() | {"summaries": summaries}), soft_wrap=True)
+    if seen.faults:
+        out.print(words("faults", count=seen.faults, tokens=seen.fault_tokens), soft_wrap=True)
     out.print(_next_sweep(here, payload, seen, journal.reader.profile), soft_wrap=True)
 
 
@@ -220,8 +236,11 @@ def _next_sweep(here: Place, payload: Payload, seen: Seen, profile: Profile) -> 
     return said
 
 
-def _print_items(out: Console, here: Place, journal: Journal, lines: list[Line], total: int) -> None:
+def _print_items(
+    out: Console, here: Place, journal: Journal, lines: list[Line], total: int, covered: list[Covered]
+) -> None:
     words = here.words
+    runs = {item_id: f"[#{each.first}–#{each.last}] " for each in covered for item_id in each.summaries}
     reasons = [Column(words("why"), 14, spare=2)] if any(line.why for line in lines) else []
     out.print()
     rows = Rows(out, [
@@ -236,6 +255,8 @@ def _print_items(out: Console, here: Place, journal: Journal, lines: list[Line],
         kind, lod = words("kind " + line.kind.name.lower()), words("level " + line.lod.name.lower())
         full = f"{line.full_tokens:,}" if line.full_tokens != line.tokens else ""
         why = [line.why] if reasons else []
-        rows.print("#" + line.id, kind, lod, f"{line.tokens:,}", full, *why, item_words(journal, row))
+        rows.print(
+            "#" + line.id, kind, lod, f"{line.tokens:,}", full, *why, runs.get(line.id, "") + item_words(journal, row)
+        )
     if len(lines) < total:
         out.print(words("more items", count=total - len(lines)), style="dim", soft_wrap=True)

@@ -12,6 +12,7 @@ from sightline.clock import nanoid, wall_clock
 from sightline.errors import BadInput
 from sightline.journal import Journal
 from sightline.plan import Budget
+from sightline.project import place as project_place
 from sightline.stores.folder import Folder
 
 DEBUG = "sightline.debug"
@@ -56,7 +57,8 @@ class Place(NamedTuple):
 
     def journal(self, session_id: str) -> Journal:
         """The session's log, to look at: nothing is appended by that. Raises SessionNotFound."""
-        return Journal.open_file(self.folder.existing(session_id), clock=wall_clock, ids=nanoid)
+        where = project_place(self.project)
+        return Journal.open_file(self.folder.existing(session_id), clock=wall_clock, ids=nanoid, where=where)
 
 
 def place() -> Place:

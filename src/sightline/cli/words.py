@@ -51,9 +51,40 @@ _WORDS = {
     "sweep: forced": ("sweep: forced", "清扫：到达上限"),
     "sweep: cold": ("sweep: cold", "清扫：缓存过期"),
     "sweep: window": ("sweep: window", "清扫：滑动窗口"),
+    "sweep: summary": ("sweep: summary", "清扫：新摘要"),
+    "sweep: state": ("sweep: state", "清扫：状态已变"),
     "sweep: overflow": ("sweep: overflow", "清扫：超长被拒"),
+    "command: compact": ("command: compact", "命令：压缩"),
+    "command: uncompact": ("command: uncompact", "命令：撤销压缩"),
     "settings changed": ("settings changed", "设置已改"),
     "tools or system changed": ("tools or system changed", "工具或系统提示已改"),
+    # strategies
+    "strategy": ("strategy", "策略"),
+    "key": ("key", "配置项"),
+    "type": ("type", "类型"),
+    "default": ("default", "默认值"),
+    "about": ("what it does", "作用"),
+    "strategy focus": (
+        "Full detail where the model is looking; levels change rarely, when it pays or must be.",
+        "模型正在看的地方给全文；层级很少变化，只在划算或必须时变。",
+    ),
+    "strategy sliding": (
+        "The newest messages that fit, nothing shortened. Short questions and answers.",
+        "放得下的最新消息，不作压缩。适合简短问答。",
+    ),
+    "strategy summary": (
+        "A light model folds the oldest turns into a summary, in the background. Long companionship.",
+        "轻量模型在后台把最早的几轮并入摘要。适合长期陪伴。",
+    ),
+    "strategy entities": (
+        "A typed state instead of the dialogue. Forms and bookings.",
+        "只保留结构化状态，不保留对话。适合填表和订票。",
+    ),
+    "chosen": ("This project uses {name}, chosen in {file}.", "本项目使用 {name}，由 {file} 选定。"),
+    "chosen by default": (
+        "This project uses {name}: no file chooses another.",
+        "本项目使用 {name}：没有文件选择其他策略。",
+    ),
     # sessions
     "no sessions": (
         "No sessions in {folder} yet. `sightline replay --sample --keep` makes one.",
@@ -105,6 +136,102 @@ _WORDS = {
         "若 {minutes} 分钟内没有调用，缓存失效，清扫会提前。",
     ),
     "more items": ("{count:,} more: --all", "其余 {count:,} 项：--all"),
+    "stands for": (
+        "Summary {summaries} stands for {messages:,} messages, #{first} to #{last}, {tokens:,} tokens in full: "
+        "`sightline uncompact` brings them back.",
+        "摘要 {summaries} 代表 #{first} 至 #{last} 的 {messages:,} 条消息，全文 {tokens:,} 个 token："
+        "`sightline uncompact` 可恢复。",
+    ),
+    "faults": (
+        "Results fetched again after they had been shortened: {count:,}, {tokens:,} tokens.",
+        "缩短后又被重新读取的结果：{count:,} 个，{tokens:,} 个 token。",
+    ),
+    # compact
+    "compacting": ("compacting", "压缩中"),
+    "asking": ("asking {command} (at most {seconds:g} s)", "正在询问 {command}（最多 {seconds:g} 秒）"),
+    "compacted": ("Compacted: {id}, branch {branch}", "已压缩：{id}，分支 {branch}"),
+    "would compact": (
+        "Would be compacted: {id}, branch {branch}. Nothing is written.",
+        "将被压缩：{id}，分支 {branch}。未写入任何内容。",
+    ),
+    "from to": ("{pre:,} → {post:,} tokens", "{pre:,} → {post:,} 个 token"),
+    "less": (", {share} less", "，减少 {share}"),
+    "more": (", {share} more", "，增加 {share}"),
+    "fitting": ("; {limit:,} fit", "；上限 {limit:,}"),
+    "grown": (
+        "It grew: what the summary stands for was already shown shortened. A smaller --window makes a shorter one.",
+        "变大了：被摘要的内容原本已缩短显示。用更小的 --window 可得到更短的摘要。",
+    ),
+    "covered": (
+        "The summary stands for {messages:,} messages, #{first} to #{last}, {tokens:,} tokens in full.",
+        "摘要代表 #{first} 至 #{last} 的 {messages:,} 条消息，全文 {tokens:,} 个 token。",
+    ),
+    "would ask": (
+        "{command} would be asked with {tokens:,} tokens; the result below is that of the digest made by rule.",
+        "将向 {command} 发送 {tokens:,} 个 token；以下是按规则生成的摘要的结果。",
+    ),
+    "files included": ("Files shown to the model as they are now: {files}", "向模型展示的文件（当前内容）：{files}"),
+    "summary by rule": ("summary, made by rule, {tokens:,} tokens", "摘要（按规则生成），{tokens:,} 个 token"),
+    "summary by command": ("summary, {tokens:,} tokens", "摘要，{tokens:,} 个 token"),
+    "more lines": ("{count:,} more lines: --full", "其余 {count:,} 行：--full"),
+    "kept words": (
+        "The user's rules and tasks in it, still shown word for word: {count:,}",
+        "其中用户的规则和任务，仍逐字保留：{count:,}",
+    ),
+    "nothing to keep": (
+        "The user set no rule and left no task in it.",
+        "其中没有用户设定的规则或留下的任务。",
+    ),
+    "kept rule": ("rule", "规则"),
+    "kept task": ("task", "任务"),
+    "more kept": ("{count:,} more: --full", "其余 {count:,} 条：--full"),
+    "lost": (
+        "Could be read before and cannot now; all of it is in the log:",
+        "之前能看到、现在看不到的内容（日志中都有）：",
+    ),
+    "nothing lost": ("Everything that could be read before can still be read.", "之前能看到的，现在都还能看到。"),
+    "how many": ("how many", "数量"),
+    "the first": ("the first", "前几个"),
+    "lost rules": ("rules", "规则"),
+    "lost tasks": ("tasks", "任务"),
+    "lost paths": ("paths", "路径"),
+    "lost identifiers": ("identifiers", "标识符"),
+    "lost numbers": ("numbers", "数字"),
+    "lost errors": ("errors", "错误"),
+    "no summary": ("No summary from the command: {error}.", "命令没有给出摘要：{error}。"),
+    "it said": ("It said: {words}", "它的输出：{words}"),
+    "try again": (
+        "A digest made by rule stands in its place. To try again: {command} (it had {seconds} seconds; --seconds)",
+        "已改用按规则生成的摘要。再试一次：{command}（限时 {seconds} 秒；--seconds）",
+    ),
+    "after compact": (
+        "`sightline uncompact` undoes it, `sightline uncompact ID` brings back one item.",
+        "`sightline uncompact` 可撤销，`sightline uncompact 编号` 可恢复其中一项。",
+    ),
+    "after dry run": ("Without --dry-run it is done.", "去掉 --dry-run 即可执行。"),
+    "never compacted": (
+        "Nothing has been compacted in session {id}; `sightline compact` does it.",
+        "会话 {id} 从未压缩过；`sightline compact` 可压缩。",
+    ),
+    "made": ("{when}  {by}, {state}", "{when}  {by}，{state}"),
+    "by rule": ("made by rule", "按规则生成"),
+    "by model": ("made by a model", "由模型生成"),
+    "holds": ("holds", "有效"),
+    "undone": ("undone", "已撤销"),
+    "replaced": ("replaced by a later one", "已被之后的压缩取代"),
+    "estimated": ("About {pre:,} → {post:,} tokens when it was made.", "生成时约 {pre:,} → {post:,} 个 token。"),
+    "all brought back": (
+        "Undone in session {session}: {messages:,} messages, #{first} to #{last}, are back from the next call on.",
+        "会话 {session} 已撤销压缩：从下一次调用起，重新显示 #{first} 至 #{last} 的 {messages:,} 条消息。",
+    ),
+    "brought back": (
+        "Item #{item} of session {session} is shown in full again.",
+        "会话 {session} 的 #{item} 重新全文显示。",
+    ),
+    "will be brought back": (
+        "Item #{item} of session {session} is wanted in full: it comes back at the next sweep that has room for it.",
+        "会话 {session} 的 #{item} 已标记为全文显示：下一次清扫有空间时恢复。",
+    ),
     # replay
     "what is shown": (
         "Each row is one call to the model. Before it, Sightline composes the messages that fit a window of {window:,} "

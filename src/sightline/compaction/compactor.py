@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline import files, log, wire
+from sightline.branches import Compaction
 from sightline.compaction.asking import instruction, summary_in
 from sightline.compaction.loss import Loss, loss
 from sightline.compaction.passage import passage
@@ -34,6 +35,8 @@ _DIGEST = 0.1  # of the limit: what a digest may take
 _SUMMARY = 0.25  # of the limit: a longer summary is no summary
 _ANSWER = 4000  # tokens of the window left for the model's answer
 _FAILURES = 3  # in a row, after which no model is asked of our own accord
+_TOO_LITTLE = "there is too little conversation to compact: go on, and try again later"
+_FAILED = "[Automatic compaction failed; using fallback]"
 
 
 class Compacted(Struct, frozen=True, omit_defaults=True):
@@ -94,11 +97,23 @@ class Compactor:
         request = with_changes(seen, tail=(Message(Role.USER, (Text(text),)),))
         return Job(before, budget, request, tuple(paths), first, last, trigger)
 
+    @property
+    def given_up(self) -> bool:
+        """Whether models failed so often in a row that none is asked of our own accord, until one that is asked for
+        succeeds.
+        """
+        return self._failures >= _FAILURES
+
+    def superseded(self, job: Job) -> bool:
+        """Whether what a job was to cover has been covered meanwhile."""
+        held = self._journal.timeline.more.compacted(self._journal.path)
+        return any(each.first <= job.first and job.last <= each.last for each in held)
+
     def _range(self, payload: Payload, budget: Budget, share: float) -> tuple[int, int]:
         """The units up to the newest share of the messages, which stay."""
         found = oldest(self._composer.view(budget), payload.plan, share)
         if found is None:
-            raise BadInput("there is too little conversation to compact: go on, and try again later")
+            raise BadInput(_TOO_LITTLE)
         return found
 
     def _kind(self, unit: int) -> Kind:
@@ -108,8 +123,6 @@ class Compactor:
 
     def asked(self, job: Job, model: Summarizer, seconds: float) -> str | Exception:
         """The model's summary, or why there is none. Waits for the model at most so long; never raises."""
-        if self._failures >= _FAILURES and job.trigger == "auto":
-            return NoSummary(f"the model failed {self._failures} times in a row and was not asked again")
         answers: SimpleQueue[Any] = SimpleQueue()
         threading.Thread(target=_ask, args=(model, job.request, answers), daemon=True).start()
         try:
@@ -117,7 +130,7 @@ class Compactor:
             found: str | Exception = answer if isinstance(answer, Exception) else self._checked(answer, job)
         except Empty:
             found = NoSummary(f"the model gave no answer within {seconds:g} seconds")
-        except SightlineError as error:
+        except Exception as error:  # an answer of no form that we know: what reading it raises is the reason
             found = error
         self._failures = self._failures + 1 if isinstance(found, Exception) else 0
         return found
@@ -130,7 +143,7 @@ class Compactor:
             raise NoSummary("the model's answer is empty")
         if tokens > most:
             raise NoSummary(f"the model's answer has {tokens:,} tokens; a summary may have {most:,}")
-        if tokens >= self._tokens(job.first, job.last):
+        if tokens >= self._stands(job.first, job.last):
             raise NoSummary(f"the model's answer of {tokens:,} tokens is no shorter than what it stands for")
         return summary
 
@@ -140,18 +153,21 @@ class Compactor:
         """Write down a compaction: by the model's summary, by the digest where there is no model, by both in need.
 
         Raises:
-            Conflict, StoreError: nothing was written.
+            BadInput: there is too little to say anything about. Nothing was written, nor with these:
+            Conflict, StoreError
         """
         error = str(summary) or type(summary).__name__ if isinstance(summary, Exception) else ""
         first, last = job.first, job.last
-        if error:
-            first, last = self._range(job.before, job.budget, RETAINED_IN_NEED)
+        if error:  # a few more stay, unless that would be nearly all of them
+            first, last = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED) or (first, last)
         by_rule = "" if isinstance(summary, str) else self._digest(job, first, last)
         texts = [summary] if isinstance(summary, str) else [by_rule]
         if error:
             texts.insert(0, _fallback(self._messages(job.before, last), error))
         used = job.files if isinstance(summary, str) else ()
         by_model = isinstance(summary, str)
+        if not any(texts):
+            raise BadInput(_TOO_LITTLE)
         boundary = self._write(job, (first, last), [text for text in texts if text], used, by_model=by_model)
         after = self._composer.preview(job.budget, command="command: compact")
         found = self._loss(job.before, after)
@@ -186,17 +202,16 @@ class Compactor:
         post = max(0, pre - hidden) + sum(map(count, texts))
         metadata = CompactMetadata(job.trigger, pre, post, list(used))
         flags = 0 if by_model else BY_RULE
-        journal.append([boundary, *(journal.drafts.summary(text, metadata, flags=flags) for text in texts)])
-        return timeline.more.compactions[-1].seq
+        made = journal.append([boundary, *(journal.drafts.summary(text, metadata, flags=flags) for text in texts)])
+        unit = timeline.unit[made[1][0]]
+        return next(each.seq for each in timeline.more.compactions if unit in each.summaries)
 
     def _digest(self, job: Job, first: int, last: int) -> str:
         """What the rules make of the units, going on from the summaries among them."""
-        timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
-        held = timeline.more.compacted(path)
-        rows = [timeline.unit_row[unit] for each in held for unit in each.summaries if first <= each.first <= last]
-        before = "\n\n".join(reader.text(row) for row in rows)
-        start = max((each.last + 1 for each in held if first <= each.first <= last), default=first)
-        items = [reader.item(row) for unit in self._units(start, last) for row in timeline.rows_of(unit)]
+        timeline, reader = self._journal.timeline, self._journal.reader
+        rows = [timeline.unit_row[unit] for each in self._inside(first, last) for unit in each.summaries]
+        before = "\n\n".join(text for text in map(reader.text, rows) if not text.startswith(_FAILED))
+        items = [reader.item(row) for unit in self._untold(first, last) for row in timeline.rows_of(unit)]
         tokens = min(int(_DIGEST * job.before.plan.limit), self._tokens(first, last) // 2)
         return digest(items, tokens=tokens, count=reader.counter.count, locale=reader.locale, before=before)
 
@@ -208,21 +223,43 @@ class Compactor:
         units = timeline.units_between(self._journal.path, *rows)
         return [unit for unit in units if body_unit(timeline, unit) and self._kind(unit) is not Kind.SUMMARY]
 
+    def _inside(self, first: int, last: int) -> list[Compaction]:
+        """The compactions that hold, of which a new one of these units takes the place."""
+        held = self._journal.timeline.more.compacted(self._journal.path)
+        return [each for each in held if first <= each.first and each.last <= last]
+
+    def _untold(self, first: int, last: int) -> list[int]:
+        """The units that no summary stands for yet."""
+        held = self._inside(first, last)
+        return [unit for unit in self._units(first, last) if not any(each.first <= unit <= each.last for each in held)]
+
     def _tokens(self, first: int, last: int) -> int:
         full = self._journal.timeline.unit_full
         return sum(full[unit] for unit in self._units(first, last))
+
+    def _stands(self, first: int, last: int) -> int:
+        """Tokens of what stands for these units now: they themselves, or the summary of them that there is."""
+        summaries = [unit for each in self._inside(first, last) for unit in each.summaries]
+        return sum(self._journal.timeline.unit_full[unit] for unit in (*self._untold(first, last), *summaries))
 
     def _count(self, first: int, last: int) -> int:
         return sum(messages_of(self._journal.timeline, unit) for unit in self._units(first, last))
 
     def _messages(self, payload: Payload, last: int) -> int:
         """How many messages stay after this unit."""
-        return sum(messages_of(self._journal.timeline, unit) for unit in payload.plan if unit > last)
+        stay = [unit for unit in payload.plan if unit > last and self._kind(unit) is not Kind.SUMMARY]
+        return sum(messages_of(self._journal.timeline, unit) for unit in stay)
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
         shown = [plain_text(message.parts) for message in before.body]
-        said = [plain_text(message.parts) for message in before.body if message.role is Role.USER]
-        return loss(shown, said, "\n".join(_all_text(message) for message in after.body))
+        now = [_all_text(message) for message in (*after.system, *after.body, *after.tail)]
+        return loss(shown, self._binding(), "\n".join(now))
+
+    def _binding(self) -> list[str]:
+        """What the user said on this branch that sets a rule or names a task."""
+        timeline, path = self._journal.timeline, self._journal.path
+        rows = [row for row in timeline.more.binding if path.holds(timeline.branch[row], row)]
+        return [self._journal.reader.text(row) for row in rows]
 
     # ------------------------------------------------------------------ undoing it
 
@@ -245,12 +282,14 @@ def _ask(model: Summarizer, request: Payload, answers: "SimpleQueue[Any]") -> No
         answers.put(model(request))
     except Exception as error:  # whatever a model raises is an answer: no summary
         answers.put(error)
+    except BaseException as error:  # somebody's way to end a thread: it ends this one, and nobody waits for it
+        answers.put(NoSummary(str(error) or type(error).__name__))
 
 
 def _fallback(messages: int, error: str) -> str:
     """The document's words for a compaction without a summary."""
     return (
-        "[Automatic compaction failed; using fallback]\n\n"
+        f"{_FAILED}\n\n"
         f"An error occurred during compaction. Retained the latest {messages} messages (~30%).\n\n"
         f"Error: {error}\n\n"
         "The conversation can continue, but consider retrying with /compact."

@@ -39,18 +39,23 @@ class Loss(Struct, frozen=True, omit_defaults=True):
 
 
 def loss(before: Iterable[str], said: Iterable[str], after: str) -> Loss:
-    """What these texts showed that `after`, all that is shown now, does not; `said` are those of the user."""
-    said, texts = list(said), list(before)
+    """What these texts showed that `after`, all that is shown now, does not.
+
+    `said` are messages of the user, whether they were shown or not: a rule counts if it could be read anywhere.
+    """
+    texts = list(before)
+    shown = "\n".join(texts)
+    said = list(said)
     names = dict.fromkeys(name for text in texts for name in identifiers(text, limit=100_000))
     paths = [name for name in names if "/" in name or "\\" in name]
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
     others = names.keys() - {*paths, *numbers}
     return Loss(
-        rules=_missing(_found(rules.rules, said), after),
-        tasks=_missing(_found(rules.tasks, said), after),
-        paths=_missing(paths, after),
-        identifiers=_missing([name for name in names if name in others], after),
-        numbers=_missing(numbers, after),
+        rules=_missing((rule for rule in _found(rules.rules, said) if rule in shown), after),
+        tasks=_missing((task for task in _found(rules.tasks, said) if task in shown), after),
+        paths=_missing(paths, after, whole=True),
+        identifiers=_missing([name for name in names if name in others], after, whole=True),
+        numbers=_missing(numbers, after, whole=True),
         errors=_missing((line for text in texts for line in _errors(text)), after),
     )
 
@@ -63,6 +68,23 @@ def _errors(text: str) -> Iterable[str]:
     return (line.strip()[:200] for line in text.split("\n") if _ERROR.search(line))
 
 
-def _missing(wanted: Iterable[str], after: str) -> Lost:
-    hidden = [value for value in dict.fromkeys(wanted) if value and value not in after]
+def _missing(wanted: Iterable[str], after: str, *, whole: bool = False) -> Lost:
+    """Those that cannot be read; as `whole` words, `12` is not read in `4123`."""
+    visible = _stands_alone if whole else str.__contains__
+    hidden = [value for value in dict.fromkeys(wanted) if value and not visible(after, value)]
     return Lost(len(hidden), tuple(hidden[:_MOST]))
+
+
+def _stands_alone(text: str, value: str) -> bool:
+    at = text.find(value)
+    while at >= 0:
+        around = text[max(at - 1, 0) : at] + text[at + len(value) : at + len(value) + 1]
+        if not any(map(_of_a_word, around)):
+            return True
+        at = text.find(value, at + 1)
+    return False
+
+
+def _of_a_word(character: str) -> bool:
+    """Letters and digits that a longer name or number would be made of; Chinese is written without blanks."""
+    return character.isascii() and (character.isalnum() or character == "_")

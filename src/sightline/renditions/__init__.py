@@ -10,7 +10,7 @@ from sightline.renditions.dialogue import dialogue
 from sightline.renditions.lines import Levels, view
 from sightline.renditions.media import labels
 from sightline.renditions.objects import document, held_text, parsed
-from sightline.renditions.pack import Filled, Room, fill
+from sightline.renditions.pack import NOTHING, Filled, Room, fill
 from sightline.renditions.sample import BEGINNING, ROOM, Beginning, beginning, counted, legal, look
 from sightline.renditions.subjects import subject_of
 from sightline.renditions.values import identifiers, values_in
@@ -18,13 +18,14 @@ from sightline.renditions.words import words
 
 __all__ = ["FORMAT", "Shorter", "identifiers", "shorten", "subject_of"]
 
-FORMAT = 1  # rises when the same input would give other bytes
+FORMAT = 2  # rises when the same input would give other bytes
 
 SMALLEST = 200  # tokens below which there is no lower level than full: a handle and a label would eat the saving
 SUMMARY_TOKENS = 800
-SUMMARY_SHARE = 0.6  # a summary that saves less than four tenths is not worth a level
 GIST_TOKENS = 120
-GIST_SHARE = 0.25
+SHARES = (0.6, 0.25)  # of the original: a summary that saves less than four tenths is not worth a level
+SPOKEN_SHARES = (0.38, 0.12)  # what was said has more words to a name, and there is more of it that is never read again
+ONE_LEVEL = 1000  # tokens of a reply below which it has no summary: it would be written twice on its way to a gist
 OPENING_SHARE = 0.35  # of a summary for the unchanged beginning; it is shorter than it should be only in a small one
 
 _SPOKEN = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
@@ -39,62 +40,69 @@ class Shorter(NamedTuple):
 
 
 def shorten(
-    item: Item, *, count: Callable[[str], int], name: str = "", subject: str = "", locale: str = "en"
+    item: Item,
+    *,
+    count: Callable[[str], int],
+    name: str = "",
+    subject: str = "",
+    locale: str = "en",
+    tokens: int | None = None,
 ) -> Shorter:
-    """The summary and the gist of an item.
+    """The summary and the gist of an item. Who gives the tokens of its text or arguments saves counting them.
 
-    A summary has at most 800 tokens, a gist at most 120 and a quarter of the original; each is smaller than the level
-    above it or None. For a call both are JSON objects with all its short arguments. Else they are plain text with a
-    label that says handle, what it is and its size: a gist begins with it; the summary of a result begins as the
-    result does, and its label stands where the first gap is. Pure and total: the same item gives the same bytes, and no
-    text makes it raise. Of a text beyond 44 KB only parts are read; beyond 128 KB its tokens are estimated from parts
-    too.
+    A summary has at most 800 tokens, a gist at most 120 and a quarter of the original, and of what was said at most
+    38 % and 12 %; each is smaller than the level above it or None, and a short reply has only a gist. For a call both
+    are JSON objects with all its short arguments. Else they are plain text with a label that says handle, what it is
+    and its size: a gist begins with it; the summary of a result begins as the result does, and its label stands where
+    the first gap is. Pure and total: the same item gives the same bytes, and no text makes it raise. Of a text beyond
+    44 KB only parts are read; beyond 128 KB its tokens are estimated from parts too.
     """
     wording = words(locale)
     if item.kind is Kind.CALL:
-        return _of_call(item, count, wording)
+        return _of_call(item, count, wording, tokens)
     media = labels(item.parts, wording)
     text = plain_text(item.parts)
-    original = _tokens_of(text, count)
+    original = _tokens_of(text, count) if tokens is None else tokens
     if original < SMALLEST:
         return _small(media, text)
     ratio = max(0.5, len(text) / original)
-    most, least = _limits(original)
+    most, least = _limits(original, SPOKEN_SHARES if item.kind in _SPOKEN else SHARES)
     levels, lines = _read(item, text, subject, wording, int(most * ratio * OPENING_SHARE))
-    header = _Header(item, name, subject, original, lines, wording)
-    summary = fill(_joined(header.summary(), media), levels.summary, count, Room(most, ratio))
-    gist = fill(_joined(header.gist(), media), levels.gist, count, Room(least, ratio))
+    header = _Header(f"#{item.id}", _spoken(item, wording), legal(name[:80]), legal(subject[:2000]), original, lines)
+    summary = NOTHING
+    if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
+        summary = fill(_joined(header.summary(wording), media), levels.summary, count, Room(most, ratio))
+    gist = fill(_joined(header.gist(wording), media), levels.gist, count, Room(least, ratio))
     return _ordered(summary, gist, original)
 
 
 class _Header(NamedTuple):
     """The first line of a shortened item."""
 
-    item: Item
+    handle: str
+    kind: tuple[str, str]  # said before and after the rest
     name: str
     subject: str
     tokens: int
     lines: int
-    wording: Mapping[str, str]
 
-    def summary(self) -> str:
-        size = self.wording["lines" if self.lines > 1 else "line"].format(
-            lines=f"{self.lines:,}", tokens=f"{self.tokens:,}"
-        )
-        return self.wording["summary"].format(handle=f"#{self.item.id}", what=self._what(160, 160), size=size)
+    def summary(self, wording: Mapping[str, str]) -> str:
+        size = wording["lines" if self.lines > 1 else "line"].format(lines=f"{self.lines:,}", tokens=f"{self.tokens:,}")
+        return wording["summary"].format(handle=self.handle, what=self._what(160, 160), size=size)
 
-    def gist(self) -> str:
-        return self.wording["gist"].format(
-            handle=f"#{self.item.id}", what=self._what(40, 24), tokens=f"{self.tokens:,}"
-        )
+    def gist(self, wording: Mapping[str, str]) -> str:
+        return wording["gist"].format(handle=self.handle, what=self._what(40, 24), tokens=f"{self.tokens:,}")
 
     def _what(self, path: int, command: int) -> str:
-        kind = _SPOKEN.get(self.item.kind) or _OTHERS.get(self.item.kind, "")
-        failed = next((part.error for part in self.item.parts if isinstance(part, Result)), "")
-        said = _said(legal(self.subject[:2000]), path, command)
-        return "".join(
-            f" {word}" for word in (self.wording.get(kind, ""), legal(self.name[:80]), said, failed[:40]) if word
-        )
+        said = _said(self.subject, path, command) if self.subject else ""
+        return "".join([f" {word}" for word in (self.kind[0], self.name, said, self.kind[1]) if word])
+
+
+def _spoken(item: Item, wording: Mapping[str, str]) -> tuple[str, str]:
+    """What the item is, and how it failed."""
+    kind = _SPOKEN.get(item.kind) or _OTHERS.get(item.kind, "")
+    failed = next((part.error for part in item.parts if isinstance(part, Result)), "")
+    return wording.get(kind, ""), failed[:40]
 
 
 def _said(subject: str, path: int, command: int) -> str:
@@ -117,8 +125,8 @@ def _tokens_of(text: str, count: Callable[[str], int]) -> int:
     return tokens if chars == len(text) else tokens * len(text) // chars
 
 
-def _limits(original: int) -> tuple[int, int]:
-    return min(SUMMARY_TOKENS, int(original * SUMMARY_SHARE)), min(GIST_TOKENS, int(original * GIST_SHARE))
+def _limits(original: int, shares: tuple[float, float]) -> tuple[int, int]:
+    return min(SUMMARY_TOKENS, int(original * shares[0])), min(GIST_TOKENS, int(original * shares[1]))
 
 
 def _read(item: Item, text: str, subject: str, wording: Mapping[str, str], most: int) -> tuple[Levels, int]:
@@ -153,15 +161,17 @@ def _small(media: list[str], text: str) -> Shorter:
     return Shorter(shown, shown)
 
 
-def _of_call(item: Item, count: Callable[[str], int], wording: Mapping[str, str]) -> Shorter:
+def _of_call(item: Item, count: Callable[[str], int], wording: Mapping[str, str], tokens: int | None) -> Shorter:
     call = item.parts[0] if item.parts else None
     if not isinstance(call, Call):
         return Shorter(None, None)
-    original = _tokens_of(arguments(call), count)
+    original = _tokens_of(arguments(call), count) if tokens is None else tokens
     if original < SMALLEST:
         return Shorter(None, None)
     ratio = max(0.5, len(arguments(call)) / original)
-    summary, gist = (shortened(call, f"#{item.id}", count, Room(limit, ratio), wording) for limit in _limits(original))
+    summary, gist = (
+        shortened(call, f"#{item.id}", count, Room(limit, ratio), wording) for limit in _limits(original, SHARES)
+    )
     return _ordered(summary, gist, original)
 
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
 from sightline.items import Call
-from sightline.renditions.lines import weigh
-from sightline.renditions.pack import NOTHING, Count, Filled, Piece, Room, by_place, by_worth, fresh_of
+from sightline.renditions.lines import Weighed, ranked, weigh
+from sightline.renditions.pack import NOTHING, Count, Filled, Room
 from sightline.renditions.sample import legal, look
 from sightline.renditions.subjects import KEYS
 from sightline.renditions.values import values_of_lines
@@ -140,17 +141,21 @@ def _cut_text(text: str, cut: Cut) -> str:
         return mark.strip(" …")
     head = text[: int(cut.room * HEAD)]
     head = text[: max(head.rfind(" "), head.rfind("\n"), len(head) // 2) + 1]  # no name is cut in two
-    return head + mark + _names(text[len(head) :], cut.room - len(head))
+    return head + mark + _names(text, head, cut.room - len(head))
 
 
-def _names(text: str, room: int) -> str:
-    """The values of a text that are worth most, in order, within `room` characters."""
-    lines = look(text).lines
-    weighed = weigh(values_of_lines(lines), len(lines))
-    pieces = by_worth([Piece(weighed.first[value], value, worth, (value,)) for value, worth in weighed.worth.items()])
-    chosen, used = [], 0
-    for piece in fresh_of(pieces, Room(room, 1.0), set()).pieces:
-        if used + len(piece.text) < room:
-            chosen.append(piece)
-            used += len(piece.text) + 1
-    return " ".join(piece.text for piece in sorted(chosen, key=by_place))
+@lru_cache(maxsize=4)  # both levels and every attempt ask for the same texts
+def _ranked(text: str) -> tuple[Weighed, list[str]]:
+    weighed = weigh(values_of_lines(look(text).lines))
+    return weighed, ranked(weighed)
+
+
+def _names(text: str, head: str, room: int) -> str:
+    """The values of a text that are worth most and not in its head, in order, within `room` characters."""
+    weighed, names = _ranked(text)
+    chosen = []
+    for name in names:
+        if len(name) < room and name not in head:
+            chosen.append(name)
+            room -= len(name) + 1
+    return " ".join(sorted(chosen, key=weighed.first.__getitem__))

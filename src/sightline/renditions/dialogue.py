@@ -1,92 +1,119 @@
-"""What people and the model said: whole sentences, quoted as they stand."""
+"""What people and the model said: whole sentences, quoted as they stand, and the names in those left out."""
 
-import re
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from sightline.renditions.lines import Levels, lines_with, weigh
-from sightline.renditions.pack import Level, Piece, by_place, by_worth
-from sightline.renditions.prose import MUST
+from sightline.renditions.lines import Levels, Weighed, ranked, weigh
+from sightline.renditions.pack import Excerpt
 from sightline.renditions.sample import Sample
+from sightline.renditions.telling import binding
 from sightline.renditions.values import values_of_lines
 
-FIRST, LAST, QUESTION, RULE = 6.0, 3.0, 3.0, 4.0
+FIRST, LAST, QUESTION, RULE, PLAIN = 6.0, 3.0, 3.0, 4.0, 0.3
 AGAIN = 0.01  # a sentence said before
 OPENING = 110  # characters of one sentence in a gist
 LONGEST = 280  # characters of one sentence in a summary; what follows is cut
+QUOTED, NAMED = 0.7, 0.4  # share of a summary and of a gist for whole sentences
+BESIDE = 5.0  # characters a sentence costs beside its own
 
 ASKING = frozenset("?？吗")
-_END = re.compile(r"[.!?。！？；]\s*")
+_ENDS = (". ", "! ", "? ", "。", "！", "？", "；")  # `app.py` holds none
+_BEGINS = "\x01"  # a line; nothing that is shown holds it
+_LINE, _AROUND = f"\n{_BEGINS}", f"{_BEGINS} \t\xa0\u3000"
 
 
 def dialogue(sample: Sample) -> Levels:
     """Opening, questions, constraints, figures, names and the last sentence."""
     rows, sentences = _sentences(sample)
-    short = [text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in sentences]
-    worths = _worths(short)
-    said: set[str] = set()
-    for n, text in enumerate(sentences):
-        if text in said:
-            worths[n] = AGAIN
-        said.add(text)
-    pieces = [Piece(n, text, worths[n]) for n, text in enumerate(short)]
+    values = values_of_lines(sentences)
+    weighed = weigh(values)
+    worths = _worths(sentences, values, weighed)
+    density = [worth / (len(text) + BESIDE) for worth, text in zip(worths, sentences, strict=True)]
+    order = sorted(range(len(sentences)), key=density.__getitem__, reverse=True)
+    names = ranked(weighed)
 
-    def render(label: str, chosen: list[Piece], _: list[Piece]) -> str:
-        return "\n".join([label, *_quoted(chosen, rows)])
+    def level(longest: int, share: float) -> Excerpt:
+        texts, seen = sentences, values
+        if any(len(text) > longest for text in sentences):
+            texts = [text if len(text) <= longest else _cut(text, longest) for text in sentences]
+            seen = [
+                found if text is whole else [value for value in found if value in text]
+                for text, whole, found in zip(texts, sentences, values, strict=True)
+            ]
+        return Excerpt(order, texts, seen, names, share, 1.5, _Quoted(texts, rows, weighed.first).render)
 
-    gist = [piece if len(piece.text) <= OPENING else _opening(piece) for piece in pieces]
-    return Levels(*(Level(by_worth(level, 1.5), [], 1.0, render, 1.5) for level in (pieces, gist)))
+    return Levels(level(LONGEST, QUOTED), level(OPENING, NAMED))
+
+
+class _Quoted(NamedTuple):
+    """A message as its shortened forms show it."""
+
+    texts: list[str]
+    rows: list[int]
+    first: Mapping[str, int]
+
+    def render(self, label: str, chosen: list[int], between: list[str]) -> str:
+        """Sentences in order, those of one line on one line; `…` and names for what was left out."""
+        texts, rows, first = self
+        places, total = set(chosen), len(texts)
+        left = [name for name in between if first[name] not in places or name not in texts[first[name]]]
+        left.sort(key=first.__getitem__)
+        left.reverse()
+        out = [label]
+        before = -1
+        for place in [*sorted(chosen), total]:
+            said = [texts[place]] if place < total else []
+            names = []
+            while left and first[left[-1]] < place:
+                names.append(left.pop())
+            if names:
+                said = ["…", *names, "…", *said]
+            elif place > before + 1:
+                said = ["…", *said]
+            if said and before >= 0 and (place == total or rows[place] == rows[before]):
+                out[-1] = " ".join([out[-1], *said])
+            elif said:
+                out.append(" ".join(said))
+            before = place
+        return "\n".join(out)
 
 
 def _sentences(sample: Sample) -> tuple[list[int], list[str]]:
     """Every sentence, after the number of its line."""
+    text = _LINE.join(sample.lines)
+    for end in _ENDS:
+        if end in text:
+            text = text.replace(end, end[0] + "\n")
     rows: list[int] = []
     sentences: list[str] = []
-    for number, line in zip(sample.numbers, sample.lines, strict=True):
-        start = 0
-        for match in _END.finditer(line) if line else ():
-            if len(found := match.group()) == 1 and found in ".!?":
-                continue  # `app.py` is no end
-            sentences.append(line[start : match.end()].strip())
-            rows.append(number)
-            start = match.end()
-        if sentence := line[start:].strip():
+    row = 0
+    for part in text.split("\n"):
+        row += part[:1] == _BEGINS
+        sentence = part.strip(_AROUND)
+        if sentence:
             sentences.append(sentence)
-            rows.append(number)
+            rows.append(row)
     return rows, sentences
 
 
-def _worths(sentences: list[str]) -> list[float]:
+def _worths(sentences: list[str], values: list[list[str]], weighed: Weighed) -> list[float]:
     """What each sentence is worth: its names and figures, its place, whether it asks or binds."""
-    worths = [
-        0.3 + worth + (QUESTION if text[-1:] in ASKING or text[-2:-1] in ASKING else 0.0)
-        for text, worth in zip(sentences, weigh(values_of_lines(sentences), len(sentences)).lines, strict=True)
-    ]
-    said = Sample(sentences, [])
-    for i in {i for stem in MUST if stem in said.lowered for i in lines_with(stem, said)}:
+    worths = [PLAIN + worth for worth in weighed.lines]
+    for i in binding(sentences, values, weighed.first):
         worths[i] += RULE
+    for i, text in enumerate(sentences):
+        if text[-1] in ASKING or text[-2:-1] in ASKING:
+            worths[i] += QUESTION
+    if len(set(sentences)) < len(sentences):
+        first = dict(zip(reversed(sentences), range(len(sentences) - 1, -1, -1), strict=True))
+        worths = [worths[i] if first[text] == i else AGAIN for i, text in enumerate(sentences)]
     if worths:
         worths[-1] += LAST
         worths[0] += FIRST
     return worths
 
 
-def _opening(piece: Piece) -> Piece:
-    """A sentence as a gist shows it: whole if short, else up to a blank near the limit."""
-    cut = piece.text.rfind(" ", OPENING // 2, OPENING)
-    text = piece.text[: cut if cut > 0 else OPENING]
-    return Piece(piece.place, f"{text}…", piece.worth)
-
-
-def _quoted(chosen: list[Piece], rows: list[int]) -> list[str]:
-    """Sentences in order: of one line on one line, and `…` where something was left out."""
-    out: list[str] = []
-    before = -1
-    for piece in sorted(chosen, key=by_place):
-        gap = piece.place != before + 1
-        if before >= 0 and rows[piece.place] == rows[before]:
-            out[-1] += (" … " if gap else " ") + piece.text
-        else:
-            out.append(("… " if gap else "") + piece.text)
-        before = piece.place
-    if out and before < len(rows) - 1:
-        out[-1] += " …"
-    return out
+def _cut(text: str, longest: int) -> str:
+    """The beginning of a sentence, up to a blank near the limit."""
+    blank = text.rfind(" ", longest // 2, longest)
+    return f"{text[: blank if blank > 0 else longest]}…"

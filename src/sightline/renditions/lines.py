@@ -1,23 +1,19 @@
 """The lines of a text as pieces: whole ones and the values between them for a summary, values by section for a gist."""
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from math import log2
-from operator import attrgetter
 from typing import NamedTuple
 
-from sightline.renditions.pack import CHARS, VALUE, Level, Piece, by_place, by_worth
+from sightline.renditions.pack import CHARS, GROUPED, VALUE, Excerpt, Level, Piece, Pieces, by_place, by_worth, grouped
 from sightline.renditions.sample import Beginning, Sample
-from sightline.renditions.values import Values, values_of_lines, weight
+from sightline.renditions.telling import marks_of_trouble
+from sightline.renditions.values import WEIGHTS, values_of_lines
 
-OFTEN = [
-    0.0,
-    *(1 + 0.35 * log2(n) for n in range(1, 9)),
-]  # used again: 12 % of values seen once, 33 % of those seen 8 times
-AGAIN = 0.05  # a value shown a second time is worth little, but more than an empty line
+OFTEN = [0.35 * log2(n) for n in range(1, 9)]  # added for each time more: of values seen once 12 % are used again,
+# of those seen 8 times 33 %
 LISTED = 0.31  # a value of less weight (a short number, a date, a version) says nothing outside its line
 LINE = 3.5  # tokens a line of a summary costs beside its text: its end and half a gap
 SUMMARY_LINES = 0.4  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
@@ -27,17 +23,12 @@ EDGE_WORTH = 3.0
 PLAIN = 0.2  # a line without values is worth little, not nothing
 SPARSE = 0.5  # share of lines with something in them, below which plain lines are candidates too
 SINGLE = 40  # a gap of one line this short is shown: its marker would cost as much
-MOST_TROUBLES = 60  # different lines of trouble that are marked; a text with more is about them anyway
 QUOTED = 3.0  # a mark from which a line is quoted in a gist
 WIDEST = 90  # characters of a quoted line in a gist
 DETECT = 14  # lines looked at to tell whether they are numbered
 MOST_VALUES = 400  # more do not fit into any level
 BLOCKS = 2  # a text without sections is named by the numbers of its lines, in this many blocks
 
-# Stems in lower case, looked for as they are: by far the quickest search there is.
-_ERRORS = "error|exception|fail|fatal|panic|denied|not found|no such|错误|失败|异常"
-_WARNINGS = "warn|deprecat|警告"
-_TROUBLE = {**dict.fromkeys(_ERRORS.split("|"), 3.0), **dict.fromkeys(_WARNINGS.split("|"), 1.5)}
 NUMBERED = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:\s|-\s|$)")
 
 
@@ -63,15 +54,16 @@ class Weighed(NamedTuple):
 
     first: dict[str, int]  # the line where a value stands first
     worth: dict[str, float]  # of each value
-    lines: list[float]  # of each line: the worth of the values that stand first in it, and a little for each other
+    lines: list[float]  # of each line: the worth of the values that stand first in it
 
 
 class View(NamedTuple):
     """A sample read once."""
 
     sample: Sample
-    values: Values
+    values: list[list[str]]  # of each line
     weighed: Weighed
+    ranked: list[str]  # what says something outside its line, most worth per token first
     subject: str
     wording: Mapping[str, str]
     code: list[str]  # the lines without their numbers
@@ -84,20 +76,29 @@ def view(sample: Sample, subject: str, wording: Mapping[str, str], opening: Begi
     own = _numbered(sample.lines)
     code = _code(sample.lines) if own else sample.lines
     values = values_of_lines(code)
-    return View(sample, values, weigh(values, len(code)), subject, wording, code, own, opening)
+    weighed = weigh(values)
+    return View(sample, values, weighed, ranked(weighed), subject, wording, code, own, opening)
 
 
-def weigh(values: Values, total: int) -> Weighed:
-    """A value is worth more the more often it is said and the earlier."""
-    found, places = values
-    first = dict(zip(reversed(found), reversed(places), strict=True))  # the last one told is the first in the text
-    fall = 0.5 / max(1, total - 1)
-    worth = {v: weight(v) * OFTEN[n if n < 8 else 8] * (1.25 - fall * first[v]) for v, n in Counter(found).items()}
-    lines = [0.0] * total
-    for place in places:
-        lines[place] += AGAIN
-    for value, place in first.items():
-        lines[place] += worth[value]
+def weigh(values: list[list[str]]) -> Weighed:
+    """What the values of each line are worth: one more the more often it is said and the earlier."""
+    lines = [0.0] * len(values)
+    fall = 0.5 / max(1, len(values) - 1)
+    first: dict[str, int] = {}
+    worth: dict[str, float] = {}
+    again: list[str] = []
+    for place, found in enumerate(values):
+        for value in found:
+            if value in first:
+                again.append(value)
+            else:
+                first[value] = place
+                worth[value] = new = WEIGHTS[value] * (1.25 - fall * place)
+                lines[place] += new
+    for value, n in Counter(again).items():
+        more = worth[value] * OFTEN[min(n, 7)]
+        worth[value] += more
+        lines[first[value]] += more
     return Weighed(first, worth, lines)
 
 
@@ -105,8 +106,7 @@ def _code(lines: list[str]) -> list[str]:
     """Lines without their numbers: quickly where what stands after the number occurs in hardly any code."""
     for mark in "→\t":
         if mark in lines[0] or mark in lines[-1]:
-            parts = [line.partition(mark) for line in lines]
-            return [code if found else ahead for ahead, found, code in parts]
+            return [line[line.find(mark) + 1 :] for line in lines]
     return list(map(bare, lines))
 
 
@@ -118,6 +118,8 @@ def bare(line: str) -> str:
 
 def _numbered(lines: list[str]) -> bool:
     """Whether most lines begin with a number and these rise. A bare number is an empty line of such a text."""
+    if not any(line.lstrip()[:1].isdigit() for line in lines[:3]):
+        return False
     some = list(filter(None, lines[:DETECT]))
     found = [match for line in some if (match := NUMBERED.match(line))]
     if len(some) < 3 or len(found) < 0.7 * len(some):
@@ -127,28 +129,15 @@ def _numbered(lines: list[str]) -> bool:
     return 2 * said >= len(found) and sum(a < b for a, b in pairwise(numbers)) >= 0.8 * (len(numbers) - 1)
 
 
+def told(seen: View) -> dict[int, float]:
+    """Marks for lines that tell of trouble."""
+    return marks_of_trouble(seen.sample.lines, seen.values, seen.weighed.first)
+
+
 def troubles(sample: Sample) -> dict[int, float]:
-    """Marks for lines that tell of an error or a warning, whatever the text is. Of equal lines only the first."""
-    marks: dict[int, float] = {}
-    told: dict[str, int] = {}
-    for stem, worth in _TROUBLE.items():
-        for i in lines_with(stem, sample):
-            if len(told) >= MOST_TROUBLES:
-                break
-            if told.setdefault(sample.lines[i], i) == i:
-                marks[i] = max(worth, marks.get(i, 0.0))
-    return marks
-
-
-def lines_with(stem: str, sample: Sample) -> list[int]:
-    """The lines in which a stem in lower case occurs."""
-    text, out = sample.lowered, []
-    at = text.find(stem)
-    while at >= 0:
-        i = bisect_right(sample.starts, at) - 1
-        out.append(i)
-        at = text.find(stem, sample.starts[i + 1]) if i + 1 < len(sample.starts) else -1
-    return out
+    """The same for lines nobody has read yet."""
+    values = values_of_lines(sample.lines)
+    return marks_of_trouble(sample.lines, values, {*chain.from_iterable(values)})
 
 
 def levels(
@@ -162,42 +151,43 @@ def levels(
 ) -> Levels:
     """Both levels of a text of lines: `marks` raise lines of the summary, `quoted` those of the gist."""
     named = {section.name: section.start for section in sections}
-    values = single_values(seen, labels_of(seen, sections), named)
-    summary = summary_level(seen, marks, values, named, add_numbers=add_numbers)
-    return Levels(summary, Level(quotations(seen, quoted), values, share, sectioned))
+    labels = labels_of(seen, sections)
+    gist = Pieces(quotations(seen, quoted), grouped(single_values(seen, labels, named)), share, sectioned, bias=0.83)
+    return Levels(summary_level(seen, marks, labels, named, add_numbers=add_numbers), gist)
 
 
 def summary_level(
-    seen: View, marks: Mapping[int, float], values: list[Piece], named: Mapping[str, int], *, add_numbers: bool = False
-) -> Level:
+    seen: View,
+    marks: Mapping[int, float],
+    labels: Sequence[str] = (),
+    named: Mapping[str, int] = NOWHERE,
+    *,
+    add_numbers: bool = False,
+) -> Excerpt:
     """Head, tail and the lines that matter, in order; between them gaps that name the values left out there."""
     lines, worth = seen.sample.lines, seen.weighed.lines.copy()
     for i in {*range(min(EDGE_LINES, len(lines))), *range(max(0, len(lines) - EDGE_LINES), len(lines))}:
         worth[i] += EDGE_WORTH
     for i, mark in marks.items():
         worth[i] += mark
-    sparse = len(worth) - worth.count(0.0) < SPARSE * len(lines)
-    order = [
-        (-(found + PLAIN) / (len(line) + LINE * CHARS), i)
-        for i, (line, found) in enumerate(zip(lines, worth, strict=True))
-        if line and (found or sparse)
-    ]
-    order.sort()
-    pieces = [Piece(i, lines[i], worth[i]) for density, i in order if density < 0 and i >= seen.opening.lines]
+    beside, opening = LINE * CHARS, seen.opening
+    plain = worth.count(0.0) + sum(mark < 0 for mark in marks.values())
+    least = -PLAIN if len(lines) - plain < SPARSE * len(lines) else 0.0
+    density = {
+        i: (worth[i] + PLAIN) / (len(lines[i]) + beside)
+        for i in range(opening.lines, len(lines))
+        if worth[i] > least and lines[i]
+    }
+    order = sorted(density, key=density.__getitem__, reverse=True)
     gaps = [[*seen.wording[gap].partition("{n}")[::2]] for gap in ("gap", "gap one")]
-    page = _Page(seen, named, add_numbers, *gaps)
-
-    def render(label: str, chosen: list[Piece], between: list[Piece]) -> str:
-        return _in_order(page, label, chosen, between)
-
-    level = Level(pieces, values, SUMMARY_LINES, render, LINE, labelled=False)
-    shown, fixed = opening_values(seen), len(seen.opening.text)
-    return level._replace(shown=shown, fixed=fixed, of_lines=seen.values)
+    page = _Page(seen, labels, named, add_numbers, *gaps)
+    shown, fixed = opening_values(seen), len(opening.text)
+    return Excerpt(order, lines, seen.values, seen.ranked, SUMMARY_LINES, LINE, page.render, shown, fixed)
 
 
 def opening_values(seen: View) -> list[str]:
     """The values in the lines that are shown as they are."""
-    return seen.values.found[: bisect_left(seen.values.lines, seen.opening.lines)]
+    return [*chain.from_iterable(seen.values[: seen.opening.lines])]
 
 
 def single_values(seen: View, labels: Sequence[str], named: Mapping[str, int] = NOWHERE) -> list[Piece]:
@@ -205,18 +195,19 @@ def single_values(seen: View, labels: Sequence[str], named: Mapping[str, int] = 
 
     The name of a section stands where that begins. A value has no text where the label says it.
     """
-    order = [
-        (-worth / (len(value) + VALUE * CHARS), value, worth)
-        for value, worth in seen.weighed.worth.items()
-        if weight(value) > LISTED
-    ]
-    order.sort()
-    first = {**seen.weighed.first, **named} if named else seen.weighed.first
-    places = [first[value] for _, value, _ in order[:MOST_VALUES]]
+    first, worth = seen.weighed.first, seen.weighed.worth
+    first = {**first, **named} if named else first
     return [
-        Piece(i, "" if value in labels[i] else value, worth, (value,), labels[i])
-        for i, (_, value, worth) in zip(places, order, strict=False)
+        Piece(place := first[value], "" if value in labels[place] else value, worth[value], (value,), labels[place])
+        for value in seen.ranked[:GROUPED]
     ]
+
+
+def ranked(weighed: Weighed) -> list[str]:
+    """The values that say something outside their line, most worth per token first."""
+    beside = VALUE * CHARS
+    density = {v: worth / (len(v) + beside) for v, worth in weighed.worth.items() if WEIGHTS[v] > LISTED}
+    return sorted(density, key=density.__getitem__, reverse=True)[:MOST_VALUES]
 
 
 def quotations(seen: View, marks: Mapping[int, float]) -> list[Piece]:
@@ -224,7 +215,7 @@ def quotations(seen: View, marks: Mapping[int, float]) -> list[Piece]:
     lines = seen.sample.lines
     return by_worth(
         [
-            Piece(i, " ".join(lines[i].split())[:WIDEST], mark + seen.weighed.lines[i], tuple(seen.values.at(i)))
+            Piece(i, " ".join(lines[i].split())[:WIDEST], mark + seen.weighed.lines[i], seen.values[i])
             for i, mark in sorted(marks.items())
             if mark >= QUOTED
         ],
@@ -236,6 +227,7 @@ class _Page(NamedTuple):
     """How a summary is laid out."""
 
     seen: View
+    labels: Sequence[str]  # of each line, where there are sections
     named: Mapping[str, int]  # sections and where they begin
     add_numbers: bool
     gaps: list[str]  # what stands before and after the number of lines
@@ -245,7 +237,7 @@ class _Page(NamedTuple):
         line = self.seen.sample.lines[place]
         return f"{self.seen.sample.numbers[place]}: {line}" if self.add_numbers else line
 
-    def gap(self, before: int, after: int, inside: list[Piece]) -> str | None:
+    def gap(self, before: int, after: int, inside: list[str]) -> str | None:
         """What stands for the lines between two places: how many, and their values; None if they are blank."""
         lines, numbers = self.seen.sample.lines, self.seen.sample.numbers
         if after - before == 2 and len(lines[before + 1]) <= SINGLE:
@@ -260,13 +252,14 @@ class _Page(NamedTuple):
         told = f"{ahead}{skipped:,}{behind}"
         return f"{told}: {self._names(before, inside)} …" if inside else f"{told} …"
 
-    def _names(self, before: int, inside: list[Piece]) -> str:
+    def _names(self, before: int, inside: list[str]) -> str:
         """The values of a gap, those of a section that begins in it behind its name."""
         if len(inside) == 1 or not self.named:
-            return " ".join([piece.values[0] for piece in inside])
+            return " ".join(inside)
+        first, labels = self.seen.weighed.first, self.labels
         out: list[str] = []
-        for label, pieces in groupby(inside, key=attrgetter("label")):
-            words = [piece.values[0] for piece in pieces]
+        for label, names in groupby(inside, key=lambda name: labels[self.named.get(name, first[name])]):
+            words = list(names)
             if len(words) > 1 and self.named.get(label, -1) > before:
                 words = [f"{label}:", *(word for word in words if word not in label)]
                 out.append("; " if out else "")
@@ -275,39 +268,37 @@ class _Page(NamedTuple):
             out.append(" ".join(words))
         return "".join(out)
 
-
-def _in_order(page: _Page, label: str, chosen: list[Piece], between: list[Piece]) -> str:
-    """The opening, then lines and gaps; the label stands where the first gap is, without an opening before all."""
-    lines, numbers, opening = page.seen.sample.lines, page.seen.sample.numbers, page.seen.opening
-    out = [opening.text] if opening.text else [label]
-    pending = bool(opening.text)
-    if opening.text.endswith("…"):
-        out.append(label)
-        pending = False
-    places = {piece.place for piece in chosen}
-    left = sorted([piece for piece in between if piece.place not in places], key=by_place)
-    left.reverse()
-    before, first, total = opening.lines - 1, opening.lines, len(lines)
-    for place in [*sorted(places), total]:
-        if place > before + 1:
-            inside = []
-            while left and left[-1].place < place:
-                inside.append(left.pop())
-            gap = page.gap(before, place, inside)
-            if gap:
-                if pending and gap[0] == "…":
-                    out.append(label)
-                    pending = False
-                if inside or out[-1] is not label:  # the label tells of a gap itself
-                    out.append(gap)
-        elif place < total and before >= first and numbers[before] == numbers[place]:
-            out[-1] += lines[place]
+    def render(self, label: str, chosen: list[int], between: list[str]) -> str:
+        """The opening, then lines and gaps; the label stands where the first gap is, without an opening before all."""
+        lines, numbers, opening = self.seen.sample.lines, self.seen.sample.numbers, self.seen.opening
+        out = [opening.text] if opening.text else [label]
+        pending = bool(opening.text)
+        if opening.text.endswith("…"):
+            out.append(label)
+            pending = False
+        places, first = set(chosen), {**self.seen.weighed.first, **self.named}
+        left = sorted([name for name in between if first[name] not in places], key=first.__getitem__)[::-1]
+        before, total = opening.lines - 1, len(lines)
+        for place in [*sorted(chosen), total]:
+            if place > before + 1:
+                inside = []
+                while left and first[left[-1]] < place:
+                    inside.append(left.pop())
+                gap = self.gap(before, place, inside)
+                if gap:
+                    if pending and gap[0] == "…":
+                        out.append(label)
+                        pending = False
+                    if inside or out[-1] is not label:  # the label tells of a gap itself
+                        out.append(gap)
+            elif place < total and before >= opening.lines and numbers[before] == numbers[place]:
+                out[-1] += lines[place]
+                before = place
+                continue
+            if place < total:
+                out.append(f"{numbers[place]}: {lines[place]}" if self.add_numbers else lines[place])
             before = place
-            continue
-        if place < total:
-            out.append(f"{numbers[place]}: {lines[place]}" if page.add_numbers else lines[place])
-        before = place
-    return "\n".join([*out, label] if pending else out)
+        return "\n".join([*out, label] if pending else out)
 
 
 def labels_of(seen: View, sections: Sequence[Section]) -> list[str]:

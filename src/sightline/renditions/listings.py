@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sightline.renditions.lines import Levels, View, labels_of, opening_values, single_values, summary_level, troubles
-from sightline.renditions.pack import Level, Piece, by_place, by_worth
+from sightline.renditions.lines import Levels, View, opening_values, single_values, summary_level, told
+from sightline.renditions.pack import Piece, Pieces, by_place, by_worth, grouped
 from sightline.renditions.sample import Beginning
 
 DETECT = 20  # lines looked at to tell a listing
@@ -28,9 +28,13 @@ class Entry(NamedTuple):
 def is_listing(seen: View) -> bool:
     """Whether most lines are paths, `ls -l` rows or `path:line` hits."""
     lines = list(filter(None, seen.sample.lines[:DETECT]))
-    if len(lines) < 4:
-        return False
-    return sum(_entry(line) is not None for line in lines) >= MOST * len(lines)
+    others = (1 - MOST) * len(lines)
+    for line in lines:
+        if _entry(line) is None:
+            others -= 1
+            if others < 0:  # most texts are told after a few lines
+                return False
+    return len(lines) >= 4
 
 
 def listing(seen: View) -> Levels:
@@ -38,9 +42,7 @@ def listing(seen: View) -> Levels:
     entries = {i: entry for i, line in enumerate(seen.sample.lines) if (entry := _entry(line))}
     if sum(bool(entry.rest) for entry in entries.values()) * 2 > len(entries):
         return _hits(seen, entries)
-    values = single_values(seen, labels_of(seen, ()))
-    summary = summary_level(seen, troubles(seen.sample), values, {})
-    return Levels(summary, _by_directory(seen, entries))
+    return Levels(summary_level(seen, told(seen)), _by_directory(seen, entries))
 
 
 def _entry(text: str) -> Entry | None:
@@ -62,13 +64,13 @@ def _hits(seen: View, entries: dict[int, Entry]) -> Levels:
         if entry.rest.strip() and i >= seen.opening.lines:
             worth = AGAIN if entry.path in first else HIT
             first.add(entry.path)
-            pieces.append(Piece(i, entry.rest, worth + seen.weighed.lines[i], tuple(seen.values.at(i)), entry.path))
+            pieces.append(Piece(i, entry.rest, worth + seen.weighed.lines[i], seen.values[i], entry.path))
     paths = [entries[i].path if i in entries else "" for i in range(len(seen.sample.lines))]
-    values = single_values(seen, paths)
+    values = grouped(single_values(seen, paths))
     shown, fixed = opening_values(seen), len(seen.opening.text)
-    hits, render = by_worth(pieces, 1.0), _under_paths(seen.opening)
-    summary = Level(hits, values, 0.75, render, grouped=True, shown=shown, fixed=fixed)
-    return Levels(summary, Level([], values, 0.0, _names, 1.0))
+    hits, render = grouped(by_worth(pieces, 1.0), 1.0), _under_paths(seen.opening)
+    summary = Pieces(hits, values, 0.75, render, shown, fixed)
+    return Levels(summary, Pieces([], values, 0.0, _names, bias=0.8))
 
 
 def _under_paths(opening: Beginning) -> Callable[[str, list[Piece], list[Piece]], str]:
@@ -96,7 +98,7 @@ def _texts(pieces: list[Piece]) -> str:
     return " ".join(piece.text for piece in pieces if piece.text)
 
 
-def _by_directory(seen: View, entries: dict[int, Entry]) -> Level:
+def _by_directory(seen: View, entries: dict[int, Entry]) -> Pieces:
     pieces = []
     folder = ""
     for place, line in enumerate(seen.sample.lines):
@@ -105,11 +107,11 @@ def _by_directory(seen: View, entries: dict[int, Entry]) -> Level:
             ended = "/" if entries[place].path.endswith("/") else ""
             label = f"{directory}/" if directory else folder
             worth = 0.2 + seen.weighed.lines[place]
-            pieces.append(Piece(place, name + ended, worth, tuple(seen.values.at(place)), label))
+            pieces.append(Piece(place, name + ended, worth, seen.values[place], label))
         elif line.endswith(":") and (head := _FOLDER.match(line)):
             folder = f"{head.group(1)}/"
     rest = [piece for piece in single_values(seen, [""] * len(seen.sample.lines)) if piece.place not in entries]
-    return Level([], by_worth(pieces + rest), 0.0, _names, 1.0)
+    return Pieces([], grouped(by_worth(pieces + rest)), 0.0, _names, bias=0.8)
 
 
 def _names(header: str, _: list[Piece], values: list[Piece]) -> str:

@@ -2,7 +2,8 @@
 
 import re
 
-from sightline.renditions.lines import Levels, Section, View, levels, troubles
+from sightline.renditions.lines import Levels, Section, View, levels, told
+from sightline.renditions.pack import Pieces
 from sightline.renditions.sample import Sample, where
 
 DETECT = 30  # lines looked at to tell a log
@@ -12,7 +13,7 @@ REPEATED = -1.2  # a line like one already seen, numbers aside
 
 _STAMP = re.compile(r"\n[ \t]*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
 _LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
-_VARYING = re.compile(r"\d+|0x[0-9a-fA-F]+|[0-9a-f]{8,}")
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _FRAME = re.compile(
     r"\n[ \t]*(?:File \"([^\"\n]{1,400})\", line (\d+)|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
     r"#\d+ +0x|goroutine \d+)"
@@ -42,7 +43,7 @@ def is_traceback(seen: View) -> bool:
 
 def traceback(seen: View) -> Levels:
     """The exception and its frames; the last frame's source stands right before the exception and comes with it."""
-    marks = troubles(seen.sample)
+    marks = told(seen)
     frames = []
     for i, match in where(_FRAME, seen.sample):
         marks[i] = max(marks.get(i, 0.0), 1.5)
@@ -63,7 +64,7 @@ def is_test_run(seen: View) -> bool:
 
 def test_run(seen: View) -> Levels:
     """Failed tests and the tally before everything else; what is said of a failed test stands under its name."""
-    marks = troubles(seen.sample)
+    marks = told(seen)
     failed = []
     for i, match in where(_FAILED, seen.sample):
         marks[i] = 4.0
@@ -83,10 +84,10 @@ def is_log(seen: View) -> bool:
 
 def log(seen: View) -> Levels:
     """Every distinct error and warning; of lines that differ only in numbers the first, with how many there were."""
-    marks = troubles(seen.sample)
+    marks = told(seen)
     first: dict[str, int] = {}
     times: dict[int, int] = {}
-    for i, text in enumerate(_VARYING.sub("#", seen.sample.text[1:]).split("\n")):
+    for i, text in enumerate(seen.sample.text[1:].translate(_NO_DIGITS).split("\n")):
         kept = first.setdefault(text, i)
         if kept < seen.opening.lines <= i:  # shown as it is, without room for a count
             first[text] = i
@@ -98,5 +99,7 @@ def log(seen: View) -> Levels:
         f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(seen.sample.lines)
     ]
     both = levels(seen._replace(sample=Sample(counted, seen.sample.numbers)), marks, marks, share=TOLD)
-    new = [piece for piece in both.gist.values if marks.get(piece.place, 0.0) > REPEATED]
-    return both._replace(gist=both.gist._replace(values=new))
+    gist = both.gist
+    assert isinstance(gist, Pieces)
+    new = [piece for piece in gist.values if marks.get(piece.place, 0.0) > REPEATED]
+    return Levels(both.summary, gist._replace(values=new))

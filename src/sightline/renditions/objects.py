@@ -1,14 +1,14 @@
 """JSON: values under their keys; lists of like objects as a header and rows, or in a gist as columns."""
 
 import re
-from itertools import chain, repeat
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from sightline.renditions.lines import Levels, weigh
-from sightline.renditions.pack import Level, Piece, by_place, by_worth
-from sightline.renditions.values import Values, values_in
+from sightline.renditions.pack import Piece, Pieces, by_place, by_worth, grouped
+from sightline.renditions.values import shown, values_in, values_of_lines
 
 MOST_PIECES = 1500  # a larger document is read from its beginning
 LARGEST = 256 * 1024  # characters of a document that is parsed; a larger one is read as text
@@ -30,12 +30,13 @@ _ID = re.compile(r"(?:^|_|\b)(?:id|uuid|key|number|code)s?$|Id$|编号|单号|�
 _WORD = re.compile(r"\w+")
 
 
-class Leaf(NamedTuple):
-    """One scalar: the path of keys to it, lists as `[]`."""
+class Said(NamedTuple):
+    """Something a document says: a row of a summary, or one scalar under the path of keys to it, lists as `[]`."""
 
-    path: str
-    key: str
-    value: str
+    label: str
+    ahead: str  # a key that is told with it
+    text: str
+    worth: float
 
 
 def parsed(text: str) -> Any:
@@ -62,33 +63,32 @@ def held_text(value: Any, size: int) -> str | None:
 
 def document(value: Any, opening: str = "") -> Levels:
     """Rows for the summary, after the opening; columns for the gist."""
-    rows: list[Piece] = []
+    rows: list[Said] = []
     _rows(value, "", rows, 0)
-    leaves: list[Leaf] = []
+    leaves: dict[tuple[str, str], Said] = {}
     _leaves(value, "", "", leaves, 0)
-    columns = by_worth(_weighed(_columns(leaves)))
+    columns = grouped(by_worth(_weighed(list(leaves.values()))))
 
     def render(label: str, chosen: list[Piece], values: list[Piece]) -> str:
         return "\n".join(filter(None, (opening, label, _tabled(chosen, values))))
 
-    new = [row for i, row in enumerate(_weighed(rows)) if i >= OPENED or not _says(opening, row.text)]
-    level = Level(by_worth(new, 1.0), columns, ROWS, render, grouped=True)
-    summary = level._replace(shown=values_in(opening), fixed=len(opening))
-    return Levels(summary, Level([], columns, 0.0, _gist))
+    told = [row for i, row in enumerate(_weighed(rows)) if i >= OPENED or not _says(opening, row.text)]
+    lines = grouped(by_worth(told, 1.0), 1.0)
+    opened, fixed = values_in(opening), len(opening)
+    summary = Pieces(lines, columns, ROWS, render, opened, fixed, bias=0.92)
+    return Levels(summary, Pieces([], columns, 0.0, _gist, bias=1.1))
 
 
 def _says(opening: str, row: str) -> bool:
     return all(word in opening for word in _WORD.findall(row))
 
 
-def _weighed(pieces: list[Piece]) -> list[Piece]:
-    """The pieces with the worth of what they show."""
-    values = [piece.values for piece in pieces]
-    places = list(chain.from_iterable(map(repeat, range(len(values)), map(len, values))))
-    found = weigh(Values(list(chain.from_iterable(values)), places), len(pieces)).lines
+def _weighed(said: list[Said]) -> list[Piece]:
+    """What is said as pieces, with the worth of what they show."""
+    values = values_of_lines([one.text for one in said])
     return [
-        Piece(piece.place, piece.text, piece.worth + worth, piece.values, piece.label)
-        for piece, worth in zip(pieces, found, strict=True)
+        Piece(i, one.ahead + one.text, one.worth + worth, found, one.label)
+        for i, (one, found, worth) in enumerate(zip(said, values, weigh(values).lines, strict=True))
     ]
 
 
@@ -111,16 +111,15 @@ def compact(value: Any, room: int = ROW, depth: int = 0) -> str:
 
 def scalar(value: Any) -> str:
     """A scalar as JSON spells it, strings bare and on one line."""
+    if isinstance(value, str):
+        return value if len(value) <= 2 * ROW and value.isprintable() else shown(" ".join(value[: 2 * ROW].split()))
     if value is None:
         return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = str(value)
-    return re.sub(r"\s+", " ", text[: 2 * ROW]) if isinstance(value, str) else text
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
-    """Pieces for a summary: scalars of one object share a line; a member of a list is a row."""
+def _rows(value: Any, label: str, out: list[Said], depth: int) -> None:
+    """What a summary may say: scalars of one object share a line; a member of a list is a row."""
     if len(out) >= MOST_PIECES or depth > DEEPEST:
         return
     if isinstance(value, dict) and not _alike(list(value.values())):
@@ -128,21 +127,16 @@ def _rows(value: Any, label: str, out: list[Piece], depth: int) -> None:
             if isinstance(member, (dict, list)) and len(compact(member, 80)) > 80:
                 _rows(member, f"{label}.{key}" if label else key, out, depth + 1)
             else:
-                text = compact(member, depth=1)[:ROW]
-                out.append(Piece(len(out), f"{key}: {text}", 0.3 + _bonus(key, member), values_in(text), label))
+                out.append(Said(label, f"{shown(key)}: ", compact(member, depth=1)[:ROW], 0.3 + _bonus(key, member)))
         return
-    members = (
-        [(f"{key}: ", member) for key, member in value.items()]
-        if isinstance(value, dict)
-        else [("", member) for member in value]
-    )
-    keys = _shared_keys([member for _, member in members])
+    names, members = (list(value), list(value.values())) if isinstance(value, dict) else ([], value)
+    keys = _shared_keys(members)
     head = f"{label}[{len(members)}]" + (f" ({', '.join(keys)})" if keys else "")
-    for i, (key, member) in enumerate(members):
-        cells = [compact(member[k], depth=1) for k in keys] if keys else [compact(member)]
-        said = "" if key[:-2] in cells else key  # many an object says its own key
-        text = f"{said}{', '.join(cells)}"[:ROW]
-        out.append(Piece(len(out), text, 0.6 / (1 + i / 4), values_in(text), head))
+    for i, member in enumerate(members):
+        cells = [compact(member[key], depth=1) for key in keys] if keys else [compact(member)]
+        if names and names[i] not in cells:  # many an object says its own key
+            cells[0] = f"{shown(names[i])}: {cells[0]}"
+        out.append(Said(head, "", ", ".join(cells)[:ROW], 0.6 / (1 + i / 4)))
 
 
 def _alike(members: list[Any]) -> bool:
@@ -161,39 +155,32 @@ def _shared_keys(members: list[Any]) -> list[str]:
 
 
 def _bonus(key: str, value: Any) -> float:
-    if value is None or value in ("", "null") or value == []:
-        return EMPTY
+    return EMPTY if value is None or value in ("", "null") or value == [] else _telling(key)
+
+
+@lru_cache(maxsize=1024)
+def _telling(key: str) -> float:
+    """What the name of a member adds to the worth of its value."""
     return 1.0 if _ID.search(key) else 0.5 if _TELLING.search(key) else 0.0
 
 
-def _leaves(value: Any, path: str, key: str, out: list[Leaf], depth: int) -> None:
-    """Every scalar with its path, in order; the keys of a table keyed by id are values too."""
+def _leaves(value: Any, path: str, key: str, out: dict[tuple[str, str], Said], depth: int) -> None:
+    """Every distinct scalar of each path, in order; the keys of a table keyed by id are values too."""
     if len(out) >= MOST_PIECES or depth > DEEPEST:
         return
     if isinstance(value, dict):
-        table = _alike(list(value.values()))
+        table = f"{path}[{len(value)}]" if _alike(list(value.values())) else ""
         for name, member in value.items():
             if table:
-                out.append(Leaf(f"{path}[{len(value)}]", "id", name))
+                _leaves(name, table, "id", out, depth)
                 _leaves(member, f"{path}[]", key, out, depth + 1)
             else:
                 _leaves(member, f"{path}.{name}" if path else name, name, out, depth + 1)
     elif isinstance(value, list):
         for member in value:
             _leaves(member, f"{path}[]", key, out, depth + 1)
-    else:
-        out.append(Leaf(path, key, scalar(value)))
-
-
-def _columns(leaves: list[Leaf]) -> list[Piece]:
-    pieces: list[Piece] = []
-    seen: set[tuple[str, str]] = set()
-    for leaf in leaves:
-        text = leaf.value[:LEAF]
-        if text and (leaf.path, text) not in seen:
-            seen.add((leaf.path, text))
-            pieces.append(Piece(len(pieces), text, 0.05 + _bonus(leaf.key, leaf.value), values_in(text), leaf.path))
-    return pieces
+    elif (text := scalar(value)[:LEAF]) and (path, text) not in out:
+        out[path, text] = Said(path, "", text, 0.05 + _bonus(key, value))
 
 
 def _tabled(chosen: list[Piece], values: list[Piece]) -> str:

@@ -2,8 +2,11 @@
 
 import re
 
-from sightline.renditions.lines import Levels, Section, View, levels, lines_with, troubles
+from sightline.renditions.lines import Levels, Section, View, levels, told
 from sightline.renditions.sample import where
+from sightline.renditions.telling import MUST, binding
+
+__all__ = ["MUST", "prose"]
 
 HEADING, OPENING, RULE = 2.5, 0.8, 1.5
 DETECT = 30  # lines looked at to tell whether they have keys
@@ -14,33 +17,14 @@ WIDEST = 40  # characters of a heading as a label
 _HEADING = re.compile(r"\n(?:#{1,6} \S|[A-Z][^.!?\n]{2,70}:$|<h[1-6]\b|第.{1,8}[章节条])", re.MULTILINE)
 _OPENING = re.compile(r"\n\n(?![ \t]*(?:[-*+•]|\d{1,3}[.)、])\s)\S")
 _JOINED = str.maketrans(" .-/", "____")  # a key of several words is a name, too
-# Stems of what binds the reader, in lower case.
-_MUST = (
-    "never|always|must|do not|don't|don’t|cannot|can't| only |require|forbid|ensure|make sure|should not|shouldn't|"
-    "at least|at most|"
-    "不要|必须|禁止|务必|不能|不得|不可|一定|只能|至少|至多|确保|切勿|千万"
-)
-MUST = tuple(_MUST.split("|"))
-_STRICT = (
-    "never",
-    "must",
-    "do not",
-    "don't",
-    "always",
-    "不要",
-    "必须",
-    "禁止",
-    "务必",
-)  # the clearest: a search for each
 
 
 def prose(seen: View) -> Levels:
     """Headings, lines that open a paragraph, lines that bind the reader, and lines with values."""
-    raised = troubles(seen.sample)
+    raised = told(seen)
     marks = dict(raised)
-    for stem in _STRICT:
-        for i in lines_with(stem, seen.sample):
-            marks[i] = max(marks.get(i, 0.0), RULE)
+    for i in binding(seen.sample.lines, seen.values, seen.weighed.first):
+        marks[i] = max(marks.get(i, 0.0), RULE)
     for i, _ in where(_OPENING, seen.sample):
         marks[i] = max(marks.get(i, 0.0), OPENING)
     sections = []

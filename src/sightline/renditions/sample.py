@@ -34,12 +34,6 @@ class Sample(Struct, frozen=True, dict=True):
         return "\n" + "\n".join(self.lines)
 
     @cached_property
-    def lowered(self) -> str:
-        """The text in lower case, of the same length: a few letters are longer so, and then it stays as it is."""
-        lowered = self.text.lower()
-        return lowered if len(lowered) == len(self.text) else self.text
-
-    @cached_property
     def starts(self) -> list[int]:
         """Where the line end before each line stands in the text."""
         return starts_of(self.lines)

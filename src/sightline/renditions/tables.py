@@ -1,22 +1,13 @@
 """Tables: columns first, then rows from the top."""
 
-from sightline.renditions.lines import (
-    Levels,
-    View,
-    labels_of,
-    levels,
-    quotations,
-    single_values,
-    summary_level,
-    troubles,
-)
-from sightline.renditions.pack import Level, Piece, by_place, by_worth
-from sightline.renditions.values import values_in
+from sightline.renditions.lines import Levels, View, levels, quotations, summary_level, told
+from sightline.renditions.pack import Piece, Pieces, by_place, by_worth, grouped
+from sightline.renditions.values import values_of_lines
 
 DETECT = 30  # lines looked at to tell a table
 SAME = 0.8  # share of the lines with the same number of separators
 HEADER, ROW = 8.0, 1.0
-ROWS = 400  # rows whose cells are read
+ROWS = 60  # rows whose cells are read for a gist: it has no room for more
 CELL = 60  # characters of a cell in a gist
 
 
@@ -37,14 +28,14 @@ def _separator(lines: list[str]) -> str:
 
 def table(seen: View) -> Levels:
     """The header row, then rows by what they hold, the upper ones before the lower; in a gist, values by column."""
-    marks = troubles(seen.sample)
+    marks = told(seen)
     total = max(1, len(seen.sample.lines))
     for i in range(total):
         marks[i] = marks.get(i, 0.0) + (HEADER if i == 0 else ROW * (1 - i / total))
     if any(map(str.isdigit, seen.sample.lines[0])):  # rows without a header
-        return levels(seen, marks, troubles(seen.sample))
-    summary = summary_level(seen, marks, single_values(seen, labels_of(seen, ())), {})
-    return Levels(summary, Level(quotations(seen, {0: HEADER}), _cells(seen), 0.4, _columned))
+        return levels(seen, marks, told(seen))
+    gist = Pieces(quotations(seen, {0: HEADER}), _cells(seen), 0.4, _columned)
+    return Levels(summary_level(seen, marks), gist)
 
 
 def _cells(seen: View) -> list[Piece]:
@@ -52,13 +43,17 @@ def _cells(seen: View) -> list[Piece]:
     lines, worth = seen.sample.lines, seen.weighed.worth
     separator = _separator(list(filter(None, lines[:DETECT])))
     names = [name.strip(' "') for name in lines[0].split(separator)]
-    pieces: dict[str, Piece] = {}
+    cells: dict[str, tuple[int, str]] = {}
     for i, line in enumerate(lines[1:ROWS], 1):
         for name, cell in zip(names, line.split(separator), strict=False):
-            text = cell.strip(' "')[:CELL]
-            if text and text not in pieces and (values := values_in(text)):
-                pieces[text] = Piece(i, text, sum(worth.get(value, 0.0) for value in values), values, name)
-    return by_worth(list(pieces.values()))
+            if cell not in cells:
+                cells[cell] = (i, name)
+    pieces = [
+        Piece(i, text.strip(' "')[:CELL], sum([worth.get(value, 0.0) for value in values]), values, name)
+        for (text, (i, name)), values in zip(cells.items(), values_of_lines(list(cells)), strict=True)
+        if values
+    ]
+    return grouped(by_worth(pieces))
 
 
 def _columned(header: str, quoted: list[Piece], values: list[Piece]) -> str:

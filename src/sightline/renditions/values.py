@@ -1,24 +1,25 @@
 """Specific values in a text: the paths, names, ids and numbers that a later step may have to write down again."""
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import chain, repeat
-from typing import NamedTuple
+from itertools import chain
 
 from sightline.renditions.common import ending, everyday
+from sightline.renditions.telling import TELLING
 
 SCAN = 128 * 1024  # characters looked at from each end
 LONGEST = 160  # a longer run without a blank is data (base64, minified), not a name
+BLOCK = 50  # lines read at a time where a few values are enough
 REMEMBERED = 16384  # tokens: the same names come again in every result of a session
 
 # No colon: `app.py:12` is a path and a line. Backslashes count only in paths with a drive: elsewhere they are escapes.
 _CHARACTERS = r"A-Za-z0-9_\-./#@$"
-_LINE_END = "\x01"  # a token of its own between lines; nothing that is shown holds it
-_BYTES = bytes(b if re.match(f"[{_CHARACTERS}{_LINE_END}]", chr(b)) else 32 for b in range(256))
+_LINE_END, _APART = "\x01", "\x02"  # tokens of their own: between lines, and for a value that is read by itself
+_MARKS = {_LINE_END: _LINE_END, _APART: _APART}  # nothing that is shown holds them
+_BETWEEN = f" {_LINE_END} "
+_BYTES = bytes(b if re.match(f"[{_CHARACTERS}{_LINE_END}{_APART}]", chr(b)) else 32 for b in range(256))
 # An address or a path with a drive has a colon in it; only lines that hold one are searched by pattern.
-_WITH_COLON = re.compile(rf"[A-Za-z]:\\[A-Za-z0-9_\-.\\]+|[{_CHARACTERS}]{{3,}}(?:://[A-Za-z0-9_\-./#@$%?=&~:+]+)?")
+_WITH_COLON = re.compile(rf"[A-Za-z]:\\[A-Za-z0-9_\-.\\]+|[{_CHARACTERS}]{{3,}}://[A-Za-z0-9_\-./#@$%?=&~:+]+")
 
 _NUMBER = re.compile(r"[\d.,+/-]+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -43,24 +44,46 @@ def trim(token: str) -> str:
     return token if "/" in token else token.lstrip(".")
 
 
+class _Weights(dict[str, float]):
+    """The weight of every value met so far."""
+
+    def __missing__(self, value: str) -> float:
+        if len(self) >= REMEMBERED:
+            self.clear()
+        found = self[value] = _weight(value)
+        return found
+
+
+WEIGHTS = _Weights()
+
+
+def weight(value: str) -> float:
+    """How likely a later step needs this value, 0 for a plain word and for what is noise anywhere."""
+    return WEIGHTS[value]
+
+
 class _Known(dict[str, str]):
-    """The value in every token met so far, "" in a plain word. A lookup is all that most tokens ever cost."""
+    """The value in every token met so far, or the word if it is a telling one, "" in any other.
+
+    A lookup is all that most tokens ever cost.
+    """
 
     def __missing__(self, token: str) -> str:
         if len(token) > 2 * LONGEST:
             return ""
         if len(self) >= REMEMBERED:
             self.clear()
-            self[_LINE_END] = _LINE_END
-        found = ""
-        if len(token) > 2 and not (token.isalpha() and token[1:].islower()):  # most are plain words
+            self.update(_MARKS)
+        if token.isalpha() and (len(token) < 3 or token[1:].islower()):  # most are plain words
+            found = token if TELLING[token] else ""
+        else:
             value = trim(token)
-            found = value if weight(value) > 0 else ""
+            found = value if WEIGHTS[value] > 0 or TELLING[value] else ""
         self[token] = found
         return found
 
 
-_value_of = _Known({_LINE_END: _LINE_END}).__getitem__
+_value_of = _Known(_MARKS).__getitem__
 
 
 def _spaced(text: str) -> str:
@@ -72,53 +95,46 @@ def _spaced(text: str) -> str:
     return text.encode("ascii", "replace").translate(_BYTES).decode("ascii")
 
 
+def shown(text: str) -> str:
+    """The text without the two characters that nothing shown holds."""
+    return text if text.isprintable() else text.replace(_LINE_END, " ").replace(_APART, " ")
+
+
 def values_in(text: str) -> tuple[str, ...]:
     """The values of a short text, in order, repeated as they are."""
-    if "://" in text or ":\\" in text:
-        return tuple(filter(None, map(_value_of, _WITH_COLON.findall(text.replace("</", "< ")))))
-    text = text.replace(_LINE_END, " ") if _LINE_END in text else text
-    return tuple(filter(None, map(_value_of, _spaced(text).split())))
+    return tuple([value for value in values_of_lines((shown(text),))[0] if WEIGHTS[value]])
 
 
-class Values(NamedTuple):
-    """The values of some lines, one after the other, and the line of each."""
+def values_of_lines(lines: Sequence[str]) -> list[list[str]]:
+    """The values of each line, telling words among them, in a few passes over all.
 
-    found: list[str]
-    lines: list[int]
-
-    def at(self, line: int) -> list[str]:
-        """The values of one line."""
-        return self.found[bisect_left(self.lines, line) : bisect_right(self.lines, line)]
-
-
-def values_of_lines(lines: Sequence[str]) -> Values:
-    """The values of each line, in a few passes over all of them. No line may hold a line end or a control character."""
-    text = f" {_LINE_END} ".join(lines)
-    if "://" in text or ":\\" in text:
-        return _one_by_one(lines)
-    out = Values([], [])
-    line = 0
-    for value in filter(None, map(_value_of, _spaced(text).split())):
-        if value == _LINE_END:
-            line += 1
-        else:
-            out.found.append(value)
-            out.lines.append(line)
-    return out
-
-
-def _one_by_one(lines: Sequence[str]) -> Values:
-    found = list(map(values_in, lines))
-    places = chain.from_iterable(map(repeat, range(len(found)), map(len, found)))
-    return Values(list(chain.from_iterable(found)), list(places))
-
-
-@lru_cache(maxsize=REMEMBERED)
-def weight(token: str) -> float:
-    """How likely a later step needs this value, 0 for a plain word and for what is noise anywhere.
-
-    The figures are the shares of such values that recorded agents used again in later tool calls, in tenths.
+    No line may hold a line end or a control character.
     """
+    text = _BETWEEN.join(lines)
+    apart: list[str] = []
+    if "://" in text or ":\\" in text:
+        text = _BETWEEN.join([_set_apart(line, apart) if "://" in line or ":\\" in line else line for line in lines])
+    met = list(filter(None, map(_value_of, _spaced(text).split())))
+    if apart:
+        others = map(_value_of, apart)
+        met = [*filter(None, (next(others, "") if value == _APART else value for value in met))]
+    out: list[list[str]] = []
+    start = 0
+    for _ in lines[1:]:
+        end = met.index(_LINE_END, start)
+        out.append(met[start:end])
+        start = end + 1
+    return [*out, met[start:]] if lines else []
+
+
+def _set_apart(line: str, apart: list[str]) -> str:
+    """The line with a mark for each address and each path with a drive: these have characters no other value has."""
+    apart += _WITH_COLON.findall(line)
+    return _WITH_COLON.sub(f" {_APART} ", line)
+
+
+def _weight(token: str) -> float:
+    """The figures are the shares of such values that recorded agents used again in later tool calls, in tenths."""
     if len(token) < 3 or len(token) > LONGEST:
         return 0.0
     if not _LETTER.search(token):
@@ -181,8 +197,10 @@ def identifiers(text: str, limit: int = 64) -> list[str]:
     """
     found: dict[str, None] = {}
     for part in (text,) if len(text) <= 2 * SCAN else (text[:SCAN], text[-SCAN:]):
-        for line in part.split("\n"):
-            found.update(dict.fromkeys(values_in(line)))
+        lines = shown(part).split("\n")
+        for start in range(0, len(lines), BLOCK):
+            met = chain.from_iterable(values_of_lines(lines[start : start + BLOCK]))
+            found.update(dict.fromkeys(filter(WEIGHTS.__getitem__, met)))
             if len(found) >= limit:
                 return list(found)[:limit]
     return list(found)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from math import inf
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from sightline.items import Kind, Lod
 from sightline.plan import Budget, LeftOut, Plan, View, oldest
@@ -30,8 +30,10 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name = "focus"
-    entry: int = 2000
-    keep: int = 3
+    entry: Annotated[int, Meta(description="tokens above which a tool result or call first appears as a summary")] = (
+        2000
+    )
+    keep: Annotated[int, Meta(description="newest units that a sweep leaves as they are while it can")] = 3
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it touches only new units."""

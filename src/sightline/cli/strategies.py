@@ -1,0 +1,103 @@
+"""`sightline strategies`: who may decide what is shown, and what can be configured."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+from rich.cells import cell_len
+from rich.text import Text
+
+from sightline.choosing import IDS, Choice, chosen
+from sightline.cli.options import Place, place, with_json
+from sightline.cli.show import Column, Rows, console, first_words, print_json
+from sightline.errors import BadInput
+from sightline.strategies import STRATEGIES, config_schema, installed, kind_of, names
+
+
+class _Field(NamedTuple):
+    """One thing that can be configured."""
+
+    name: str
+    type: str
+    default: str
+    about: str
+
+
+@click.command(short_help="List the strategies and their configuration.")
+@with_json
+def strategies(as_json: bool) -> None:
+    """List the strategies that decide what is shown, with what can be configured of each, and the one in use here.
+
+    A project chooses in sightline.toml or pyproject.toml, or as OpenStarry does in plugin.json. Installed packages may
+    bring further ones.
+
+    \b
+    Examples:
+      sightline strategies
+      sightline strategies --lang zh
+      sightline strategies --json
+    """
+    here = place()
+    if as_json:
+        choice = chosen(here.project)
+        print_json({"chosen": choice._asdict(), "strategies": [_facts(here, name) for name in names()]})
+        return
+    _print(here)
+    _print_choice(here, chosen(here.project))
+
+
+def _print(here: Place) -> None:
+    out, every = console(), {name: list(_fields(name)) for name in names()}
+    fields = [field for found in every.values() for field in found]
+    indent = max(map(len, every))
+    titles = [here.words(key) for key in ("key", "type", "default", "about")]
+    widths = [max(map(cell_len, [title, *values])) for title, *values in zip(titles, *fields, strict=True)]
+    columns = [Column("", indent), *map(Column, titles, [*widths[:3], 0], (False,) * 4, (0, 2, 1, 0))]
+    rows = Rows(out, columns, least=40)
+    for name, found in every.items():
+        out.print(Text.assemble((name.ljust(indent), "bold"), "  ", _about(here, name)))
+        if found:
+            rows.print_titles()
+        for field in found:
+            rows.print("", *field)
+
+
+def _print_choice(here: Place, choice: Choice) -> None:
+    key = "chosen" if choice.file else "chosen by default"
+    console().print(here.words(key, name=choice.name, file=choice.file), soft_wrap=True)
+
+
+def _about(here: Place, name: str) -> str:
+    """One line: ours in the reader's language, another package's in its own words, or why it cannot be had."""
+    if name in STRATEGIES:
+        return here.words(f"strategy {name}")
+    try:
+        return first_words((inspect.getdoc(kind_of(name)) or "").partition("\n\n")[0])
+    except BadInput as error:
+        return first_words(str(error))
+
+
+def _schema(name: str) -> dict[str, Any]:
+    try:
+        return config_schema(name)
+    except BadInput:  # another's package that does not load; `_about` says so
+        return {}
+
+
+def _fields(name: str) -> Iterator[_Field]:
+    schema = _schema(name)
+    for key, field in schema.get("properties", {}).items():
+        default = "" if key in schema.get("required", ()) else msgspec.json.encode(field.get("default")).decode()
+        yield _Field(key, str(field.get("type", "")), default, first_words(str(field.get("description", ""))))
+
+
+def _facts(here: Place, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "ids": [plugin_id for plugin_id, named in IDS.items() if named == name],
+        "about": _about(here, name),
+        "from": "sightline" if name in STRATEGIES else next(each.value for each in installed() if each.name == name),
+        "config": _schema(name),
+    }

@@ -1,0 +1,389 @@
+"""The OpenStarry document's context management: one interface, three standard strategies, chosen by `plugin.json`.
+
+A manager keeps a session in memory and takes in what is new of the history it is handed; the caller's own lists are
+never changed. Messages come in any provider's form and go out in OpenAI's; content that is only text is text.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from sightline import decide, wire
+from sightline.choosing import Choice, from_plugin
+from sightline.clock import nanoid, wall_clock
+from sightline.compose import Surroundings
+from sightline.errors import BadInput, PinnedOverflow, SightlineError
+from sightline.items import Call, Message, Result, Role, plain_text
+from sightline.journal import Journal
+from sightline.notes import Settings
+from sightline.payload import Payload
+from sightline.plan import Budget, Strategy
+from sightline.session import Session
+from sightline.stores.memory import MemoryStore
+from sightline.strategies import strategy as strategy_named
+from sightline.strategies.entities import Entities
+from sightline.strategies.summary import Summary
+from sightline.tokens import TokenCounter
+from sightline.wording import check_locale
+
+ChatMessage = Mapping[str, Any]
+ToolDefinition = Mapping[str, Any]
+Complete = Callable[[str, list[dict[str, Any]]], Any]
+"""Sends messages to the model of a name and gives its answer, text or an SDK's response object; or awaits it."""
+Extract = Callable[[dict[str, Any], Mapping[str, Any], str], Any]
+"""An extraction chain: (schema, state so far, what the user said) → the fields found; or awaits them."""
+
+BUDGET = Budget(window=128_000, output=8_000, recall=0.0)  # what is left out stays out: the document recalls nothing
+DYNAMIC = "dynamic"  # the live window that shows the retrieved knowledge
+_QUESTION = 4  # a quarter of the limit is kept for the last user message
+_LEAST = 16  # tokens of retrieved knowledge: less of it says nothing
+_ROUNDS = 100  # of tool calls in one turn: a model that never ends must not run for ever
+
+logger = logging.getLogger("sightline")
+
+
+class LLMPayload(Struct, frozen=True):
+    """What is sent to the model."""
+
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+
+
+class IContextManager(Protocol):
+    """What an agent core knows of context management: the document's interface. Anything with it can be mounted."""
+
+    async def compose_payload(
+        self,
+        system_prompt: str,
+        history: Sequence[ChatMessage],
+        tools: Sequence[ToolDefinition],
+        rag_context: str | None = None,
+    ) -> LLMPayload:
+        """The messages to send, within the token limit: system, summary, retrieved knowledge, recent history."""
+        ...
+
+    async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
+        """Called after every turn with the whole history, for work in the background."""
+        ...
+
+
+class StrategyContextManager:
+    """Any of our strategies, by name or one of your own, behind the document's interface."""
+
+    def __init__(
+        self,
+        strategy: str | Strategy = "sliding",
+        config: Mapping[str, Any] | None = None,
+        *,
+        budget: Budget = BUDGET,
+        locale: str = "en",
+        token_counter: TokenCounter | None = None,
+    ) -> None:
+        """Raises BadInput for a strategy that does not exist or does not take this configuration."""
+        self.strategy = strategy_named(strategy, config) if isinstance(strategy, str) else strategy
+        self.budget, self._settings = budget, Settings(locale=check_locale(locale), layout="openstarry")
+        self._counter = token_counter
+        self._dynamic: dict[str, _Knowledge] = {}
+        self._busy = asyncio.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """A session that knows nothing yet."""
+        store, settings = MemoryStore(nanoid()), self._settings
+        journal = Journal(store, clock=wall_clock, ids=nanoid, settings=settings, token_counter=self._counter)
+        self._journal = journal
+        self._taken: list[ChatMessage] = []  # of the history, as it was then
+        self._system: str | None = None
+        self.session = Session(journal, windows=self._dynamic, strategy=self.strategy)
+        self.session.window(DYNAMIC)
+
+    async def compose_payload(
+        self,
+        system_prompt: str,
+        history: Sequence[ChatMessage],
+        tools: Sequence[ToolDefinition],
+        rag_context: str | None = None,
+    ) -> LLMPayload:
+        """See `IContextManager.compose_payload`. When space is short, history gives way first, the oldest message of it
+        first, then the summary, then the retrieved knowledge.
+
+        Raises:
+            PinnedOverflow: system prompt and tool definitions alone are more than the limit.
+            BadInput: a message or tool that cannot be read.
+        """
+        async with self._busy:
+            new = self._take_in(history, system_prompt)
+            if tools or self._journal.tools.definitions:
+                self.session.tools(tools, recall=False)
+            await self._prepare([message for message in new if message.role is Role.USER])
+            self._show(rag_context or "")
+            return LLMPayload(self._messages(), deepcopy([dict(tool) for tool in tools]))
+
+    async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
+        """See `IContextManager.on_turn_complete`. Does not wait for a model."""
+        async with self._busy:
+            self._take_in(new_history, self._system)
+
+    async def _prepare(self, asked: Sequence[Message]) -> None:
+        """What a strategy does after each user input, before anything is composed."""
+
+    # ------------------------------------------------------------------ taking in
+
+    def _take_in(self, history: Sequence[ChatMessage], system_prompt: str | None) -> list[Message]:
+        """Say to the session what it does not know yet. A history that was changed is a new conversation."""
+        if list(history[: len(self._taken)]) != self._taken or self._replaces_a_head(system_prompt):
+            self._begin()
+        if system_prompt is not None and system_prompt != self._system:
+            self.session.system(system_prompt, replace=self._system is not None)
+            self._system = system_prompt
+        new = _answered(list(history[len(self._taken) :]))
+        self.session.extend(new)
+        self._taken += deepcopy(new)
+        return wire.read_messages(new)
+
+    def _replaces_a_head(self, system_prompt: str | None) -> bool:
+        """Whether a new prompt would take the place of system messages that are the history's."""
+        replaces = self._system is not None and system_prompt not in (None, self._system)
+        return replaces and len(self._journal.timeline.head_rows(self._journal.path)) > 1
+
+    # ------------------------------------------------------------------ giving out
+
+    def _messages(self) -> list[dict[str, Any]]:
+        try:
+            return chat_messages(self.session.compose(self.budget))
+        except PinnedOverflow:  # system and tools fit: `_show` has looked
+            logger.warning("there is no room for any history beside the system prompt and the tools")
+            head = [{"role": "system", "content": self._system}] if self._system else []
+            return [*head, *({"role": "user", "content": shown.text} for shown in self._dynamic.values())]
+
+    def _show(self, knowledge: str) -> None:
+        """Show as much of what was retrieved as there is room for beside system, tools and the question."""
+        journal, timeline = self._journal, self._journal.timeline
+        profile = journal.reader.profile
+        head = Surroundings(system=tuple(timeline.head_rows(journal.path)))
+        limit = self.budget.limit(margin=profile.margin)
+        fixed = decide.fixed_tokens(journal, head, journal.tools.tokens)
+        if fixed > limit:
+            tools = f"tool definitions ({journal.tools.tokens} tokens)"
+            raise PinnedOverflow([f"system prompt ({fixed - journal.tools.tokens} tokens)", tools], fixed - limit)
+        asked = timeline.last_user(journal.path, len(timeline))
+        question = min(timeline.unit_full[asked], limit // _QUESTION) + profile.message_tokens if asked >= 0 else 0
+        text = _cut(knowledge, limit - fixed - question - profile.message_tokens, journal.reader.counter.count)
+        self._dynamic.clear()
+        if text:
+            self._dynamic[DYNAMIC] = _Knowledge(text)
+
+
+class SlidingWindowContextManager(StrategyContextManager):
+    """Strategy A: the newest messages that fit. The default."""
+
+    def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
+        super().__init__("sliding", config, **options)
+
+
+class SummarizationContextManager(StrategyContextManager):
+    """Strategy B: a light model folds the oldest turns into a summary, in the background.
+
+    `model` is called with the configured `compressionModel` and the messages. Without one no summary is ever made, and
+    what does not fit is left out.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any] | None = None, *, model: Complete | None = None, **options: Any
+    ) -> None:
+        super().__init__("summary", config, **options)
+        self._model = model
+
+    @property
+    def summary_buffer(self) -> str:
+        """The summary so far; empty at first."""
+        timeline, path = self._journal.timeline, self._journal.path
+        units = [unit for each in timeline.more.compacted(path) for unit in each.summaries]
+        return "\n\n".join(self._journal.reader.text(timeline.unit_row[unit]) for unit in units)
+
+    async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
+        """See `IContextManager.on_turn_complete`. One summary is made at a time; a failed one is tried again later."""
+        await super().on_turn_complete(new_history)
+        if self._model is None:
+            return
+        try:
+            self.session.compact_in_background(self._asking(self._model, asyncio.get_running_loop()))
+        except SightlineError as error:
+            logger.warning("no summary was begun: %s", error)
+
+    def _asking(self, model: Complete, loop: asyncio.AbstractEventLoop) -> Callable[[Payload], Any]:
+        """The model as the core calls it: in a thread of its own, an async model on the loop it belongs to."""
+        assert isinstance(self.strategy, Summary)
+        name = self.strategy.compression_model
+
+        def ask(payload: Payload) -> Any:
+            answer = model(name, chat_messages(payload))
+            if not inspect.isawaitable(answer):
+                return answer
+            return asyncio.run_coroutine_threadsafe(_awaited(answer), loop).result()
+
+        return ask
+
+
+class EntityExtractionContextManager(StrategyContextManager):
+    """Strategy C: a typed state, extracted after each user input, instead of the dialogue."""
+
+    def __init__(self, config: Mapping[str, Any] | None = None, *, extractor: Extract, **options: Any) -> None:
+        super().__init__("entities", config, **options)
+        self._extractor = extractor
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._unread: list[str] = []  # what the user said and no extraction has read yet
+        self.refused: dict[str, str] = {}  # of what was found last: path → why the value was not taken
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is known so far."""
+        return self.session.state
+
+    async def _prepare(self, asked: Sequence[Message]) -> None:
+        assert isinstance(self.strategy, Entities)
+        self._unread += [text for message in asked if (text := plain_text(message.parts))]
+        while self._unread:
+            try:
+                found = self._extractor(self.strategy.schema, self.state, self._unread[0])
+                found = await found if inspect.isawaitable(found) else found
+            except Exception as error:  # whatever a model raises: what was said is read with the next input
+                logger.warning("the extraction failed, the state is as it was: %r", error)
+                return
+            state, self.refused = self.strategy.merged(self.state, found)
+            self.session.remember(state)
+            del self._unread[0]
+
+
+def create_context_manager(
+    plugin: Mapping[str, Any] | str | Path,
+    *,
+    model: Complete | None = None,
+    extractor: Extract | None = None,
+    **options: Any,
+) -> StrategyContextManager:
+    """The manager that a `plugin.json` asks for, given as its path or its content; without a choice, strategy A.
+
+    `model` serves strategy B, `extractor` strategy C. Options as for `StrategyContextManager`.
+
+    Raises:
+        BadInput: an unknown strategy, type or configuration, with the valid choices; strategy C without an extractor.
+    """
+    choice = _choice(plugin)
+    match choice.name:
+        case "sliding":
+            return SlidingWindowContextManager(choice.config, **options)
+        case "summary":
+            return SummarizationContextManager(choice.config, model=model, **options)
+        case "entities":
+            if extractor is None:
+                raise BadInput("the strategy entities needs an extractor=(schema, state, text) → the fields it found")
+            return EntityExtractionContextManager(choice.config, extractor=extractor, **options)
+        case name:
+            return StrategyContextManager(name, choice.config, **options)
+
+
+def _choice(plugin: Mapping[str, Any] | str | Path) -> Choice:
+    if isinstance(plugin, Mapping):
+        return from_plugin(plugin)
+    try:
+        return from_plugin(msgspec.json.decode(Path(plugin).read_bytes(), type=dict[str, Any]), str(plugin))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{plugin} cannot be read as a JSON object: {error}") from error
+
+
+# ---------------------------------------------------------------------- the agent core
+
+
+async def take_turn(
+    context: IContextManager,
+    model: Callable[[LLMPayload], Any],
+    history: Sequence[ChatMessage],
+    *,
+    system_prompt: str = "",
+    tools: Sequence[ToolDefinition] = (),
+    run_tool: Callable[[Mapping[str, Any]], Any] | None = None,
+    rag_context: str | None = None,
+) -> list[dict[str, Any]]:
+    """One turn of the document's agent core, which knows nothing of context but the interface. The new history.
+
+    `model` answers a payload with a message; `run_tool` answers one of its tool calls with text. Either may be async.
+    """
+    grown = [dict(message) for message in history]
+    for _ in range(_ROUNDS):
+        payload = await context.compose_payload(system_prompt, grown, tools, rag_context)
+        reply = dict(await _awaited(model(payload)))
+        grown.append(reply)
+        calls = reply.get("tool_calls") or ()
+        if not calls or run_tool is None:
+            break
+        for call in calls:
+            grown.append({"role": "tool", "tool_call_id": call["id"], "content": await _awaited(run_tool(call))})
+    try:
+        await context.on_turn_complete(grown)
+    except Exception:  # background work of a strategy is no part of the turn
+        logger.exception("the context manager failed after the turn; the turn stands")
+    return grown
+
+
+async def _awaited(value: Awaitable[Any] | Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+# ---------------------------------------------------------------------- messages and texts
+
+
+class _Knowledge(Struct, frozen=True):
+    """Retrieved knowledge as the live window it is: shown in one payload, no part of the conversation."""
+
+    text: str
+
+    def render(self) -> str:
+        """What it shows now."""
+        return self.text
+
+
+def chat_messages(payload: Payload) -> list[dict[str, Any]]:
+    """A payload's messages in OpenAI's form; content that is only text is text."""
+    messages: list[dict[str, Any]] = payload.openai()["messages"]
+    return [message | {"content": _plain(message["content"])} for message in messages]
+
+
+def _plain(content: Any) -> Any:
+    only_text = isinstance(content, list) and all(block.keys() == {"type", "text"} for block in content)
+    return "\n\n".join(block["text"] for block in content) if only_text else content
+
+
+def _answered(history: list[ChatMessage]) -> list[ChatMessage]:
+    """These messages up to where calls wait for results that are still to come."""
+    while history and _waits(wire.read_messages(history)):
+        history = history[:-1]
+    return history
+
+
+def _waits(messages: list[Message]) -> bool:
+    """Whether the last that was said is calls, and not all of them have results."""
+    said = [index for index, message in enumerate(messages) if message.role is not Role.TOOL]
+    calls = {part.id for part in messages[said[-1]].parts if isinstance(part, Call)} if said else set()
+    results = messages[said[-1] + 1 :] if said else []
+    return bool(calls - {part.id for message in results for part in message.parts if isinstance(part, Result)})
+
+
+def _cut(text: str, room: int, count: Callable[[str], int]) -> str:
+    """The text, or as much of its beginning as the room allows; nothing where that would say nothing."""
+    if not text or count(text) <= room:
+        return text
+    least, most = 0, len(text)
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if count(f"{text[:middle]} […]") <= room else (least, middle - 1)
+    return f"{text[:least]} […]" if room >= _LEAST else ""

@@ -1,0 +1,639 @@
+"""The OpenStarry document: one interface, three strategies, and what gives way when space is short."""
+
+import asyncio
+import copy
+import json
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline import BadInput, Budget, PinnedOverflow, Plan, View
+from sightline.origins.openstarry import (
+    EntityExtractionContextManager,
+    IContextManager,
+    LLMPayload,
+    SlidingWindowContextManager,
+    StrategyContextManager,
+    SummarizationContextManager,
+    create_context_manager,
+    take_turn,
+)
+from sightline.strategies.summary import Summary
+from sightline.testing import WordCounter
+
+Json = dict[str, Any]
+SYSTEM = "You are a helpful agent."
+TOOL: Json = {
+    "type": "function",
+    "function": {"name": "look", "description": "Look it up.", "parameters": {"type": "object", "properties": {}}},
+}
+DOCUMENT: Json = {
+    "id": "my-complex-agent",
+    "contextStrategy": {
+        "type": "plugin",
+        "pluginId": "std-summarization-strategy",
+        "config": {"compressionModel": "gemini-1.5-flash", "threshold": 20},
+    },
+}
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(coroutine)
+
+
+def words(count: int, word: str = "word") -> str:
+    return " ".join([word] * count)
+
+
+def user(text: str) -> Json:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> Json:
+    return {"role": "assistant", "content": text}
+
+
+def turns(first: int, last: int, size: int = 12) -> list[Json]:
+    """Whole turns of two messages."""
+    return [
+        message
+        for n in range(first, last + 1)
+        for message in (user(f"question {n} {words(size)}"), assistant(f"answer {n} {words(size)}"))
+    ]
+
+
+def exchange(call_id: str, size: int) -> list[Json]:
+    """A tool call and its result."""
+    function = {"name": "look", "arguments": "{}"}
+    call = {"id": call_id, "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call_id, "content": words(size)},
+    ]
+
+
+def sliding(window: int = 10_000) -> SlidingWindowContextManager:
+    return SlidingWindowContextManager(budget=Budget(window, recall=0), token_counter=WordCounter())
+
+
+def summarising(model: Any = None, window: int = 10_000, **config: Any) -> SummarizationContextManager:
+    return SummarizationContextManager(
+        config, model=model, budget=Budget(window, recall=0), token_counter=WordCounter()
+    )
+
+
+def extracting(extractor: Any, **config: Any) -> EntityExtractionContextManager:
+    schema = {"schema": {"destination": "string", "date": "string"}}
+    return EntityExtractionContextManager(
+        schema | config, extractor=extractor, budget=Budget(10_000, recall=0), token_counter=WordCounter()
+    )
+
+
+def compose(manager: IContextManager, history: Sequence[Json], **options: Any) -> LLMPayload:
+    system = options.pop("system", SYSTEM)
+    return run(manager.compose_payload(system, history, options.pop("tools", []), **options))  # type: ignore[no-any-return]
+
+
+def ends(payload: LLMPayload) -> list[str]:
+    """Two words of each message after the system prompt, labels aside: "question 3", "summary 1"."""
+    texts = [message["content"].rpartition("\n\n")[2] for message in payload.messages if message["role"] != "system"]
+    return [" ".join(text.split()[:2]) for text in texts]
+
+
+def spoken(first: int, last: int) -> list[str]:
+    return [text for n in range(first, last + 1) for text in (f"question {n}", f"answer {n}")]
+
+
+# ------------------------------------------------------------------ the interface
+
+
+class Recorder:
+    """A strategy of one's own in the document's sense: sends everything, and writes down how it was called."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.calls: list[str] = []
+        self.completed: list[list[Json]] = []
+        self.fails = fails
+
+    async def compose_payload(
+        self, system_prompt: str, history: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]],
+        rag_context: str | None = None,
+    ) -> LLMPayload:  # fmt: skip
+        self.calls.append("compose")
+        return LLMPayload([{"role": "system", "content": system_prompt}, *map(dict, history)], list(map(dict, tools)))
+
+    async def on_turn_complete(self, new_history: Sequence[Mapping[str, Any]]) -> None:
+        self.calls.append("complete")
+        self.completed.append([dict(message) for message in new_history])
+        if self.fails:
+            raise RuntimeError("the background is broken")
+
+
+def scripted(*replies: Json) -> Any:
+    """A model that says its lines, and what it was sent."""
+    lines, sent = iter(replies), []
+
+    def model(payload: LLMPayload) -> Json:
+        sent.append(payload)
+        return next(lines)
+
+    model.sent = sent  # type: ignore[attr-defined]
+    return model
+
+
+def managers() -> list[IContextManager]:
+    """One of each kind, and a stub."""
+    return [sliding(), summarising(), extracting(lambda schema, state, text: {}), Recorder()]
+
+
+@pytest.mark.accepts(249, 250, 251)
+@pytest.mark.parametrize("kind", range(4))
+def test_the_loop_knows_only_the_interface(kind: int) -> None:
+    """A turn with a tool call runs the same over every strategy, the standard ones and a stub of one's own."""
+    manager = managers()[kind]
+    call, result = exchange("c1", 3)
+    model = scripted(call, assistant("it is noon"))
+    history = [user("what time is it?")]
+    grown = run(
+        take_turn(manager, model, history, system_prompt=SYSTEM, tools=[TOOL], run_tool=lambda call: result["content"])
+    )
+    assert grown == [user("what time is it?"), call, result, assistant("it is noon")]
+    assert history == [user("what time is it?")]
+    assert [payload.messages[-1]["role"] for payload in model.sent] == ["user", "tool"]
+    assert all(payload.tools == [TOOL] for payload in model.sent)
+
+
+@pytest.mark.accepts(254)
+@pytest.mark.parametrize("fails", [False, True])
+def test_on_turn_complete_is_called_once_and_its_failure_is_harmless(
+    fails: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After the last answer of the turn, with the new history; what it raises is logged, and the turn stands."""
+    manager = Recorder(fails)
+    call, result = exchange("c1", 3)
+    model = scripted(call, assistant("done"))
+    grown = run(take_turn(manager, model, [user("go")], run_tool=lambda call: result["content"]))
+    assert manager.calls == ["compose", "compose", "complete"]
+    assert manager.completed == [grown]
+    assert grown[-1] == assistant("done")
+    assert ("failed after the turn" in caplog.text) == fails
+
+
+@pytest.mark.accepts(251)
+def test_a_strategy_of_the_core_can_be_mounted_too() -> None:
+    """Any object that makes plans, behind the same interface."""
+
+    class LastOnly:
+        name = "last only"
+
+        def plan(self, view: View) -> Plan:
+            return Plan.swept(view, [view.asked], {}, {}, reason="sweep: last only")
+
+    manager = StrategyContextManager(LastOnly(), token_counter=WordCounter())
+    assert ends(compose(manager, [*turns(1, 3), user("question 4")])) == ["question 4"]
+
+
+@pytest.mark.accepts(252, 255, 258)
+def test_nothing_of_the_callers_is_changed() -> None:
+    """The prompt is used as it is, all tools are there, and history and tools are what they were, copies aside."""
+    history, tools = (
+        [*turns(1, 30), *exchange("c1", 50), user("and?")],
+        [TOOL, {"name": "hear", "parameters": {"type": "object"}}],
+    )
+    before = copy.deepcopy((history, tools))
+    prompt = "You are  an agent.\n\n\tKeep   <this> exactly…"
+    for manager in (sliding(250), summarising(window=250), extracting(lambda schema, state, text: {})):
+        payload = compose(manager, history, tools=tools, system=prompt)
+        assert (history, tools) == before
+        assert payload.messages[0] == {"role": "system", "content": prompt}
+        assert payload.tools == tools
+        payload.tools[0]["function"]["name"] = "changed"
+        assert (history, tools) == before
+
+
+@pytest.mark.accepts(252, 264)
+def test_messages_that_are_shown_are_shown_as_they_were() -> None:
+    """Text, tool calls and results come back in the same form."""
+    history = [*turns(1, 2), *exchange("c1", 3), assistant("there"), user("thanks")]
+    assert compose(sliding(), history).messages[1:] == history
+
+
+@pytest.mark.accepts(253, 257, 258, 269)
+@given(st.data())
+def test_a_payload_fits_whole_pairs_and_a_whole_head(data: st.DataObject) -> None:
+    """Whatever the history, the window and the strategy: within the limit, system and tools whole, no half pair."""
+    pieces = data.draw(st.lists(st.integers(0, 80), min_size=1, max_size=10))
+    history: list[Json] = []
+    for n, size in enumerate(pieces):
+        history += [[user(words(size, "u"))], [assistant(words(size, "a"))], exchange(f"c{n}", size)][n % 3]
+    window = data.draw(st.integers(60, 600))
+    rag = data.draw(st.sampled_from([None, words(10, "fact"), words(300, "fact")]))
+    kind = data.draw(st.sampled_from([sliding, lambda window: summarising(window=window)]))
+    manager = kind(window)
+    payload = compose(manager, history, tools=[TOOL], rag_context=rag)
+    assert payload.messages[0] == {"role": "system", "content": SYSTEM}
+    assert payload.tools == [TOOL]
+    called = [call["id"] for message in payload.messages for call in message.get("tool_calls") or ()]
+    assert [message["tool_call_id"] for message in payload.messages if message["role"] == "tool"] == called
+    sent = manager.session._composer.payload
+    assert sent is None or sent.tokens <= window
+
+
+# ------------------------------------------------------------------ what is in a payload, and what gives way
+
+
+@pytest.mark.accepts(256, 260, 275)
+def test_the_order_is_system_summary_knowledge_history() -> None:
+    """Retrieved knowledge appears when it is given and leaves no trace when it is not."""
+    manager = summarising(lambda name, messages: "summary 1")
+    history = turns(1, 11)
+    compose(manager, history)
+    run(complete(manager, history))
+    payload = compose(manager, [*history, user("question 12")], rag_context="fact 7: it rains")
+    assert [message["role"] for message in payload.messages[:3]] == ["system", "user", "user"]
+    assert ends(payload) == ["summary 1", "fact 7:", *spoken(6, 11), "question 12"]
+    assert ends(compose(manager, [*history, user("question 12")])) == ["summary 1", *spoken(6, 11), "question 12"]
+
+
+@pytest.mark.accepts(256, 257, 259)
+def test_history_gives_way_first_then_the_summary_then_the_knowledge() -> None:
+    """As the window shrinks: the oldest messages go, all but the question; then the summary; then the knowledge."""
+    history, knowledge = turns(1, 11), "fact 7: " + words(28)
+
+    def shown(window: int) -> list[str]:
+        manager = summarising(lambda name, messages: "summary 1 " + words(20), window=window)
+        manager.budget = Budget(10_000, recall=0)
+        compose(manager, history)
+        run(complete(manager, history))
+        manager.budget = Budget(window, recall=0)
+        return ends(compose(manager, [*history, user("question 12")], rag_context=knowledge))
+
+    seen = [shown(window) for window in range(460, 20, -4)]
+    distinct = [seen[0], *(after for before, after in pairwise(seen) if after != before)]
+    full = ["summary 1", "fact 7:", *spoken(6, 11), "question 12"]
+    expected = [full[:2] + full[start:] for start in range(2, len(full), 2)]  # turn by turn, down to the question
+    expected += [["fact 7:", "question 12"], ["question 12"]]
+    assert [each for each in distinct if each in expected] == expected
+    assert all(each[-1] == "question 12" for each in distinct)
+
+
+@pytest.mark.accepts(261)
+def test_system_and_tools_over_the_limit_are_an_error() -> None:
+    """It names both with their tokens, and how much too much they are; nothing is cut."""
+    with pytest.raises(
+        PinnedOverflow, match=r"system prompt \(\d+ tokens\), tool definitions \(\d+ tokens\)"
+    ) as caught:
+        compose(sliding(50), [user("hello")], system=words(60), tools=[TOOL])
+    assert caught.value.short_by > 10
+
+
+@pytest.mark.accepts(266)
+def test_without_room_there_is_no_history(caplog: pytest.LogCaptureFixture) -> None:
+    """Where system and tools leave nothing, they are sent alone, and a warning says so."""
+    payload = compose(sliding(3 + 4 + 40), turns(1, 3), system=words(40))
+    assert payload.messages == [{"role": "system", "content": words(40)}]
+    assert "no room for any history" in caplog.text
+
+
+# ------------------------------------------------------------------ strategy A
+
+
+@pytest.mark.accepts(263, 264, 265, 267)
+def test_the_documents_vector() -> None:
+    """Limit 100, system 20, tools 10, dynamic 10, ten messages of 15 tokens each: the newest four, in order."""
+    tool = {"name": "look", "description": words(10), "parameters": {}}
+    history = [message(f"n{n} {words(10)}") for n in range(5) for message in (user, assistant)]
+    manager = sliding(100)
+    payload = compose(manager, history, system=words(13), tools=[tool], rag_context=words(6))
+    sent = manager.session._composer.payload
+    assert sent is not None
+    tools = manager.session._journal.tools.tokens
+    assert (sent.plan.fixed, tools) == (20 + 10 + 10, 10)  # 13 words and the framing of message and request; 6 and 4
+    assert sent.tokens == 100
+    assert payload.messages[2:] == history[-4:]
+
+
+@pytest.mark.accepts(262)
+def test_the_sliding_window_is_what_nothing_configured_means() -> None:
+    """A plugin without a choice, and a manager without arguments."""
+    assert isinstance(create_context_manager({"id": "agent"}), SlidingWindowContextManager)
+    assert StrategyContextManager().strategy.name == "sliding"
+
+
+@pytest.mark.accepts(264)
+def test_each_call_fills_the_room_there_is() -> None:
+    """Knowledge given once takes its room once: the messages it displaced are there again in the next call."""
+    manager, history = sliding(300), turns(1, 8)
+    everything = ends(compose(manager, history))
+    with_knowledge = ends(compose(manager, history, rag_context=words(100, "fact")))
+    assert 1 < len(with_knowledge) < len(everything)
+    assert ends(compose(manager, history)) == everything
+
+
+# ------------------------------------------------------------------ strategy B
+
+
+async def complete(manager: SummarizationContextManager, history: Sequence[Json]) -> None:
+    """The end of a turn, and of the work that it began."""
+    await manager.on_turn_complete(history)
+    await asyncio.to_thread(manager.session.wait)
+
+
+class Light:
+    """A light model: numbers its summaries, and remembers who was asked what."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, list[str]]] = []
+
+    def __call__(self, name: str, messages: list[Json]) -> str:
+        said = ends(LLMPayload(messages, []))
+        self.asked.append((name, said[:-1]))  # the last is the request itself
+        return f"summary {len(self.asked)}"
+
+
+@pytest.mark.accepts(270, 275)
+def test_the_buffer_is_empty_at_first() -> None:
+    """And then nothing is inserted."""
+    manager = summarising(Light())
+    assert manager.summary_buffer == ""
+    assert compose(manager, turns(1, 3)).messages[1:] == turns(1, 3)
+
+
+@pytest.mark.accepts(272, 273, 274, 276, 277)
+def test_summaries_fold_into_one_another() -> None:
+    """11 turns: summary and 6; 16: a summary of the summary and five more, and 6; the caller's list is whole."""
+    light = Light()
+    manager = summarising(light, compressionModel="gemini-1.5-flash")
+    history: list[Json] = []
+    for n in range(1, 18):
+        history.append(user(f"question {n} {words(12)}"))
+        shown = ends(compose(manager, history))
+        first = 1 if n <= 11 else 6 if n <= 16 else 11
+        expected = [*spoken(first, n - 1), f"question {n}"]
+        assert shown == ([f"summary {1 + (n > 16)}", *expected] if n > 11 else expected)
+        history.append(assistant(f"answer {n} {words(12)}"))
+        before = copy.deepcopy(history)
+        run(complete(manager, history))
+        assert history == before
+        assert manager.summary_buffer == ("" if n < 11 else "summary 1" if n < 16 else "summary 2")
+    assert light.asked == [
+        ("gemini-1.5-flash", spoken(1, 5)),
+        ("gemini-1.5-flash", ["summary 1", *spoken(6, 10)]),
+    ]
+
+
+@pytest.mark.accepts(271, 278)
+def test_a_turn_does_not_wait_for_the_model() -> None:
+    """on_turn_complete returns while the model thinks; meanwhile everything is as before, and no other is asked."""
+    go, asked = threading.Event(), []
+
+    def slow(name: str, messages: list[Json]) -> str:
+        asked.append(name)
+        go.wait(10)
+        return "summary 1"
+
+    manager, history = summarising(slow), turns(1, 11)
+    compose(manager, history)
+
+    async def turn() -> None:
+        await manager.on_turn_complete(history)
+        await manager.on_turn_complete(history)
+        payload = await manager.compose_payload(SYSTEM, [*history, user("question 12")], [])
+        assert ends(payload) == [*spoken(1, 11), "question 12"]
+        assert manager.summary_buffer == ""
+        go.set()
+        await complete(manager, [*history, user("question 12"), assistant("answer 12")])
+
+    run(turn())
+    assert len(asked) == 1
+    assert manager.summary_buffer == "summary 1"
+
+
+@pytest.mark.accepts(271, 273)
+def test_the_model_may_be_async() -> None:
+    """It is awaited on the loop of the caller, and its answer may be an SDK's response."""
+    loops = []
+
+    async def model(name: str, messages: list[Json]) -> Json:
+        await asyncio.sleep(0)
+        loops.append(asyncio.get_running_loop())
+        return {"choices": [{"message": {"role": "assistant", "content": "summary 1"}}]}
+
+    manager, history = summarising(model), turns(1, 11)
+
+    async def turn() -> asyncio.AbstractEventLoop:
+        await manager.compose_payload(SYSTEM, history, [])
+        await complete(manager, history)
+        return asyncio.get_running_loop()
+
+    loop = run(turn())
+    assert loops == [loop]
+    assert manager.summary_buffer == "summary 1"
+
+
+@pytest.mark.accepts(278)
+@pytest.mark.parametrize("answer", [RuntimeError("no quota"), "", words(5_000)])
+def test_a_model_that_fails_changes_nothing_and_is_asked_again(answer: Any) -> None:
+    """Whether it raises, says nothing or too much: history and buffer stay, and a later turn tries again."""
+    answers = iter([answer, "summary 1"])
+
+    def model(name: str, messages: list[Json]) -> str:
+        said = next(answers)
+        if isinstance(said, Exception):
+            raise said
+        return str(said)
+
+    manager, history = summarising(model), turns(1, 11)
+    compose(manager, history)
+    run(complete(manager, history))
+    assert manager.summary_buffer == ""
+    assert ends(compose(manager, history)) == spoken(1, 11)
+    run(complete(manager, history))
+    assert manager.summary_buffer == "summary 1"
+
+
+@pytest.mark.accepts(279)
+def test_the_summary_takes_its_room_from_the_history() -> None:
+    """A longer summary leaves fewer turns, and what is left begins with a question."""
+    shown = {}
+    for size in (5, 60):
+        manager = summarising(lambda name, messages, size=size: "summary 1 " + words(size), window=260)
+        history = turns(1, 11)
+        compose(manager, history)
+        run(complete(manager, history))
+        shown[size] = ends(compose(manager, [*history, user("question 12")]))
+        assert shown[size][0] == "summary 1"
+        assert shown[size][1].startswith("question")
+    assert len(shown[60]) < len(shown[5])
+
+
+def test_without_a_model_it_is_a_window() -> None:
+    """Nothing is ever summarised, and nothing fails."""
+    manager = summarising(None)
+    compose(manager, turns(1, 20))
+    run(complete(manager, turns(1, 20)))
+    assert manager.summary_buffer == ""
+
+
+# ------------------------------------------------------------------ strategy C
+
+
+@pytest.mark.accepts(280, 281, 282, 283)
+def test_each_user_input_is_extracted_before_anything_is_composed() -> None:
+    """The chain sees the schema, the state so far and what was said; the payload carries what it made of it."""
+    asked = []
+
+    def chain(schema: Json, state: Mapping[str, Any], text: str) -> Json:
+        asked.append((list(schema["properties"]), dict(state), text))
+        return {"destination": "Oslo"} if "Oslo" in text else {"date": "2026-05-01"}
+
+    manager = extracting(chain)
+    history = [user("to Oslo please")]
+    payload = compose(manager, history)
+    assert payload.messages[1:] == [user('[what is known so far]\n{"destination":"Oslo"}'), user("to Oslo please")]
+    history += [assistant("when?"), user("the first of May")]
+    payload = compose(manager, history)
+    state = '[what is known so far]\n{"destination":"Oslo","date":"2026-05-01"}'
+    assert payload.messages[1:] == [user(state), user("the first of May")]
+    assert asked == [
+        (["destination", "date"], {}, "to Oslo please"),
+        (["destination", "date"], {"destination": "Oslo"}, "the first of May"),
+    ]
+    compose(manager, history)
+    assert len(asked) == 2
+
+
+@pytest.mark.accepts(283)
+def test_the_open_tool_exchange_is_sent_with_the_question() -> None:
+    """Calls and results after the question, none before it."""
+    manager = extracting(lambda schema, state, text: {})
+    history = [user("a"), *exchange("c1", 3), assistant("b"), user("question 2"), *exchange("c2", 3)]
+    assert compose(manager, history).messages[2:] == [user("question 2"), *exchange("c2", 3)]
+
+
+@pytest.mark.accepts(281, 284)
+def test_what_the_chain_gets_wrong_is_refused_or_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    """A value against the schema is not taken; a chain that fails is asked about the same words next time."""
+    answers = iter([{"destination": "Oslo"}, TimeoutError(), {"date": 5, "destination": "Rome"}, {"date": "May"}])
+    heard = []
+
+    async def chain(schema: Json, state: Mapping[str, Any], text: str) -> Any:
+        heard.append(text)
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    manager = extracting(chain)
+    compose(manager, [user("one")])
+    compose(manager, [user("one"), assistant("ok"), user("two")])
+    assert manager.state == {"destination": "Oslo"}
+    assert "extraction failed" in caplog.text
+    compose(manager, [user("one"), assistant("ok"), user("two"), assistant("ok"), user("three")])
+    assert heard == ["one", "two", "two", "three"]
+    assert manager.state == {"destination": "Rome", "date": "May"}
+
+
+# ------------------------------------------------------------------ histories
+
+
+def test_a_changed_history_is_a_new_conversation() -> None:
+    """An edited message is what is sent; what was summarised of the old one is forgotten."""
+    manager, history = summarising(Light()), turns(1, 11)
+    compose(manager, history)
+    run(complete(manager, history))
+    assert manager.summary_buffer == "summary 1"
+    edited = [user("question 0 instead"), *history[1:]]
+    assert ends(compose(manager, edited))[0] == "question 0"
+    assert manager.summary_buffer == ""
+
+
+def test_a_new_system_prompt_keeps_the_conversation() -> None:
+    """A prompt with the time in it costs no summary."""
+    manager, history = summarising(Light()), turns(1, 11)
+    compose(manager, history, system="it is noon")
+    run(complete(manager, history))
+    payload = compose(manager, history, system="it is one")
+    assert payload.messages[0] == {"role": "system", "content": "it is one"}
+    assert [message["role"] for message in payload.messages].count("system") == 1
+    assert ends(payload)[0] == "summary 1"
+
+
+def test_system_messages_of_the_history_stay() -> None:
+    """They are part of it, whatever the prompt says."""
+    manager = sliding()
+    history = [{"role": "system", "content": "be brief"}, user("hello")]
+    for prompt in ("one", "two"):
+        shown = compose(manager, history, system=prompt).messages
+        assert [message["content"] for message in shown] == [prompt, "be brief", "hello"]
+
+
+def test_calls_that_wait_are_not_sent_and_nothing_is_lost_by_that() -> None:
+    """A history that ends with an unanswered call is shown without it; with the answer both are there."""
+    manager, history = sliding(), [user("go"), *exchange("c1", 3)]
+    assert compose(manager, history[:2]).messages[1:] == [user("go")]
+    assert compose(manager, history).messages[1:] == history
+    abandoned = [user("go"), exchange("c2", 3)[0], user("never mind")]
+    roles = [message["role"] for message in compose(manager, abandoned).messages]
+    assert roles == ["system", "user", "assistant", "tool", "user"]
+
+
+def test_a_history_may_be_in_anthropics_form() -> None:
+    """It goes out in OpenAI's."""
+    history = [
+        {"role": "user", "content": [{"type": "text", "text": "go"}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "look", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "noon"}]},
+    ]
+    shown = compose(sliding(), history).messages[1:]
+    assert [message["role"] for message in shown] == ["user", "assistant", "tool"]
+    assert (shown[0]["content"], shown[2]["content"]) == ("go", "noon")
+
+
+# ------------------------------------------------------------------ plugin.json
+
+
+@pytest.mark.accepts(285, 286)
+def test_the_documents_plugin_makes_the_manager(tmp_path: Path) -> None:
+    """From a file or its content: strategy B, its model named, summaries wanted from the 21st turn on."""
+    file = tmp_path / "plugin.json"
+    file.write_text(json.dumps(DOCUMENT))
+    light = Light()
+    for plugin in (DOCUMENT, file):
+        manager = create_context_manager(
+            plugin, model=light, budget=Budget(50_000, recall=0), token_counter=WordCounter()
+        )
+        assert isinstance(manager, SummarizationContextManager)
+        assert manager.strategy == Summary(threshold=20, compression_model="gemini-1.5-flash")
+    for turn in (20, 21):
+        assert light.asked == []
+        compose(manager, turns(1, turn))
+        run(complete(manager, turns(1, turn)))
+    assert light.asked == [("gemini-1.5-flash", spoken(1, 5))]
+
+
+@pytest.mark.accepts(287)
+def test_every_id_makes_its_manager() -> None:
+    """Each of the three; C needs an extraction chain, and says so."""
+
+    def plugin(plugin_id: str, **config: Any) -> Json:
+        return {"id": "a", "contextStrategy": {"type": "plugin", "pluginId": plugin_id, "config": config}}
+
+    assert isinstance(create_context_manager(plugin("std-sliding-window-strategy")), SlidingWindowContextManager)
+    assert isinstance(create_context_manager(plugin("std-summarization-strategy")), SummarizationContextManager)
+    booking = plugin("std-entity-extraction-strategy", schema={"date": "string"})
+    made = create_context_manager(booking, extractor=lambda schema, state, text: {})
+    assert isinstance(made, EntityExtractionContextManager)
+    with pytest.raises(BadInput, match="needs an extractor"):
+        create_context_manager(booking)
+    assert create_context_manager(plugin("focus", keep=4)).strategy.name == "focus"
+    with pytest.raises(BadInput, match=r"std-nothing.*choose one of std-sliding-window-strategy"):
+        create_context_manager(plugin("std-nothing"))
+    with pytest.raises(BadInput, match="cannot be read as a JSON object"):
+        create_context_manager("no/such/plugin.json")
