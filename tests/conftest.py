@@ -13,10 +13,20 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 settings.register_profile(
-    "soak", max_examples=5000, deadline=None, database=None,
+    "soak", max_examples=500, deadline=None, database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)  # fmt: skip
+settings.register_profile(
+    "laws", max_examples=5000, deadline=None, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 settings.load_profile("soak" if SOAK else "test")
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """The laws are tried ten times as often as other properties when there is time."""
+    if SOAK and isinstance(collector, pytest.Module):
+        settings.load_profile("laws" if "laws" in collector.path.parts else "soak")
 
 
 @pytest.fixture(autouse=True)

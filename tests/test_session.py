@@ -75,7 +75,7 @@ def test_a_system_prompt_can_be_replaced(session: Session) -> None:
 
 
 def test_a_picture_comes_back_as_a_picture(session: Session) -> None:
-    """Expanding an item brings back what it shows besides text: for the caller's next payload, and in the tool's answer."""
+    """Expanding an item brings back what it shows besides text: in the next payload, and in the tool's answer."""
     picture = Image("image/png", "aGVsbG8=", width=100, height=100)
     item = session.user([Text("look"), picture])
     session.expand(item)

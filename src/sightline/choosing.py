@@ -115,8 +115,8 @@ def _read_pyproject(file: Path) -> Choice | None:
 
 def _read_plugin(file: Path) -> Choice | None:
     plugin = _json(file)
-    if not plugin.keys() & {"id", "contextStrategy"}:
-        return None  # another program's plugin.json
+    if "contextStrategy" not in plugin:
+        return None  # most files of this name are other programs'
     return from_plugin(plugin, str(file))
 
 

@@ -114,6 +114,11 @@ class Composer:
         self._calibration, self._asked = kept
         return replace(view, command=view.command or command)
 
+    @property
+    def summarises_apart(self) -> bool:
+        """Whether the strategy's model is to see only what it summarises, not the conversation it belongs to."""
+        return bool(getattr(self._strategy, "apart", False))
+
     def wanted(self, budget: Budget) -> tuple[int, int] | None:
         """The units that the strategy wants summarised by now, first and last; None for a strategy that wants none."""
         wants = getattr(self._strategy, "wants", None)
@@ -202,7 +207,7 @@ class Composer:
             pinned=pinned,
             asked=self._asked,
             cold=self.payload is not None and self._idle() > journal.reader.profile.cache_seconds,
-            command=self.command or command or self._unheeded(pinned),
+            command=self.command or self._unheeded(pinned) or command,
             wanted=wanted,
             compactions=compactions,
             state=journal.state,

@@ -179,7 +179,7 @@ class Said(Words):
     """What the engine says in the payloads of one journal."""
 
     def __init__(self, journal: Journal, limit: int) -> None:
-        self._journal = journal
+        self._journal, self.locale = journal, journal.reader.locale
         binding = journal.timeline.more.binding
         self.room = int(_PREFACE * limit) if binding else 0
 

@@ -71,6 +71,7 @@ class Words:
     """What the engine itself says in a payload: for what is out, and before the history. Each with its tokens."""
 
     room = 0  # tokens that the preface may take
+    locale = "en"
 
     def marker(self, left_out: LeftOut) -> tuple[str, int]:  # noqa: ARG002 - nothing is said by default
         """One line that stands for what is left out."""
@@ -169,6 +170,11 @@ class View:
         """The units that the laws keep in every plan: with system items and callers' pins, and the question."""
         rows = [*self.timeline.more.systems, *self.pinned]
         return {self.asked, *(self.timeline.unit[row] for row in rows)}
+
+    @property
+    def summary_waits(self) -> bool:
+        """Whether a summary has been made that no sweep has shown yet."""
+        return any(unit not in (self.last or ()) for each in self.compactions for unit in each.summaries)
 
     def never_reduced(self, row: int) -> bool:
         """Whether the laws keep this item in full: system items and callers' pins."""

@@ -316,10 +316,12 @@ def _text_tokens(item: Item, full: int) -> int | None:
 def _whole(item: Item, locale: str, *, ours: bool) -> tuple[Part, ...]:
     """An item in full. What the user says is shown as said, unless it begins like something that the engine says."""
     if item.kind is Kind.SUMMARY:
-        return (Text(say("summary", locale)), *item.parts)
-    if item.kind is not Kind.USER or ours:
-        return item.parts
-    return tuple(Text(said_by_another(part.text)) if isinstance(part, Text) else part for part in item.parts)
+        return (Text(say("summary", locale)), *_by_another(item.parts))
+    return _by_another(item.parts) if item.kind is Kind.USER and not ours else item.parts
+
+
+def _by_another(parts: Sequence[Part]) -> tuple[Part, ...]:
+    return tuple(Text(said_by_another(part.text)) if isinstance(part, Text) else part for part in parts)
 
 
 def _shortened(item: Item, text: str) -> tuple[Part, ...]:

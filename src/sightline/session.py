@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sightline import intake, log, wire
+from sightline.choosing import chosen
 from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer
 from sightline.composer import Composer, Windows
@@ -103,11 +104,17 @@ class Session:
     ) -> "Session":
         """A new session in this project's folder. Its file is made when something is first said.
 
+        Without settings, the strategy is the one that the project's `sightline.toml`, `pyproject.toml` or `plugin.json`
+        chooses, else `focus`.
+
         Raises:
             BadSessionId: an id that is no plain file name.
             BadInput: a session of this id exists, or settings name something that does not.
         """
-        intake.checked_settings(settings or Settings())
+        if settings is None:
+            choice = chosen(project)
+            settings = Settings(strategy=choice.name, config=choice.config)
+        intake.checked_settings(settings)
         ids: Ids = options.get("ids", nanoid)
         path = Folder(project, root).file(intake.new_id(ids) if session_id is None else session_id)
         if os.path.lexists(path):

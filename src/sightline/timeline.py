@@ -266,7 +266,7 @@ class Timeline:
 
     def _compact(self, entry: Entry, span: Span, branch: int) -> None:
         """A boundary: what it covers, or, where another program wrote it, everything before it."""
-        note = log.decode_data(entry, CompactNote) if entry.data != b"null" else CompactNote()
+        note = log.decode_data(entry, CompactNote) if bytes(entry.data) != b"null" else CompactNote()
         first = self.unit_at(note.first) if note.first else 0
         last = self.unit_at(note.last) if note.last else len(self.unit_row) - 1
         manual = entry.compact_metadata is None or entry.compact_metadata.trigger != "auto"

@@ -133,7 +133,7 @@ def test_the_files_in_their_order(tmp_path: Path) -> None:
         ("sightline.toml", '[strategy]\nname = "focus"\n[config]\nkeep = 1', "say it once"),
         ("pyproject.toml", "[tool.sightline]\nstrategy = 3", r"\[tool.sightline\]: strategy is 3"),
         ("plugin.json", "{", "cannot be read as a JSON object"),
-        ("plugin.json", '{"id": 3}', '"id" must be'),
+        ("plugin.json", '{"id": 3, "contextStrategy": null}', '"id" must be'),
         ("agent.json", "[]", "cannot be read as a JSON object"),
     ],
 )

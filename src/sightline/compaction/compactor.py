@@ -1,12 +1,11 @@
 """One session's compactions: what to cover, who summarises it, what is written down, and what that hides."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace as with_changes
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from sightline import files, log, wire
@@ -17,13 +16,14 @@ from sightline.compaction.passage import passage
 from sightline.composer import Composer
 from sightline.digest import digest
 from sightline.errors import BadInput, SightlineError, UnknownItem
-from sightline.items import Kind, Message, Role, Text, plain_text
+from sightline.items import Call, Kind, Message, Role, Text, plain_text
 from sightline.journal import Journal
 from sightline.log import CompactMetadata
 from sightline.notes import CompactNote, UncompactNote
 from sightline.payload import Payload
 from sightline.plan import Budget, body_unit, messages_of, oldest
 from sightline.timeline import BY_RULE
+from sightline.wording import say
 
 Summarizer = Callable[[Payload], Any]
 """Sends a payload to a model and gives its answer: text, or an SDK's response object."""
@@ -86,7 +86,7 @@ class Compactor:
         """
         before = self._composer.preview(budget)
         first, last = cover or self._range(before, budget, RETAINED)
-        reader, apart = self._journal.reader, cover is not None and getattr(self._composer._strategy, "apart", False)
+        reader, apart = self._journal.reader, cover is not None and self._composer.summarises_apart
         seen = before
         if apart:
             seen, last = passage(reader, self._composer.view(budget), before, first, last)
@@ -136,11 +136,15 @@ class Compactor:
         return found
 
     def _checked(self, answer: Any, job: Job) -> str:
+        if isinstance(answer, bytes):
+            raise NoSummary("the model's answer is bytes, not text")
         text = answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts)
         summary = summary_in(text)
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
         if not summary:
             raise NoSummary("the model's answer is empty")
+        if not any(map(str.isalnum, summary)):
+            raise NoSummary("the model's answer has no words")
         if tokens > most:
             raise NoSummary(f"the model's answer has {tokens:,} tokens; a summary may have {most:,}")
         if tokens >= self._stands(job.first, job.last):
@@ -195,11 +199,12 @@ class Compactor:
         rows = [timeline.unit_row[unit] for unit in covered]
         uuids = (journal.reader.entry(rows[0]).uuid, journal.reader.entry(rows[1]).uuid)
         note = CompactNote(timeline.seq[rows[0]], timeline.seq[rows[1]], uuids)
-        pre, count = job.before.tokens, journal.reader.counter.count
+        pre, reader = job.before.tokens, journal.reader
         boundary = journal.drafts.boundary(note, CompactMetadata(job.trigger, pre))
         view, plan = self._composer.view(job.budget), job.before.plan
         hidden = sum(view.unit_tokens(unit, plan.lods) for unit in plan if covered[0] <= unit <= covered[1])
-        post = max(0, pre - hidden) + sum(map(count, texts))
+        around = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
+        post = max(0, pre - hidden) + sum(reader.counter.count(text) + around for text in texts)
         metadata = CompactMetadata(job.trigger, pre, post, list(used))
         flags = 0 if by_model else BY_RULE
         made = journal.append([boundary, *(journal.drafts.summary(text, metadata, flags=flags) for text in texts)])
@@ -251,9 +256,8 @@ class Compactor:
         return sum(messages_of(self._journal.timeline, unit) for unit in stay)
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
-        shown = [plain_text(message.parts) for message in before.body]
-        now = [_all_text(message) for message in (*after.system, *after.body, *after.tail)]
-        return loss(shown, self._binding(), "\n".join(now))
+        now = map(_readable, (*after.system, *after.body, *after.tail))
+        return loss(map(_readable, before.body), self._binding(), "\n".join(now))
 
     def _binding(self) -> list[str]:
         """What the user said on this branch that sets a rule or names a task."""
@@ -296,5 +300,20 @@ def _fallback(messages: int, error: str) -> str:
     )
 
 
-def _all_text(message: Message) -> str:
-    return msgspec.json.encode(message.parts).decode() + plain_text(message.parts)
+def _readable(message: Message) -> str:
+    """All that can be read in a message: what it says, and what its calls are given."""
+    given = [text for part in message.parts if isinstance(part, Call) for text in (part.name, *_leaves(part.input))]
+    return "\n".join([plain_text(message.parts), *given])
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """The texts and numbers in a JSON value."""
+    match value:
+        case dict():
+            yield from (text for inner in value.values() for text in _leaves(inner))
+        case list() | tuple():
+            yield from (text for inner in value for text in _leaves(inner))
+        case None:
+            pass
+        case _:
+            yield str(value)

@@ -38,7 +38,7 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. A new question or a new state is a sweep."""
-        says = f"{say('state')}\n{msgspec.json.encode(view.state).decode()}"
+        says = f"{say('state', view.words.locale)}\n{msgspec.json.encode(view.state).decode()}"
         units = self._open_turn(view)
         if self._goes_on(view, units, says):
             return Plan.extended(view, {}, {})

@@ -48,7 +48,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
     def wants(self, view: View) -> tuple[int, int] | None:
         """The oldest units, once most of the room is taken: a summary should be there before it must be."""
         tokens = view.fixed + (view.last.body if view.last else 0) + view.full_tokens(view.new)
-        if tokens < _WANTED * view.limit or _waits(view):
+        if tokens < _WANTED * view.limit or view.summary_waits:
             return None
         return oldest(view, view.candidates(), _RETAINED)
 
@@ -96,11 +96,6 @@ def trigger(budget: Budget, limit: int, base: int) -> float:
     """Tokens of a payload above which a sweep is forced; `base` is what the last sweep left, 0 before the first."""
     # A sweep that could not reach the target must not be tried again on every call.
     return max(budget.trigger * limit, min(limit, base + 0.1 * limit) if base else 0)
-
-
-def _waits(view: View) -> bool:
-    """Whether a summary has been made that no sweep has shown yet."""
-    return any(unit not in (view.last or ()) for each in view.compactions for unit in each.summaries)
 
 
 class _Step(NamedTuple):

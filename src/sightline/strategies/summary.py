@@ -26,7 +26,7 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. A new summary enters at once: the turns it stands for are no longer sent."""
-        waits = _waits(view)
+        waits = view.summary_waits
         if not view.command and not waits and stands(view, by_turn=True):
             return Plan.extended(view, {}, {})
         reason = view.command or ("sweep: summary" if waits else "sweep: window")
@@ -58,8 +58,3 @@ def _counts(view: View, unit: int) -> bool:
     if not body_unit(timeline, unit) or timeline.kind[timeline.unit_row[unit]] == Kind.SUMMARY:
         return False
     return not any(each.first <= unit <= each.last for each in view.compactions)
-
-
-def _waits(view: View) -> bool:
-    """Whether a summary has been made that no sweep has shown yet."""
-    return any(unit not in (view.last or ()) for each in view.compactions for unit in each.summaries)
