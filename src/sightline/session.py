@@ -1,6 +1,5 @@
 """The facade most users hold: append what happened, compose what the model sees."""
 
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,13 +10,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from sightline import intake, log, wire
-from sightline.choosing import chosen
+from sightline import intake, log, opening, wire
 from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer
 from sightline.composer import Composer, Windows
 from sightline.drafts import Waiting
-from sightline.errors import BadInput, Conflict, Damaged, PinnedOverflow, StoreError, UnknownCall, UnknownItem
+from sightline.errors import BadInput, Conflict, PinnedOverflow, StoreError, UnknownCall, UnknownItem
 from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
 from sightline.log import Entry
@@ -34,9 +32,6 @@ from sightline.tokens import TokenCounter
 from sightline.wording import say
 
 _ATTEMPTS = 3  # of composing what busy writers have said up to the end, before their latest words may wait
-
-
-_OPTIONS = frozenset({"windows", "strategy", "token_counter", "clock", "ids"})  # of a session, besides where it lies
 
 
 class Session:
@@ -111,15 +106,7 @@ class Session:
             BadSessionId: an id that is no plain file name.
             BadInput: a session of this id exists, or settings name something that does not.
         """
-        if settings is None:
-            choice = chosen(project)
-            settings = Settings(strategy=choice.name, config=choice.config)
-        intake.checked_settings(settings)
-        ids: Ids = options.get("ids", nanoid)
-        path = Folder(project, root).file(intake.new_id(ids) if session_id is None else session_id)
-        if os.path.lexists(path):
-            raise BadInput(f"session {path.stem!r} exists already; Session.resume({path.stem!r}) opens it")
-        return cls._from_file(path, project, fsync, settings, options)
+        return cls._over(opening.begun(project, root, session_id, settings, fsync, options), options)
 
     @classmethod
     def resume(
@@ -139,15 +126,7 @@ class Session:
         Raises:
             BadSessionId, SessionNotFound: no such session.
         """
-        path = Folder(project, root).existing(session_id)
-        _check_options(options)
-        try:
-            session = cls._from_file(path, project, fsync, None, options)
-        except Damaged:  # the index, made when that line was whole, is gone now: once more, without it
-            session = cls._from_file(path, project, fsync, None, options)
-        except BadInput as error:
-            why = "was written with settings that this version does not have; open it with the version that wrote it"
-            raise StoreError(f"{path} {why}: {error}") from error
+        session = opening.resumed(project, root, session_id, fsync, options, lambda made: cls._over(made, options))
         if branch is not None:
             session._journal.switch(branch)
             session._composer.begin()
@@ -155,22 +134,9 @@ class Session:
         return session
 
     @classmethod
-    def _from_file(
-        cls, path: Path, project: str | Path, fsync: Fsync, settings: Settings | None, options: dict[str, Any]
-    ) -> "Session":
-        _check_options(options)
-        journal = Journal.open_file(
-            path,
-            fsync=fsync,
-            settings=settings,
-            clock=options.get("clock", wall_clock),
-            ids=options.get("ids", nanoid),
-            token_counter=options.get("token_counter"),
-            where=place(project),
-        )
-        own = {name: options[name] for name in ("windows", "strategy", "clock") if name in options}
+    def _over(cls, journal: Journal, options: Mapping[str, Any]) -> "Session":
         try:
-            return cls(journal, **own)
+            return cls(journal, **{name: options[name] for name in opening.OWN if name in options})
         except BaseException:
             journal.store.close()
             raise
@@ -450,18 +416,12 @@ class Session:
     def pin(self, item_id: str | int) -> None:
         """Show an item in full in every payload from now on. Raises UnknownItem."""
         with self._lock:
-            row = self._row(item_id)
-            self._mark(row, "pin")
-            sent = self._composer.payload
-            if sent is not None and reduced(sent.plan)(row):
-                self._composer.command = "command: pin"
+            self._mark(self._row(item_id), "pin")
 
     def unpin(self, item_id: str | int) -> None:
         """Let a pinned item be reduced again, from the next sweep on. Raises UnknownItem."""
         with self._lock:
             self._mark(self._row(item_id), "unpin")
-            if self._composer.command == "command: pin":
-                self._composer.command = ""
 
     def collapse(self, item_id: str | int) -> None:
         """Show an item as its gist from the next sweep on. Raises UnknownItem; BadInput while it is pinned."""
@@ -667,10 +627,3 @@ def _idle() -> threading.Thread:
     thread.start()
     thread.join()
     return thread
-
-
-def _check_options(options: Mapping[str, Any]) -> None:
-    if unknown := set(options) - _OPTIONS:
-        raise BadInput(f"unknown options: {', '.join(sorted(unknown))}; choose among {', '.join(sorted(_OPTIONS))}")
-    if isinstance(options.get("strategy"), str):
-        raise BadInput("a strategy's name goes into settings=Settings(strategy=…); strategy= takes a strategy itself")
