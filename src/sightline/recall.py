@@ -207,12 +207,14 @@ class Recall:
 
     def _opened(self) -> SearchIndex:
         """The index beside the log. One that knows of more than the log holds was made of another: it begins again."""
-        side, key = self._journal.store.side_file(".search"), self._journal.store.session_id
-        index = SearchIndex(str(side) if side else None, key=key)
+        store = self._journal.store
+        side, key = store.side_file(".search"), store.session_id
+        # Its file must not know of lines that a power cut may take.
+        index = SearchIndex(str(side) if side else None, key=key, before_writing=store.sync)
         if side is not None and index.upto > len(self._journal.timeline) and not self._journal.behind():
             index.close()
             side.unlink(missing_ok=True)
-            index = SearchIndex(str(side), key=key)
+            index = SearchIndex(str(side), key=key, before_writing=store.sync)
         return index
 
     def _caught_up(self, most: int | None = None) -> SearchIndex:
@@ -222,7 +224,6 @@ class Recall:
         timeline, reader = self._journal.timeline, self._journal.reader
         end = len(timeline) if most is None else min(len(timeline), self._index.upto + most)
         while self._index.upto < end:  # an index that was thrown away begins again at 0
-            self._journal.store.sync()  # it must not know of lines that a power cut may take
             fresh = range(self._index.upto, end)
             texts = ((row, reader.text(row)) for row in fresh if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
             self._index.add(texts, end)

@@ -24,11 +24,12 @@ class SearchIndex:
     `path` None keeps it in memory; so does a path that cannot be written or stays locked. `key` names the log it
     belongs to: a file with another key, another format or damage is thrown away and begun again. Nothing here raises
     for that: `upto` falls back to 0 instead, and the caller offers the rows again; so whoever searches first adds from
-    `upto`. Of a row's text at most INDEXED characters are indexed: head, tail and samples between. Safe under threads.
+    `upto`. `before_writing` is called before the file learns of rows: it makes them durable. Of a row's text at most
+    INDEXED characters are indexed: head, tail and samples between. Safe under threads.
     """
 
-    def __init__(self, path: str | None, *, key: str = "") -> None:
-        self._path, self._key = path, key
+    def __init__(self, path: str | None, *, key: str = "", before_writing: Callable[[], None] = lambda: None) -> None:
+        self._path, self._key, self._before_writing = path, key, before_writing
         self._lock = threading.Lock()
         self._upto: int
         self._stored: int
@@ -144,6 +145,7 @@ class SearchIndex:
 
     def _flush(self) -> None:
         """Make the recent rows a segment of the file."""
+        self._before_writing()
         with transaction(self._db, "IMMEDIATE"):
             self._refresh()
             if self._recent.lengths:
