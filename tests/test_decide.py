@@ -8,6 +8,7 @@ from sightline.decide import Calibration
 from sightline.items import Call, Lod
 from sightline.plan import Budget, LeftOut
 from sightline.profiles import profile
+from sightline.said import Said
 from sightline.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 
@@ -81,7 +82,7 @@ def test_the_line_for_what_is_left_out_names_handles(session: Session) -> None:
     """And its tokens count with framing."""
     for n in range(3):
         session.user(f"message {n}")
-    text, tokens = decide.Said(session._journal, 1000).marker(LeftOut(2, 1_234, 0, 1))
+    text, tokens = Said(session._journal, 1000).marker(LeftOut(2, 1_234, 0, 1))
     assert text.startswith("[left out here: 2 earlier messages, #2 to #3, 1,234 tokens;")
     assert tokens == len(text.split()) + 4
 

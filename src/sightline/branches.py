@@ -92,10 +92,10 @@ class State(Struct):
 
     def compacted(self, path: Path) -> list[Compaction]:
         """The compactions that hold on this path: not undone, and not part of another; of equal ones the last."""
-        made = [each for each in self.compactions if each.summaries and path.knows(each)]
-        held = [each for each in made if not any(map(path.knows, each.undone))]
-        return [
-            each
-            for index, each in enumerate(held)
-            if not any(other.covers(each) and (at > index or not each.covers(other)) for at, other in enumerate(held))
-        ]
+        held: list[Compaction] = []  # the newest first: nearly always it covers all before it
+        for each in reversed(self.compactions):
+            if not each.summaries or not path.knows(each) or any(map(path.knows, each.undone)):
+                continue
+            if not any(other.covers(each) for other in held):
+                held = [*(other for other in held if not each.covers(other)), each]
+        return held[::-1]

@@ -115,8 +115,8 @@ def _read_pyproject(file: Path) -> Choice | None:
 
 def _read_plugin(file: Path) -> Choice | None:
     plugin = _json(file)
-    if "contextStrategy" not in plugin:
-        return None  # most files of this name are other programs'
+    if not isinstance(plugin.get("id"), str) and "contextStrategy" not in plugin:
+        return None  # many files of this name are other programs'
     return from_plugin(plugin, str(file))
 
 

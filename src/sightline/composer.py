@@ -1,6 +1,6 @@
 """Deciding, composing and writing down what was sent: the second half of a session's turn."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -8,13 +8,14 @@ from sightline import decide, log
 from sightline.clock import Clock
 from sightline.compose import Surroundings, compose, first_change, layout
 from sightline.decide import Calibration
-from sightline.errors import OpenCalls, StrategyError
+from sightline.errors import BadInput, OpenCalls, StrategyError
 from sightline.items import Call, Kind, Lod, Usage
 from sightline.journal import Journal
 from sightline.notes import RecallNote, ReceiptNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Plan, Strategy, View
 from sightline.recall import Recall, reduced
+from sightline.said import Said
 from sightline.strategies import strategy
 
 
@@ -58,7 +59,7 @@ class Composer:
         known = self.last is not None and self.last.factor != 1
         self._calibration = Calibration(self.last.factor, known=True) if self.last and known else Calibration()
         self._observed = decide.reported(self.journal, self.last) if self.last else None
-        self.budget: Budget | None = None  # the last one
+        self.budget = decide.last_budget(self.journal, self.last)
         self._seen = 0  # rows that the last plan knows
         self._ends: tuple[int, ...] = ()  # where the body ended after the last sweep, and at the last call
         self._restored = self.last is None
@@ -118,6 +119,14 @@ class Composer:
     def summarises_apart(self) -> bool:
         """Whether the strategy's model is to see only what it summarises, not the conversation it belongs to."""
         return bool(getattr(self._strategy, "apart", False))
+
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raises BadInput for a state that the strategy would not take."""
+        merged = getattr(self._strategy, "merged", None)
+        refused = merged({}, state).refused if merged is not None else {}
+        if refused:
+            told = "; ".join(f"{field or 'state'}: {why}" for field, why in refused.items())
+            raise BadInput(f"strategy {self._strategy.name!r} does not take this state: {told}")
 
     def wanted(self, budget: Budget) -> tuple[int, int] | None:
         """The units that the strategy wants summarised by now, first and last; None for a strategy that wants none."""
@@ -213,7 +222,7 @@ class Composer:
             state=journal.state,
             faults=decide.faults(journal, new, self.payload.plan if self.payload else None),
             back=[*back, *decide.wanted_back(timeline, journal.path, wanted)] if wanted else back,
-            words=decide.Said(journal, limit),
+            words=Said(journal, limit),
         )
 
     def _marks(self) -> tuple[frozenset[int], dict[int, Lod]]:

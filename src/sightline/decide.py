@@ -1,7 +1,8 @@
 """What is settled before a payload is composed, and written down: levels, recalled pieces, factor, reason."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 from typing import NamedTuple, TypeVar
 
 from sightline import excerpt
@@ -12,19 +13,16 @@ from sightline.items import Kind, Lod
 from sightline.journal import Journal
 from sightline.log import Entry
 from sightline.notes import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, Settings, ToolsNote
-from sightline.plan import Budget, LeftOut, Plan, View, Words, body_unit
+from sightline.plan import Budget, LeftOut, Plan, View, body_unit
 from sightline.profiles import Profile
 from sightline.reader import Reader
 from sightline.stores import Span
-from sightline.timeline import BY_RULE, Timeline
-from sightline.wording import say
+from sightline.timeline import Timeline
 
 T = TypeVar("T")
 
 
-_PREFACE = 0.05  # of the limit: what the user laid down holds so much when it is no longer shown in place
 _AGAIN = 0.8  # of its lines: a result that says so much again was fetched for what had been hidden
-_NAMED = 3  # items of rules that have no room, which one line names
 _IN_ONE = 16  # renditions in one entry: what stands around an entry costs more than a gist
 
 TELLING = 2000  # tokens: in a smaller payload a provider's own overhead hides what its tokens are
@@ -175,106 +173,6 @@ def marks(timeline: Timeline, path: Path) -> tuple[frozenset[int], dict[int, Lod
     return pinned, wanted
 
 
-class Said(Words):
-    """What the engine says in the payloads of one journal."""
-
-    def __init__(self, journal: Journal, limit: int) -> None:
-        self._journal, self.locale = journal, journal.reader.locale
-        binding = journal.timeline.more.binding
-        self.room = int(_PREFACE * limit) if binding else 0
-
-    def _counted(self, text: str) -> tuple[str, int]:
-        reader = self._journal.reader
-        return text, reader.counter.count(text) + reader.profile.message_tokens
-
-    def marker(self, left_out: LeftOut) -> tuple[str, int]:
-        """See `Words.marker`."""
-        timeline = self._journal.timeline
-        text = say(
-            "left out",
-            self._journal.reader.locale,
-            messages=left_out.messages,
-            tokens=left_out.tokens,
-            first=timeline.id(timeline.unit_row[left_out.first]),
-            last=timeline.id(timeline.unit_row[left_out.last]),
-        )
-        return self._counted(text)
-
-    def preface(
-        self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
-    ) -> tuple[str, int]:
-        """See `Words.preface`: what the user laid down, word for word, as far as it would no longer be read."""
-        framing = self._journal.reader.profile.message_tokens
-        room = self.room if most is None else min(self.room, most - (self._counted(says)[1] if says else 0))
-        kept = "\n".join(self._fitting(self._hidden(units, lods), room - framing)) if room > framing else ""
-        texts = [text for text in (says, kept) if text]
-        return self._counted("\n\n".join(texts)) if texts else ("", 0)
-
-    def _hidden(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[tuple[str, str]]:
-        """The rules and tasks that these units do not show, each once, the newest first, with the item it is from."""
-        timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
-        rows = [row for row in reversed(timeline.more.binding) if path.holds(timeline.branch[row], row)]
-        shown = "\n".join(self._shown_text(row, lods) for row in rows if timeline.unit[row] in units)
-        digests, retold = self._summaries(units, lods)
-        met: set[str] = set()
-        for row in rows:
-            text = reader.text(row)
-            for first, end in reversed(reader.entry(row).binding):
-                sentence = text[first:end]
-                told = sentence in shown or (sentence in digests and sentence not in retold)
-                if sentence not in met and not told:
-                    yield timeline.id(row), sentence
-                met.add(sentence)
-
-    def _summaries(self, units: Collection[int], lods: Mapping[int, Lod]) -> tuple[str, str]:
-        """What digests show of the user's words, which they quote; and what models ever said, who may twist a quote.
-
-        A digest goes on from the summary before it: what a model has said may stand in it.
-        """
-        timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
-        known = [unit for each in timeline.more.compactions if path.knows(each) for unit in each.summaries]
-        rows = [(unit, timeline.unit_row[unit]) for unit in known]
-        digests = [row for unit, row in rows if unit in units and timeline.state[row] & BY_RULE]
-        models = [row for _, row in rows if not timeline.state[row] & BY_RULE] if digests else []
-        return "\n".join(self._shown_text(row, lods) for row in digests), "\n".join(map(reader.text, models))
-
-    def _shown_text(self, row: int, lods: Mapping[int, Lod]) -> str:
-        reader, lod = self._journal.reader, self._journal.timeline.level(row, lods.get(row, Lod.FULL))
-        return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
-
-    def _fitting(self, hidden: Iterator[tuple[str, str]], room: int) -> list[str]:
-        """As many lines as the room allows, the newest rules; one line names the items of those beyond it."""
-        count, heading = self._journal.reader.counter.count, say("binding", self._journal.reader.locale)
-        lines: list[tuple[str, str]] = []  # the newest first, each with its item
-        room -= count(heading)
-        beyond: list[str] = []
-        for item_id, sentence in hidden:
-            line = f"- #{item_id}: {sentence}"
-            if beyond or count(line) + 1 > room:
-                beyond.append(item_id)
-                if len(set(beyond)) > _NAMED:
-                    break
-            else:
-                lines.append((item_id, line))
-                room -= count(line) + 1
-        while beyond and count(more := self._older(beyond)) + 1 > room and lines:
-            item_id, line = lines.pop()
-            beyond.insert(0, item_id)
-            room += count(line) + 1
-        told = [line for _, line in reversed(lines)]
-        if beyond and count(more) + 1 <= room:
-            told.insert(0, more)
-        return [heading, *told] if told else []
-
-    def _older(self, items: Sequence[str]) -> str:
-        ids = [f"#{item_id}" for item_id in dict.fromkeys(items)]
-        return say(
-            "more binding",
-            self._journal.reader.locale,
-            ids=" ".join([*ids[:_NAMED], *(["…"] if len(ids) > _NAMED else [])]),
-        )
-
-
 # ---------------------------------------------------------------------- plans as notes
 
 
@@ -345,6 +243,14 @@ def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int]:
         return note, milliseconds(entry.timestamp)
     except ValueError:  # somebody wrote no time there
         return note, 0
+
+
+def last_budget(journal: Journal, last: ReceiptNote | None) -> Budget | None:
+    """A budget with the room that the last call had; None before the first."""
+    if last is None:
+        return None
+    margin = journal.reader.profile.margin if last.factor == 1 else 0.0
+    return Budget(ceil(last.limit * last.factor * (1 + margin)))
 
 
 def as_sent(

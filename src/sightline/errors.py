@@ -127,3 +127,11 @@ class Unwritable(StoreError):
             f"cannot write {path}: {why}; nothing of this append was kept, what was stored before is intact: "
             "make room or allow this user to write there, then try again"
         )
+
+
+class NothingCompacted(UnknownItem):
+    """There is no compaction to undo."""
+
+    def __init__(self) -> None:
+        SightlineError.__init__(self, "nothing is compacted on this branch, so there is nothing to undo")
+        self.item_id = ""

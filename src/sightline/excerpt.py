@@ -39,6 +39,21 @@ def _add_words(found: list[Piece], words: str) -> None:
         found.append(words)
 
 
+def stands_alone(value: str, text: str) -> bool:
+    """Whether a text has this value not only as a part of a longer name, number or path."""
+    at = text.find(value)
+    while at >= 0:
+        if not _of_a_word(text[at - 1 : at]) and not _of_a_word(text[at + len(value) : at + len(value) + 1]):
+            return True
+        at = text.find(value, at + 1)
+    return False
+
+
+def _of_a_word(character: str) -> bool:
+    """Letters and digits that a longer name would be made of; Chinese is written without blanks."""
+    return character.isascii() and (character.isalnum() or character == "_")
+
+
 def joined(parts: Iterable[Piece], original: str) -> str:
     """The text of these pieces."""
     return "".join(part if isinstance(part, str) else original[part[0] : part[1]] for part in parts)

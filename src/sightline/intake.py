@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
 import msgspec
@@ -113,8 +114,29 @@ def checked_state(state: Any) -> dict[str, Any]:
 def checked_budget(budget: Budget) -> Budget:
     """The budget itself. Raises BadInput for anything else."""
     if not isinstance(budget, Budget):
-        raise BadInput(f"compose takes a Budget(window=128_000, output=8_000), not {budget!r}")
+        raise BadInput(f"a budget is a Budget(window=128_000, output=8_000), not {budget!r}")
     return budget
+
+
+def check_model(model: Any, seconds: Any) -> None:
+    """Raises BadInput for what cannot be asked for a summary."""
+    if not callable(model) or iscoroutinefunction(model):
+        raise BadInput(
+            "a model is a plain function that takes a payload, sends payload.openai() or .anthropic(), and gives "
+            f"the answer; {model!r} is none. An async client can be called with asyncio.run inside one"
+        )
+    if not isinstance(seconds, int | float) or not seconds > 0:
+        raise BadInput(f"seconds are a number above 0, not {seconds!r}")
+
+
+def check_strategy(strategy: Any) -> None:
+    """Raises BadInput for what is given as a strategy and is none."""
+    if strategy is None:
+        return
+    if isinstance(strategy, str):
+        raise BadInput("a strategy's name goes into settings=Settings(strategy=…); strategy= takes a strategy itself")
+    if isinstance(strategy, type) or not callable(getattr(strategy, "plan", None)) or not hasattr(strategy, "name"):
+        raise BadInput(f"a strategy is an object with a name and plan(view), not {strategy!r}")
 
 
 def check_names(tools: Sequence[ToolDefinition]) -> set[str]:

@@ -78,5 +78,4 @@ def check(options: Mapping[str, Any]) -> None:
     """Raises BadInput for an option that a session does not take."""
     if unknown := set(options) - _OPTIONS:
         raise BadInput(f"unknown options: {', '.join(sorted(unknown))}; choose among {', '.join(sorted(_OPTIONS))}")
-    if isinstance(options.get("strategy"), str):
-        raise BadInput("a strategy's name goes into settings=Settings(strategy=…); strategy= takes a strategy itself")
+    intake.check_strategy(options.get("strategy"))

@@ -38,6 +38,7 @@ class Reader:
         self.timeline = Timeline(self.measure, subject_of)
         self._entries: OrderedDict[int, Entry] = OrderedDict()
         self._shorter: OrderedDict[str, Shorter] = OrderedDict()
+        self._binding: dict[int, tuple[str, ...]] = {}
         self._decoded: tuple[tuple[str, int], list[Item]] = (("", 0), [])
 
     # ------------------------------------------------------------------ entries and items
@@ -152,6 +153,14 @@ class Reader:
         lines = self.lines(row)[first - 1 : last or None] if row is not None else []
         key = "recalled lines" if source.first else "recalled item"
         return "\n".join([say(key, locale, id=source.item, first=first, last=last), *lines])
+
+    def binding(self, row: int) -> tuple[str, ...]:
+        """The sentences of a user message that set a rule or name a task."""
+        found = self._binding.get(row)
+        if found is None:
+            text = self.text(row)
+            found = self._binding[row] = tuple(text[first:end] for first, end in self.entry(row).binding)
+        return found
 
     def named(self, entry: Entry) -> list[str]:
         """The identifiers that an entry names. A very large one says little about what is being worked on."""

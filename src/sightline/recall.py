@@ -151,6 +151,9 @@ class Recall:
         """What one of our own tools says to the model, within so many tokens. Its mistakes are answered, not raised."""
         given = call.input if isinstance(call.input, dict) else {}
         reader = self._journal.reader
+        missing = "query" if call.name == "recall" else "id"
+        if not str(given.get(missing) or "").strip():
+            return (Text(say(f"{call.name} how", reader.locale)),)
         if call.name == "recall":
             note = self.note(str(given.get("query", "")), tokens)
             return (Text(reader.recall_text(note, reader.locale) if note else say("nothing found", reader.locale)),)

@@ -23,7 +23,7 @@ from sightline.notes import PinNote, ReceiptNote, Settings, ToolsNote, WindowNot
 from sightline.payload import Payload
 from sightline.plan import Budget, Strategy
 from sightline.project import place
-from sightline.recall import RECALL_TOOLS, Found, Recall, reduced
+from sightline.recall import RECALL_TOOLS, Found, Recall
 from sightline.stores import Repairs, Store
 from sightline.stores.folder import Folder
 from sightline.stores.jsonl import Fsync
@@ -59,6 +59,7 @@ class Session:
             self._journal = Journal(
                 store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
             )
+        intake.check_strategy(strategy)
         self._options: dict[str, Any] = {"windows": windows, "strategy": strategy, "clock": clock}
         self._lock = threading.RLock()
         self._left_open = False  # calls of an earlier run still wait for results
@@ -483,6 +484,8 @@ class Session:
         Raises:
             BadInput: there is too little to compact, or no budget to compact for.
         """
+        if model is not None:
+            intake.check_model(model, seconds)
         with self._lock:
             job = self._compactor.job(self._known_budget(budget), "manual")
         summary = self._compactor.asked(job, model, seconds) if model is not None else None
@@ -498,12 +501,13 @@ class Session:
         """Have the oldest part summarised while the conversation goes on, if the strategy wants that. Whether it began.
 
         The summary enters at the next sweep. One is made at a time; if the model fails, nothing changes and the next
-        call of this tries again, up to three times in a row.
+        call of this tries again; after three failures in a row only every tenth does. `summary_error` says why.
         """
+        intake.check_model(model, seconds)
         with self._lock:
             budget = self._composer.budget
             cover = None if budget is None else self._composer.wanted(budget)
-            if budget is None or cover is None or self._background.is_alive() or self._compactor.given_up:
+            if budget is None or cover is None or self._background.is_alive() or self._compactor.passes_over():
                 return False
             try:
                 job = self._compactor.job(budget, "auto", cover)
@@ -521,6 +525,11 @@ class Session:
                 with suppress(Conflict, StoreError):  # somebody else wrote: it is made again when it is wanted again
                     self._compactor.finish(job, summary)
 
+    @property
+    def summary_error(self) -> str:
+        """Why the last summary could not be had from its model; empty where it could."""
+        return self._compactor.error
+
     def wait(self, seconds: float | None = None) -> None:
         """Return when background work is done, or after so many seconds."""
         self._background.join(seconds)
@@ -529,13 +538,15 @@ class Session:
         """Show again what the last compaction covers, or only this item of it, by a sweep at the next call.
 
         Raises:
-            UnknownItem: no such item, or nothing is compacted.
+            UnknownItem: no such item; NothingCompacted, which is one, where nothing is compacted.
         """
         with self._lock:
             if item_id is None:
                 self._compactor.undo()
             else:
-                self._mark(self._row(item_id), "raise")
+                row = self._row(item_id)
+                self._compactor.check_covered(row)
+                self._mark(row, "raise")
 
     def _known_budget(self, budget: Budget | None) -> Budget:
         known = budget or self._composer.budget
@@ -556,6 +567,8 @@ class Session:
             raise BadInput(f"cannot change {', '.join(unknown)}; choose among {', '.join(changeable)}")
         with self._lock:
             settings = intake.checked_settings(replace(self.settings, **changes))
+            if settings == self.settings:
+                return
             self._journal.annotate((log.SETTINGS, settings))
             self._journal.configure(settings)
             self._composer.configure()
@@ -567,9 +580,14 @@ class Session:
         return self._journal.state
 
     def remember(self, state: Mapping[str, Any]) -> None:
-        """Let the strategy remember this from now on, in place of what it remembered. Raises BadInput."""
+        """Let the strategy remember this from now on, in place of what it remembered.
+
+        Raises:
+            BadInput: it is no JSON object, or not what the strategy's schema allows.
+        """
         with self._lock:
             if intake.checked_state(state) != self._journal.state:
+                self._composer.check_state(state)
                 self._journal.annotate((log.STATE, state))
 
     def refresh(self) -> None:

@@ -39,6 +39,7 @@ ORPHAN = 32  # a result whose call is not in the log: shown as the user's side s
 LABELLED = 64  # a user message whose first words are ours: where it comes from
 REPLACING = 128  # a system item that stands in the place of all before it
 BY_RULE = 256  # a summary that no model made
+NOTICE = 1024  # a summary that only says that there is none
 FAULT = 512  # a result fetched again because the earlier one was shortened
 
 _COLUMNS = {
@@ -283,6 +284,7 @@ class Timeline:
         if not own[-1].summaries:
             own[-1].at = row + 1
         own[-1].summaries.append(unit)
+        own[-1].at = self._end(branch)  # a branch that parts between two summaries knows of neither
 
     def _went_on(self, compaction: Compaction, row: int) -> bool:
         """Whether something else was said on the branch between a boundary and this row."""

@@ -16,8 +16,8 @@ _WORDS = {
         "recall(query) 可查找，expand(id) 可查看]",
     ),
     "binding": (
-        "[what the user laid down earlier, word for word; it still holds]",
-        "[用户早先的要求，原文照录，仍然有效]",
+        "[what the user laid down earlier, word for word; where two differ, the later holds]",
+        "[用户早先的要求，原文照录；如有冲突，以后面的为准]",
     ),
     "more binding": ("- older ones: {ids}", "- 更早的：{ids}"),
     "recalled": (
@@ -44,6 +44,8 @@ _WORDS = {
     "page end": ("[#{id} lines {first}–{last} of {total}]", "[#{id} 第 {first}–{last} 行，共 {total} 行]"),
     "no match": ("[#{id}: no line matches {grep}]", "[#{id}：没有匹配 {grep} 的行]"),
     "nothing found": ("[nothing in this conversation matches]", "[本次对话中没有匹配的内容]"),
+    "expand how": ('[expand needs an id, such as expand(id="#412")]', '[expand 需要 id，例如 expand(id="#412")]'),
+    "recall how": ("[recall needs a query: what to look for]", "[recall 需要 query：要查找的内容]"),
     "unknown item": ("[no item {id} in this conversation]", "[本次对话中没有 {id}]"),
 }
 

@@ -27,7 +27,8 @@ def test_a_program_makes_the_summary(run: Run, root: Path, command: Callable[[st
     """It reads the request as OpenAI chat JSON, the question last; what it prints is the summary."""
     code = f"request = json.load(sys.stdin)\njson.dump(request, open('asked.json', 'w'))\nprint({SUMMARY!r})"
     told = json.loads(run("compact", *TIGHT, "--with", command(code), "--json").stdout)
-    assert (told["success"], told["by"], told["summary"]) == (True, "command", SUMMARY)
+    assert (told["success"], told["by"]) == (True, "command")
+    assert told["summary"].startswith(SUMMARY)  # a digest of what the program was not shown follows
     asked = json.loads(Path("asked.json").read_text())
     assert {message["role"] for message in asked["messages"]} == {"system", "user", "assistant", "tool"}
     assert "nine sections" in str(asked["messages"][-1])
@@ -42,7 +43,8 @@ def test_a_provider_s_reply_as_json_is_understood(run: Run, command: Callable[[s
     """So that a program may be no more than a request over the network."""
     reply = {"choices": [{"message": {"role": "assistant", "content": SUMMARY}}]}
     told = json.loads(run("compact", *TIGHT, "--with", command(f"print({json.dumps(reply)!r})"), "--json").stdout)
-    assert (told["success"], told["summary"]) == (True, SUMMARY)
+    assert told["success"]
+    assert told["summary"].startswith(SUMMARY)
 
 
 @pytest.mark.parametrize(
@@ -121,21 +123,19 @@ def test_files_that_matter_are_included_as_they_are_now(
     assert "Files shown to the model as they are now: app.py" in report
 
 
-def test_a_session_that_was_written_to_meanwhile_is_left_alone(
-    run: Run, root: Path, folder: Folder, command: Callable[[str], str]
-) -> None:
-    """The agent that owns it goes first: what it said is kept, and no summary hides it."""
+def test_what_was_said_meanwhile_stays(run: Run, root: Path, folder: Folder, command: Callable[[str], str]) -> None:
+    """The agent that owns the session goes on while a program works: its words stand behind what is summarised."""
     code = (
         "from sightline import Session\n"
         f"with Session.resume('login-bug', '/shop', root={str(root)!r}) as session:\n    session.user('meanwhile')\n"
         f"print({SUMMARY!r})"
     )
     result = run("compact", *TIGHT, "--with", command(code))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "was written to while its summary was made" in result.stderr
+    assert result.exit_code == 0
     written = folder.file("login-bug").read_text()
-    assert "meanwhile" in written
-    assert "compact_boundary" not in written
+    assert written.index('"meanwhile"') < written.index("compact_boundary")
+    with Session.resume("login-bug", "/shop", root=root) as session:
+        assert "meanwhile" in str(session.compose(Budget(16_000)).openai())
 
 
 # ---------------------------------------------------------------------- on a terminal
@@ -208,6 +208,11 @@ def test_chinese_is_spoken(run: Run) -> None:
 
 def test_what_a_model_says_cannot_act_on_the_terminal(run: Run, command: Callable[[str], str]) -> None:
     """Control characters are shown as what they are not."""
-    told = run("compact", *TIGHT, "--with", command("print('gone \\x1b[2J and done')")).stdout
+    told = run(
+        "compact",
+        *TIGHT,
+        "--with",
+        command("print('gone \\x1b[2J and done, ' + 'whatever it was that was to be done here ' * 3)"),
+    ).stdout
     assert "\x1b" not in told
-    assert "gone \ufffd[2J and done" in told
+    assert "gone \ufffd[2J and done, " in told

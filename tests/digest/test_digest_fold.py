@@ -101,7 +101,7 @@ def test_any_other_summary_is_kept_as_its_lines() -> None:
         "- # Summary", "- We talked about a lot.", "- Never restart the gateway on port 8443.",
         "- The fix is in src/pool.py.",
     ]  # fmt: skip
-    small = digest([], tokens=16, count=words, before=before)
+    small = digest([], tokens=15, count=words, before=before)
     assert section(small, "From the summary before") == ["- Never restart the gateway on port 8443."]
 
 
@@ -114,3 +114,9 @@ def test_a_summary_among_the_items_is_folded_in() -> None:
     text = digest(Conversation().user(continued).user("Now chapter two, please.").items, tokens=ROOMY, count=words)
     assert "- The port is 8443." in section(text, "From the summary before")
     assert section(text, "Task") == ["- First request: Now chapter two, please."]
+
+
+def test_a_digest_that_cannot_be_encoded_is_still_folded_in() -> None:
+    """Half a character in the text before is replaced, wherever it stands."""
+    before = digest(chapter(1).items, tokens=ROOMY, count=words).replace("legacy", "\ud800")
+    digest(chapter(2).items, tokens=ROOMY, count=words, before=before).encode()

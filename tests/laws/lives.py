@@ -28,9 +28,7 @@ from histories import (
     Uncompact,
     Wait,
     Window,
-    histories,
     large,
-    plain_histories,
 )  # fmt: skip
 from hypothesis import strategies as st
 
@@ -131,10 +129,18 @@ class _Life:
     _all: tuple[_Draw, ...] = (*_plain, compact, compact, compact, uncompact, uncompact, compose, command)
 
 
-_seeds = st.integers(0, 2**32)
-lives = _seeds.map(lambda seed: _Life(seed, plain=False).operations())
-plain_lives = _seeds.map(lambda seed: _Life(seed, plain=True).operations())
-"""What an agent does by itself: no commands of a caller, no settings; summaries are made in the background."""
+class Life(list[Operation]):
+    """Operations that are told by their seed."""
 
-any_history = st.one_of(lives, histories)
-any_plain_history = st.one_of(plain_lives, plain_histories)
+    def __init__(self, seed: int, *, plain: bool = False) -> None:
+        super().__init__(_Life(seed, plain).operations())
+        self._seed, self._plain = seed, plain
+
+    def __repr__(self) -> str:
+        return f"Life({self._seed}, plain={self._plain})"
+
+
+_seeds = st.integers(0, 2**32)
+lives = _seeds.map(Life)
+plain_lives = _seeds.map(lambda seed: Life(seed, plain=True))
+"""What an agent does by itself: no commands of a caller, no settings; summaries are made in the background."""

@@ -2,10 +2,9 @@
 
 import pytest
 from checks import least, recount
-from histories import Answer, Ask, Compose, Operation, Say, large
+from histories import Answer, Ask, Compose, Operation, Say, histories, large
 from hypothesis import given
 from hypothesis import strategies as st
-from lives import any_history
 from recorded import conversations, play, sample
 from world import Sent, World, counters
 
@@ -37,7 +36,7 @@ def check_overflow(world: World) -> None:
 MARKER = 80  # tokens: the line that stands for what is left out must fit too
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_no_payload_is_over_its_budget(history: list[Operation], counting: str) -> None:
     """Law 2 on every payload of a generated history; a refusal is right about what does not fit."""
     world = World(counting)

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 from checks import reduced_ids
-from histories import Compose, Operation
+from histories import Compose, Operation, histories
 from hypothesis import given
 from hypothesis import strategies as st
-from lives import any_history
 from recorded import conversations, play, sample
 from world import World, counters, given_back, on_disk
 
@@ -42,7 +41,7 @@ def pages(session: Session, item_id: str) -> list[str]:
             return lines
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_every_item_reads_back_as_it_was_handed_in(history: list[Operation], counting: str) -> None:
     """After any history, on every branch, live and opened again, items are what they were when they were accepted."""
     world = World(counting).run(history)
@@ -53,7 +52,7 @@ def test_every_item_reads_back_as_it_was_handed_in(history: list[Operation], cou
     assert len(world.accepted) <= len({item.id for session in world.branches.values() for item in session.items()})
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_what_is_not_shown_in_full_can_be_expanded(history: list[Operation], counting: str) -> None:
     """Every item that the last payload leaves out or shortens comes back whole by its handle."""
     world = World(counting).run(history)
@@ -62,7 +61,7 @@ def test_what_is_not_shown_in_full_can_be_expanded(history: list[Operation], cou
         check_recallable(world.session, world.sent[-1].payload)
 
 
-@given(history=any_history, cut=st.floats(0, 1))
+@given(history=histories, cut=st.floats(0, 1))
 def test_a_crash_loses_nothing_that_was_written(history: list[Operation], cut: float) -> None:
     """A log cut at any byte opens again, holds every item whose write was complete, and goes on."""
     with on_disk() as world:

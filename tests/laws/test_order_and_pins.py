@@ -2,9 +2,8 @@
 
 import pytest
 from checks import levels, message_of
-from histories import Operation
+from histories import Operation, histories
 from hypothesis import given
-from lives import any_history
 from recorded import conversations, play, sample
 from world import Sent, World, counters
 
@@ -85,7 +84,7 @@ def check_last_user(world: World, sent: Sent) -> None:
         assert timeline.unit[users[-1]] in plan
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_order_and_pins_hold_whatever_happened(history: list[Operation], counting: str) -> None:
     """Law 6 on every payload of a generated history."""
     world = World(counting)
@@ -107,7 +106,7 @@ def test_order_and_pins_hold_in_the_samples(name: str, window: int) -> None:
     assert any(message.id == first for message in world.sent[-1].payload.body)
 
 
-@given(history=any_history)
+@given(history=histories)
 def test_opaque_parts_of_an_open_turn_are_untouched(history: list[Operation]) -> None:
     """While a turn is open, a provider's own blocks come back verbatim wherever their message is shown at all."""
 

@@ -2,9 +2,8 @@
 
 import pytest
 from checks import check_anthropic, check_openai, check_responses
-from histories import Operation
+from histories import Operation, histories
 from hypothesis import given
-from lives import any_history
 from recorded import conversations, play, sample
 from world import Sent, World, counters
 
@@ -20,7 +19,7 @@ def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
     check_anthropic(sent.payload.anthropic())
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_calls_and_results_are_paired_whatever_happened(history: list[Operation], counting: str) -> None:
     """Law 3 on every payload of a generated history."""
     world = World(counting)

@@ -2,9 +2,8 @@
 
 import pytest
 from checks import check_prefix
-from histories import Operation
+from histories import Operation, histories, plain_histories
 from hypothesis import given
-from lives import any_history, any_plain_history
 from recorded import conversations, play, sample
 from world import Sent, World, counters
 
@@ -43,7 +42,7 @@ def check_commanded(sent: Sent) -> None:
         assert COMMANDS[sent.receipt.reason] & set(sent.commands), sent.receipt.reason
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_a_call_begins_with_the_one_before_or_says_why_not(history: list[Operation], counting: str) -> None:
     """Law 4 on generated histories with commands, settings and every layout."""
     world = World(counting)
@@ -51,7 +50,7 @@ def test_a_call_begins_with_the_one_before_or_says_why_not(history: list[Operati
     world.run(history)
 
 
-@given(history=any_plain_history, counting=counters)
+@given(history=plain_histories, counting=counters)
 def test_without_commands_only_a_sweep_changes_what_was_sent(history: list[Operation], counting: str) -> None:
     """With focus and the stable layout nothing but a sweep breaks the prefix, whatever user, model and tools say."""
     world = World(counting)

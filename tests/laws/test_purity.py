@@ -1,9 +1,8 @@
 """Law 5: composing reads only entries and the windows handed in: the same inputs give the same bytes."""
 
 import pytest
-from histories import Compose, Operation
+from histories import Compose, Operation, histories
 from hypothesis import given
-from lives import any_history
 from recorded import conversations, play, sample
 from world import Sent, World, counters, on_disk
 
@@ -35,7 +34,7 @@ def came_true(world: World, sent: Sent, foreseen: Payload | None) -> None:
         assert sent.payload.openai() == foreseen.openai()
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_a_preview_writes_nothing_and_comes_true(history: list[Operation], counting: str) -> None:
     """`preview` leaves every byte of the log alone, and `compose` then gives the same payload."""
     world = World(counting)
@@ -43,7 +42,7 @@ def test_a_preview_writes_nothing_and_comes_true(history: list[Operation], count
     world.run(history)
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_the_same_history_gives_the_same_log(history: list[Operation], counting: str) -> None:
     """Two sessions with the same clock, ids and operations write the same bytes and send the same payloads."""
     one, other = World(counting).run(history), World(counting).run(history)
@@ -51,7 +50,7 @@ def test_the_same_history_gives_the_same_log(history: list[Operation], counting:
     assert [sent.payload.hash for sent in one.sent] == [sent.payload.hash for sent in other.sent]
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], counting: str) -> None:
     """`verify` finds the same hash for everything that was ever sent, on every branch."""
     with on_disk(counting) as world:
@@ -63,7 +62,7 @@ def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], 
             assert [one for one in made if not one.good] == []
 
 
-@given(history=any_history, counting=counters)
+@given(history=histories, counting=counters)
 def test_a_resumed_session_stands_where_it_stood(history: list[Operation], counting: str) -> None:
     """Opened again from the log, a session's last payload is the one that was sent."""
     with on_disk(counting) as world:

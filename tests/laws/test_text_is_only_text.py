@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from histories import HOSTILE, Answer, Ask, Compose, Operation, Orphan, Say, Show
+from histories import HOSTILE, Answer, Ask, Compose, Operation, Orphan, Say, Show, histories, plain_histories
 from hypothesis import given
 from hypothesis import strategies as st
-from lives import any_history, any_plain_history
 from recorded import play, sample
 from world import Sent, World
 
@@ -103,7 +102,7 @@ def _calls_of(world: World, row: int) -> list[bool]:
     return [timeline.kind[other] == Kind.CALL for other in timeline.rows_of(timeline.unit[row])]
 
 
-@given(history=st.one_of(any_history, any_plain_history))
+@given(history=st.one_of(histories, plain_histories))
 def test_structure_follows_from_what_was_done_never_from_what_was_said(history: list[Operation]) -> None:
     """At every budget each message has its item's role, each call was made, each window was opened."""
     world = World("words")

@@ -67,7 +67,7 @@ def model(character: str) -> Callable[[Payload], Any]:
         asked.append(request)
         match character:
             case "good":
-                return f"Order A-{len(request.body)} is confirmed."
+                return f"Order A-{len(request.body)} is confirmed. " + "The quay is seven metres deep there. " * 3
             case "raises":
                 raise RuntimeError("no such model")
             case "quits":

@@ -1,13 +1,14 @@
 """Rules and open tasks are found in what a user wrote, and only there.
 
-`messages.json` holds 200 messages labelled by hand, whole sentences; those marked `late` were written when the detector
-was thought finished.
+`messages.json` holds 320 messages labelled by hand, whole sentences. Those marked `late` were written when the detector
+was thought finished, the two `blind` sets before it was widened: A was then improved upon, B only scored.
 """
 
 import json
 import re
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
@@ -15,7 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline import rules as detector
-from sightline.rules import LOOKED, SENTENCE, rules, speaks_of_rules, tasks
+from sightline.rules import (
+    LOOKED,
+    chinese,
+    english,
+    later,
+    lifted,
+    obligations,
+    orders,
+    own,
+    rules,
+    speaks_of_rules,
+    tasks,
+)
+from sightline.rules.own import SENTENCE
+from sightline.rules.tables import Table
 
 MESSAGES = json.loads((Path(__file__).parent / "messages.json").read_text("utf-8"))
 TEXTS = [message["text"] for message in MESSAGES]
@@ -120,6 +135,9 @@ def score(kind: str, messages: list[dict[str, object]]) -> Score:
 
 
 def in_language(language: str) -> list[dict[str, object]]:
+    """The messages in English or in Chinese, or all."""
+    if language == "either":
+        return MESSAGES
     return [message for message in MESSAGES if bool(CHINESE.search(message["text"])) == (language == "Chinese")]
 
 
@@ -127,19 +145,23 @@ def in_language(language: str) -> list[dict[str, object]]:
 
 
 def test_the_messages_are_what_they_claim_to_be() -> None:
-    """200 messages, at least 80 Chinese, about half without a rule, 60 late; each label stands in its text."""
+    """320 messages, 140 and more Chinese, about half without a rule, 60 late, 60 in each blind set, half of it Chinese;
+    each label stands in its text."""
     without = [message for message in MESSAGES if not message["rules"]]
-    assert len(MESSAGES) == len(set(TEXTS)) == 200
-    assert len(in_language("Chinese")) >= 80
-    assert 90 <= len(without) <= 110
+    assert len(MESSAGES) == len(set(TEXTS)) == 320
+    assert len(in_language("Chinese")) >= 140
+    assert 145 <= len(without) <= 175
     assert sum(message.get("late", False) for message in MESSAGES) == 60
+    for name in "AB":
+        assert sum(message.get("blind") == name for message in MESSAGES) == 60
+        assert sum(message.get("blind") == name for message in in_language("Chinese")) == 30
     assert all(label in message["text"] for message in MESSAGES for label in (*message["rules"], *message["tasks"]))
 
 
-@pytest.mark.parametrize("language", ["English", "Chinese"])
+@pytest.mark.parametrize("language", ["English", "Chinese", "either"])
 @pytest.mark.parametrize("kind", ["rules", "tasks"])
 def test_most_labels_are_found_and_most_finds_are_labelled(kind: str, language: str) -> None:
-    """In either language: precision of at least 0.80, recall of at least 0.90."""
+    """Overall and in each language: precision of at least 0.80, recall of at least 0.90."""
     scored = score(kind, in_language(language))
     assert scored.precision >= 0.80
     assert scored.recall >= 0.90
@@ -148,10 +170,20 @@ def test_most_labels_are_found_and_most_finds_are_labelled(kind: str, language: 
 def test_no_cue_is_missing_from_the_first_look() -> None:
     """What the judges accept in the messages passes the first look, which most sentences do not."""
     for text in TEXTS:
-        for span in detector._sentences(text):
+        for span in own.sentences(text):
             sentence = text[span.start : span.end]
-            plain = detector._plain(sentence)
-            assert detector._has_cue(sentence) or not (detector._is_rule(plain) or detector._is_task(plain))
+            plain = own.plain(sentence)
+            assert detector.has_cue(sentence) or not (detector.is_rule(plain) or detector.is_task(plain))
+
+
+@pytest.mark.parametrize("module", [chinese, english, later, lifted, obligations, orders, own])
+def test_each_pattern_matches_the_example_beside_it(module: ModuleType) -> None:
+    """A table's line is found in its example, and a rule's example passes the first look."""
+    tables = [value for value in vars(module).values() if isinstance(value, Table)]
+    assert tables
+    for pattern, example in (row for table in tables for row in table.rows()):
+        assert not example or re.search(pattern, example), (pattern, example)
+        assert detector.has_cue(example) or not detector.is_rule(example)
 
 
 # --- What holds of any text
@@ -195,10 +227,10 @@ def test_fenced_text_is_ignored(text: str, fence: str) -> None:
 def test_the_work_is_bounded(text: str, times: int) -> None:
     """What is judged is a run of disjoint pieces of at most SENTENCE characters, within LOOKED of the text."""
     long = text * times
-    parts = detector._looked_at(long)
+    parts = detector.looked_at(long)
     assert sum(map(len, parts)) <= LOOKED
     for part in parts:
-        spans = list(detector._sentences(part))
+        spans = list(own.sentences(part))
         assert all(0 < span.end - span.start <= SENTENCE for span in spans)
         assert all(one.end <= next_one.start for one, next_one in pairwise(spans))
 
@@ -218,11 +250,17 @@ def test_the_work_is_bounded(text: str, times: int) -> None:
         "test/a.py::test_it_must_not_fail PASSED [ 10%]",
         '"You must never open the lid. Always wait."',
         "Here is the email:\n\nYou must reply by Friday. Do not forget the form.",
+        "Dear team,\nnever leave the door open.\n\nKeep it tidy.\nRegards,",
+        "Translate this: Keep the door closed. Guests only.",
+        'What does "Wait here. Keep the door closed. Guests only." mean?',
     ],
-    ids=["quote", "log", "traceback", "diff", "json", "element", "report", "quotation", "announced"],
+    ids=[
+        *("quote", "log", "traceback", "diff", "json", "element", "report", "quotation", "announced"),
+        *("letter", "material", "quoted sentences"),
+    ],
 )
 def test_pasted_text_is_not_the_users(pasted: str) -> None:
-    """Quotes, logs, tracebacks, diffs, data, elements and announced texts set no rule; the words after them do."""
+    """Quotes, logs, tracebacks, diffs, data, elements, letters and announced texts set no rule; what follows does."""
     assert rules(f"Look:\n\n{pasted}\n\nOnly edit the tests.") == ["Only edit the tests."]
     assert tasks(pasted) == []
 
@@ -282,6 +320,27 @@ def test_items_under_a_heading_are_rules(heading: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("I prefer tabs over spaces.", "British spelling throughout.", "Metric units please.", "I'm vegetarian."),
+        *("Amounts in EUR.", "No new dependencies.", "I'd rather you asked before deleting.", "Be terse."),
+        *("Anything above 50 euros is out.", "The tone should be friendly.", "Commit after each step."),
+        *(
+            "答案控制在200字以内。",
+            "全程用中文。",
+            "我对花生过敏。",
+            "语气轻松一点。",
+            "遇到报错就停下来。",
+            "日期写成年月日。",
+        ),
+    ],
+)
+def test_a_rule_needs_no_must(said: str) -> None:
+    """Preferences, circumstances, limits, formats, tones and exclusions are rules."""
+    assert rules(said) == [said]
+
+
 def test_items_under_a_heading_are_tasks() -> None:
     """The same for what is left to do."""
     assert tasks("TODO:\n1. bump the version\n2. write the notes\n\nNow fix the bug.") == [
@@ -295,6 +354,12 @@ def test_items_under_a_heading_are_tasks() -> None:
     [
         *("Why must it be sorted?", "Can't you sort it?", "Don't you think so?", "How do I make sure it is closed?"),
         *("It doesn't work.", "I must have missed it.", "I never got a reply.", "It always fails.", "Must be a bug."),
+        *(
+            "I prefer the old one, but they chose the new one.",
+            "The contract says you must pay.",
+            "Book the 9 am train.",
+        ),
+        *("It took under five minutes.", "Fix the bug in login.py.", "I like it, thanks.", "小时候吃饭不能说话。"),
         *("This should never happen but does.", "My boss says I must never be late.", "You don't have to run it."),
         *(
             "为什么必须排序？",
@@ -308,3 +373,18 @@ def test_items_under_a_heading_are_tasks() -> None:
 def test_questions_narrations_and_others_rules_are_none(said: str) -> None:
     """A cue word alone sets no rule."""
     assert rules(said) == tasks(said) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OK, forget that: you may touch the migrations folder now.",
+        "The migrations rule no longer applies.",
+        "You don't have to run the tests first any more.",
+        "现在不用先跑测试了。",
+        "前面说的规则作废。",
+    ],
+)
+def test_what_lifts_a_rule_is_kept_like_one(text: str) -> None:
+    """Else the model would be told the rule for good, and never that it was taken back."""
+    assert rules(text) == [text]

@@ -111,7 +111,7 @@ def test_what_was_shortened_stays_so_while_it_is_shown() -> None:
     large = session.tool_result("a", "\n".join(f"line {n} of the log" for n in range(1_000)))
     before = session.compose(Budget(600, recall=0))
     session.assistant(words(20))
-    session.configure(profile="openai")  # the next call is a sweep
+    session.configure(locale="zh")  # the next call is a sweep
     after = session.compose(Budget(700, recall=0))
     assert after.plan.reason == "settings changed"
     row = session._journal.timeline.row(large)

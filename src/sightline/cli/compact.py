@@ -4,7 +4,6 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -129,11 +128,7 @@ def known_budget(journal: Journal, window: int | None, output: int | None) -> Bu
     """What the command line says, else the room that the session's last call had."""
     if window is not None or output is not None:
         return budget(_WINDOW if window is None else window, _OUTPUT if output is None else output)
-    last, _ = decide.last_receipt(journal)
-    if last is None:
-        return budget(_WINDOW, _OUTPUT)
-    margin = journal.reader.profile.margin if last.factor == 1 else 0.0
-    return Budget(ceil(last.limit * last.factor * (1 + margin)))
+    return decide.last_budget(journal, decide.last_receipt(journal)[0]) or budget(_WINDOW, _OUTPUT)
 
 
 def _compacted(here: Place, journal: Journal, asked: Asked, program: Program | None, *, quiet: bool) -> Done:

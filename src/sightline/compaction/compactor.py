@@ -1,7 +1,9 @@
 """One session's compactions: what to cover, who summarises it, what is written down, and what that hides."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace as with_changes
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
@@ -15,15 +17,17 @@ from sightline.compaction.loss import Loss, loss
 from sightline.compaction.passage import passage
 from sightline.composer import Composer
 from sightline.digest import digest
-from sightline.errors import BadInput, SightlineError, UnknownItem
+from sightline.errors import BadInput, Conflict, NothingCompacted, SightlineError
 from sightline.items import Call, Kind, Message, Role, Text, plain_text
 from sightline.journal import Journal
-from sightline.log import CompactMetadata
+from sightline.log import CompactMetadata, Entry
 from sightline.notes import CompactNote, UncompactNote
 from sightline.payload import Payload
 from sightline.plan import Budget, body_unit, messages_of, oldest
-from sightline.timeline import BY_RULE
+from sightline.timeline import BY_RULE, NOTICE
 from sightline.wording import say
+
+logger = logging.getLogger("sightline")
 
 Summarizer = Callable[[Payload], Any]
 """Sends a payload to a model and gives its answer: text, or an SDK's response object."""
@@ -33,9 +37,15 @@ RETAINED_IN_NEED = 0.3  # where no summary could be had
 SECONDS = 120.0  # that a model may take
 _DIGEST = 0.1  # of the limit: what a digest may take
 _SUMMARY = 0.25  # of the limit: a longer summary is no summary
+_LEAST, _LONG = 12, 2000  # tokens: so short an answer to so long a conversation is a refusal, not a summary
+_ATTEMPTS = 3  # of writing while others write
 _ANSWER = 4000  # tokens of the window left for the model's answer
-_FAILURES = 3  # in a row, after which no model is asked of our own accord
-_TOO_LITTLE = "there is too little conversation to compact: go on, and try again later"
+_FAILURES = 3  # in a row, after which no model is asked of our own accord for a while
+_PASSED_OVER = 10  # times that a summary is wanted until one is asked again
+_TOO_LITTLE = (
+    "there is too little conversation to compact: go on, and try again later; to have the last compaction made again, "
+    "undo it first with session.uncompact()"
+)
 _FAILED = "[Automatic compaction failed; using fallback]"
 
 
@@ -71,12 +81,18 @@ class NoSummary(SightlineError):
     """A model's answer that cannot stand for a conversation."""
 
 
+class _Summary(NamedTuple):
+    text: str
+    flags: int
+
+
 class Compactor:
     """Compacts the branch that a composer stands on. Who calls it holds the session's lock, except around `asked`."""
 
     def __init__(self, journal: Journal, composer: Composer) -> None:
         self._journal, self._composer = journal, composer
-        self._failures = 0
+        self._failures = self._passed_over = 0
+        self._error = ""
 
     def job(self, budget: Budget, trigger: str, cover: tuple[int, int] | None = None) -> Job:
         """What a compaction would cover now, and the request for a summary of it.
@@ -92,17 +108,23 @@ class Compactor:
             seen, last = passage(reader, self._composer.view(budget), before, first, last)
         named = () if apart else files.important_files(seen.body)
         shown = files.read_files([file.path for file in named], self._journal.where.cwd)
-        room = budget.window - budget.output - seen.tokens - _ANSWER
-        text, paths = instruction(shown, room=room, count=reader.counter.count, locale=reader.locale)
-        request = with_changes(seen, tail=(Message(Role.USER, (Text(text),)),))
+        count, room = reader.counter.count, before.plan.limit - seen.tokens - _ANSWER
+        text, paths = instruction(shown, room=room, count=count, locale=reader.locale)
+        tokens = seen.tokens + count(text) + reader.profile.message_tokens
+        request = with_changes(seen, tail=(Message(Role.USER, (Text(text),)),), tokens=tokens)
         return Job(before, budget, request, tuple(paths), first, last, trigger)
 
+    def passes_over(self) -> bool:
+        """Whether a model that failed so often in a row is not asked this time; every now and then it is."""
+        if self._failures < _FAILURES:
+            return False
+        self._passed_over += 1
+        return self._passed_over % _PASSED_OVER != 0
+
     @property
-    def given_up(self) -> bool:
-        """Whether models failed so often in a row that none is asked of our own accord, until one that is asked for
-        succeeds.
-        """
-        return self._failures >= _FAILURES
+    def error(self) -> str:
+        """Why the last summary could not be had; empty where it could."""
+        return self._error
 
     def superseded(self, job: Job) -> bool:
         """Whether what a job was to cover has been covered meanwhile."""
@@ -132,12 +154,17 @@ class Compactor:
             found = NoSummary(f"the model gave no answer within {seconds:g} seconds")
         except Exception as error:  # an answer of no form that we know: what reading it raises is the reason
             found = error
+        if isinstance(found, Exception) and job.trigger == "auto":  # nobody waits for it who could be told
+            logger.warning("%s: no summary: %s", self._journal.store.session_id, found)
         self._failures = self._failures + 1 if isinstance(found, Exception) else 0
+        self._error = str(found) if isinstance(found, Exception) else ""
         return found
 
     def _checked(self, answer: Any, job: Job) -> str:
         if isinstance(answer, bytes):
             raise NoSummary("the model's answer is bytes, not text")
+        if wire.was_cut(answer):
+            raise NoSummary("the model's answer was cut off; give it more room for its answer")
         text = answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts)
         summary = summary_in(text)
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
@@ -145,9 +172,12 @@ class Compactor:
             raise NoSummary("the model's answer is empty")
         if not any(map(str.isalnum, summary)):
             raise NoSummary("the model's answer has no words")
+        stands_for = self._stands(job.first, job.last)
+        if tokens < _LEAST and stands_for > _LONG:
+            raise NoSummary(f"the model's answer of {tokens:,} tokens says too little to stand for {stands_for:,}")
         if tokens > most:
             raise NoSummary(f"the model's answer has {tokens:,} tokens; a summary may have {most:,}")
-        if tokens >= self._stands(job.first, job.last):
+        if tokens >= stands_for:
             raise NoSummary(f"the model's answer of {tokens:,} tokens is no shorter than what it stands for")
         return summary
 
@@ -164,15 +194,11 @@ class Compactor:
         first, last = job.first, job.last
         if error:  # a few more stay, unless that would be nearly all of them
             first, last = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED) or (first, last)
-        by_rule = "" if isinstance(summary, str) else self._digest(job, first, last)
-        texts = [summary] if isinstance(summary, str) else [by_rule]
-        if error:
-            texts.insert(0, _fallback(self._messages(job.before, last), error))
-        used = job.files if isinstance(summary, str) else ()
-        by_model = isinstance(summary, str)
-        if not any(texts):
+        texts = self._texts(job, (first, last), summary, error)
+        if not texts:
             raise BadInput(_TOO_LITTLE)
-        boundary = self._write(job, (first, last), [text for text in texts if text], used, by_model=by_model)
+        used = job.files if isinstance(summary, str) else ()
+        boundary = self._write(job, (first, last), texts, used)
         after = self._composer.preview(job.budget, command="command: compact")
         found = self._loss(job.before, after)
         self._journal.annotate((log.LOSS, found))
@@ -180,7 +206,7 @@ class Compactor:
         timeline = self._journal.timeline
         return Compacted(
             success=not error,
-            summary=texts[0],
+            summary=texts[0].text,
             trigger=job.trigger,
             pre_tokens=job.before.tokens,
             post_tokens=after.tokens,
@@ -192,9 +218,22 @@ class Compactor:
             loss=found,
         )
 
-    def _write(
-        self, job: Job, covered: tuple[int, int], texts: Sequence[str], used: Sequence[str], *, by_model: bool
-    ) -> int:
+    def _texts(
+        self, job: Job, covered: tuple[int, int], summary: str | Exception | None, error: str
+    ) -> list["_Summary"]:
+        """What stands for these units: the model's words and a digest of what it did not see, or a digest of all."""
+        untold = self._untold(*covered)
+        if isinstance(summary, str):
+            unseen = [unit for unit in untold if unit not in job.request.plan]
+            digests = [self._digest(job, unseen, [])] if unseen else []
+            return [_Summary(summary, 0), *(_Summary(text, BY_RULE) for text in digests if text)]
+        held = [unit for each in self._inside(*covered) for unit in each.summaries]
+        by_rule = self._digest(job, untold, held)
+        notice = _fallback(self._messages(job.before, covered[1]), error) if error else ""
+        texts = [_Summary(notice, BY_RULE | NOTICE), _Summary(by_rule, BY_RULE)]
+        return [each for each in texts if each.text]
+
+    def _write(self, job: Job, covered: tuple[int, int], texts: Sequence["_Summary"], used: Sequence[str]) -> int:
         journal, timeline = self._journal, self._journal.timeline
         rows = [timeline.unit_row[unit] for unit in covered]
         uuids = (journal.reader.entry(rows[0]).uuid, journal.reader.entry(rows[1]).uuid)
@@ -204,20 +243,30 @@ class Compactor:
         view, plan = self._composer.view(job.budget), job.before.plan
         hidden = sum(view.unit_tokens(unit, plan.lods) for unit in plan if covered[0] <= unit <= covered[1])
         around = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
-        post = max(0, pre - hidden) + sum(reader.counter.count(text) + around for text in texts)
+        post = max(0, pre - hidden) + sum(reader.counter.count(each.text) + around for each in texts)
         metadata = CompactMetadata(job.trigger, pre, post, list(used))
-        flags = 0 if by_model else BY_RULE
-        made = journal.append([boundary, *(journal.drafts.summary(text, metadata, flags=flags) for text in texts)])
+        summaries = [journal.drafts.summary(each.text, metadata, flags=each.flags) for each in texts]
+        made = self._appended([boundary, *summaries])
         unit = timeline.unit[made[1][0]]
         return next(each.seq for each in timeline.more.compactions if unit in each.summaries)
 
-    def _digest(self, job: Job, first: int, last: int) -> str:
-        """What the rules make of the units, going on from the summaries among them."""
+    def _appended(self, drafts: Sequence[Entry]) -> list[range]:
+        """Written after whatever others have said meanwhile: what it covers is fixed, and still there."""
+        for _ in range(_ATTEMPTS):
+            with suppress(Conflict):
+                return self._journal.append(drafts)
+            self._journal.store.refresh()
+            self._journal.catch_up()
+        return self._journal.append(drafts)
+
+    def _digest(self, job: Job, units: Sequence[int], summaries: Sequence[int]) -> str:
+        """What the rules make of units, going on from these summaries of earlier ones."""
         timeline, reader = self._journal.timeline, self._journal.reader
-        rows = [timeline.unit_row[unit] for each in self._inside(first, last) for unit in each.summaries]
-        before = "\n\n".join(text for text in map(reader.text, rows) if not text.startswith(_FAILED))
-        items = [reader.item(row) for unit in self._untold(first, last) for row in timeline.rows_of(unit)]
-        tokens = min(int(_DIGEST * job.before.plan.limit), self._tokens(first, last) // 2)
+        rows = [timeline.unit_row[unit] for unit in summaries]
+        before = "\n\n".join(reader.text(row) for row in rows if not timeline.state[row] & NOTICE)
+        items = [reader.item(row) for unit in units for row in timeline.rows_of(unit)]
+        full = sum(timeline.unit_full[unit] for unit in (*units, *summaries))
+        tokens = min(int(_DIGEST * job.before.plan.limit), full // 2)
         return digest(items, tokens=tokens, count=reader.counter.count, locale=reader.locale, before=before)
 
     def _units(self, first: int, last: int) -> list[int]:
@@ -237,10 +286,6 @@ class Compactor:
         """The units that no summary stands for yet."""
         held = self._inside(first, last)
         return [unit for unit in self._units(first, last) if not any(each.first <= unit <= each.last for each in held)]
-
-    def _tokens(self, first: int, last: int) -> int:
-        full = self._journal.timeline.unit_full
-        return sum(full[unit] for unit in self._units(first, last))
 
     def _stands(self, first: int, last: int) -> int:
         """Tokens of what stands for these units now: they themselves, or the summary of them that there is."""
@@ -267,18 +312,19 @@ class Compactor:
 
     # ------------------------------------------------------------------ undoing it
 
-    def undo(self, boundary: int | None = None) -> int:
-        """A compaction holds no longer: the last one, or that of this boundary. Its seq.
+    def check_covered(self, row: int) -> None:
+        """Raises NothingCompacted for an item that no summary stands for."""
+        unit = self._journal.timeline.unit[row]
+        held = self._journal.timeline.more.compacted(self._journal.path)
+        if not any(each.first <= unit <= each.last for each in held):
+            raise NothingCompacted
 
-        Raises:
-            UnknownItem: no such compaction holds on this branch.
-        """
-        held = [each.seq for each in self._journal.timeline.more.compacted(self._journal.path)]
-        if not held or (boundary is not None and boundary not in held):
-            raise UnknownItem(f"compaction {boundary}" if boundary is not None else "compaction")
-        seq = held[-1] if boundary is None else boundary
-        self._journal.annotate((log.UNCOMPACT, UncompactNote(seq)))
-        return seq
+    def undo(self) -> None:
+        """The last compaction of this branch holds no longer. Raises NothingCompacted."""
+        held = self._journal.timeline.more.compacted(self._journal.path)
+        if not held:
+            raise NothingCompacted
+        self._journal.annotate((log.UNCOMPACT, UncompactNote(held[-1].seq)))
 
 
 def _ask(model: Summarizer, request: Payload, answers: "SimpleQueue[Any]") -> None:

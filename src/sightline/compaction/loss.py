@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from sightline import rules
+from sightline.excerpt import stands_alone
 from sightline.renditions import identifiers
 
 _MOST = 40  # of each kind that a report names; the rest is counted
@@ -53,10 +54,10 @@ def loss(before: Iterable[str], said: Iterable[str], after: str) -> Loss:
     return Loss(
         rules=_missing((rule for rule in _found(rules.rules, said) if rule in shown), after),
         tasks=_missing((task for task in _found(rules.tasks, said) if task in shown), after),
-        paths=_missing(paths, after, whole=True),
-        identifiers=_missing([name for name in names if name in others], after, whole=True),
-        numbers=_missing(numbers, after, whole=True),
-        errors=_missing((line for text in texts for line in _errors(text)), after),
+        paths=_missing(paths, after),
+        identifiers=_missing([name for name in names if name in others], after),
+        numbers=_missing(numbers, after),
+        errors=_missing((line for text in texts for line in _errors(text)), after, alone=False),
     )
 
 
@@ -68,23 +69,8 @@ def _errors(text: str) -> Iterable[str]:
     return (line.strip()[:200] for line in text.split("\n") if _ERROR.search(line))
 
 
-def _missing(wanted: Iterable[str], after: str, *, whole: bool = False) -> Lost:
-    """Those that cannot be read; as `whole` words, `12` is not read in `4123`."""
-    visible = _stands_alone if whole else str.__contains__
-    hidden = [value for value in dict.fromkeys(wanted) if value and not visible(after, value)]
+def _missing(wanted: Iterable[str], after: str, *, alone: bool = True) -> Lost:
+    """Those that cannot be read; `alone`: as words of their own, so that `12` is not read in `4123`."""
+    distinct = [value for value in dict.fromkeys(wanted) if value]
+    hidden = [value for value in distinct if not (stands_alone(value, after) if alone else value in after)]
     return Lost(len(hidden), tuple(hidden[:_MOST]))
-
-
-def _stands_alone(text: str, value: str) -> bool:
-    at = text.find(value)
-    while at >= 0:
-        around = text[max(at - 1, 0) : at] + text[at + len(value) : at + len(value) + 1]
-        if not any(map(_of_a_word, around)):
-            return True
-        at = text.find(value, at + 1)
-    return False
-
-
-def _of_a_word(character: str) -> bool:
-    """Letters and digits that a longer name or number would be made of; Chinese is written without blanks."""
-    return character.isascii() and (character.isalnum() or character == "_")

@@ -10,6 +10,7 @@ from sightline.digest.outcomes import Ran, read_command
 from sightline.digest.page import Entry
 from sightline.digest.trail import Touched
 from sightline.renditions.prose import MUST
+from sightline.renditions.sample import legal
 from sightline.renditions.values import values_in, weight
 
 PLAIN, RULE = 0.3, 6.0  # worth of a line of a foreign summary: of any, and of one that binds
@@ -27,6 +28,7 @@ class Earlier(NamedTuple):
     errors: list[str]
     commands: list[Ran]
     names: list[Row]
+    answers: list[str]
     notes: list[str]
 
 
@@ -37,14 +39,15 @@ def read_earlier(texts: Iterable[str]) -> Earlier:
     """All of it; lines that stand in no section of ours are notes."""
     sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for text in texts:
-        for section, entry in _entries(text):
+        for section, entry in _entries(legal(text)):
             sections[section].append(entry)
     first, words = _task(sections["task"])
     lines = sections["commands"]
     ran = [read_command(line, i - len(lines)) for i, line in enumerate(lines)]
     return Earlier(
         first, [*sections["words"], *words], sections["open"], sections["decisions"], read_files(sections["files"]),
-        sections["errors"], [one for one in ran if one], read_names(sections["names"]), _once(sections["notes"]),
+        sections["errors"], [one for one in ran if one], read_names(sections["names"]), sections["answers"],
+        _once([*sections["notes"], *(line for line, one in zip(lines, ran, strict=True) if not one)]),
     )  # fmt: skip
 
 
@@ -66,7 +69,9 @@ def _entries(text: str) -> Iterable[tuple[str, str]]:
             section = "notes"
             entry = [line.strip()]
         elif line.strip():
-            entry = [line[2:] if line.startswith("- ") else line.strip()]
+            ours = line.startswith("- ")
+            section = section if ours else "notes"  # another's words under a heading that happens to be ours
+            entry = [line[2:] if ours else line.strip()]
     if entry:
         yield section, "\n".join(entry)
 
@@ -78,8 +83,8 @@ def _task(entries: list[str]) -> tuple[str, list[str]]:
         label, _, text = entry.partition(": ")
         if label in spellings("first"):
             first = text
-        elif label in spellings("current"):
-            words.append(text)
+        else:
+            words.append(text if label in spellings("current") else entry)
     return first, words
 
 

@@ -1,7 +1,9 @@
 """The trail as lines: one for a file while there is room, else one for all the files of a folder."""
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from sightline.digest.headings import ACTIONS, spellings, times, word
 from sightline.digest.page import Costs, Filled, bullet
@@ -25,37 +27,43 @@ def worth(file: Touched, length: int) -> float:
 def file_lines(files: Sequence[Touched], length: int, room: int, costs: Costs, locale: str) -> Filled:
     """All files, where they fit one to a line; reasons as far as there is room; else the least by folder."""
     ranked = sorted(files, key=lambda file: -worth(file, length))
-    alone = _alone(ranked, room, costs, locale)
-    own, rest = ranked[:alone], ranked[alone:]
-    lines = {file.path: bullet(_told(file, locale)) for file in own}
-    left = room - sum(map(costs, lines.values()))
-    grouped, used = _by_folder(rest, left, costs, locale)
-    left -= used
+    told = {file.path: bullet(_told(file, locale)) for file in ranked}
+    alone, last = _split(ranked, [costs(line) for line in told.values()], room, costs, locale)
+    grouped = [bullet(f"{head} {', '.join(names)}") for head, names in _folders(ranked[alone:last], locale).items()]
+    own = {file.path: told[file.path] for file in ranked[:alone]}
+    left = room - sum(map(costs, [*own.values(), *grouped]))
     reasons = 0
-    for file in own:
-        fuller = bullet(f"{_told(file, locale)} — {file.why}") if file.why else ""
-        more = costs(fuller) - costs(lines[file.path]) if fuller else 0
+    for file in ranked[:alone]:
+        fuller = f"{own[file.path]} — {bullet(file.why)[2:]}" if file.why else own[file.path]
+        more = costs(fuller) - costs(own[file.path])
         if more <= left:
-            lines[file.path] = fuller or lines[file.path]
+            own[file.path] = fuller
             left -= more
             reasons += 1
-    shown = [lines[file.path] for file in files if file.path in lines and file.altered]
-    shown += [lines[file.path] for file in files if file.path in lines and not file.altered]
-    return Filled([*shown, *grouped], room - left, alone == len(files) == reasons)
+    ordered = sorted((file for file in files if file.path in own), key=lambda file: not file.altered)
+    return Filled([*(own[file.path] for file in ordered), *grouped], room - left, alone == len(files) == reasons)
 
 
-def _alone(ranked: Sequence[Touched], room: int, costs: Costs, locale: str) -> int:
-    """How many files may have a line of their own, so that all others still fit by folder."""
-    low, high = 0, len(ranked)
-    while low < high:
-        middle = (low + high + 1) // 2
-        used = sum(costs(bullet(_told(file, locale))) for file in ranked[:middle])
-        used += sum(map(costs, map(bullet, _folders(ranked[middle:], locale))))
-        if used <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _split(ranked: Sequence[Touched], alone: list[int], room: int, costs: Costs, locale: str) -> tuple[int, int]:
+    """How many files have a line of their own so that all others still fit by folder; and how many fit at all."""
+    by_folder = _by_folder(reversed(ranked), costs, locale)[::-1]
+    lines = [*accumulate(alone, initial=0)]
+    fitting = [n for n in range(len(ranked) + 1) if lines[n] + sum(by_folder[n : n + 1]) <= room]
+    if fitting:
+        return fitting[-1], len(ranked)
+    return 0, bisect_right(_by_folder(ranked, costs, locale), room)
+
+
+def _by_folder(files: Iterable[Touched], costs: Costs, locale: str) -> list[int]:
+    """What each file and all before it cost by folder, counted piece by piece."""
+    opened: set[str] = set()
+    used, out = 0, []
+    for file in files:
+        for head, names in _folders([file], locale).items():
+            used += costs(f"{names[0]},") + (0 if head in opened else costs(bullet(head)))
+            opened.add(head)
+        out.append(used)
+    return out
 
 
 def _told(file: Touched, locale: str) -> str:
@@ -63,34 +71,16 @@ def _told(file: Touched, locale: str) -> str:
     return f"{file.path}: {done}"
 
 
-def _folders(files: Sequence[Touched], locale: str) -> list[str]:
-    """One line for each folder and thing done: `read in src: a.py, b.py 2×`."""
-    rows: dict[tuple[str, str], list[str]] = {}
+def _folders(files: Iterable[Touched], locale: str) -> dict[str, list[str]]:
+    """For each folder and thing done the files: `read in src:` with `a.py`, `b.py 2×`."""
+    rows: dict[str, list[str]] = {}
     for file in files:
-        folder, _, name = file.path.rpartition("/")
+        folder, slash, name = file.path.rpartition("/")
         for action in ACTIONS:
             if n := getattr(file, action):
-                rows.setdefault((action, folder or ("/" if file.path.startswith("/") else ".")), []).append(
-                    name + times(n)
-                )
-    return [
-        f"{word(action, locale)} {word('in', locale)} {folder}: {', '.join(names)}"
-        for (action, folder), names in rows.items()
-    ]
-
-
-def _by_folder(files: Sequence[Touched], room: int, costs: Costs, locale: str) -> tuple[list[str], int]:
-    """The folders' lines that fit; of one that does not, as many of its files as do."""
-    lines: list[str] = []
-    left = room
-    for row in _folders(files, locale):
-        text = row
-        while text and costs(bullet(text)) > left:
-            text = text.rpartition(", ")[0]
-        if text:
-            lines.append(bullet(text))
-            left -= costs(lines[-1])
-    return lines, room - left
+                head = f"{word(action, locale)} {word('in', locale)} {folder or slash or '.'}:"
+                rows.setdefault(head, []).append(name + times(n))
+    return rows
 
 
 def read_files(texts: Sequence[str]) -> list[Touched]:

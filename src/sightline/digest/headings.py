@@ -11,6 +11,7 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
     "errors": ("Errors and fixes", "错误与修复"),
     "commands": ("Commands", "命令"),
     "names": ("Names and values", "名称与数值"),
+    "answers": ("The assistant's words", "助手原话"),
     "notes": ("From the summary before", "此前摘要"),
     "first": ("First request", "最初请求"),
     "current": ("Current request", "当前请求"),
@@ -30,7 +31,7 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
     "user": ("user", "用户"),
     "assistant": ("assistant", "助手"),
 }
-SECTIONS = ("task", "words", "open", "decisions", "files", "errors", "commands", "names", "notes")
+SECTIONS = ("task", "words", "open", "decisions", "files", "errors", "commands", "names", "answers", "notes")
 ACTIONS = ("created", "changed", "read", "deleted")
 
 

@@ -1,8 +1,7 @@
 """Names and values that a later step may have to write down again, each under what it belongs to."""
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from math import sqrt
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -11,50 +10,43 @@ from sightline.digest.headings import word
 from sightline.digest.outcomes import command_line
 from sightline.digest.page import Costs, Filled, bullet
 from sightline.digest.steps import Run, Step, one_line
-from sightline.digest.trail import touches_of
 from sightline.renditions import identifiers
 from sightline.renditions.values import weight
 
-# Of the values that recorded agents had written into a call, so many were written again after a cut: 28 % of the
-# newest, half of that after 24 items; of those they had only read, 2 %, half of that after 6.
+# Of the values that recorded agents had written into a call, 28 % of the newest were written again after a cut, half of
+# that after 24 items; of those they had only read, 2 %, half of that after 6.
 WRITTEN, WRITTEN_AGE = 0.28, 24
 SEEN, SEEN_AGE = 0.02, 6
-OFTEN = (0.75, 1.0, 1.1, 1.3, 1.5, 1.8)  # by the number of calls
+OFTEN = 6  # times written, beyond which it is no likelier
 LISTED = 0.31  # a value of less weight (a short number, a date) says nothing outside its line
-PER_RESULT = 300  # values of one result that are looked at
-FORGOTTEN = 240  # items after which a value that was only read is worth nothing
-LONG = 5  # digits from which a number is rather an id than a place
-VARYING = 3  # different numbers of one argument, beyond which they are places in a text, not settings
-PER_TOKEN = 3.2  # characters of a name that make a token
-SEPARATOR = 0.8  # tokens a value costs beside its characters
+PER_TEXT = 150  # values of one text that are looked at
+REACH, SEEN_REACH = 3, 25  # a token of the page for so many items back calls and results are read: newer ones fill it
+SMALLEST = 1000  # a smaller number is rather a count or a place than a setting
+CHARS, SEPARATOR = 3.5, 1.0  # characters of a value that make a token, and the tokens it costs beside them
 LABEL = 40  # characters of a label
-MOST = 3000  # values looked at; more never fit
+SPARE = 1.5  # times the room is offered, as values may cost less than it seems
 PER_NAME = 5  # tokens of a value with its part of a label, at first
 TRIES, CLOSE, AIM = 6, 0.97, 0.99  # how the room is filled: each count corrects what a value seems to cost
 
-_SCALAR = re.compile(r"\d{3,}")
-_ESCAPE = re.compile(r"u[0-9a-f]{4}")  # what is left of `\u2014`
-
 
 class Name(Struct):
-    """A value, how often calls and results held it, and where it was last."""
+    """A value, in how many calls it was written, and where it was last."""
 
     text: str
     label: str
+    place: int  # of the last call that held it, else of the last result
     written: int = 0
-    seen: int = 0
-    place: int = 0  # of the last call that held it, else of the last result
 
     @property
     def tokens(self) -> float:
         """About what it costs."""
-        return len(self.text) / PER_TOKEN + SEPARATOR
+        return len(self.text) / CHARS + SEPARATOR
 
     def worth(self, length: int) -> float:
         """How likely a later step writes it."""
-        age = max(0, length - self.place)
+        age = length - self.place
         if self.written:
-            return OFTEN[min(self.written, len(OFTEN)) - 1] * WRITTEN / (1 + age / WRITTEN_AGE)
+            return sqrt(min(self.written, OFTEN)) * WRITTEN / (1 + age / WRITTEN_AGE)
         return min(1.5, weight(self.text)) * SEEN / (1 + age / SEEN_AGE)
 
 
@@ -65,93 +57,88 @@ class Row(NamedTuple):
     values: list[str]
 
 
-def names(run: Run, locale: str, earlier: Sequence[Row] = ()) -> dict[str, Name]:
-    """All values of the run with their uses."""
-    found: dict[str, Name] = {}
-    for i, row in enumerate(earlier):
-        for j, value in enumerate(row.values):
-            found[value] = Name(value, row.label, written=2, place=-1 - i - j)  # they stand by worth
-    for spoken in run.users:
-        for value in filter(_says_something, identifiers(spoken.text, PER_RESULT)):
-            _write(found, value, word("user", locale), spoken.place)
-    for spoken in run.assistant:
-        if run.length - spoken.place <= FORGOTTEN:
-            for value in identifiers(spoken.text, PER_RESULT):
-                _see(found, value, word("assistant", locale), spoken.place)
-    for step in run.steps:
-        label = _label(step)
-        if run.length - step.place <= FORGOTTEN:
-            for value in identifiers(step.result, PER_RESULT):
-                _see(found, value, label, step.place)
-        for key, value in dict.fromkeys(_given(step.call.input)):
-            _write(found, value, f"{step.call.name} {key}" if value.isdigit() else label, step.place)
-    _drop_places(found)
-    return found
+class Names(Struct):
+    """All values of a run, by their text."""
 
+    found: dict[str, Name]
 
-def _drop_places(found: dict[str, Name]) -> None:
-    """Forgets the numbers of arguments that are another number each time, and short ones given once."""
-    numbers = [name for name in found.values() if name.text.isdigit()]
-    different = Counter(name.label for name in numbers)
-    for name in numbers:
-        if different[name.label] > VARYING or (name.written < 2 and len(name.text) < LONG):
-            del found[name.text]
+    def saw(self, text: str, label: str, place: int) -> None:
+        """A text that was only read: where nothing newer is known of its values, they are from here."""
+        for value in _values(text):
+            known = self.found.get(value)
+            if known is None:
+                self.found[value] = Name(value, label, place)
+            elif not known.written:
+                known.place, known.label = place, label
 
-
-def _says_something(value: str) -> bool:
-    return weight(value) > LISTED and not _ESCAPE.fullmatch(value)
-
-
-def _see(found: dict[str, Name], value: str, label: str, place: int) -> None:
-    name = found.get(value)
-    if name is None:
-        if _says_something(value):
-            found[value] = Name(value, label, seen=1, place=place)
-        return
-    name.seen += 1
-    if not name.written:
+    def wrote(self, value: str, label: str, place: int) -> None:
+        """A value that the user or a call gave."""
+        name = self.found.setdefault(value, Name(value, label, place))
+        name.written += 1
         name.place, name.label = place, label
 
 
-def _write(found: dict[str, Name], value: str, label: str, place: int) -> None:
-    name = found.setdefault(value, Name(value, label))
-    name.written += 1
-    name.place, name.label = place, label
+def names_of(run: Run, locale: str, tokens: int, earlier: Sequence[Row] = ()) -> Names:
+    """All values of the run that may stand on a page of so many tokens, with their uses."""
+    names = Names({})
+    for i, row in enumerate(earlier):
+        for j, value in enumerate(row.values):
+            names.found[value] = Name(value, row.label, -1 - i - j, written=2)  # they stand by worth
+    for spoken in run.users:
+        for value in _values(spoken.text):
+            names.wrote(value, word("user", locale), spoken.place)
+    oldest, oldest_seen = run.length - tokens // REACH, run.length - tokens // SEEN_REACH
+    for spoken in run.assistant:
+        if spoken.place >= oldest_seen:
+            names.saw(spoken.text, word("assistant", locale), spoken.place)
+    for step in run.steps:
+        if step.place >= oldest:
+            _read_step(names, step, seen=step.place >= oldest_seen)
+    return names
 
 
-def _given(given: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """The different values in the arguments of a call, with the argument's name."""
-    members: Iterable[tuple[Any, Any]]
+def _read_step(names: Names, step: Step, *, seen: bool) -> None:
+    label = _label(step)
+    if seen:
+        names.saw(step.result, label, step.place)
+    given = list(_leaves(step.call.input))
+    texts = "\n".join(leaf for _, leaf in given if isinstance(leaf, str))
+    for value in _values(texts):
+        names.wrote(value, label, step.place)
+    for key, number in dict.fromkeys((key, leaf) for key, leaf in given if isinstance(leaf, int)):
+        names.wrote(str(number), f"{step.call.name} {key}", step.place)
+
+
+def _values(text: str) -> list[str]:
+    return [value for value in identifiers(text, PER_TEXT) if weight(value) > LISTED]
+
+
+def _leaves(given: Any, key: str = "") -> Iterator[tuple[str, str | int]]:
+    """The texts and settings in the arguments of a call, with the argument's name."""
     if isinstance(given, dict):
-        members = given.items()
+        for name, value in given.items():
+            yield from _leaves(value, str(name))
     elif isinstance(given, list):
-        members = ((key, value) for value in given)
-    elif isinstance(given, str):
-        yield from ((key, value) for value in identifiers(given, PER_RESULT) if _says_something(value))
-        return
-    else:
-        if isinstance(given, int) and not isinstance(given, bool) and _SCALAR.fullmatch(str(given)):
-            yield key, str(given)
-        return
-    for name, value in members:
-        yield from _given(value, str(name))
+        for value in given:
+            yield from _leaves(value, key)
+    elif isinstance(given, str) or (isinstance(given, int) and given >= SMALLEST):
+        yield key, given
 
 
 def _label(step: Step) -> str:
     """What the values of a step belong to: the file's name, else the beginning of the command or the question."""
-    touched = touches_of(step)
-    if touched:
-        return touched[-1].path.rpartition("/")[2][:LABEL]
+    if step.touches:
+        return step.touches[-1].path.rpartition("/")[2][:LABEL]
     line = command_line(step) or step.subject or step.call.name
     if "/" in line and " " not in line:
         line = line.rstrip("/").rpartition("/")[2]
     return one_line(line, LABEL).rstrip(":") or step.call.name
 
 
-def name_lines(found: dict[str, Name], shown: str, length: int, room: int, costs: Costs) -> Filled:
+def name_lines(names: Names, shown: str, length: int, room: int, costs: Costs) -> Filled:
     """The values of most worth per token that the rest of the page does not show, a line for each label."""
-    ranked = sorted(found.values(), key=lambda name: (-name.worth(length) / name.tokens, name.text))
-    fresh = [name for name in ranked[:MOST] if name.text not in shown]
+    ranked = sorted(names.found.values(), key=lambda name: (-name.worth(length) / name.tokens, name.text))
+    fresh = _fresh(ranked, shown, SPARE * room)
     best = Filled([], 0, not fresh)
     low, high = 0, len(fresh)
     taken = min(high, room // PER_NAME)
@@ -171,6 +158,18 @@ def name_lines(found: dict[str, Name], shown: str, length: int, room: int, costs
     return best
 
 
+def _fresh(ranked: Sequence[Name], shown: str, room: float) -> list[Name]:
+    """As many as may fill the room of those that are not shown."""
+    fresh: list[Name] = []
+    for name in ranked:
+        if room <= 0:
+            break
+        if name.text not in shown:
+            fresh.append(name)
+            room -= name.tokens
+    return fresh
+
+
 def _rows(chosen: Sequence[Name]) -> list[str]:
     rows: dict[str, list[str]] = {}
     for name in chosen:
@@ -181,7 +180,7 @@ def _rows(chosen: Sequence[Name]) -> list[str]:
 def _distinct(values: list[str]) -> list[str]:
     """Without those that another one shows."""
     text = " ".join(values)
-    return [value for value in values if text.count(value) == 1 or values.count(value) > 1]
+    return [value for value in values if text.count(value) == 1]
 
 
 def read_names(texts: Sequence[str]) -> list[Row]:

@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sightline.digest import shell
 from sightline.digest.headings import spellings, times, word
 from sightline.digest.page import Entry
-from sightline.digest.steps import Run, Step, error_line, one_line
-from sightline.digest.trail import shell_command, touches_of
+from sightline.digest.shell import CHANGED, WRITTEN, programs, read
+from sightline.digest.steps import Run, Step, one_line
 
 COMMAND = 180  # characters of a command line
 REASON = 120  # characters of what went wrong
@@ -26,6 +25,8 @@ _LOOKING = (
 )
 _LOOKS = frozenset(_LOOKING.split())
 _GIT_LOOKS = frozenset(("status", "log", "diff", "show", "blame", "branch", "remote", "rev-parse", "ls-files", "grep"))
+_PLANS = ("todos", "plan", "items", "tasks")
+_TODOS = ("content", "step", "text", "title", "task", "description")
 _DONE = frozenset(("completed", "done", "cancelled", "deleted", "complete"))
 _BOX = re.compile(r"^\s*[-*] \[( |x|X)\] (.+)$", re.M)
 _CREATED = re.compile(r"#(\d+)")
@@ -47,10 +48,9 @@ class Ran(NamedTuple):
 
 def command_line(step: Step) -> str:
     """A command on one line, without the text given to it."""
-    command = shell_command(step)
-    first = command.strip().partition("\n")[0]
+    first = step.command.strip().partition("\n")[0]
     if "<<" not in first or " commit" in first:  # of a commit the message says what was done
-        return one_line(command, COMMAND)
+        return one_line(step.command, COMMAND)
     line = one_line(first, COMMAND)
     return line if line.endswith("…") else f"{line} …"
 
@@ -63,7 +63,7 @@ def commands(steps: Sequence[Step], earlier: Sequence[Ran] = ()) -> list[Ran]:
         if not line:
             continue
         before = ran.pop(line, None)
-        why = one_line(error_line(step.result), REASON) if step.failed else ""
+        why = one_line(step.error, REASON)
         ran[line] = Ran(line, step.place, 1 + (before.times if before else 0), step.failed, why)
     return list(ran.values())
 
@@ -94,7 +94,7 @@ def _worth(one: Ran, length: int) -> float:
 
 
 def _only_looks(line: str) -> bool:
-    return all(map(_looks, shell.programs(line)))
+    return all(map(_looks, programs(read(line))))
 
 
 def _looks(words: Sequence[str]) -> bool:
@@ -106,10 +106,10 @@ def error_entries(steps: Sequence[Step], earlier: Sequence[str], locale: str) ->
     found = {text.partition(" (")[0]: Entry(i - len(earlier), text, CARRIED) for i, text in enumerate(earlier)}
     fixed_at = _next_successes(steps)
     for i, step in enumerate(steps):
-        line = error_line(step.result) if step.failed else ""
-        if line:
+        if step.error:
             told, worth = _fixed(steps, i, fixed_at[i], locale)
-            found[line] = Entry(step.place, f"{line} ({_about(step)}) → {told}", worth * (0.5 + i / len(steps)))
+            text = f"{step.error} ({_about(step)}) → {told}"
+            found[step.error] = Entry(step.place, text, worth * (0.5 + i / len(steps)))
     return list(found.values())
 
 
@@ -129,22 +129,21 @@ def _next_successes(steps: Sequence[Step]) -> list[int]:
 
 def _same(step: Step) -> str:
     """What two steps on the same subject have in common: the path, or the words a command line begins with."""
-    command = shell_command(step)
-    if not command:
+    if not step.programs:
         return f"{step.call.name} {step.subject[:200]}"
-    acting = [words for words in shell.programs(command) if not _looks(words)]
-    return " ".join((acting or shell.programs(command) or [("",)])[-1])
+    acting = [words for words in step.programs if not _looks(words)]
+    return " ".join((acting or step.programs)[-1])
 
 
 def _fixed(steps: Sequence[Step], at: int, until: int, locale: str) -> tuple[str, float]:
     """What fixed an error, and what it is worth to know it."""
     if until < 0:
-        return word("failing" if until == AGAIN else "untried", locale), 2.0 if shell_command(steps[at]) else 0.3
+        return word("failing" if until == AGAIN else "untried", locale), 2.0 if steps[at].command else 0.3
     between = [
         f"{touch.path.rpartition('/')[2]} {word('changed', locale)}"
         for step in steps[max(at + 1, until - BETWEEN) : until]
-        for touch in touches_of(step)
-        if touch.action in (shell.CHANGED, shell.WRITTEN)
+        for touch in step.touches
+        if touch.action in (CHANGED, WRITTEN)
     ]
     doing = "; ".join(dict.fromkeys(between[-FIXES:])) or one_line(_about(steps[until]), 60)
     return f"{word('fixed', locale)}: {doing}", 1.5 if between else 0.6
@@ -169,9 +168,7 @@ def todos(run: Run) -> list[Todo] | None:
         given = step.call.input
         if not isinstance(given, dict):
             continue
-        entries = next(
-            (given[key] for key in ("todos", "plan", "items", "tasks") if isinstance(given.get(key), list)), None
-        )
+        entries = next((given[key] for key in _PLANS if isinstance(given.get(key), list)), None)
         if entries:
             listed = [todo for entry in entries if (todo := _todo(entry))] or listed
         elif step.call.name.endswith("TaskCreate") and isinstance(given.get("subject"), str):
@@ -187,14 +184,7 @@ def todos(run: Run) -> list[Todo] | None:
 def _todo(entry: Any) -> Todo | None:
     if not isinstance(entry, dict):
         return None
-    text = next(
-        (
-            entry[key]
-            for key in ("content", "step", "text", "title", "task", "description")
-            if isinstance(entry.get(key), str)
-        ),
-        "",
-    )
+    text = next((entry[key] for key in _TODOS if isinstance(entry.get(key), str)), "")
     return Todo(text, str(entry.get("status", "")).lower() in _DONE) if text else None
 
 

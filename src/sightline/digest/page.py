@@ -9,7 +9,6 @@ from sightline.renditions.sample import legal
 
 Count = Callable[[str], int]
 IN_VAIN = 12  # entries in a row that do not fit before no further one is tried
-ROUNDS = 2  # in which what is left is shared out: some need less of it than their part
 TRIES = 6  # corrections, where lines together cost more than one by one
 
 
@@ -27,17 +26,22 @@ class Filled(NamedTuple):
     lines: list[str]
     tokens: int
     whole: bool
+    room: int = 0  # in which they were written
 
 
-NOTHING = Filled([], 0, True)
+Write = Callable[[int, str], Filled]  # so many tokens, below what is shown already
 
 
 class Section(NamedTuple):
-    """A heading, the share of the room that is its own, and what writes so many tokens of it."""
+    """A heading, what writes so many tokens below it, and the share of the room that is its own.
+
+    An ending has no share. It is written when what stands above it is known.
+    """
 
     heading: str
-    share: float
-    write: Callable[[int], Filled]
+    write: Write
+    share: float = 0.0
+    least: int = 0  # tokens it may have of a small room, up to the half
 
 
 class Costs(Struct):
@@ -58,35 +62,38 @@ def bullet(text: str) -> str:
     return "- " + "\n  ".join(legal(text).splitlines() or [""])
 
 
-def taken(entries: Iterable[Entry], room: int, costs: Costs) -> Filled:
-    """The entries of most worth that fit, in their order."""
-    chosen: list[Entry] = []
-    left, vain, whole = room, 0, True
-    for entry in sorted(entries, key=lambda entry: -entry.worth):
-        cost = costs(bullet(entry.text))
-        if cost > left:
-            whole = False
-            vain += 1
+def listed(entries: Iterable[Entry], costs: Costs) -> Write:
+    """What writes a list: the entries of most worth that fit, in their order."""
+    ranked = sorted(entries, key=lambda entry: -entry.worth)
+
+    def write(room: int, _: str) -> Filled:
+        chosen: list[Entry] = []
+        left, vain = room, 0
+        for entry in ranked:
+            cost = costs(bullet(entry.text))
+            if cost <= left:
+                chosen.append(entry)
+                left -= cost
+                vain = 0
+            else:
+                vain += 1
             if vain > IN_VAIN:
                 break
-            continue
-        vain = 0
-        left -= cost
-        chosen.append(entry)
-    chosen.sort(key=lambda entry: entry.place)
-    return Filled([bullet(entry.text) for entry in chosen], room - left, whole)
+        chosen.sort(key=lambda entry: entry.place)
+        return Filled([bullet(entry.text) for entry in chosen], room - left, len(chosen) == len(ranked))
+
+    return write
 
 
-def page(sections: Sequence[Section], last: Callable[[str], Section], tokens: int, costs: Costs) -> str:
+def fill_page(sections: Sequence[Section], endings: Sequence[Section], tokens: int, costs: Costs) -> str:
     """The sections within so many tokens, counted as a whole.
 
     They are written in turn, each in its share and what those before it left of theirs; then those that had more to say
-    are written again in what is left. The `last` one has the share that remains, and is written when the text of all
-    others is known.
+    are written again in what is left. The share that remains is for the endings, as is all that nobody else uses.
     """
     limit = tokens
     for _ in range(TRIES):
-        text = _laid_out(sections, last, limit, costs)
+        text = _laid_out(sections, endings, limit, costs)
         excess = costs.count(text) - tokens
         if excess <= 0:
             return text
@@ -94,18 +101,15 @@ def page(sections: Sequence[Section], last: Callable[[str], Section], tokens: in
     return _cut(text, tokens, costs.count)
 
 
-def _laid_out(sections: Sequence[Section], last: Callable[[str], Section], limit: int, costs: Costs) -> str:
-    reserved = int(limit * max(0.0, 1.0 - sum(section.share for section in sections)))
+def _laid_out(sections: Sequence[Section], endings: Sequence[Section], limit: int, costs: Costs) -> str:
     filled = _by_share(sections, limit, costs)
-    for _ in range(ROUNDS):
-        _share_out(sections, filled, limit - reserved, costs)
-    tail = last(_text(sections, filled))
-    ending = _written(tail, limit - _used(filled), costs)
-    if ending.whole and not all(part.whole for part in filled):
-        _give(sections, filled, limit - ending.tokens, costs)
-        tail = last(_text(sections, filled))
-        ending = _written(tail, limit - _used(filled), costs)
-    return _text([*sections, tail], [*filled, ending])
+    _share_out(sections, filled, int(limit * sum(section.share for section in sections)), costs)
+    for ending in endings:
+        shown = _text(sections, filled)
+        sections = [*sections, ending]
+        filled.append(_written(ending, limit - _used(filled), costs, shown))
+        _share_out(sections, filled, limit, costs)
+    return _text(sections, filled)
 
 
 def _by_share(sections: Sequence[Section], limit: int, costs: Costs) -> list[Filled]:
@@ -113,41 +117,34 @@ def _by_share(sections: Sequence[Section], limit: int, costs: Costs) -> list[Fil
     filled: list[Filled] = []
     spare = 0
     for section in sections:
-        own = int(limit * section.share)
-        filled.append(_written(section, own + spare, costs))
-        spare += own - filled[-1].tokens
+        spare += int(limit * section.share)
+        filled.append(_written(section, max(spare, min(section.least, limit // 2)), costs))
+        spare -= filled[-1].tokens
     return filled
 
 
 def _share_out(sections: Sequence[Section], filled: list[Filled], limit: int, costs: Costs) -> None:
-    """What is left to all that have more to say, by their shares."""
-    wanting = [i for i, part in enumerate(filled) if not part.whole]
+    """What is left to all that have a share and more to say, by their shares."""
+    wanting = [i for i, part in enumerate(filled) if not part.whole and sections[i].share]
     left = limit - _used(filled)
     total = sum(sections[i].share for i in wanting)
     for i in wanting if left > 0 else ():
-        more = int(left * sections[i].share / total)
-        filled[i] = _written(sections[i], filled[i].tokens + more, costs)
-
-
-def _give(sections: Sequence[Section], filled: list[Filled], limit: int, costs: Costs) -> None:
-    """What is left to the first that have more to say."""
-    for i, part in enumerate(filled):
-        left = limit - _used(filled)
-        if not part.whole and left > 0:
-            filled[i] = _written(sections[i], part.tokens + left, costs)
+        room = filled[i].tokens + int(left * sections[i].share / total)
+        if room > filled[i].room:
+            filled[i] = _written(sections[i], room, costs)
 
 
 def _used(filled: Sequence[Filled]) -> int:
     return sum(part.tokens for part in filled)
 
 
-def _written(section: Section, room: int, costs: Costs) -> Filled:
+def _written(section: Section, room: int, costs: Costs, shown: str = "") -> Filled:
     """A section with its heading, or nothing where not even one line fits below it."""
     heading = costs(section.heading)
     if room <= heading:
-        return Filled([], 0, False)
-    filled = section.write(room - heading)
-    return filled._replace(tokens=filled.tokens + heading) if filled.lines else filled
+        return Filled([], 0, False, room)
+    filled = section.write(room - heading, shown)
+    return filled._replace(tokens=filled.tokens + heading if filled.lines else 0, room=room)
 
 
 def _text(sections: Sequence[Section], filled: Sequence[Filled]) -> str:
@@ -160,15 +157,8 @@ def _text(sections: Sequence[Section], filled: Sequence[Filled]) -> str:
 
 
 def _cut(text: str, tokens: int, count: Count) -> str:
-    """As many whole lines from the beginning as fit, without a heading that has nothing below it."""
+    """Whole lines from the beginning that fit, without a heading that has nothing below it."""
     lines = text.split("\n")
-    low, high = 0, len(lines)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count("\n".join(lines[:middle])) <= tokens:
-            low = middle
-        else:
-            high = middle - 1
-    while low and (lines[low - 1].startswith("## ") or count("\n".join(lines[:low])) > tokens):
-        low -= 1
-    return "\n".join(lines[:low])
+    while lines and (lines[-1].startswith("## ") or count("\n".join(lines)) > tokens):
+        del lines[-max(1, len(lines) // 16) :]
+    return "\n".join(lines)

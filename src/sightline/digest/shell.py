@@ -1,7 +1,7 @@
 """Which files a shell command reads, writes and removes, as far as the command says it plainly."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -48,7 +48,7 @@ class Touch(NamedTuple):
     action: str
 
 
-class _Simple(Struct):
+class Command(Struct):
     """One command of a pipe or a list: its words, where its output goes, and the texts given to it."""
 
     words: list[str] = []
@@ -56,13 +56,12 @@ class _Simple(Struct):
     bodies: list[str] = []
 
 
-def touches(command: str, scripts: dict[str, str] | None = None) -> list[Touch]:
+def touches(commands: Iterable[Command], scripts: dict[str, str]) -> list[Touch]:
     """What is done to which file, in order. `scripts` are those written so far, by path: running one does what it says.
 
-    Scripts that the command writes are added to them.
+    Scripts that the commands write are added to them.
     """
-    known = {} if scripts is None else scripts
-    return [touch for simple in _commands(command[:MOST]) for touch in _of(simple, known) if _is_plain(touch.path)]
+    return [touch for command in commands for touch in _of(command, scripts) if _is_plain(touch.path)]
 
 
 def patched(text: str) -> list[Touch]:
@@ -77,40 +76,37 @@ def patched(text: str) -> list[Touch]:
     return out or [Touch(path, CHANGED) for path in _DIFFED.findall(text)]
 
 
-def programs(command: str) -> list[tuple[str, ...]]:
-    """The first words of every command in it, options aside: `("git", "commit")`."""
-    found = (_bare(simple.words) for simple in _commands(command[:MOST]))
-    return [(words[0], *_no_options(words[1:])[:2]) for words in found if words]
-
-
-def _no_options(words: list[str]) -> list[str]:
-    return [word for word in words if not word.startswith("-")]
+def programs(commands: Iterable[Command]) -> list[tuple[str, ...]]:
+    """The first words of every command, options aside: `("git", "commit")`."""
+    found = filter(None, (_bare(command.words) for command in commands))
+    return [(words[0], *[word for word in words[1:] if not word.startswith("-")][:2]) for words in found]
 
 
 def _is_plain(path: str) -> bool:
     return bool(path) and len(path) <= 300 and not _UNPLAIN.search(path) and path not in (".", "..", "/")
 
 
-def _commands(text: str) -> Iterator[_Simple]:
-    """The simple commands of a script, each with its here-documents."""
-    text, bodies = _without_bodies(text)
-    simple, target = _Simple([], [], []), ""
+def read(line: str) -> list[Command]:
+    """The commands of a script, each with its here-documents."""
+    text, bodies = _without_bodies(line[:MOST])
+    command, target = Command([], [], []), ""
+    found = [command]
     for match in _TOKEN.finditer(text):
-        kind, found = match.lastgroup, match.group()
+        kind, token = match.lastgroup, match.group()
         if kind == "end":
-            yield simple
-            simple, target = _Simple([], [], []), ""
+            command, target = Command([], [], []), ""
+            found.append(command)
         elif kind == "redirect":
-            target = found
-            if found.startswith("<<") and found != "<<<" and bodies:
-                simple.bodies.append(bodies.pop(0))
+            target = token
+            if token.startswith("<<") and token != "<<<" and bodies:
+                command.bodies.append(bodies.pop(0))
         elif kind == "word" and target:
             if ">" in target and "&" not in target[1:]:
-                simple.outputs.append((target, _unquoted(found)))
+                command.outputs.append((target, _unquoted(token)))
             target = ""
         elif kind == "word":
-            simple.words.append(_unquoted(found))
-    yield simple
+            command.words.append(_unquoted(token))
+    return found
 
 
 def _without_bodies(text: str) -> tuple[str, list[str]]:
@@ -133,6 +129,8 @@ def _without_bodies(text: str) -> tuple[str, list[str]]:
 
 
 def _unquoted(word: str) -> str:
+    if "'" not in word and '"' not in word and "\\" not in word:
+        return word
     return _QUOTES.sub(lambda match: next((g for g in match.groups() if g is not None), ""), word)
 
 
@@ -144,25 +142,25 @@ def _bare(words: list[str]) -> list[str]:
     return []
 
 
-def _of(simple: _Simple, scripts: dict[str, str]) -> Iterator[Touch]:
-    words = _bare(simple.words)
+def _of(command: Command, scripts: dict[str, str]) -> Iterator[Touch]:
+    words = _bare(command.words)
     program = words[0].rpartition("/")[2] if words else ""
-    for redirect, path in simple.outputs:
+    for redirect, path in command.outputs:
         if not redirect.startswith(("2", "&")):
             yield Touch(path, CHANGED if ">>" in redirect else WRITTEN)
-            if simple.bodies and path.endswith(".py"):
-                scripts[path] = simple.bodies[0]
+            if command.bodies and path.endswith(".py"):
+                scripts[path] = command.bodies[0]
     if _PYTHON.match(program):
         run = [scripts[word] for word in words[1:2] if word in scripts]
-        yield from (touch for body in [*simple.bodies, *_inline(words), *run] for touch in _by_python(body))
+        yield from (touch for body in [*command.bodies, *_inline(words), *run] for touch in _by_python(body))
     else:
-        yield from _of_program(program, words[1:], simple)
+        yield from _of_program(program, words[1:], command)
 
 
-def _of_program(program: str, rest: list[str], simple: _Simple) -> Iterator[Touch]:
+def _of_program(program: str, rest: list[str], command: Command) -> Iterator[Touch]:
     files = [word for word in rest if word and not word.startswith("-")]
     if program in _VIEWERS:
-        if not simple.outputs:  # `cat a > b` copies; `cat > b` writes what it is given
+        if not command.outputs:  # `cat a > b` copies; `cat > b` writes what it is given
             yield from (Touch(path, READ) for path in _viewed(program, rest))
     elif program == "sed":
         yield from _by_sed(rest)
@@ -175,9 +173,9 @@ def _of_program(program: str, rest: list[str], simple: _Simple) -> Iterator[Touc
     elif program in ("mv", "cp"):
         yield from _carried(files, READ if program == "cp" else DELETED)
     elif program == "git":
-        yield from _by_git(files, rest, simple.bodies)
+        yield from _by_git(files, rest, command.bodies)
     elif program in ("apply_patch", "patch"):
-        yield from (touch for body in [*simple.bodies, *files] for touch in patched(body))
+        yield from (touch for body in [*command.bodies, *files] for touch in patched(body))
 
 
 def _viewed(program: str, rest: list[str]) -> Iterator[str]:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from sightline.digest import shell
+from sightline.digest.shell import Touch
+from sightline.digest.touches import command_of, touches_of
 from sightline.items import Call, Item, Kind, Result, plain_text
 from sightline.renditions import subject_of
 from sightline.renditions.lines import troubles
@@ -15,7 +18,8 @@ STALE = 4  # steps after which what the assistant said is no longer why it does 
 NEAR = 400  # characters at either end of a result in which a tool says how it went
 WIDEST = 140  # characters of a line that is quoted
 
-_EXIT = re.compile(r"(?:exit code|exit status|exited with code|returncode|exit_code)[\"'>:\s=]{1,4}(\d{1,3})\b", re.I)
+SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")  # what stands between two
+_EXIT = re.compile(r"(?:exit(?:ed with)?[ _](?:code|status)|returncode)[\"'>:\s=]{1,4}(\d{1,3})\b")
 _REFUSED = re.compile(
     r"\s*(?:<tool_use_error>|error\b|traceback \(|fatal:|bash: |错误|失败|the user doesn't want|no replacement was)",
     re.I,
@@ -42,6 +46,10 @@ class Step(NamedTuple):
     said: str  # what the assistant said just before
     result: str
     failed: bool
+    error: str  # the line that says best what went wrong, if it did
+    command: str  # the command line it ran
+    programs: list[tuple[str, ...]]  # the first words of every command in that
+    touches: list[Touch]
 
 
 class Run(NamedTuple):
@@ -119,11 +127,20 @@ def read(items: Iterable[Item]) -> Run:
     for place, item in enumerate(items):
         reader.read(place, item)
         length = place + 1
-    steps = [
-        Step(call.place, call.id, call.call, legal(subject_of(call.call)), call.said, call.result, call.failed)
-        for call in reader.calls
-    ]
-    return reader.run._replace(steps=steps, length=length)
+    scripts: dict[str, str] = {}
+    return reader.run._replace(steps=[_step(call, scripts) for call in reader.calls], length=length)
+
+
+def _step(call: _Open, scripts: dict[str, str]) -> Step:
+    line = command_of(call.call)
+    commands = shell.read(line) if line else []
+    touched = touches_of(call.call, commands, scripts, failed=call.result if call.failed else None)
+    error = error_line(call.result) if call.failed else ""
+    subject = legal(subject_of(call.call))
+    return Step(
+        call.place, call.id, call.call, subject, call.said, call.result, call.failed, error,
+        line, shell.programs(commands), touched,
+    )  # fmt: skip
 
 
 def _text(item: Item) -> str:
@@ -133,23 +150,21 @@ def _text(item: Item) -> str:
 def has_failed(result: str) -> bool:
     """Whether a result tells of a failure: by its exit code where it says one, else by how it begins."""
     ends = result if len(result) <= 2 * NEAR else f"{result[:NEAR]}\n{result[-NEAR:]}"
-    code = _EXIT.search(ends)
+    lowered = ends.lower()
+    code = _EXIT.search(lowered) if "exit" in lowered or "returncode" in lowered else None
     if code:
         return int(code.group(1)) != 0
-    return bool(_REFUSED.match(result) or _TESTS.search(ends))
+    return bool(_REFUSED.match(result) or ("fail" in lowered and _TESTS.search(ends)))
 
 
 def error_line(result: str) -> str:
     """The line that says best what went wrong; "" where none does."""
     sample = look(result)
     marks = troubles(sample)
-    lines = [(-marks[i] - _said_more(sample.lines[i]), i) for i in marks if len(sample.lines[i].strip()) > 5]
+    # An exception and its message say more than `1 failed`.
+    worth = {i: mark + bool(_MESSAGE.search(sample.lines[i])) for i, mark in marks.items()}
+    lines = [(-worth[i], i) for i in marks if len(sample.lines[i].strip()) > 5]
     return one_line(sample.lines[min(lines)[1]], WIDEST) if lines else ""
-
-
-def _said_more(line: str) -> float:
-    """An exception and its message say more than `1 failed`."""
-    return 1.0 if _MESSAGE.search(line) else 0.0
 
 
 def one_line(text: str, most: int) -> str:

@@ -1,51 +1,31 @@
 """The artifact trail: which files were created, changed, read and deleted, how often, and why."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.digest import shell
-from sightline.digest.shell import CHANGED, DELETED, READ, WRITTEN, Touch
-from sightline.digest.steps import Step, one_line, read
+from sightline.digest.shell import CHANGED, MOST, READ, WRITTEN
+from sightline.digest.steps import SENTENCE, Step, one_line, read
 from sightline.items import Item
 from sightline.renditions.values import values_in
 
 WHY = 110  # characters of a reason
-TELLING = 32  # characters from which a sentence without any name tells more than the edit: "fix that" does not
+TELLING = 20  # bytes from which a sentence without any name tells more than the edit: "fix that" does not
 
-_PATH_KEYS = (
-    "file_path",
-    "filePath",
-    "notebook_path",
-    "path",
-    "filename",
-    "file_name",
-    "file",
-    "target_file",
-    "filepath",
-)
-_READERS = "read read_file readfile view view_file open open_file cat fs_read notebookread get_file_contents"
-_WRITERS = "write write_file writefile create create_file save_file write_to_file fs_write"
-_EDITORS = (
-    "edit multiedit notebookedit edit_file multi_edit str_replace insert insert_line replace replace_in_file "
-    "apply_diff search_replace edit_notebook append_file"
-)
-_REMOVERS = "delete delete_file remove_file"
-_TOOLS = ((_READERS, READ), (_WRITERS, WRITTEN), (_EDITORS, CHANGED), (_REMOVERS, DELETED))
-_ACTIONS = {name: action for tools, action in _TOOLS for name in tools.split()}
-_COMMAND_KEYS = ("command", "cmd")
 _WAS_THERE = re.compile(
-    r"(?:has been|was) (?:updated|overwritten|modified)|\boverwrote|successfully (?:overwr|updat)", re.I
+    r"(?:has been|was) (?:updated|overwritten|modified)|\boverwrote|successfully (?:overwr|updat)|已(?:更新|覆盖|修改)",
+    re.I,
 )
 _WAS_NOT = re.compile(r"\bcreated\b|new file|新建|已创建", re.I)
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 # What a sentence may begin with before it says anything.
 _FILLER = re.compile(
     r"^(?:(?:now|ok(?:ay)?|great|good|perfect|alright|excellent|right|next|first|finally|then|so)\b[,.!: —-]*)*"
-    r"(?:(?:let me|let's|i'll|i will|i need to|i'm going to|we need to|now i)\b[,: ]*(?:now |also |first )?)?",
+    r"(?:(?:let me|let's|i'll|i will|i need to|i'm going to|we need to|now i)\b[,: ]*(?:now |also |first )?)?"
+    r"(?:(?:好的?|现在|首先|接下来|然后|那么|最后)[，,。！ ]*)*"
+    r"(?:(?:让我们?|我来|我将|我会|我需要|我们需要)(?:先|再|也)?)?",
     re.I,
 )
 
@@ -82,8 +62,7 @@ def trail(items: Iterable[Item]) -> list[Touched]:
 
 def trail_of(steps: Iterable[Step], earlier: Iterable[Touched] = ()) -> list[Touched]:
     """The trail of steps that goes on from an earlier one."""
-    scripts: dict[str, str] = {}
-    done = [(step, touch) for step in steps for touch in touches_of(step, scripts)]
+    done = [(step, touch) for step in steps for touch in step.touches]
     files = {touched.path: touched for touched in earlier}
     known = _absolute({touch.path for _, touch in done} | set(files))
     for path in [path for path in files if path in known]:
@@ -92,73 +71,6 @@ def trail_of(steps: Iterable[Step], earlier: Iterable[Touched] = ()) -> list[Tou
         path = known.get(touch.path, touch.path)
         files[path] = _with(files.get(path) or Touched(path), step, touch.action)
     return list(files.values())
-
-
-def touches_of(step: Step, scripts: dict[str, str] | None = None) -> list[Touch]:
-    """What one call did to files. `scripts` are those written before it; see `shell.touches`."""
-    name = step.call.name.rpartition("__")[2].rpartition(".")[2].lower()
-    given = step.call.input if isinstance(step.call.input, dict) else {"input": step.call.input or step.call.raw}
-    patch = next((text for text in _texts(given.values()) if "*** Begin Patch" in text), "")
-    if patch:
-        found = shell.patched(patch)
-        return [] if step.failed else [_cleaned(touch) for touch in found]
-    path = next((given[key] for key in _PATH_KEYS if isinstance(given.get(key), str) and given[key]), "")
-    if path:
-        action = _ACTIONS.get(name) or _by_verb(name, given)
-        return [_cleaned(Touch(path, action))] if action and not step.failed else []
-    command = shell_command(step)
-    return [_cleaned(touch) for touch in shell.touches(command, scripts) if _is_there(touch, step)] if command else []
-
-
-def shell_command(step: Step) -> str:
-    """The command line a call runs; "" if it runs none."""
-    given = step.call.input
-    if not isinstance(given, dict):
-        return ""
-    for key in _COMMAND_KEYS:
-        match given.get(key):
-            case str(line):
-                return line
-            case [str(), "-c" | "-lc", str(line)]:
-                return line
-            case [*words] if words and all(isinstance(word, str) for word in words):
-                return " ".join(words)
-    return ""
-
-
-def _texts(values: Iterable[Any]) -> Iterator[str]:
-    for value in values:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            yield from (member for member in value if isinstance(member, str))
-
-
-def _by_verb(name: str, given: dict[str, Any]) -> str:
-    """The action of a tool that takes it as an argument, as text editors do; told nothing, they show the file."""
-    match given.get("command") or given.get("action"):
-        case "view" | "read" | "open":
-            return READ
-        case "create" | "write":
-            return WRITTEN
-        case "str_replace" | "insert" | "edit" | "replace" | "undo_edit" | "append":
-            return CHANGED
-        case "delete" | "remove":
-            return DELETED
-        case None if "editor" in name and not {"old_str", "new_str", "file_text"} & given.keys():
-            return READ
-        case _:
-            return ""
-
-
-def _cleaned(touch: Touch) -> Touch:
-    path = touch.path.strip()
-    return Touch(path[2:] if path.startswith("./") else path, touch.action)
-
-
-def _is_there(touch: Touch, step: Step) -> bool:
-    """Whether a failed command says nothing of this file missing."""
-    return not (step.failed and f"{touch.path}: No such file" in step.result)
 
 
 def _absolute(paths: set[str]) -> dict[str, str]:
@@ -203,9 +115,9 @@ def _existed(file: Touched, result: str) -> bool:
 
 def _why(step: Step, action: str) -> str:
     """The assistant's last sentence before the call, else the gist of the edit."""
-    sentences = [line for line in _SENTENCE.split(step.said.strip()) if len(line.strip()) > 8]
+    sentences = [line for line in SENTENCE.split(step.said.strip()) if len(line.strip().encode()) > 8]
     said = one_line(_FILLER.sub("", sentences[-1].strip(), count=1), WHY).rstrip(".:：。 ") if sentences else ""
-    if action == READ or len(said) > TELLING or values_in(said):
+    if action == READ or len(said.encode()) > TELLING or values_in(said):
         return said
     return edit_gist(step.call.input) or said
 
@@ -217,8 +129,11 @@ def edit_gist(given: Any) -> str:
     edits = given.get("edits")
     if isinstance(edits, list) and edits and isinstance(edits[0], dict):
         given = edits[0]
-    old, new = (given.get(key) if isinstance(given.get(key), str) else "" for key in ("old_string", "new_string"))
-    old, new = old or str(given.get("old_str") or ""), new or str(given.get("new_str") or given.get("content") or "")
-    before = set(map(str.strip, old[: shell.MOST].split("\n")))
-    fresh = (line.strip() for line in new[: shell.MOST].split("\n"))
+    old, new = _first(given, "old_string", "old_str"), _first(given, "new_string", "new_str", "content")
+    before = set(map(str.strip, old.split("\n")))
+    fresh = (line.strip() for line in new.split("\n"))
     return one_line(next((line for line in fresh if len(line) > 5 and line not in before), ""), WHY)
+
+
+def _first(given: dict[str, Any], *keys: str) -> str:
+    return next((value[:MOST] for key in keys if isinstance(value := given.get(key), str) and value), "")

@@ -7,36 +7,18 @@ them: a question, a narration, a third party's rule. Only LOOKED characters are 
 import re
 from collections.abc import Callable
 
-from sightline.rules import chinese, english, later
+from sightline.rules import chinese, english, later, vocabulary
+from sightline.rules.lifted import lifts
 from sightline.rules.own import plain, sentences
 
 LOOKED = 16_384  # characters read: of a longer message the first and the last half of this; the rest is pasted
 
-# Whatever is found contains one of these, or stands under a heading that does: most messages are done after one look.
-CUES = """
-    not never must mustn't only no need needs should shouldn't always sure ensure without avoid refrain stop keep leave
-    now here point forward future henceforth nothing most stick instead rather prefer has have ought shall forbidden
-    prohibited limits off-limits allowed permitted mandatory rule rules constraint constraints guidelines convention
-    conventions requirement requirements restriction restrictions limit careful do's don'ts dont don't cannot can't tops
-    matter costs minimum max maximum less fewer question table no-go negotiable non-negotiable option if whenever answer
-    reply respond exactly verbatim throughout everywhere exceptions every each all interested care long provided under
-    condition important essential critical crucial vital hold steer stay stays remain remains skip treat concise brief
-    polite direct honest specific short formal time wait chance hands spare except default below within let's quit any
-    unless until must-have must-haves strictly before first todo todos to-do to-dos forget remember remind later after
-    afterward afterwards once when still next eventually tomorrow back follow-up follow remaining pending soon backlog
-    outstanding wrap finish get another reminder per least
-"""
-CUE_WORDS = frozenset(CUES.split())
-WORD = re.compile(r"[a-z'-]+")
+WORD = re.compile(r"[a-z0-9'-]+")
 SPACED = str.maketrans(dict.fromkeys('.,;:!?()[]{}<>*_`"/#|=', " "))  # parts ASCII like WORD, five times as fast
-CHINESE_CUE = re.compile(
-    "[不别必务禁勿只仅律定今往从每凡统确证尽避内至最控持留优要规约限注须原条绝未待记忘稍回晚后下明提接遗剩完放有到始全用先经切"
-    "牢谨严杜遵越概忽以等过无都需]"
-)
 
 
 def rules(text: str) -> list[str]:
-    """The sentences in which the user sets a rule: verbatim, in order, each once. Of a long text both ends are read."""
+    """The sentences in which the user sets or lifts a rule: verbatim, in order, each once; of a long text both ends."""
     return _found(text, "rule", is_rule)
 
 
@@ -59,7 +41,9 @@ def _found(text: str, under: str, judge: Callable[[str], bool]) -> list[str]:
 
 
 def is_rule(sentence: str) -> bool:
-    """Whether this plain sentence sets a rule, in the language it is written in."""
+    """Whether this plain sentence sets a rule or lifts one, in the language it is written in."""
+    if lifts(sentence):
+        return True
     if chinese.WRITTEN.search(sentence):
         return chinese.is_rule(sentence)
     return bool(english.WRITTEN.search(sentence)) and english.is_rule(sentence)
@@ -73,7 +57,11 @@ def is_task(sentence: str) -> bool:
 
 
 def has_cue(text: str) -> bool:
-    return True
+    """A first look: whatever is found contains a cue or stands under a heading that does. Most messages end here."""
+    if text.isascii():
+        return not vocabulary.CUES.isdisjoint(text.lower().translate(SPACED).split())
+    words = WORD.findall(text.lower().replace("’", "'"))
+    return chinese.CUE.in_(text) or not vocabulary.CUES.isdisjoint(words)
 
 
 def looked_at(text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sightline.rules.tables import table
+from sightline.rules.tables import Table
 
 SENTENCE = 400  # characters; a longer sentence is kept as its clause with the cue
 PASTED = 3_000  # characters of one paragraph; nobody types a longer one
@@ -47,7 +47,7 @@ ITEM = re.compile(
     r"\s*(?:\[[ xX]\]\s*)?"
 )
 LEAD, TRAIL = r"[\s#*_【\[]{0,12}", r"[\s*_】\]]{0,8}[:：]?[\s*_]{0,4}$"
-RULE_HEADING = table(
+RULE_HEADING = Table(
     r"""
     (?i:<lead>(?:(?:<kind>) ){0,3}<rules>(?: (?:to follow|for (?:this|the|you|my|our)[\w ]{0,30}))?<trail>)
     <lead>(?:具体|格式|基本|写作|其他|硬性|编码|代码|几点|几个|以下|我的|特别)?<rules_zh>(?:如下)?<trail>
@@ -55,17 +55,17 @@ RULE_HEADING = table(
     lead=LEAD,
     trail=TRAIL,
     kind="the|my|our|some|few|a|ground|house|hard|key|important|other|strict|coding|style|writing",
-    rules=r"(?:(?:rule|constraint|requirement|convention|restriction)s?|guidelines|must[- ]haves?|(?:do'?s and )?don'?ts)",
+    rules=r"(?:(?:rule|constraint|requirement|convention|restriction|must[- ]have|guideline)s?|(?:do'?s and )?don'?ts)",
     rules_zh="(?:规则|要求|约束|约束条件|限制|限制条件|注意事项|注意|须知|规范|原则|条件)",
 )
-TASK_HEADING = table(
+TASK_HEADING = Table(
     r"""
-    (?i:<lead>(?:to-?dos?(?: list)?|(?:open|remaining|pending) (?:tasks|items|work)|(?:tasks )?for later|later)<trail>)
-    (?i:<lead>next steps<trail>)
+    (?i:<lead>(?:to-?dos?(?: list)?|<open> (?:tasks|items|work)|(?:tasks )?for later|later|next steps)<trail>)
     <lead>(?:待办|待办事项|后续|后续任务|后续工作|遗留问题|未完成)<trail>
     """,
     lead=LEAD,
     trail=TRAIL,
+    open="(?:open|remaining|pending)",
 )
 
 
@@ -75,8 +75,8 @@ def _blocks(text: str) -> Iterator[Span]:
     for block in _paragraphs(text):
         line = text[block.start : block.end]
         item = ITEM.match(line)
-        if RULE_HEADING().match(line) or TASK_HEADING().match(line):
-            under = "rule" if RULE_HEADING().match(line) else "task"
+        if RULE_HEADING.at(line) or TASK_HEADING.at(line):
+            under = "rule" if RULE_HEADING.at(line) else "task"
         elif not item:
             under = ""
             if not block.under:
@@ -124,7 +124,7 @@ def _document(text: str, lines: list[Span]) -> int:
 FENCE = re.compile(r"\s*(?:```|~~~)")
 TAG = re.compile(r"\s*<([A-Za-z][\w:-]{0,60})[^<>\n]{0,200}>")
 # what nobody types: quotes, prompts, tables, comments, logs, stack frames, test reports, code
-FOREIGN_LINE = table(r"""
+FOREIGN_LINE = Table(r"""
     \s*(?:[>|$❯⎿│%]|#!|//|/\*|\*/)
     \s*["“「][^"”」]+["”」]\W*$
     \ {4}(?!\s*(?:[-*•]|\d+[.)])\s)|\t
@@ -138,7 +138,7 @@ FOREIGN_LINE = table(r"""
 # up to the next empty line: tracebacks, diffs, JSON
 FOREIGN_BLOCK = re.compile(r"\s*Traceback \(most recent call last\)|diff --git |--- a/|@@ -\d|\s*[\[{]\s*(?:[\"{\[]|$)")
 # the paragraph after this line is somebody else's
-PASTE_FOLLOWS = table(
+PASTE_FOLLOWS = Table(
     r"""
     (?i:\b<text>s?\b[^.:]{0,40}:$)
     (?:邮件|文章|原文|日志|合同|通知|全文|文档|报错|材料|公告)[^。：:]{0,10}[:：]$
@@ -165,9 +165,9 @@ def _own_lines(text: str) -> Iterator[Span]:
         elif announced and ITEM.match(shown):  # a list is rather the user's remarks on it
             foreign = False
         announced = announced and not shown.strip()
-        own = not (foreign or letter or FOREIGN_LINE().match(shown))
+        own = not (foreign or letter or FOREIGN_LINE.at(shown))
         yield line if own else Span(line.start, line.start)
-        if own and PASTE_FOLLOWS().search(shown[-100:]) and not RULE_HEADING().match(shown):
+        if own and PASTE_FOLLOWS.in_(shown[-100:]) and not RULE_HEADING.at(shown):
             foreign = announced = True
 
 
@@ -193,24 +193,29 @@ def _unfenced_lines(text: str) -> Iterator[Span]:
 
 # --- Sentences ----------------------------------------------------------------------------------------------------
 
-STOP = re.compile(
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)"
-    r"(?:[.!?…]+[\"'”’)\]*_]{0,3}(?=\s)|[。！？]+[\"”』」）)]{0,2}|[!?]+(?=[\u4e00-\u9fff]))"
+STOP = Table(
+    r"""
+    <abbreviated>[.!?…]+[\"'”’)\]*_]{0,3}(?=\s)
+    [。！？]+[\"”』」）)]{0,2}|[!?]+(?=[\u4e00-\u9fff])
+    """,
+    abbreviated=r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)",
 )
-CLAUSE = re.compile(r"[,;，；：]\s?|: |\s[-–—]+\s")
+CLAUSE = Table(r"[,;，；：]\s?|:\s|\s[-–—]+\s")
 QUOTE = re.compile(r"\"[^\"]{0,300}\"|“[^”]{0,300}”|「[^」]{0,300}」|《[^》]{0,100}》|`[^`]{1,200}`")
 HALF_QUOTE = re.compile(r"(?:^|(?<=\s))[\"“](?=\w).*$|^[^\"”]*[a-z][.!?,]?[\"”](?=\s|$)")  # the next sentence ends it
 # the rest of the paragraph is what the work is done on
-MATERIAL = re.compile(
-    r"\b(?:translate|proofread|rephrase|paraphrase|polish|correct|summari[sz]e)\b[^.:\n]{0,40}: "
-    r"|(?:翻译|润色|改写|校对|概括|解释)(?!要求)[^。，：:\n]{0,10}[:：]",
-    re.IGNORECASE,
+MATERIAL = Table(
+    r"""
+    (?i:\b(?:translate|proofread|rephrase|paraphrase|polish|correct|summari[sz]e)\b(?![^.:]*\b<terms>)[^.:\n]{0,40}:\s)
+    (?:翻译|润色|改写|校对|概括|解释)(?![^。：:]*(?:要求|规则|注意|条件|时))[^。，：:\n]{0,10}[:：]
+    """,
+    terms="(?:rule|constraint|requirement|condition|way|style|note)s?",
 )
 
 
 def _cut(text: str, block: Span) -> Iterator[Span]:
     """The sentences of a paragraph; of one that is too long, its clauses."""
-    material = MATERIAL.search(text, block.start, block.end)
+    material = MATERIAL.pattern.search(text, block.start, block.end)
     own = block._replace(end=material.end()) if material else block
     for sentence in _pieces(text, own, STOP):
         if sentence.end - sentence.start <= SENTENCE:
@@ -221,10 +226,10 @@ def _cut(text: str, block: Span) -> Iterator[Span]:
                 yield Span(start, min(start + SENTENCE, clause.end))
 
 
-def _pieces(text: str, span: Span, mark: re.Pattern[str]) -> Iterator[Span]:
+def _pieces(text: str, span: Span, mark: Table) -> Iterator[Span]:
     """What the marks part, each piece with its mark, without the spaces around it."""
     quoted = [quote.span() for quote in QUOTE.finditer(text, span.start, span.end)]
-    marks = (match.span() for match in mark.finditer(text, span.start, span.end))
+    marks = (match.span() for match in mark.pattern.finditer(text, span.start, span.end))
     ends = [end for at, end in marks if not any(start < at and end < close for start, close in quoted)]
     start = span.start
     for end in (*ends, span.end):

@@ -52,7 +52,7 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
         """The question, what came after it, and what the laws keep."""
         timeline, must = view.timeline, view.must_show
         after = [unit for unit in within_reach(view) if unit > view.asked or unit in must]
-        return [unit for unit in after if timeline.kind[timeline.unit_row[unit]] != Kind.SUMMARY]
+        return [unit for unit in after if unit in must or timeline.kind[timeline.unit_row[unit]] != Kind.SUMMARY]
 
     def _goes_on(self, view: View, units: list[int], says: str) -> bool:
         """Whether nothing that was sent changes: the same question, the same state, and room for what is new."""

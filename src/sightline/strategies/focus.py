@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from sightline.items import Kind, Lod
-from sightline.plan import Budget, LeftOut, Plan, View, oldest
+from sightline.plan import Budget, LeftOut, Plan, View, body_unit, messages_of, oldest
 from sightline.timeline import FAILED, OBSOLETE, OPAQUE, WHOLE
 
 # What losing an item of each kind costs, against losing a tool result. The user's own words are the task.
@@ -257,8 +257,11 @@ class _Sweep:
         return worth * 1.5 if state & FAILED else worth
 
     def _left_out(self) -> LeftOut | None:
+        shown = self.view.last or ()
+        if any(unit not in shown for unit in (*self.view.back, *self._summaries())):
+            return self._counted_out()
         before = self._still_out()
-        said = [unit for unit in self.out if self._kind(unit) != Kind.RECALL]  # what was recalled has its source
+        said = [unit for unit in self.out if self._is_missed(unit)]
         if not said:
             return before
         rows, full = self.timeline.unit_rows, self.timeline.unit_full
@@ -268,6 +271,27 @@ class _Sweep:
             return LeftOut(messages, tokens, min(said), max(said))
         first, last = min(before.first, *said), max(before.last, *said)
         return LeftOut(before.messages + messages, before.tokens + tokens, first, last)
+
+    def _is_missed(self, unit: int) -> bool:
+        """Whether nothing stands for a unit that is out: recalled pieces have a source, covered ones a summary."""
+        kind = self._kind(unit)
+        return kind == Kind.SUMMARY or (kind != Kind.RECALL and not self.view.is_covered(unit))
+
+    def _summaries(self) -> list[int]:
+        return [unit for each in self.view.compactions for unit in each.summaries]
+
+    def _counted_out(self) -> LeftOut | None:
+        """What is out, counted anew: a summary begins to stand for something that was counted, or no longer does."""
+        view, timeline = self.view, self.timeline
+        shown = {*self.units} - self.out
+        waiting = {timeline.unit[row] for row in timeline.more.open_calls}
+        every = [unit for unit in timeline.units_between(view.path, 0, len(timeline)) if not view.is_covered(unit)]
+        said = [unit for unit in every if body_unit(timeline, unit) and self._kind(unit) != Kind.RECALL]
+        out = [unit for unit in (*said, *self._summaries()) if unit not in shown and unit not in waiting]
+        if not out:
+            return None
+        messages, tokens = (messages_of(timeline, unit) for unit in out), (timeline.unit_full[unit] for unit in out)
+        return LeftOut(sum(messages), sum(tokens), min(out), max(out))
 
     def _still_out(self) -> LeftOut | None:
         """What was out before, less what came back."""

@@ -59,6 +59,7 @@ def within_reach(view: View) -> list[int]:
     """
     must = view.must_show
     kept = {unit for unit in view.candidates() if unit in must or _kind(view.timeline, unit) in _APART}
+    kept.update(view.back)
     room, least = view.limit - view.fixed, view.timeline.unit_least
     for unit in _back(view):
         if room <= 0:
@@ -115,7 +116,10 @@ class _Window:
         self.others = [unit for unit in units if unit not in self.kept]
         self.before = view.last.levels() if view.last else {}
         said = view.words.preface((), {}, says)[1] if says else 0
-        self.room = view.limit - view.fixed - said - view.words.room - view.full_tokens(self.kept)
+        self.room = view.limit - view.fixed - said - view.words.room
+        for unit in sorted(self.kept):  # what stands beside a pinned item may be shortened
+            lods = self._levels(unit, self.room, shorten=True)
+            self._take(unit, self._least(unit) if lods is None else lods)
 
     def plan(self, reason: str, by_turn: bool) -> Plan:
         """The pinned units, the summaries, and the newest of the rest."""
@@ -188,7 +192,8 @@ class _Window:
     def _reducible(self, unit: int) -> list[int]:
         """The items that may be shortened: a provider's own blocks come back untouched while their turn is open."""
         rows, state = self.timeline.rows_of(unit), self.timeline.state
-        return [row for row in rows if not (state[row] & OPAQUE and unit > self.view.asked)]
+        free = [row for row in rows if not self.view.never_reduced(row)]
+        return [row for row in free if not (state[row] & OPAQUE and unit > self.view.asked)]
 
     def _tokens(self, unit: int, lods: dict[int, Lod]) -> int:
         return self.view.unit_tokens(unit, lods)

@@ -41,6 +41,17 @@ def read_reply(reply: object) -> Message:
             raise common.refused("reply", common.kind_of(found), accepted)
 
 
+def was_cut(reply: object) -> bool:
+    """Whether a model's reply ends because it had no more room, as far as it says so."""
+    if isinstance(reply, str | bytes):
+        return False
+    match common.plain(reply, "reply"):
+        case {"choices": [{"finish_reason": "length"}, *_]} | {"stop_reason": "max_tokens"} | {"status": "incomplete"}:
+            return True
+        case _:
+            return False
+
+
 def read_messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
     """A message list in any of the three formats. Messages that fit several are read as their neighbours are.
 

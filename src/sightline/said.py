@@ -1,0 +1,110 @@
+"""What the engine itself says in a payload: one line for what is left out, and the rules that would not be read."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from sightline.excerpt import stands_alone
+from sightline.items import Lod
+from sightline.journal import Journal
+from sightline.plan import LeftOut, Words
+from sightline.timeline import BY_RULE
+from sightline.wording import say
+
+_PREFACE = 0.05  # of the limit: what the user laid down holds so much when it is no longer shown in place
+_NAMED = 3  # items of rules that have no room, which one line names
+
+
+class Said(Words):
+    """What is said in the payloads of one journal."""
+
+    def __init__(self, journal: Journal, limit: int) -> None:
+        self._journal, self.locale = journal, journal.reader.locale
+        self.room = int(_PREFACE * limit) if journal.timeline.more.binding else 0
+
+    def _counted(self, text: str) -> tuple[str, int]:
+        reader = self._journal.reader
+        return text, reader.counter.count(text) + reader.profile.message_tokens
+
+    def marker(self, left_out: LeftOut) -> tuple[str, int]:
+        """See `Words.marker`."""
+        timeline = self._journal.timeline
+        text = say(
+            "left out",
+            self.locale,
+            messages=left_out.messages,
+            tokens=left_out.tokens,
+            first=timeline.id(timeline.unit_row[left_out.first]),
+            last=timeline.id(timeline.unit_row[left_out.last]),
+        )
+        return self._counted(text)
+
+    def preface(
+        self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
+    ) -> tuple[str, int]:
+        """See `Words.preface`: what the user laid down, word for word, as far as it would no longer be read."""
+        framing = self._journal.reader.profile.message_tokens
+        room = self.room if most is None else min(self.room, most - (self._counted(says)[1] if says else 0))
+        kept = "\n".join(self._fitting(self._hidden(units, lods), room - framing)) if room > framing else ""
+        texts = [text for text in (says, kept) if text]
+        return self._counted("\n\n".join(texts)) if texts else ("", 0)
+
+    def _hidden(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[tuple[str, str]]:
+        """The rules and tasks that these units do not show, each once, the newest first, with the item it is from."""
+        timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
+        rows = [row for row in reversed(timeline.more.binding) if path.holds(timeline.branch[row], row)]
+        shown = [row for row in rows if timeline.unit[row] in units]
+        whole = {row for row in shown if timeline.level(row, lods.get(row, Lod.FULL)) is Lod.FULL}
+        met = {sentence for row in whole for sentence in reader.binding(row)}
+        shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
+        digests, retold = self._summaries(units, lods)
+        for row in rows:
+            for sentence in reversed(reader.binding(row)):
+                told = stands_alone(sentence, shortened) or (
+                    stands_alone(sentence, digests) and not stands_alone(sentence, retold)
+                )
+                if sentence not in met and not told:
+                    yield timeline.id(row), sentence
+                met.add(sentence)
+
+    def _summaries(self, units: Collection[int], lods: Mapping[int, Lod]) -> tuple[str, str]:
+        """What digests show of the user's words, which they quote; and what models ever said, who may twist a quote.
+
+        A digest goes on from the summary before it: what a model has said may stand in it.
+        """
+        timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
+        known = [unit for each in timeline.more.compactions if path.knows(each) for unit in each.summaries]
+        rows = [(unit, timeline.unit_row[unit]) for unit in known]
+        digests = [row for unit, row in rows if unit in units and timeline.state[row] & BY_RULE]
+        models = [row for _, row in rows if not timeline.state[row] & BY_RULE] if digests else []
+        return "\n".join(self._shown_text(row, lods) for row in digests), "\n".join(map(reader.text, models))
+
+    def _shown_text(self, row: int, lods: Mapping[int, Lod]) -> str:
+        reader, lod = self._journal.reader, self._journal.timeline.level(row, lods.get(row, Lod.FULL))
+        return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
+
+    def _fitting(self, hidden: Iterable[tuple[str, str]], room: int) -> list[str]:
+        """As many lines as the room allows, the newest first to be taken; one line names the items of the others."""
+        count, heading = self._journal.reader.counter.count, say("binding", self.locale)
+        lines: list[tuple[str, str]] = []  # the newest first, each with its item
+        room -= count(heading)
+        beyond: list[str] = []
+        for item_id, sentence in hidden:
+            line = f"- #{item_id}: {sentence}"
+            if count(line) + 1 > room:
+                beyond.append(item_id)
+                if len(set(beyond)) > _NAMED:
+                    break
+            else:
+                lines.append((item_id, line))
+                room -= count(line) + 1
+        while beyond and count(more := self._others(beyond)) + 1 > room and lines:
+            item_id, line = lines.pop()
+            beyond.insert(0, item_id)
+            room += count(line) + 1
+        told = [line for _, line in reversed(lines)]
+        if beyond and count(more) + 1 <= room:
+            told.insert(0, more)
+        return [heading, *told] if told else []
+
+    def _others(self, items: Sequence[str]) -> str:
+        ids = [f"#{item_id}" for item_id in dict.fromkeys(items)]
+        return say("more binding", self.locale, ids=" ".join([*ids[:_NAMED], *(["…"] if len(ids) > _NAMED else [])]))

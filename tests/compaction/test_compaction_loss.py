@@ -1,0 +1,98 @@
+"""The loss report: exactly what could be read before a compaction and cannot be read after it, kept in the log."""
+
+import msgspec
+from compaction_talk import new_session, says, talk, use
+
+from sightline import log
+from sightline.compaction.compactor import Compacted
+from sightline.compaction.loss import Loss, Lost, loss
+from sightline.items import Call, plain_text
+from sightline.payload import Payload
+from sightline.plan import Budget
+from sightline.session import Session
+
+ROOM = Budget(3_000, recall=0.0)
+
+
+def reports(session: Session) -> list[Loss]:
+    """The loss entries of the log."""
+    entries = [log.decode(line.data) for line in session._journal.store.scan()]
+    return [msgspec.json.decode(entry.data, type=Loss) for entry in entries if entry.subtype == "loss"]
+
+
+def written_case(summary: str) -> tuple[Session, Compacted]:
+    """A small conversation about a quay, and what a model makes of it."""
+    session = new_session()
+    session.system("Read docs/harbour.md first.")
+    session.user("Look at /srv/quay/depth.py and docs/harbour.md. Order A-4711 cost 512 euros. Never push to main.")
+    use(session, "Read", "ValueError: the depth is negative\nbuilt v2.3.4", file_path="src/crane/arm.py")
+    for word in ("fine", "good", "well", "yes", "on", "so", "now", "right", "then", "done"):
+        session.user(word)
+    session.compose(ROOM)
+    return session, session.compact(model=says(summary))
+
+
+def test_a_written_case_is_reported_exactly() -> None:
+    """Each kind by itself, in the order in which things were said; a longer number does not show a shorter one."""
+    session, done = written_case("The order cost 4512 in all, for A-47110.")
+    assert done.loss == Loss(
+        paths=Lost(2, ("/srv/quay/depth.py", "src/crane/arm.py")),
+        identifiers=Lost(2, ("A-4711", "v2.3.4")),
+        numbers=Lost(1, ("512",)),
+        errors=Lost(1, ("ValueError: the depth is negative",)),
+    )
+    assert reports(session) == [done.loss]
+
+
+def test_what_can_still_be_read_is_not_reported() -> None:
+    """In the summary, in the system prompt, in a call that stays: nothing is lost."""
+    everything = "/srv/quay/depth.py, src/crane/arm.py, A-4711, v2.3.4, 512 euros. ValueError: the depth is negative"
+    session, done = written_case(everything)
+    assert done.loss == Loss()
+    assert not done.loss
+    assert reports(session) == [Loss()]
+
+
+def test_a_rule_without_room_is_reported() -> None:
+    """Rules that were readable and have no room in their share are named: they are the first thing to look at."""
+    session = new_session()
+    said = [f"You must never change file{number}.py." for number in range(40)]
+    for rule in said:
+        session.user(rule)
+        session.assistant("understood, noted, will do")
+    budget = Budget(1_000, recall=0.0)
+    session.compose(budget)
+    done = session.compact(model=says("Some files."))
+    after = read(session.compose(budget))
+    hidden = [rule for rule in said if rule not in after]
+    assert hidden
+    assert done.loss.rules.count == len([rule for rule in hidden if rule in done.loss.rules.named])
+    assert set(done.loss.rules.named) <= set(hidden)
+    again = session.compact(model=says("Some files still."))
+    assert not set(again.loss.rules.named) & set(done.loss.rules.named)  # lost once
+
+
+def test_the_engine_s_own_words_are_no_rules() -> None:
+    """What a preface or a digest says is not taken for something the user said and lost."""
+    session = new_session()
+    session.user("Never push to the main branch.")
+    talk(session, 10)
+    session.compose(ROOM)
+    for _ in range(4):
+        assert session.compact().loss.rules == Lost()
+        talk(session, 5, first=len(session))
+        session.compose(ROOM)
+
+
+def test_a_report_names_some_and_counts_all() -> None:
+    """Forty of a kind are named; the count is of all of them."""
+    found = loss([" ".join(f"/srv/file{number}.py" for number in range(100))], [], "")
+    assert (found.paths.count, len(found.paths.named)) == (100, 40)
+    assert found.paths.named[0] == "/srv/file0.py"
+
+
+def read(payload: Payload) -> str:
+    """All that a payload says."""
+    messages = (*payload.system, *payload.body, *payload.tail)
+    calls = [part for message in messages for part in message.parts if isinstance(part, Call)]
+    return "\n".join([*(plain_text(message.parts) for message in messages), *map(str, calls)])

@@ -1,0 +1,185 @@
+"""Rules the user sets stay word for word, once, whatever compacts and whatever a model makes of them."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import pytest
+from compaction_talk import new_session, says, shown, talk, use, words
+
+from sightline import rules
+from sightline.errors import BadInput
+from sightline.items import Kind, Lod
+from sightline.payload import Payload
+from sightline.plan import Budget
+from sightline.session import Session
+from sightline.tokens import Estimate
+from sightline.wording import say
+
+ROOM = Budget(6_000, recall=0.0)
+ENGLISH = (
+    "Never push to the {} branch.", "Always run {} before you commit.", "You must not change {}.py.",
+    "Don't use the {} library anywhere.", "Make sure that every {} has a test.",
+)  # fmt: skip
+CHINESE = (
+    "不要修改 {} 目录。",
+    "所有 {} 接口必须返回 JSON。",
+    "禁止删除 {} 表。",
+    "务必先备份 {} 再迁移。",
+    "始终用中文回复 {} 的问题。",
+)
+NAMES = ("harbour", "quay", "crane", "ledger", "manifest", "pilot", "anchor", "buoy")
+
+Model = Callable[[Payload], Any] | None
+
+
+def constraints(random: Random) -> list[str]:
+    """Five rules, no two alike, in both languages."""
+    kinds = random.sample([*ENGLISH, *CHINESE], 5)
+    return [kind.format(f"{random.choice(NAMES)}{number}") for number, kind in enumerate(kinds)]
+
+
+def paraphrase(_: Payload) -> str:
+    """What a careless model makes of rules."""
+    return "The user would rather avoid the main branch, likes linting, and cares about some files. 用户有一些偏好。"
+
+
+class Contradict:
+    """A model that says the opposite of each rule."""
+
+    def __init__(self, said: list[str]) -> None:
+        self._said = said
+
+    def __call__(self, _: Payload) -> str:
+        return "\n".join("It is fine to " + rule.split(maxsplit=1)[-1].lower() + " 可以这样做。" for rule in self._said)
+
+
+def five_times(random: Random, said: list[str], model: Model) -> Session:
+    """A long session with these rules at random places, compacted five times."""
+    session = new_session(token_counter=Estimate())
+    places = sorted(random.sample(range(30), 5))
+    for number in range(40):
+        rule = f" {said[places.index(number)]}" if number in places else ""
+        session.user(f"{words(random.randint(3, 25), f'u{number}x')}.{rule}")
+        for step in range(random.randint(0, 2)):
+            use(session, "bash", words(random.randint(5, 60), f"r{number}y{step}z"), command=f"step {number} {step}")
+        session.assistant(f"Done with {number}.")
+        if number % 8 == 7:
+            session.compose(ROOM)
+            session.compact(model=model)
+    return session
+
+
+CHARACTERS = ("none", "drops", "paraphrases", "contradicts", "fails", "mixed")
+
+
+@pytest.mark.parametrize("character", CHARACTERS)
+def test_every_constraint_is_visible_word_for_word_and_once(character: str, soak: bool) -> None:
+    """Forty long sessions, five rules each, five compactions: after the last one each rule stands there once."""
+    for seed in range(40 if soak else 8):
+        random = Random(f"{character} {seed}")
+        said = constraints(random)
+        assert [rules.rules(rule) for rule in said] == [[rule] for rule in said]  # the rules are such as are noticed
+        mixed = iter([None, says("nothing much"), says(ValueError("down")), paraphrase, None])
+        models: dict[str, Model] = {
+            "none": None, "drops": says("Some work was done."), "paraphrases": paraphrase,
+            "contradicts": Contradict(said), "fails": says(RuntimeError("overloaded")),
+            "mixed": lambda request, mixed=mixed: (next(mixed) or says(""))(request),  # type: ignore[misc]
+        }  # fmt: skip
+        session = five_times(random, said, models[character])
+        payload = session.compose(ROOM)
+        body = shown(payload)
+        assert [body.count(rule) for rule in said] == [1] * 5, (seed, said)
+        assert payload.plan.preface_tokens <= 0.05 * payload.plan.limit
+
+
+def test_a_rule_that_a_model_twists_and_a_digest_carries_on_is_not_taken_for_said() -> None:
+    """A digest goes on from a model's summary that quotes the rule to lift it: the rule itself is still told."""
+    rule = "Never push to the main branch."
+    session = new_session()
+    session.user(f"{words(10)}. {rule}")
+    talk(session, 10)
+    session.compose(ROOM)
+    twisted = f'The user has lifted the rule "{rule}" for good.'
+    assert session.compact(model=says(twisted)).success
+    talk(session, 10, first=10)
+    session.compose(ROOM)
+    session.compact()  # by rule, going on from what the model said
+    payload = session.compose(ROOM)
+    assert rule in payload.plan.preface
+
+
+def test_a_rule_in_a_digest_that_is_shown_shortened_is_told() -> None:
+    """What counts is what can be read: a digest shown as its gist does not tell the rule that it holds in full."""
+    rule = "Never push to the main branch."
+    session = new_session()
+    session.user(f"{words(30)}. {rule}")
+    talk(session, 30, size=40)
+    session.compact(Budget(8_000))
+    [digest] = [item.id for item in session.items() if item.kind is Kind.SUMMARY]
+    row = session._journal.timeline.row(digest)
+    assert row is not None
+    for window in (8_000, 4_000, 2_000, 1_500, 1_000):
+        payload = session.compose(Budget(window, recall=0.0))
+        assert rule in shown(payload), (window, payload.plan.lod(row))
+    session.collapse(digest)
+    session.configure(locale="zh")
+    payload = session.compose(Budget(8_000))
+    assert rule in shown(payload)
+    assert payload.plan.lod(row) is not Lod.FULL or session._journal.timeline.gist[row] < 0
+
+
+def test_a_repeated_rule_is_told_once() -> None:
+    """Said early and again later, shown there or not."""
+    rule = "Never push to the main branch."
+    for places in ((0,), (0, 9), (0, 5)):
+        session = new_session()
+        for number in range(10):
+            session.user(f"{words(20, f'u{number}x')}. {rule if number in places else ''}")
+            session.assistant(words(20, f"a{number}x"))
+        session.compose(ROOM)
+        session.compact(model=says("Some work was done."))
+        assert shown(session.compose(ROOM)).count(rule) == 1
+
+
+@pytest.mark.parametrize("counting", [None, Estimate()])
+@pytest.mark.parametrize("window", [200, 600, 1_000, 2_000, 5_000])
+def test_pins_of_our_own_take_a_twentieth_and_name_what_has_no_room(window: int, counting: Any) -> None:
+    """Never more than 5 % of the limit; the newest are kept, in order, and one line names the items of the others."""
+    session = new_session(**({"token_counter": counting} if counting else {}))
+    said = []
+    for number in range(60):
+        said.append(f"You must never change file{number}.py.")
+        session.user(said[-1])
+        session.assistant(words(12))
+    budget = Budget(window, recall=0.0)
+    session.compose(budget)
+    assert session.compact(model=says("Many files were named.")).success
+    payload = session.compose(budget)
+    assert payload.plan.preface_tokens <= 0.05 * payload.plan.limit
+    heading, *lines = payload.plan.preface.split("\n") if payload.plan.preface else ("", "")
+    if window >= 1_000:
+        assert heading == say("binding")
+        assert lines[0].startswith("- older ones: #")
+        told = [line.partition(": ")[2] for line in lines[1:]]
+        hidden = [rule for rule in said if rule not in shown(payload).replace(payload.plan.preface, "")]
+        assert told == hidden[len(hidden) - len(told) :]
+        assert told or window == 1_000
+        assert hidden[: len(hidden) - len(told)]
+
+
+def test_rules_give_way_before_a_caller_s_pins_overflow() -> None:
+    """Where pins fill the window, the rules are not told; nothing is refused for their sake."""
+    session = new_session()
+    session.user("You must never change quay.py. " + words(5))
+    talk(session, 10)
+    pinned = session.user(words(930))
+    session.pin(pinned)
+    budget = Budget(1_000, recall=0.0)
+    session.user("go on")
+    payload = session.compose(budget)
+    assert payload.tokens <= 1_000
+    with suppress(BadInput):
+        session.compact()
+    assert session.compose(budget).tokens <= 1_000
