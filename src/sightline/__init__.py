@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sightline.errors import BadSessionId as BadSessionId
     from sightline.errors import Conflict as Conflict
     from sightline.errors import Damaged as Damaged
+    from sightline.errors import NothingCompacted as NothingCompacted
     from sightline.errors import OpenCalls as OpenCalls
     from sightline.errors import PinnedOverflow as PinnedOverflow
     from sightline.errors import SessionNotFound as SessionNotFound
@@ -47,7 +48,7 @@ _HOMES = {
     "compaction.compactor": ("Compacted",),
     "compaction.loss": ("Loss",),
     "errors": (
-        "BadInput", "BadSessionId", "Conflict", "Damaged", "OpenCalls", "PinnedOverflow", "SessionNotFound",
+        "BadInput", "BadSessionId", "Conflict", "Damaged", "NothingCompacted", "OpenCalls", "PinnedOverflow", "SessionNotFound",
         "SightlineError", "StoreError", "StrategyError", "UnknownCall", "UnknownItem", "Unwritable",
     ),
     "items": ("Item", "Kind", "Lod", "Message"),
