@@ -35,7 +35,8 @@ def test_the_names_are_these() -> None:
     """A name more or less is a decision: it is made here too."""
     assert set(sightline.__all__) == {
         "BadInput", "BadSessionId", "Budget", "Compacted", "Conflict", "Damaged", "Item", "JsonlStore", "Kind",
-        "Lod", "Loss", "MemoryStore", "Message", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Session",
+        "Lod", "Loss", "MemoryStore", "Message", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow",
+        "Plan", "Session",
         "SessionNotFound", "Settings", "SightlineError", "StoreError", "Strategy", "StrategyError", "UnknownCall",
         "UnknownItem", "Unwritable", "View",
     }  # fmt: skip

@@ -48,7 +48,8 @@ _HOMES = {
     "compaction.compactor": ("Compacted",),
     "compaction.loss": ("Loss",),
     "errors": (
-        "BadInput", "BadSessionId", "Conflict", "Damaged", "NothingCompacted", "OpenCalls", "PinnedOverflow", "SessionNotFound",
+        "BadInput", "BadSessionId", "Conflict", "Damaged", "NothingCompacted", "OpenCalls", "PinnedOverflow",
+        "SessionNotFound",
         "SightlineError", "StoreError", "StrategyError", "UnknownCall", "UnknownItem", "Unwritable",
     ),
     "items": ("Item", "Kind", "Lod", "Message"),

@@ -15,10 +15,9 @@ from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from sightline import decide
 from sightline.cli.compactions import Covered, Kept, Made, compactions, kept, loss_facts, made, print_loss, summary_text
 from sightline.cli.context import LastShown
-from sightline.cli.options import Place, branch_option, budget, place, session_argument, with_json
+from sightline.cli.options import Place, branch_option, budget_options, known_budget, place, session_argument, with_json
 from sightline.cli.program import Program
 from sightline.cli.sessions import branch_label, switch
 from sightline.cli.show import Column, Rows, console, error_console, first_words, local_time, print_json, printable
@@ -31,7 +30,6 @@ from sightline.journal import Journal
 from sightline.plan import Budget
 from sightline.session import Session
 
-_WINDOW, _OUTPUT = 128_000, 8_000
 _LINES = 14  # of a summary, and of what is kept, unless all is asked for
 
 
@@ -64,13 +62,6 @@ class Done(NamedTuple):
     command: str  # empty: by rule
     said: str  # what the command said on standard error
     request: int | None = None  # tokens that a model would be asked with, where it was only tried
-
-
-def budget_options(function: Any) -> Any:
-    of_last = f"that of the last call, else {_WINDOW}"
-    window = click.option("--window", type=int, help=f"Tokens the model takes.  [default: {of_last}]")
-    output = click.option("--output", type=int, help=f"Tokens of --window kept for its answer.  [default: {_OUTPUT}]")
-    return window(output(function))
 
 
 @click.command(short_help="Put a summary in the place of the oldest messages.")
@@ -122,13 +113,6 @@ def compact(as_json: bool, **options: Any) -> None:
 
 
 # ---------------------------------------------------------------------- doing it
-
-
-def known_budget(journal: Journal, window: int | None, output: int | None) -> Budget:
-    """What the command line says, else the room that the session's last call had."""
-    if window is not None or output is not None:
-        return budget(_WINDOW if window is None else window, _OUTPUT if output is None else output)
-    return decide.last_budget(journal, decide.last_receipt(journal)[0]) or budget(_WINDOW, _OUTPUT)
 
 
 def _compacted(here: Place, journal: Journal, asked: Asked, program: Program | None, *, quiet: bool) -> Done:

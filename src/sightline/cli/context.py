@@ -11,7 +11,15 @@ from rich.text import Text
 from sightline import decide
 from sightline.blobs import Blobs
 from sightline.cli.compactions import Covered, compactions
-from sightline.cli.options import Place, branch_option, budget, place, session_argument, with_json
+from sightline.cli.options import (
+    Place,
+    branch_option,
+    budget_options,
+    known_budget,
+    place,
+    session_argument,
+    with_json,
+)
 from sightline.cli.sessions import branch_label, item_words, switch
 from sightline.cli.show import Column, Rows, bar, console, print_json, printable
 from sightline.composer import Window
@@ -44,14 +52,19 @@ class Seen(NamedTuple):
 
 @click.command(short_help="What the model would see now.")
 @session_argument
-@click.option("--window", default=128_000, show_default=True, help="Tokens the model takes.")
-@click.option("--output", default=8_000, show_default=True, help="Tokens of them kept for its answer.")
+@budget_options
 @click.option("--by", type=click.Choice(["size", "order"]), default="size", show_default=True, help="How items stand.")
 @click.option("--all", "every", is_flag=True, help=f"All items, not only the first {_LARGEST}.")
 @branch_option
 @with_json
 def context(
-    session_id: str | None, window: int, output: int, by: str, every: bool, branch: str | None, as_json: bool
+    session_id: str | None,
+    window: int | None,
+    output: int | None,
+    by: str,
+    every: bool,
+    branch: str | None,
+    as_json: bool,
 ) -> None:
     """Show what the model would see of a session now, by kind and item by item. Nothing is written.
 
@@ -63,9 +76,10 @@ def context(
       sightline context V1StGXR8 --window 16000 --output 1000
       sightline context --by order --all
     """
-    here, allowed = place(), budget(window, output)
+    here = place()
     journal = here.journal(here.find(session_id))
     switch(journal, branch)
+    allowed = known_budget(journal, window, output)
     session = Session(journal, windows=LastShown(journal))
     payload = session.preview(allowed)
     seen = _seen(journal, payload, allowed, session.faults)

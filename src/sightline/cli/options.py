@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from sightline import decide
 from sightline.cli.words import LANGUAGES, Words
 from sightline.clock import nanoid, wall_clock
 from sightline.errors import BadInput
@@ -16,6 +17,7 @@ from sightline.project import place as project_place
 from sightline.stores.folder import Folder
 
 DEBUG = "sightline.debug"
+WINDOW, OUTPUT = 128_000, 8_000  # of a session that was never composed for
 _META = "sightline."
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -128,6 +130,21 @@ def budget(window: int, output: int) -> Budget:
         return Budget(window=window, output=output)
     except BadInput as error:
         raise click.UsageError(str(error)) from error
+
+
+def budget_options(function: F) -> F:
+    """Add --window and --output, both left to the session's last call."""
+    of_last = f"that of the last call, else {WINDOW}"
+    window = click.option("--window", type=int, help=f"Tokens the model takes.  [default: {of_last}]")
+    output = click.option("--output", type=int, help=f"Tokens of --window kept for its answer.  [default: {OUTPUT}]")
+    return window(output(function))
+
+
+def known_budget(journal: Journal, window: int | None, output: int | None) -> Budget:
+    """What the command line says, else the room that the session's last call had."""
+    if window is not None or output is not None:
+        return budget(WINDOW if window is None else window, OUTPUT if output is None else output)
+    return decide.last_budget(journal, decide.last_receipt(journal)[0]) or budget(WINDOW, OUTPUT)
 
 
 def file_bytes(path: str) -> bytes:

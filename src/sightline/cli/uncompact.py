@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from sightline.cli.compact import budget_options, known_budget, open_session, tokens_change
+from sightline.cli.compact import open_session, tokens_change
 from sightline.cli.compactions import Covered, compactions
-from sightline.cli.options import branch_option, place, session_argument, with_json
+from sightline.cli.options import branch_option, budget_options, known_budget, place, session_argument, with_json
 from sightline.cli.sessions import branch_label, switch
 from sightline.cli.show import console, print_json
 from sightline.errors import BadInput

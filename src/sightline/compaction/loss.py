@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from sightline import rules
 from sightline.excerpt import stands_alone
 from sightline.renditions import identifiers
 
@@ -34,6 +33,14 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     def __bool__(self) -> bool:
         return any(kind.count for kind in self.kinds().values())
 
+    def __str__(self) -> str:
+        lines = [
+            f"{name} {kind.count}: " + ", ".join(kind.named[:5]) + (", …" if kind.count > 5 else "")
+            for name, kind in self.kinds().items()
+            if kind.count
+        ]
+        return "\n".join(lines) or "nothing"
+
     def kinds(self) -> dict[str, Lost]:
         """Each kind by its name."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
@@ -44,6 +51,8 @@ def loss(before: Iterable[str], said: Iterable[str], after: str) -> Loss:
 
     `said` are messages of the user, whether they were shown or not: a rule counts if it could be read anywhere.
     """
+    from sightline import rules  # here: its patterns take longer to compile than the rest of a session to import
+
     texts = list(before)
     shown = "\n".join(texts)
     said = list(said)

@@ -6,6 +6,8 @@ them: a question, a narration, a third party's rule. Only LOOKED characters are 
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
 
 from sightline.rules import chinese, english, later, vocabulary
 from sightline.rules.lifted import lifts
@@ -33,11 +35,24 @@ def speaks_of_rules(text: str) -> bool:
 
 
 def _found(text: str, under: str, judge: Callable[[str], bool]) -> list[str]:
-    if not speaks_of_rules(text):
-        return []
-    spans = ((part[span.start : span.end], span.under) for part in looked_at(text) for span in sentences(part))
-    kept = (words for words, over in spans if over == under or (has_cue(words) and judge(plain(words))))
+    kept = (said.words for said in _said(text) if said.under == under or (said.plain and judge(said.plain)))
     return list(dict.fromkeys(kept))
+
+
+class Said(NamedTuple):
+    """A sentence of the user's own."""
+
+    words: str
+    under: str  # what the heading above it announces
+    plain: str  # as the judges read it; empty where nothing in it is a cue
+
+
+@lru_cache(maxsize=2)  # one message is asked for its rules, then for its tasks
+def _said(text: str) -> tuple[Said, ...]:
+    if not speaks_of_rules(text):
+        return ()
+    spans = ((part[span.start : span.end], span.under) for part in looked_at(text) for span in sentences(part))
+    return tuple(Said(words, under, plain(words) if has_cue(words) else "") for words, under in spans)
 
 
 def is_rule(sentence: str) -> bool:

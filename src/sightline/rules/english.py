@@ -17,11 +17,8 @@ WRITTEN = re.compile(r"[a-z]{2}")
 def is_rule(plain: str) -> bool:
     """Whether this sentence sets a rule."""
     requested = REQUESTED.in_(plain)
-    if TOLD.in_(plain) or (ASKED.in_(plain) and not requested):
-        return False
-    if requested or WISHES.in_(plain) or SAYS.in_(plain) or _specifies(plain) or obliges(plain):
-        return True
-    return orders(plain)
+    binds = requested or _specifies(plain) or obliges(plain) or WISHES.in_(plain) or orders(plain) or SAYS.in_(plain)
+    return binds and not TOLD.in_(plain) and (requested or not ASKED.in_(plain))
 
 
 # --- What unsays a rule -------------------------------------------------------------------------------------------

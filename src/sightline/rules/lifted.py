@@ -26,4 +26,4 @@ CHINESE = Table(r"""
 
 def lifts(sentence: str) -> bool:
     """Whether this plain sentence, in either language, lifts a rule."""
-    return ENGLISH.in_(sentence) or CHINESE.in_(sentence)
+    return ENGLISH.in_(sentence) or (not sentence.isascii() and CHINESE.in_(sentence))

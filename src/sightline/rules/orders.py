@@ -9,11 +9,12 @@ from sightline.rules.tables import Table, any_of, word_set
 
 def orders(plain: str) -> bool:
     """Whether somewhere in the sentence an order begins that is a rule and not only a task."""
-    manners = [found.start() for found in HOW.pattern.finditer(plain)]
-    return any(
-        BINDS.at(plain, start) or (_does(plain, start) and any(0 < manner - start <= REACH for manner in manners))
-        for start in _starts(plain)
-    )
+    starts = list(_starts(plain))
+    if any(BINDS.at(plain, start) for start in starts):
+        return True
+    tasks = [start for start in starts if _does(plain, start)]
+    manners = [found.start() for found in HOW.pattern.finditer(plain)] if tasks else []
+    return any(0 < manner - start <= REACH for start in tasks for manner in manners)
 
 
 REACH = 200  # characters from the verb to its manner

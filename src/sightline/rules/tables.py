@@ -4,7 +4,9 @@
 """
 
 import re
-from functools import cached_property
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from itertools import pairwise
 
 
 class Table:
@@ -20,11 +22,24 @@ class Table:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        return re.compile("|".join(pattern for pattern, _ in self.rows()))
+        """All of them in one, to be searched."""
+        return _compiled(pattern for pattern, _ in self.rows())
+
+    @cached_property
+    def _by_place(self) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+        """Those that match only at the start of the text, only at the start of a word, and anywhere."""
+        every = [each for pattern, _ in self.rows() for each in _alternatives(pattern)]
+        first = [each for each in every if each.startswith("^")]
+        words = [each for each in every if each.startswith(_WORD)]
+        return _compiled(first), _compiled(words), _compiled(each for each in every if each not in {*first, *words})
 
     def in_(self, text: str) -> bool:
-        """Whether a pattern occurs in the text."""
-        return bool(self.pattern.search(text))
+        """Whether a pattern occurs in the text. Most begin with a word, and a text has fewer words than characters."""
+        first, word, anywhere = self._by_place
+        if first.match(text) or anywhere.search(text):
+            return True
+        match = word.match
+        return any(match(text, start) for start in _word_starts(text))
 
     def at(self, text: str, position: int = 0) -> bool:
         """Whether a pattern begins at this position of the text."""
@@ -32,6 +47,31 @@ class Table:
 
     def _filled(self, pattern: str) -> str:
         return re.sub(r"<(\w+)>", lambda name: self._filled(self._classes[name[1]]), pattern)
+
+
+_WORD = r"\b"
+_NOTHING = r"(?!)"
+_STARTS = re.compile(r"\b\w")
+_DEPTH = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")  # what opens, closes or parts, past escapes and classes
+
+
+def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(patterns) or _NOTHING)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The patterns that stand beside each other in one, not inside a group."""
+    depth, cuts = 0, [-1]
+    for found in _DEPTH.finditer(pattern):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if found[0] == "|" and not depth:
+            cuts.append(found.start())
+    return [pattern[first + 1 : end] for first, end in pairwise([*cuts, len(pattern)])]
+
+
+@lru_cache(maxsize=8)  # one sentence is asked of every table
+def _word_starts(text: str) -> tuple[int, ...]:
+    return tuple(found.start() for found in _STARTS.finditer(text))
 
 
 def any_of(words: str) -> str:
