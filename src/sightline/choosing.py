@@ -140,10 +140,11 @@ def _toml(file: Path) -> dict[str, Any]:
 
 
 def _json(file: Path) -> dict[str, Any]:
+    """What a file says; nothing where it is no JSON object, since many programs have files of these names."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
-        raise BadInput(f"{file} cannot be read as a JSON object: {error}") from error
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError):
+        return {}
 
 
 def _object(parent: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any] | None:

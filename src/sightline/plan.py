@@ -324,7 +324,7 @@ class Plan:
             preface = view.words.preface(shown, lods, says, view.limit - view.fixed - without)
             body = without + preface[1]
         if view.fixed + body > view.limit:
-            _overflow(view, view.fixed + body)
+            _overflow(view, view.fixed + body, preface[1] if says else 0)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
         plan.preface, plan.preface_tokens, plan.checked = *preface, True
         return plan
@@ -360,9 +360,10 @@ def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:
             raise StrategyError(f"item #{view.timeline.id(row)} is pinned or a system item: it is shown in full")
 
 
-def _overflow(view: View, tokens: int) -> None:
+def _overflow(view: View, tokens: int, said: int) -> None:
     timeline = view.timeline
-    pinned = [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted(view.pinned)]
+    pinned = [f"what the strategy says ({said} tokens)"] if said else []
+    pinned += [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted(view.pinned)]
     if view.asked >= 0 and not pinned:
         pinned = [f"the last user message, #{timeline.id(timeline.unit_row[view.asked])}"]
     raise PinnedOverflow([f"system, tools and windows ({view.fixed} tokens)", *pinned], tokens - view.limit)

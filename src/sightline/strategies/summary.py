@@ -39,9 +39,15 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True):
         if first < 0:
             return None
         start = timeline.unit_row[since] if since < len(timeline.unit_row) else len(timeline)
-        units = [unit for unit in timeline.units_between(view.path, start, len(timeline)) if _counts(view, unit)]
-        turns = [index for index, unit in enumerate(units) if begins_turn(timeline, unit)]
-        return (first, units[turns[self.batch] - 1]) if len(turns) > self.threshold else None
+        units: list[int] = []
+        turns: list[int] = []  # where each begins among them
+        for unit in timeline.units_between(view.path, start, len(timeline)):
+            if _counts(view, unit):
+                turns += [len(units)] if begins_turn(timeline, unit) else []
+                units.append(unit)
+            if len(turns) > self.threshold:
+                return first, units[turns[self.batch] - 1]
+        return None
 
 
 def _begins(view: View) -> tuple[int, int]:
