@@ -488,7 +488,7 @@ class Session:
             intake.check_model(model, seconds)
         with self._lock:
             job = self._compactor.job(self._known_budget(budget), "manual")
-        summary = self._compactor.asked(job, model, seconds) if model is not None else None
+        summary = self._compactor.summary(job, model, seconds) if model is not None else None
         with self._lock:
             return self._compactor.finish(job, summary)
 
@@ -519,7 +519,7 @@ class Session:
             return True
 
     def _summarise(self, job: Job, model: Summarizer, seconds: float) -> None:
-        summary = self._compactor.asked(job, model, seconds)
+        summary = self._compactor.summary(job, model, seconds)
         with self._lock:
             if isinstance(summary, str) and not self._closed and not self._compactor.superseded(job):
                 with suppress(Conflict, StoreError):  # somebody else wrote: it is made again when it is wanted again

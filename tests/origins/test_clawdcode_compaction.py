@@ -349,13 +349,13 @@ def test_the_summary_is_what_the_model_says(answer: str, summary: str) -> None:
         (ConnectionError("connection refused"), "connection refused"),
         (KeyboardInterrupt(), "KeyboardInterrupt"),
         (SystemExit("bye"), "bye"),
-        ("", "the summary is empty"),
-        (" \n ", "the summary is empty"),
+        ("", "the model's answer is empty"),
+        (" \n ", "the model's answer is empty"),
         (None, "the summarizer gave no text but NoneType"),
         ({"summary": "x"}, "the summarizer gave no text but dict"),
         (b"bytes", "the summarizer gave no text but bytes"),
         ("much " * 5000, "the summary is larger than the conversation: 5000 tokens"),
-        ("Пользователь попросил исправить ошибку", "the summary is in a language that the conversation does not use"),
+        ("Пользователь попросил исправить ошибку", "the model's answer is in a language that the conversation does not use"),
     ],
     ids=["raises", "interrupt", "exit", "empty", "blank", "none", "object", "bytes", "larger", "language"],
 )  # fmt: skip
@@ -374,7 +374,7 @@ def test_a_summarizer_that_hangs_has_its_time() -> None:
     done = compact(talk(10), lambda _: str(forever.wait()), seconds=0.02)
     forever.set()
     assert not done.success
-    assert done.error == "no summary within 0.02 seconds"
+    assert done.error == "the model gave no answer within 0.02 seconds"
 
 
 @pytest.mark.accepts(209)

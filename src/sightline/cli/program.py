@@ -13,7 +13,7 @@ from typing import IO, Any
 import click
 import msgspec
 
-from sightline.compaction.compactor import NoSummary
+from sightline.compaction.asking import NoSummary
 from sightline.errors import BadInput
 from sightline.payload import Payload
 

@@ -1,11 +1,19 @@
 """What a model is asked when a conversation is to be summarised, and what of its answer is the summary."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
+from sightline.errors import SightlineError
 from sightline.wording import LOCALES
 
+T = TypeVar("T")
+
+FAILED = "[Automatic compaction failed; using fallback]"
+_ERROR = 2000  # characters of an error that are shown: some carry whole pages
 _LEAST = 200  # tokens of a file: less of it says nothing
 
 SECTIONS = {
@@ -95,3 +103,78 @@ def summary_in(answer: str) -> str:
 
 def _say(key: str, locale: str, **values: Any) -> str:
     return _WORDS[key][LOCALES.index(locale)].format(**values)
+
+
+# ---------------------------------------------------------------------- the answer
+
+
+class NoSummary(SightlineError):
+    """A model's answer that cannot stand for a conversation."""
+
+
+def asked(model: Callable[[T], Any], request: T, seconds: float) -> Any:
+    """What a model answers within so many seconds. It has a thread of its own, so one that hangs holds up nobody.
+
+    Raises:
+        NoSummary: there is no answer; whatever the model raised is its cause.
+    """
+    answers: SimpleQueue[Any] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(model(request))
+        except BaseException as error:  # also what would end the thread: the conversation goes on
+            answers.put(error)
+
+    threading.Thread(target=ask, name="sightline-summary", daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except Empty:
+        raise NoSummary(f"the model gave no answer within {seconds:g} seconds") from None
+    if isinstance(answer, BaseException):
+        raise NoSummary(str(answer) or type(answer).__name__) from answer
+    return answer
+
+
+def check_words(summary: str, conversation: Iterable[str]) -> None:
+    """Raises NoSummary for what nobody who reads the conversation could read."""
+    if not summary:
+        raise NoSummary("the model's answer is empty")
+    if not any(map(str.isalnum, summary)):
+        raise NoSummary("the model's answer has no words")
+    if _is_foreign(summary, conversation):
+        raise NoSummary("the model's answer is in a language that the conversation does not use")
+
+
+_OURS = frozenset({"LATIN", "CJK", "FULLWIDTH", "MODIFIER", "MATHEMATICAL"})  # of the languages we ask in
+
+
+def _is_foreign(summary: str, conversation: Iterable[str]) -> bool:
+    """Whether most of a summary is in a script that neither the request nor the conversation has a letter of."""
+    letters = [letter for letter in summary if letter.isalpha()]
+    strange = [letter for letter in letters if not letter.isascii() and _script(letter) not in _OURS]
+    if len(strange) * 2 <= len(letters):
+        return False
+    said = {letter for text in conversation for letter in text if not letter.isascii()}
+    known = {_script(letter) for letter in said if letter.isalpha()}
+    return sum(_script(letter) not in known for letter in strange) * 2 > len(letters)
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]
+
+
+def error_text(error: object) -> str:
+    """What an error says, in so many words as can be shown."""
+    said = str(error) or type(error).__name__
+    return said if len(said) <= _ERROR else f"{said[:_ERROR]}…"
+
+
+def fallback(messages: int, error: str) -> str:
+    """The document's words for a compaction without a summary."""
+    return (
+        f"{FAILED}\n\n"
+        f"An error occurred during compaction. Retained the latest {messages} messages (~30%).\n\n"
+        f"Error: {error}\n\n"
+        "The conversation can continue, but consider retrying with /compact."
+    )

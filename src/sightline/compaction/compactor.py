@@ -1,23 +1,21 @@
 """One session's compactions: what to cover, who summarises it, what is written down, and what that hides."""
 
 import logging
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace as with_changes
-from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from sightline import files, log, wire
 from sightline.branches import Compaction
-from sightline.compaction.asking import instruction, summary_in
+from sightline.compaction.asking import NoSummary, asked, check_words, error_text, fallback, instruction, summary_in
 from sightline.compaction.loss import Loss, loss
 from sightline.compaction.passage import passage
 from sightline.composer import Composer
 from sightline.digest import digest
-from sightline.errors import BadInput, Conflict, NothingCompacted, SightlineError
+from sightline.errors import BadInput, Conflict, NothingCompacted
 from sightline.items import Call, Kind, Message, Role, Text, plain_text
 from sightline.journal import Journal
 from sightline.log import CompactMetadata, Entry
@@ -46,7 +44,6 @@ _TOO_LITTLE = (
     "there is too little conversation to compact: go on, and try again later; to have the last compaction made again, "
     "undo it first with session.uncompact()"
 )
-_FAILED = "[Automatic compaction failed; using fallback]"
 
 
 class Compacted(Struct, frozen=True, omit_defaults=True):
@@ -75,10 +72,6 @@ class Job(NamedTuple):
     first: int  # units, all that the summary stands for
     last: int
     trigger: str
-
-
-class NoSummary(SightlineError):
-    """A model's answer that cannot stand for a conversation."""
 
 
 class _Summary(NamedTuple):
@@ -143,16 +136,11 @@ class Compactor:
 
     # ------------------------------------------------------------------ the model
 
-    def asked(self, job: Job, model: Summarizer, seconds: float) -> str | Exception:
+    def summary(self, job: Job, model: Summarizer, seconds: float) -> str | Exception:
         """The model's summary, or why there is none. Waits for the model at most so long; never raises."""
-        answers: SimpleQueue[Any] = SimpleQueue()
-        threading.Thread(target=_ask, args=(model, job.request, answers), daemon=True).start()
         try:
-            answer = answers.get(timeout=seconds)
-            found: str | Exception = answer if isinstance(answer, Exception) else self._checked(answer, job)
-        except Empty:
-            found = NoSummary(f"the model gave no answer within {seconds:g} seconds")
-        except Exception as error:  # an answer of no form that we know: what reading it raises is the reason
+            found: str | Exception = self._checked(asked(model, job.request, seconds), job)
+        except Exception as error:  # also what reading an answer of no known form raises
             found = error
         if isinstance(found, Exception) and job.trigger == "auto":  # nobody waits for it who could be told
             logger.warning("%s: no summary: %s", self._journal.store.session_id, found)
@@ -168,10 +156,7 @@ class Compactor:
         text = answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts)
         summary = summary_in(text)
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
-        if not summary:
-            raise NoSummary("the model's answer is empty")
-        if not any(map(str.isalnum, summary)):
-            raise NoSummary("the model's answer has no words")
+        check_words(summary, (plain_text(message.parts) for message in job.before.body))
         stands_for = self._stands(job.first, job.last)
         if tokens < _LEAST and stands_for > _LONG:
             raise NoSummary(f"the model's answer of {tokens:,} tokens says too little to stand for {stands_for:,}")
@@ -190,7 +175,7 @@ class Compactor:
             BadInput: there is too little to say anything about. Nothing was written, nor with these:
             Conflict, StoreError
         """
-        error = str(summary) or type(summary).__name__ if isinstance(summary, Exception) else ""
+        error = error_text(summary) if isinstance(summary, Exception) else ""
         first, last = job.first, job.last
         if error:  # a few more stay, unless that would be nearly all of them
             first, last = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED) or (first, last)
@@ -229,7 +214,7 @@ class Compactor:
             return [_Summary(summary, 0), *(_Summary(text, BY_RULE) for text in digests if text)]
         held = [unit for each in self._inside(*covered) for unit in each.summaries]
         by_rule = self._digest(job, untold, held)
-        notice = _fallback(self._messages(job.before, covered[1]), error) if error else ""
+        notice = fallback(self._messages(job.before, covered[1]), error) if error else ""
         texts = [_Summary(notice, BY_RULE | NOTICE), _Summary(by_rule, BY_RULE)]
         return [each for each in texts if each.text]
 
@@ -325,25 +310,6 @@ class Compactor:
         if not held:
             raise NothingCompacted
         self._journal.annotate((log.UNCOMPACT, UncompactNote(held[-1].seq)))
-
-
-def _ask(model: Summarizer, request: Payload, answers: "SimpleQueue[Any]") -> None:
-    try:
-        answers.put(model(request))
-    except Exception as error:  # whatever a model raises is an answer: no summary
-        answers.put(error)
-    except BaseException as error:  # somebody's way to end a thread: it ends this one, and nobody waits for it
-        answers.put(NoSummary(str(error) or type(error).__name__))
-
-
-def _fallback(messages: int, error: str) -> str:
-    """The document's words for a compaction without a summary."""
-    return (
-        f"{_FAILED}\n\n"
-        f"An error occurred during compaction. Retained the latest {messages} messages (~30%).\n\n"
-        f"Error: {error}\n\n"
-        "The conversation can continue, but consider retrying with /compact."
-    )
 
 
 def _readable(message: Message) -> str:

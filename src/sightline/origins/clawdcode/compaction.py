@@ -5,8 +5,6 @@ with it, the result is the document's fallback and never an exception.
 """
 
 import asyncio
-import threading
-import unicodedata
 from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
@@ -16,8 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline.clock import Clock, Ids, nanoid, wall_clock
-from sightline.compaction.asking import summary_in
-from sightline.errors import SightlineError
+from sightline.compaction.asking import NoSummary, asked, check_words, error_text, fallback, summary_in
 from sightline.origins.clawdcode.counting import TokenCounter, message_tokens
 from sightline.origins.clawdcode.files import FileAnalyzer
 from sightline.origins.clawdcode.filters import filter_orphan_tool_messages, split_system
@@ -31,7 +28,6 @@ Summarizer = Callable[[Request], str]
 """Asks a model: request messages in OpenAI's form in, its answer out. It may raise, and it may take too long."""
 
 SMALL_TOKENS = 1000  # a summary in nine sections has a size of its own: up to this it may exceed what it stands for
-MOST_ERROR = 2000  # characters of an error that are shown: some carry whole pages
 
 T = TypeVar("T")
 
@@ -64,10 +60,6 @@ class CompactionResult(Struct, frozen=True, omit_defaults=True, rename="camel"):
     files_included: list[str]
     compacted_messages: list[Any]
     error: str | None = None
-
-
-class NoSummary(SightlineError):
-    """The summarizer gave nothing that can stand for the conversation."""
 
 
 class CompactionService:
@@ -107,14 +99,8 @@ class CompactionService:
     ) -> CompactionResult:
         """Without a summary: the newest messages, a few more of them, behind a message that says so."""
         candidates = newest(messages, CompactionService.FALLBACK_RETAIN_PERCENT)
-        said = str(error) or type(error).__name__
-        said = said if len(said) <= MOST_ERROR else f"{said[:MOST_ERROR]}…"
-        text = (
-            "[Automatic compaction failed; using fallback]\n\n"
-            f"An error occurred during compaction. Retained the latest {len(candidates)} messages (~30%).\n\n"
-            f"Error: {said}\n\n"
-            "The conversation can continue, but consider retrying with /compact."
-        )
+        said = error_text(error)
+        text = fallback(len(candidates), said)
         compacted = [_summary_message(text, messages, options), *filter_orphan_tool_messages(candidates)]
         return CompactionResult(False, text, pre_tokens, _count(compacted, options), [], compacted, said)
 
@@ -177,59 +163,21 @@ def _summary_message(text: str, messages: Sequence[Any], options: CompactionOpti
 
 
 def _answer(request: Request, options: CompactionOptions) -> str:
-    """What the summarizer answers in its time. It has a thread of its own, so that one that hangs holds up nobody."""
-    summarizer = options.summarizer
-    if summarizer is None:
+    """What the summarizer answers in its time."""
+    if options.summarizer is None:
         raise NoSummary("no summarizer was given")
-    outcome: list[Any] = []
-
-    def ask() -> None:
-        try:
-            outcome.append(summarizer(request))
-        except BaseException as error:  # also what would end the thread: the conversation goes on
-            outcome.append(error)
-
-    thread = threading.Thread(target=ask, name="sightline-summary", daemon=True)
-    thread.start()
-    thread.join(options.seconds)
-    match outcome:
-        case []:
-            raise NoSummary(f"no summary within {options.seconds:g} seconds")
-        case [BaseException() as error]:
-            raise NoSummary(str(error) or type(error).__name__) from error
-        case [str(answer)]:
-            return answer
-        case _:
-            raise NoSummary(f"the summarizer gave no text but {type(outcome[0]).__name__}")
+    answer = asked(options.summarizer, request, options.seconds)
+    if not isinstance(answer, str):
+        raise NoSummary(f"the summarizer gave no text but {type(answer).__name__}")
+    return answer
 
 
 def _checked(summary: str, messages: Sequence[Any], options: CompactionOptions) -> str:
     """The summary, if it can stand for these messages. Raises NoSummary."""
-    if not summary:
-        raise NoSummary("the summary is empty")
+    check_words(summary, (str(chat_of(message)) for message in messages))
     tokens = (options.token_counter or TokenCounter.get_encoding(options.model_name)).count(summary)
     if options.most_tokens is not None and tokens > options.most_tokens // 2:
         raise NoSummary(f"the summary has {tokens} tokens and must not have more than {options.most_tokens // 2}")
     if tokens > max(SMALL_TOKENS, _count(messages, options)):
         raise NoSummary(f"the summary is larger than the conversation: {tokens} tokens")
-    if _is_foreign(summary, messages):
-        raise NoSummary("the summary is in a language that the conversation does not use")
     return summary
-
-
-_OURS = frozenset({"LATIN", "CJK", "FULLWIDTH", "MODIFIER", "MATHEMATICAL"})  # of the languages we ask in
-
-
-def _is_foreign(summary: str, messages: Sequence[Any]) -> bool:
-    """Whether most of a summary is in a script that neither the request nor the conversation has a letter of."""
-    letters = [letter for letter in summary if letter.isalpha()]
-    strange = [letter for letter in letters if not letter.isascii() and _script(letter) not in _OURS]
-    if len(strange) * 2 <= len(letters):
-        return False
-    said = {letter for message in messages for letter in str(chat_of(message)) if not letter.isascii()}
-    known = {_script(letter) for letter in said if letter.isalpha()}
-    return sum(_script(letter) not in known for letter in strange) * 2 > len(letters)
-
-
-def _script(letter: str) -> str:
-    return unicodedata.name(letter, "").partition(" ")[0]
