@@ -346,7 +346,8 @@ class World:
             case "unpin":
                 self.session.unpin(item_id)
             case "collapse":
-                self.session.collapse(item_id)
+                with suppress(BadInput):  # it is pinned
+                    self.session.collapse(item_id)
             case "expand":
                 self.session.expand(item_id, lines=3)
             case "expand now":
