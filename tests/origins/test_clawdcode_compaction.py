@@ -355,7 +355,7 @@ def test_the_summary_is_what_the_model_says(answer: str, summary: str) -> None:
         ({"summary": "x"}, "the summarizer gave no text but dict"),
         (b"bytes", "the summarizer gave no text but bytes"),
         ("much " * 5000, "the summary is larger than the conversation: 5000 tokens"),
-        ("Пользователь попросил исправить ошибку", "the model's answer is in a language that the conversation does not use"),
+        ("Пользователь просит исправить", "the model's answer is in a language that the conversation does not use"),
     ],
     ids=["raises", "interrupt", "exit", "empty", "blank", "none", "object", "bytes", "larger", "language"],
 )  # fmt: skip
