@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
-from sightline import __version__, log
+from sightline import __version__, log, rules
 from sightline.clock import Clock, Ids, iso
 from sightline.items import Call, Message, Opaque, Part, Result, Role, Text, plain_text
 from sightline.log import Body, CompactMetadata, Entry, ToolResult, ToolUse
@@ -124,8 +124,6 @@ class Drafts:
 
 def _binding(text: str) -> tuple[tuple[int, int], ...]:
     """Where a text sets a rule or names a task."""
-    from sightline import rules  # here: its patterns take longer to compile than the rest of a session to import
-
     sentences = dict.fromkeys([*rules.rules(text), *rules.tasks(text)])
     return tuple(sorted((at, at + len(sentence)) for sentence in sentences if (at := text.find(sentence)) >= 0))
 

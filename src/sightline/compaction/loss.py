@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from sightline import rules
 from sightline.excerpt import stands_alone
 from sightline.renditions import identifiers
 
@@ -51,8 +52,6 @@ def loss(before: Iterable[str], said: Iterable[str], after: str) -> Loss:
 
     `said` are messages of the user, whether they were shown or not: a rule counts if it could be read anywhere.
     """
-    from sightline import rules  # here: its patterns take longer to compile than the rest of a session to import
-
     texts = list(before)
     shown = "\n".join(texts)
     said = list(said)
