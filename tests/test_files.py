@@ -34,7 +34,7 @@ def call(name: str, **arguments: object) -> Call:
         ("package.json, README.md; Makefile and docker/Dockerfile", [
             "package.json", "README.md", "Makefile", "docker/Dockerfile"
         ]),
-        (r"C:\Users\ann\a.py, D:/work/b.ts and src\win\c.cs", [r"C:\Users\ann\a.py", "D:/work/b.ts", r"src\win\c.cs"]),
+        (r"C:\Users\ann\a.py, D:/shop/b.ts and src\win\c.cs", [r"C:\Users\ann\a.py", "D:/shop/b.ts", r"src\win\c.cs"]),
         (r'open "C:\Program Files\My App\b.ts"', [r"C:\Program Files\My App\b.ts"]),
         ("edit \"src/a.py\" or 'src/b.py' or `src/c.py`", ["src/a.py", "src/b.py", "src/c.py"]),
         ("don't touch src/a.py, it's done", ["src/a.py"]),

@@ -61,20 +61,6 @@ NANOID = re.compile(r"[A-Za-z0-9_-]{21}")
 Manage = Callable[..., ContextManager]
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's home, for the document's default root."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    path = tmp_path / "work" / "shop"
-    path.mkdir(parents=True)
-    return path
-
-
 @pytest.fixture
 def manage(project: Path) -> Iterator[Manage]:
     """Makes managers of the project, and closes them."""

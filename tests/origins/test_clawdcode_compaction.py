@@ -56,20 +56,6 @@ Manage = Callable[..., ContextManager]
 Talk = list[dict[str, Any]]
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's home, for the document's default root."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    path = tmp_path / "work" / "shop"
-    path.mkdir(parents=True)
-    return path
-
-
 @pytest.fixture
 def manage(project: Path) -> Iterator[Manage]:
     """Makes managers of the project that count words, and closes them."""

@@ -22,7 +22,6 @@ _BYTES = bytes(b if re.match(f"[{_CHARACTERS}{_LINE_END}{_APART}]", chr(b)) else
 _WITH_COLON = re.compile(rf"[A-Za-z]:\\[A-Za-z0-9_\-.\\]+|[{_CHARACTERS}]{{3,}}://[A-Za-z0-9_\-./#@$%?=&~:+]+")
 
 _NUMBER = re.compile(r"[\d.,+/-]+")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 # Parts of a time, a length of time or of anything else, an address in memory, a colour.
 _NOISE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d.Z+-]*|\d[\d.]*Z|\d[\d.,]*(?:n|u|m|k|K|M|G|T|Ki|Mi|Gi)?(?:[sbBhdpx]|min|sec|px|em|rem|pt|vh|vw|fr|deg|"
