@@ -26,7 +26,7 @@ selftest: $(READY) ## eight checks of the context parts, one line each
 	@$(BIN)/python tools/selftest.py
 
 soak: $(READY) ## the same promises at full size, under an hour
-	SIGHTLINE_SOAK=1 $(BIN)/python -m pytest -n 2
+	SIGHTLINE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(READY) ## speed against peers from PyPI, printed, never failing on a number
 	$(BIN)/python -m benchmarks

@@ -36,7 +36,7 @@ def test_fixed_tokens_are_head_tools_windows_and_request(session: Session) -> No
     session.system("be kind to everybody")
     journal = session._journal
     around = Surroundings(system=(0,))
-    assert decide.fixed_tokens(journal, around, 100) == 3 + (4 + 4) + 100
+    assert decide.fixed_tokens(journal, around, 100, session.count) == 3 + (4 + 4) + 100
 
 
 def test_new_units_are_those_of_the_body_since_a_row(session: Session) -> None:

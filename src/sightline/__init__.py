@@ -13,20 +13,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sightline.compaction.compactor import Compacted as Compacted
     from sightline.compaction.loss import Loss as Loss
+    from sightline.controller import Controller as Controller
+    from sightline.errors import AnchorConflict as AnchorConflict
+    from sightline.errors import AppError as AppError
     from sightline.errors import BadInput as BadInput
     from sightline.errors import BadSessionId as BadSessionId
     from sightline.errors import Conflict as Conflict
+    from sightline.errors import ContextTooLarge as ContextTooLarge
     from sightline.errors import Damaged as Damaged
+    from sightline.errors import InvalidSourceData as InvalidSourceData
     from sightline.errors import NothingCompacted as NothingCompacted
     from sightline.errors import OpenCalls as OpenCalls
     from sightline.errors import PinnedOverflow as PinnedOverflow
+    from sightline.errors import Refused as Refused
     from sightline.errors import SessionNotFound as SessionNotFound
     from sightline.errors import SightlineError as SightlineError
     from sightline.errors import StoreError as StoreError
     from sightline.errors import StrategyError as StrategyError
+    from sightline.errors import UnknownApp as UnknownApp
     from sightline.errors import UnknownCall as UnknownCall
     from sightline.errors import UnknownItem as UnknownItem
     from sightline.errors import Unwritable as Unwritable
+    from sightline.errors import VersionMismatch as VersionMismatch
     from sightline.items import Item as Item
     from sightline.items import Kind as Kind
     from sightline.items import Lod as Lod
@@ -47,10 +55,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "compaction.compactor": ("Compacted",),
     "compaction.loss": ("Loss",),
+    "controller": ("Controller",),
     "errors": (
-        "BadInput", "BadSessionId", "Conflict", "Damaged", "NothingCompacted", "OpenCalls", "PinnedOverflow",
-        "SessionNotFound",
-        "SightlineError", "StoreError", "StrategyError", "UnknownCall", "UnknownItem", "Unwritable",
+        "AnchorConflict", "AppError", "BadInput", "BadSessionId", "Conflict", "ContextTooLarge", "Damaged",
+        "InvalidSourceData", "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionNotFound",
+        "SightlineError", "StoreError", "StrategyError", "UnknownApp", "UnknownCall", "UnknownItem", "Unwritable",
+        "VersionMismatch",
     ),
     "items": ("Item", "Kind", "Lod", "Message"),
     "notes": ("Settings",),

@@ -88,6 +88,8 @@ class State(Struct):
     interrupted: dict[str, str] = {}  # id of a call given up on → its tool
     windows: dict[str, list[int]] = {}  # id → rows that refer to it
     closed: dict[str, list[Placed]] = {}  # id → where it was closed
+    noted: dict[str, list[Placed]] = {}  # id → every note on it
+    notes: int = 0  # on windows, in all
     damaged: int = 0
 
     def compacted(self, path: Path) -> list[Compaction]:

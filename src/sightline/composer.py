@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from sightline import decide, log
+from sightline.apps.host import Host
 from sightline.clock import Clock
 from sightline.compose import Surroundings, compose, first_change, layout
 from sightline.decide import Calibration
@@ -19,29 +20,12 @@ from sightline.said import Said
 from sightline.strategies import strategy
 
 
-class Window(Protocol):
-    """Something live that a session shows: rendered anew before every call."""
-
-    def render(self) -> str:
-        """What it shows now."""
-        ...
-
-
-class Windows(Protocol):
-    """Where live windows are found."""
-
-    def get(self, window_id: str) -> Window | None:
-        """The window, or None once it is gone."""
-        ...
-
-
 class Composer:
     """Composes a journal's payloads, each going on from the one before."""
 
-    def __init__(
-        self, journal: Journal, recall: Recall, *, clock: Clock, windows: Windows | None, custom: Strategy | None
-    ) -> None:
-        self.journal, self._recall, self._clock, self._windows, self._custom = journal, recall, clock, windows, custom
+    def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Strategy | None) -> None:
+        self.journal, self._recall, self._clock, self._host, self._custom = journal, recall, clock, host, custom
+        self._sizes: dict[str, int] = {}  # tokens of what windows showed last
         self.begin()
 
     def begin(self) -> None:
@@ -95,7 +79,9 @@ class Composer:
             self.command = "settings changed"
         self._restore(budget)
         self._check_open()
-        around = self._around()
+        shown = self._shown_windows(budget)
+        self._host.note()
+        around = self._around(shown)
         view = self._view(budget, around)
         plan = self._planned(view)
         if alone and self._asked != self._searched and (budget.recall or ask):  # once per user message
@@ -111,7 +97,7 @@ class Composer:
         """What the strategy would see now."""
         self._restore(budget)
         kept = self._calibration, self._asked
-        view = self._view(budget, self._around())
+        view = self._view(budget, self._around(self._shown_windows(budget)))
         self._calibration, self._asked = kept
         return replace(view, command=view.command or command)
 
@@ -136,7 +122,8 @@ class Composer:
 
     def preview(self, budget: Budget, command: str = "") -> Payload:
         """See `Session.preview`. With a command, as if somebody had given it."""
-        view, around = self.view(budget, command), self._around()
+        view = self.view(budget, command)
+        around = self._around(self._shown_windows(budget))
         plan = self._planned(view)
         return compose(self.journal.reader, plan, self._layout, around, self.payload)
 
@@ -167,27 +154,31 @@ class Composer:
 
     # ------------------------------------------------------------------ decide, then compose
 
-    def _around(self) -> Surroundings:
+    def _around(self, shown: Mapping[str, str]) -> Surroundings:
         journal = self.journal
-        shown = self._shown_windows()
         return Surroundings(
             system=tuple(journal.timeline.head_rows(journal.path)),
             tools=journal.tools.definitions,
             windows=shown,
-            window_rows=decide.window_rows(journal, set(shown), self._layout.windows, len(journal.timeline)),
+            window_rows=decide.window_rows(journal, shown, self._layout.windows, len(journal.timeline)),
             breakpoints=(0, *self._ends),
         )
 
-    def _shown_windows(self) -> dict[str, str]:
-        """The open windows of this branch that still exist, as they look now."""
-        timeline, path = self.journal.timeline, self.journal.path
-        shown: dict[str, str] = {}
-        for window_id in timeline.more.windows:
-            live = bool(timeline.references(window_id, path))
-            window = self._windows.get(window_id) if live and self._windows is not None else None
-            if window is not None:
-                shown[window_id] = window.render().encode("utf-8", "replace").decode()  # only valid text can be sent
-        return shown
+    def _shown_windows(self, budget: Budget) -> dict[str, str]:
+        """The open windows of this branch as they look now: those that look as in the last payload come first."""
+        if not self.journal.timeline.more.windows:
+            return {}
+        limit = self._calibration.limit(budget, self.journal.reader.profile)
+        shown = self._host.shown(int(budget.windows * limit), self._tokens)
+        self._sizes = {text: self._tokens(text) for text in shown.values()}
+        before = self.payload.shown_windows if self.payload is not None else {}
+        same = {window: text for window, text in before.items() if shown.get(window) == text}
+        return same | shown
+
+    def _tokens(self, text: str) -> int:
+        """Tokens of what a window shows: counted once, while it shows that."""
+        known = self._sizes.get(text)
+        return self.journal.reader.counter.count(text) if known is None else known
 
     def _view(self, budget: Budget, around: Surroundings) -> View:
         journal, timeline = self.journal, self.journal.timeline
@@ -210,7 +201,7 @@ class Composer:
             profile=journal.reader.profile,
             budget=budget,
             limit=limit,
-            fixed=decide.fixed_tokens(journal, around, journal.tools.tokens),
+            fixed=decide.fixed_tokens(journal, around, journal.tools.tokens, self._tokens),
             last=self.payload.plan if self.payload else None,
             new=new,
             pinned=pinned,
@@ -310,7 +301,7 @@ class Composer:
         if self._restored:
             return
         self._restored = True
-        plan = decide.sent_plan(self.journal, self._view(budget, self._around()), decide.receipts(self.journal))
+        plan = decide.sent_plan(self.journal, self._view(budget, self._around({})), decide.receipts(self.journal))
         if plan is None or self.last is None:
             return
         _, offset = next(decide.receipt_entries(self.journal))

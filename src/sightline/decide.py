@@ -1,7 +1,7 @@
 """What is settled before a payload is composed, and written down: levels, recalled pieces, factor, reason."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple, TypeVar
 
@@ -39,11 +39,11 @@ class Calibration(NamedTuple):
         return budget.limit(self.factor, 0.0 if self.known else profile.margin)
 
 
-def fixed_tokens(journal: Journal, around: Surroundings, tool_tokens: int) -> int:
+def fixed_tokens(journal: Journal, around: Surroundings, tool_tokens: int, count: Callable[[str], int]) -> int:
     """Tokens of what stands in every payload whatever the plan: head, tail and the request's framing."""
     profile, timeline = journal.reader.profile, journal.timeline
     system = sum(timeline.full[row] + profile.message_tokens for row in around.system)
-    count, rows = journal.reader.counter.count, set(around.window_rows)
+    rows = set(around.window_rows)
     windows = sum(
         (count(text) + profile.message_tokens) * len(rows.intersection(timeline.more.windows[window]))
         for window, text in around.windows.items()
@@ -116,13 +116,12 @@ def complete_units(journal: Journal, since_row: int) -> list[int]:
     return [unit for unit in new_units(journal, since_row) if unit not in waiting]
 
 
-def window_rows(journal: Journal, shown: set[str], where: str, rows: int) -> tuple[int, ...]:
-    """Where these windows stand: each of its references, or at the tail only the last."""
-    timeline, places = journal.timeline, []
-    for window in shown:
-        own = timeline.references(window, journal.path, rows)
-        places += own if where == "place" else own[-1:]
-    return tuple(sorted(places))
+def window_rows(journal: Journal, shown: Iterable[str], where: str, rows: int) -> tuple[int, ...]:
+    """Where these windows stand: in their places each of its references, else only the last, in the order given."""
+    own = [journal.timeline.references(window, journal.path, rows) for window in shown]
+    if where == "place":
+        return tuple(sorted(row for references in own for row in references))
+    return tuple(references[-1] for references in own if references)
 
 
 def faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> frozenset[int]:
@@ -265,7 +264,7 @@ def as_sent(
         system=tuple(timeline.head_rows(journal.path, rows)),
         tools=tools.definitions,
         windows=windows,
-        window_rows=window_rows(journal, set(windows), layout(settings.layout).windows, rows),
+        window_rows=window_rows(journal, windows, layout(settings.layout).windows, rows),
         breakpoints=note.breakpoints,
     )
     return settings, around

@@ -8,6 +8,13 @@ SightlineError
 ├── OpenCalls            the model's calls still wait for results
 ├── PinnedOverflow       what may not be reduced is larger than the budget
 ├── StrategyError        a strategy asked for something the laws forbid
+├── AppError             an app or its window
+│   ├── Refused          an action cannot be done, and why: what an app raises
+│   ├── UnknownApp       no app of that name is registered
+│   ├── InvalidSourceData   what an app holds cannot be shown
+│   ├── VersionMismatch  a context of other data than those there are now
+│   ├── AnchorConflict   two anchors of one name: the first holds
+│   └── ContextTooLarge  it does not fit even at its lowest level
 └── StoreError           the log could not be read or written
     ├── Conflict         another writer was first; refresh and try again
     ├── Damaged          a line that was whole can no longer be read
@@ -82,6 +89,54 @@ class PinnedOverflow(SightlineError):
 
 class StrategyError(SightlineError):
     """A strategy asked for something the laws forbid."""
+
+
+class AppError(SightlineError):
+    """An app, or one of its windows."""
+
+
+class Refused(AppError):
+    """An action cannot be done. Apps raise it; the model is shown the message."""
+
+
+class UnknownApp(AppError, BadInput):
+    """No app of this name is registered."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name, self.known = name, tuple(known)
+        there = f"registered are: {', '.join(known)}" if known else "none is registered"
+        super().__init__(f"no app {name!r}; {there}; session.host.register(App) adds one")
+
+
+class InvalidSourceData(AppError):
+    """What an app holds cannot be shown."""
+
+
+class VersionMismatch(AppError):
+    """A context of other data than those there are now."""
+
+    def __init__(self, held: str, now: str) -> None:
+        self.held, self.now = held, now
+        super().__init__(f"a context of version {held} cannot stand for version {now}: build it again")
+
+
+class AnchorConflict(AppError):
+    """Two anchors of one name. The first holds."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"an anchor {key!r} is registered already; the first one holds")
+
+
+class ContextTooLarge(AppError):
+    """It does not fit even at its lowest level."""
+
+    def __init__(self, app_id: str, tokens: int, limit: int) -> None:
+        self.app_id, self.tokens, self.limit = app_id, tokens, limit
+        super().__init__(
+            f"{app_id} needs {tokens:,} tokens at its lowest level, and {limit:,} are allowed; "
+            "let its GIST say less, or allow more"
+        )
 
 
 class StoreError(SightlineError):

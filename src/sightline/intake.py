@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from sightline import wire
+from sightline.apps.window import FORMS
 from sightline.clock import Ids
 from sightline.compose import layout
 from sightline.errors import BadInput
@@ -96,6 +97,8 @@ def checked_settings(settings: Settings) -> Settings:
     check_encoding(settings.encoding)
     layout(settings.layout)
     profile(settings.profile)
+    if settings.windows not in FORMS:
+        raise BadInput(f"unknown form of windows {settings.windows!r}; choose one of {', '.join(FORMS)}")
     strategy(settings.strategy, settings.config)
     return settings
 

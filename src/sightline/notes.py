@@ -2,17 +2,30 @@
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from sightline.excerpt import Piece
 from sightline.items import ToolDefinition
 
 
 class WindowNote(Struct, omit_defaults=True):
-    """A window was opened, referred to again, or closed."""
+    """A window was opened, referred to again, changed, or closed.
+
+    Without `closed` and `changed` it is a reference: the window is shown from here on. The other fields are those of a
+    window that a host opened.
+    """
 
     id: str
     closed: bool = False
+    changed: bool = False
+    app: str = ""
+    target: str = ""
+    options: dict[str, Any] | None = None
+    state: Any = UNSET  # the app's data, where they differ from those before
+    version: tuple[int, int, int] | None = None
+    lod: int | None = None
+    round: tuple[str, str, str] | None = None  # action, result, time
+    summary: str = ""  # what to remember of a closed one
 
 
 class PinNote(Struct, omit_defaults=True):
@@ -94,6 +107,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     strategy: str = "focus"
     config: dict[str, Any] = {}
     profile: str = "openai"
+    windows: str = "xml"  # how they are written: "xml" or "markdown"
 
 
 class ToolsNote(Struct, frozen=True, omit_defaults=True):

@@ -1,22 +1,26 @@
 """The facade most users hold: append what happened, compose what the model sees."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from sightline import intake, log, opening, wire
+from sightline.apps.app import App
+from sightline.apps.calls import ACTION, CREATE, spoken
+from sightline.apps.host import Host, Windows
+from sightline.apps.window import Outcome
 from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer
-from sightline.composer import Composer, Windows
+from sightline.composer import Composer
 from sightline.drafts import Waiting
 from sightline.errors import BadInput, Conflict, PinnedOverflow, StoreError, UnknownCall, UnknownItem
-from sightline.items import Call, Item, Message, Part, Result, Role, Text
+from sightline.items import Call, Item, Message, Part, Result, Role, Text, plain_text
 from sightline.journal import Journal
 from sightline.log import Entry
 from sightline.notes import PinNote, ReceiptNote, Settings, ToolsNote, WindowNote
@@ -29,7 +33,16 @@ from sightline.stores.folder import Folder
 from sightline.stores.jsonl import Fsync
 from sightline.timeline import LABELLED, REPLACING, WHOLE
 from sightline.tokens import TokenCounter
+from sightline.windows import WindowLog
 from sightline.wording import say
+
+
+class Answered(NamedTuple):
+    """A call of the model that the session answered; the outcome is that of a window."""
+
+    call: Call
+    outcome: Outcome | None
+
 
 _ATTEMPTS = 3  # of composing what busy writers have said up to the end, before their latest words may wait
 
@@ -45,6 +58,7 @@ class Session:
         store: Store | Journal,
         *,
         settings: Settings | None = None,
+        apps: Iterable[type[App] | str] = (),
         windows: Windows | None = None,
         strategy: Strategy | None = None,
         token_counter: TokenCounter | None = None,
@@ -60,14 +74,20 @@ class Session:
                 store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
             )
         intake.check_strategy(strategy)
-        self._options: dict[str, Any] = {"windows": windows, "strategy": strategy, "clock": clock}
+        self._options: dict[str, Any] = {"windows": windows, "strategy": strategy, "clock": clock, "project": project}
         self._lock = threading.RLock()
         self._left_open = False  # calls of an earlier run still wait for results
         self._recall = Recall(self._journal)
-        self._composer = Composer(self._journal, self._recall, clock=clock, windows=windows, custom=strategy)
+        self.host = Host(
+            WindowLog(self._journal), session_id=self.id, clock=clock, project=Path(project), elsewhere=windows
+        )
+        self.host.register(*apps)
+        self._show_windows_as_set()
+        self._composer = Composer(self._journal, self._recall, clock=clock, host=self.host, custom=strategy)
         self._compactor = Compactor(self._journal, self._composer)
         self._background = _idle()
         self._closed = False
+        self.answered: list[Answered] = []  # the calls of the last reply that were for us
 
     # ------------------------------------------------------------------ where sessions come from
 
@@ -107,7 +127,7 @@ class Session:
             BadSessionId: an id that is no plain file name.
             BadInput: a session of this id exists, or settings name something that does not.
         """
-        return cls._over(opening.begun(project, root, session_id, settings, fsync, options), options)
+        return cls._over(opening.begun(project, root, session_id, settings, fsync, options), project, options)
 
     @classmethod
     def resume(
@@ -127,7 +147,9 @@ class Session:
         Raises:
             BadSessionId, SessionNotFound: no such session.
         """
-        session = opening.resumed(project, root, session_id, fsync, options, lambda made: cls._over(made, options))
+        session = opening.resumed(
+            project, root, session_id, fsync, options, lambda made: cls._over(made, project, options)
+        )
         if branch is not None:
             session._journal.switch(branch)
             session._composer.begin()
@@ -135,9 +157,9 @@ class Session:
         return session
 
     @classmethod
-    def _over(cls, journal: Journal, options: Mapping[str, Any]) -> "Session":
+    def _over(cls, journal: Journal, project: str | Path, options: Mapping[str, Any]) -> "Session":
         try:
-            return cls(journal, **{name: options[name] for name in opening.OWN if name in options})
+            return cls(journal, project=project, **{name: options[name] for name in opening.OWN if name in options})
         except BaseException:
             journal.store.close()
             raise
@@ -265,7 +287,8 @@ class Session:
     def reply(self, reply: Any) -> str:
         """Add the model's answer: an SDK's response object, its JSON, or plain text. Durable when it returns.
 
-        The usage it reports corrects how tokens are counted for the calls to come.
+        The usage it reports corrects how tokens are counted for the calls to come. Its calls of `expand`, `recall` and
+        of windows are answered at once; `open_calls` are those that are left for you.
         """
         with self._lock:
             message = intake.checked(intake.read(wire.read_reply, reply))
@@ -273,6 +296,9 @@ class Session:
             if message.usage is not None:
                 self._composer.observe(message.usage)
             self._journal.store.sync()
+            self.answered.clear()
+            self.settle()
+            self._act_as_said(message)
             return item_id
 
     def tool_result(self, call_id: str, output: Any, *, error: bool | str = False) -> str:
@@ -358,22 +384,57 @@ class Session:
                 tokens = self._journal.reader.counter.count(encoded.decode())
                 self._journal.annotate((log.TOOLS, ToolsNote(digest, tokens, read)))
 
-    def window(self, window_id: str) -> None:
-        """Show a live window from here on: the log holds its id, never its text."""
-        with self._lock:
-            self._journal.annotate((log.WINDOW, WindowNote(intake.checked_window_id(window_id))))
-
-    def close_window(self, window_id: str) -> None:
-        """Show it no longer. Every reference to it is obsolete."""
-        with self._lock:
-            self._journal.annotate((log.WINDOW, WindowNote(intake.checked_window_id(window_id), closed=True)))
-
     def _say(self, message: Message, *, flags: int = 0, receipt: int = 0) -> str:
         with self._lock:
             return self._append([self._journal.drafts.message(message, flags=flags, receipt=receipt)])[0]
 
     def _append(self, drafts: Sequence[Entry]) -> list[str]:
         return [self._journal.timeline.id(rows[0]) for rows in self._journal.append(drafts)]
+
+    # ------------------------------------------------------------------ windows
+
+    def open_window(self, name: str, target: str = "", **options: Any) -> str:
+        """Open an app in a window: shown from the next call on, always as it is then. The window's id.
+
+        Options: closable, compact, append, important, pinned, lod.
+
+        Raises:
+            UnknownApp: `session.host` knows no such app.
+            Refused: the app does not open for this target.
+        """
+        with self._lock:
+            return self.host.open(name, target, **options).id
+
+    def act(self, window_id: str, action_id: str, /, **params: Any) -> Outcome:
+        """Do something in a window, as the model does. What cannot be done is said in the outcome, with what can."""
+        with self._lock:
+            return self.host.act(window_id, action_id, params)
+
+    def window(self, window_id: str) -> None:
+        """Show a live window from here on: the log holds its id, never its text."""
+        with self._lock:
+            self._journal.annotate((log.WINDOW, WindowNote(intake.checked_window_id(window_id))))
+
+    def close_window(self, window_id: str, summary: str = "") -> None:
+        """Show it no longer. Every reference to it is obsolete."""
+        with self._lock:
+            self.host.close(intake.checked_window_id(window_id), summary)
+
+    def _act_as_said(self, message: Message) -> None:
+        """Do what the model's text says in `<tool_call>`, where it has no tools to say it with."""
+        if not self.host.apps or any(
+            tool.name in (CREATE.name, ACTION.name) for tool in self._journal.tools.definitions
+        ):
+            return
+        for call in spoken(plain_text(message.parts)):
+            outcome = self.host.call(call)
+            key = "call result" if outcome.success else "call failed"
+            told = Text(say(key, self.settings.locale, name=call.name, message=outcome))
+            self._say(Message(Role.USER, (told,)), flags=LABELLED)
+            self.answered.append(Answered(call, outcome))
+
+    def _show_windows_as_set(self) -> None:
+        self.host.show_as(self.settings.locale, self.settings.windows)
 
     # ------------------------------------------------------------------ bringing back, holding on, going another way
 
@@ -436,14 +497,27 @@ class Session:
         self._journal.annotate((log.PIN, PinNote(self._journal.timeline.id(row), what)))
 
     def settle(self) -> list[Call]:
-        """Answer the model's calls of `expand` and `recall`. The calls that are left for you to answer."""
+        """Answer the model's calls of `expand`, `recall` and of windows. The calls that are left for you to answer."""
         with self._lock:
-            others = {tool.name for tool in self._journal.tools.definitions if tool not in RECALL_TOOLS}
+            ours = (*RECALL_TOOLS, *self.host.tools(typed=True))
+            others = {tool.name for tool in self._journal.tools.definitions if tool not in ours}
             for call in self.open_calls:
-                if call.name in ("expand", "recall") and call.name not in others:
-                    result = Result(call.id, self._recall.answer(call, self._page_tokens()), name=call.name)
+                if call.name not in others and (result := self._answer(call)) is not None:
                     self._append([self._journal.drafts.result(result, self._waiting(call.id), flags=WHOLE)])
             return self.open_calls
+
+    def _answer(self, call: Call) -> Result | None:
+        """The result of a call that is for us; None for one that is not."""
+        outcome = None
+        if call.name in ("expand", "recall"):
+            result = Result(call.id, self._recall.answer(call, self._page_tokens()), name=call.name)
+        elif self.host.answers(call):
+            outcome = self.host.call(call)
+            result = Result(call.id, (Text(str(outcome)),), "" if outcome.success else "failed", call.name)
+        else:
+            return None
+        self.answered.append(Answered(call, outcome))
+        return result
 
     def _page_tokens(self) -> int:
         return self._recall.page_tokens(self.receipt.limit if self.receipt else None)
@@ -461,7 +535,7 @@ class Session:
             name = self._journal.fork(self._row(at))
             journal = self._journal.reopened()
             journal.switch(name)
-            return Session(journal, **self._options)
+            return Session(journal, apps=self.host.apps.values(), **self._options)
 
     # ------------------------------------------------------------------ compacting
 
@@ -557,12 +631,12 @@ class Session:
     # ------------------------------------------------------------------ how it is kept
 
     def configure(self, **changes: Any) -> None:
-        """Change settings: locale, layout, strategy, config, profile. They act at the next call, which is a sweep.
+        """Change locale, layout, strategy, config, profile or windows. They act at the next call, which is a sweep.
 
         Raises:
             BadInput: a setting that does not exist, or `encoding`, which a log keeps for life.
         """
-        changeable = ("locale", "layout", "strategy", "config", "profile")
+        changeable = ("locale", "layout", "strategy", "config", "profile", "windows")
         if unknown := [name for name in changes if name not in changeable]:
             raise BadInput(f"cannot change {', '.join(unknown)}; choose among {', '.join(changeable)}")
         with self._lock:
@@ -572,6 +646,7 @@ class Session:
             self._journal.annotate((log.SETTINGS, settings))
             self._journal.configure(settings)
             self._composer.configure()
+            self._show_windows_as_set()
             self._composer.command = "settings changed"
 
     @property

@@ -229,10 +229,14 @@ class Timeline:
     def _window(self, entry: Entry, span: Span, branch: int) -> None:
         window = log.decode_data(entry, WindowNote)
         rows = self.more.windows.setdefault(window.id, [])
+        note = Placed(*span, branch, len(self.seq))
+        self.more.noted.setdefault(window.id, []).append(note)
+        self.more.notes += 1
         if window.closed:
             for row in rows:
                 self.state[row] |= OBSOLETE
-            self.more.closed.setdefault(window.id, []).append(Placed(*span, branch, len(self.seq)))
+            self.more.closed.setdefault(window.id, []).append(note)
+        if window.closed or window.changed:
             return
         rows.append(len(self.seq))
         self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.WINDOW, entry.flags, (NONE, NONE, 0), span)

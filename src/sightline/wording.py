@@ -46,6 +46,64 @@ _WORDS = {
     "nothing found": ("[nothing in this conversation matches]", "[本次对话中没有匹配的内容]"),
     "expand how": ('[expand needs an id, such as expand(id="#412")]', '[expand 需要 id，例如 expand(id="#412")]'),
     "recall how": ("[recall needs a query: what to look for]", "[recall 需要 query：要查找的内容]"),
+    "window": ("[window {id}]", "[窗口 {id}]"),
+    "window end": ("[end of window {id}]", "[窗口 {id} 结束]"),
+    "window hidden": (
+        "not shown for want of room: it needs {tokens:,} tokens; close another window or shorten this one",
+        "空间不足，未显示：需要 {tokens:,} 个 token；请关闭其他窗口或缩短本窗口",
+    ),
+    "call result": ("[result of {name}] {message}", "[{name} 的结果] {message}"),
+    "call failed": ("[{name} failed] {message}", "[{name} 失败] {message}"),
+    "how to act": (
+        "Apps are shown to you as windows. You act on them by writing a call:\n"
+        '<tool_call>{{"name": "…", "arguments": {{…}}}}</tool_call>\n'
+        "- create(name, target?): open an app. Without a name, the launcher.\n"
+        "- action(window_id, action_id, params?): do one of the actions that a window lists.\n"
+        "- Closing a window is the action close; its parameter summary says what to remember of it.\n"
+        "Only open windows can be acted on. What a window shows is always its newest state.\n"
+        "Apps:\n{apps}",
+        "应用以窗口的形式呈现给你。要操作窗口，请写一个调用：\n"
+        '<tool_call>{{"name": "…", "arguments": {{…}}}}</tool_call>\n'
+        "- create(name, target?)：打开应用；不写 name 则打开启动器。\n"
+        "- action(window_id, action_id, params?)：执行窗口列出的一个操作。\n"
+        "- 关闭窗口即操作 close，参数 summary 写明需要记住的内容。\n"
+        "只能操作打开的窗口。窗口内容始终是最新状态。\n"
+        "应用：\n{apps}",
+    ),
+    "opened": ("opened app {name} in window {id}", "已打开应用: {name}（窗口 {id}）"),
+    "open fails": ("could not open the app: {why}", "打开应用失败: {why}"),
+    "app unknown": ("no app {name!r} is registered", "应用 '{name}' 未注册"),
+    "app gone": (
+        "the app {name!r} of this window is not available; what it held is kept",
+        "此窗口的应用 '{name}' 不可用；其数据已保留",
+    ),
+    "not restored": (
+        "the app {name!r} could not read what it had saved ({why}); it is kept",
+        "应用 '{name}' 无法读取已保存的数据（{why}）；数据已保留",
+    ),
+    "app fails": ("this app could not show its data", "此应用无法显示其数据"),
+    "closed": ("closed window {id}", "已关闭窗口: {id}"),
+    "not closable": ("Window '{id}' cannot be closed", "窗口 '{id}' 不能关闭"),
+    "done": ("done", "已完成"),
+    "no window": ("no open window {id}", "窗口不存在: {id}"),
+    "call lacks ids": ("the call needs window_id and action_id", "操作缺少必要参数"),
+    "no such call": ("nothing here answers {name}", "未知操作类型: {name}"),
+    "missing parameter": ("missing required parameter: {name}", "缺少必需参数: {name}"),
+    "unknown parameter": ("unknown parameter: {name}; there are: {params}", "未知参数: {name}；可用参数: {params}"),
+    "bad parameter": ("parameter {name} must be {type}, not {value}", "参数 {name} 必须是 {type}，而不是 {value}"),
+    "stale anchor": (
+        "Anchor {name} is stale. Please refresh to get current IDs.",
+        "锚点 {name} 已过期。请刷新以获取当前 ID。",
+    ),
+    "out of view": (
+        "Anchor {name} is out of view at level {lod}. Navigate or expand to access.",
+        "锚点 {name} 在 {lod} 级别下不可见。请导航或展开。",
+    ),
+    "unknown anchor": ("Anchor {name} not found in current context.", "当前上下文中没有锚点 {name}。"),
+    "only a reference": (
+        "{name} is a reference: it points, nothing can be done with it",
+        "{name} 是引用锚点，只用于定位",
+    ),
     "unknown item": ("[no item {id} in this conversation]", "[本次对话中没有 {id}]"),
 }
 
@@ -53,12 +111,13 @@ _WORDS = {
 def _beginnings() -> Iterator[str]:
     """How each of the words above begins, as a pattern: up to its first value."""
     texts = [text for both in _WORDS.values() for text in both]
-    return (re.escape(text[1:].partition("{")[0]) for text in texts if text[0] == "[" and not text.startswith("[#{"))
+    found = (text[1:].partition("{")[0] for text in texts if text[0] == "[")
+    return (re.escape(beginning) for beginning in found if beginning not in ("", "#"))
 
 
 # The beginnings of what the engine says in a user's place: of the words above, of shortened texts (`[#412 …`), and of
 # the label that a system message gets in formats without a place for it.
-_OURS = re.compile(r"\\*\[(?:" + "|".join(_beginnings()) + r"|#\d|system\])")
+_OURS = re.compile(r"\\*(?:<Window |\[(?:" + "|".join(_beginnings()) + r"|#\d|system\]))")
 
 
 def said_by_another(text: str) -> str:

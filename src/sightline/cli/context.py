@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sightline import decide
+from sightline.apps.host import Window
 from sightline.blobs import Blobs
 from sightline.cli.compactions import Covered, compactions
 from sightline.cli.options import (
@@ -22,7 +23,6 @@ from sightline.cli.options import (
 )
 from sightline.cli.sessions import branch_label, item_words, switch
 from sightline.cli.show import Column, Rows, bar, console, print_json, printable
-from sightline.composer import Window
 from sightline.items import Kind
 from sightline.journal import Journal
 from sightline.payload import Payload

@@ -15,8 +15,8 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from sightline import log
+from sightline.apps.host import Window, Windows
 from sightline.clock import SeqClock, nanoid, wall_clock
-from sightline.composer import Window, Windows
 from sightline.errors import BadInput
 from sightline.items import Kind, Message, Role
 from sightline.journal import Journal

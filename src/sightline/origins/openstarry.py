@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sightline import decide, wire
 from sightline.choosing import Choice, from_plugin
@@ -88,7 +89,9 @@ class StrategyContextManager:
     ) -> None:
         """Raises BadInput for a strategy that does not exist or does not take this configuration."""
         self.strategy = strategy_named(strategy, config) if isinstance(strategy, str) else strategy
-        self.budget, self._settings = budget, Settings(locale=check_locale(locale), layout="openstarry")
+        # What was retrieved is shown as a window, and cut to its room by `_show`.
+        self.budget = replace(budget, windows=1.0)
+        self._settings = Settings(locale=check_locale(locale), layout="openstarry")
         self._counter = token_counter
         self._dynamic: dict[str, _Knowledge] = {}
         self._busy = asyncio.Lock()
@@ -169,7 +172,7 @@ class StrategyContextManager:
         profile = journal.reader.profile
         head = Surroundings(system=tuple(timeline.head_rows(journal.path)))
         limit = self.budget.limit(margin=profile.margin)
-        fixed = decide.fixed_tokens(journal, head, journal.tools.tokens)
+        fixed = decide.fixed_tokens(journal, head, journal.tools.tokens, journal.reader.counter.count)
         if fixed > limit:
             tools = f"tool definitions ({journal.tools.tokens} tokens)"
             raise PinnedOverflow([f"system prompt ({fixed - journal.tools.tokens} tokens)", tools], fixed - limit)

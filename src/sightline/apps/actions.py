@@ -1,0 +1,199 @@
+"""What can be done in an app: a method with type hints is an action, its hints are the parameters."""
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+
+from sightline.errors import BadInput, Refused
+from sightline.items import ToolDefinition
+from sightline.wording import say
+
+_TYPES = {str: "string", int: "int", float: "float", bool: "bool"}
+_SCHEMA = {"string": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_TRUTHS = {"true": True, "false": False, "1": True, "0": False}
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Parameter(Struct, frozen=True):
+    """One thing that an action needs to know."""
+
+    name: str
+    type: str  # string, int, float, bool
+    required: bool = True
+    choices: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.type}{'' if self.required else '?'}"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """As JSON Schema."""
+        return {"type": _SCHEMA[self.type], **({"enum": list(self.choices)} if self.choices else {})}
+
+
+class Action(Struct, frozen=True):
+    """Something that can be done in a window."""
+
+    id: str
+    label: str
+    parameters: tuple[Parameter, ...] = ()
+    about: str = ""
+    zh: str = ""  # the label in Chinese
+
+    @property
+    def params(self) -> str:
+        """`text:string, index:int, summary:string?`; empty for an action without parameters."""
+        return ", ".join(map(str, self.parameters))
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Its parameters as JSON Schema."""
+        return {
+            "type": "object",
+            "properties": {each.name: each.schema for each in self.parameters},
+            "required": [each.name for each in self.parameters if each.required],
+            "additionalProperties": False,
+        }
+
+    def said(self, locale: str) -> str:
+        """The label."""
+        return self.zh if locale == "zh" and self.zh else self.label
+
+    def tool(self, app: str) -> ToolDefinition:
+        """As a tool of its own: `todo_add`, which also takes the window's id."""
+        schema = self.schema
+        schema["properties"] = {"window_id": {"type": "string"}, **schema["properties"]}
+        schema["required"] = ["window_id", *schema["required"]]
+        return ToolDefinition(f"{app}_{self.id}", self.about or self.label, schema)
+
+
+CLOSE = Action("close", "Close", (Parameter("summary", "string", required=False),), zh="关闭")
+"""What every closable window offers."""
+
+
+def action(label: str = "", *, zh: str = "") -> Callable[[F], F]:
+    """Make a method an action. Without a label, the first line of its docstring is one."""
+
+    def mark(method: F) -> F:
+        method.__action__ = (label, zh)  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def actions_of(app: type) -> dict[str, Action]:
+    """The actions of an app's class, in the order they are written, those of its bases first.
+
+    Raises:
+        BadInput: a name or a parameter that no model could be told about.
+    """
+    found: dict[str, Action] = {}
+    for kind in reversed(app.__mro__):
+        for name, method in vars(kind).items():
+            if hasattr(method, "__action__"):
+                found[name] = _action(app, name, method)
+    return found
+
+
+def _action(app: type, name: str, method: Callable[..., Any]) -> Action:
+    where = f"action {name!r} of {app.__name__}"
+    if not _NAME.fullmatch(name) or name == CLOSE.id:
+        raise BadInput(f"{where}: choose another name: small letters, digits and '_', and not 'close'")
+    label, zh = method.__action__  # type: ignore[attr-defined]
+    about = " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
+    hints = get_type_hints(method)
+    taken = list(inspect.signature(method).parameters.values())[1:]
+    parameters = tuple(_parameter(where, each, hints.get(each.name)) for each in taken)
+    return Action(name, label or about.rstrip(".") or name.replace("_", " ").capitalize(), parameters, about, zh)
+
+
+def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise BadInput(f"{where}: *{parameter.name} cannot be filled in; name each parameter")
+    if parameter.name in ("window_id", "action_id"):
+        raise BadInput(f"{where}: {parameter.name!r} says which window and which action; choose another name")
+    kinds = [
+        kind for kind in (get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]) if kind is not NoneType
+    ]
+    required = parameter.default is parameter.empty and kinds == [hint]
+    if (
+        len(kinds) == 1
+        and get_origin(kinds[0]) is Literal
+        and all(isinstance(each, str) for each in get_args(kinds[0]))
+    ):
+        return Parameter(parameter.name, "string", required, get_args(kinds[0]))
+    if len(kinds) != 1 or kinds[0] not in _TYPES:
+        raise BadInput(
+            f"{where}: parameter {parameter.name!r} has the type {hint!r}; "
+            "use str, int, float, bool or a Literal of words, each may be | None"
+        )
+    return Parameter(parameter.name, _TYPES[kinds[0]], required)
+
+
+# ---------------------------------------------------------------------- calling one
+
+
+def bound(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str, Any]:
+    """The arguments as the action takes them: numbers and truths may come as text.
+
+    Raises:
+        Refused: one is missing, unknown or of another type; says which there are.
+    """
+    known = {each.name: each for each in action.parameters}
+    if unknown := [name for name in arguments if name not in known]:
+        raise Refused(say("unknown parameter", locale, name=unknown[0], params=action.params or "–"))
+    values = {}
+    for parameter in action.parameters:
+        value = arguments.get(parameter.name)
+        if value is None:
+            if parameter.required:
+                raise Refused(say("missing parameter", locale, name=parameter.name))
+            continue
+        values[parameter.name] = _value(parameter, value, locale)
+    return values
+
+
+def _value(parameter: Parameter, value: Any, locale: str) -> Any:
+    read = _READERS[parameter.type](value)
+    if read is None or (parameter.choices and read not in parameter.choices):
+        wanted = "|".join(parameter.choices) or parameter.type
+        raise Refused(say("bad parameter", locale, name=parameter.name, type=wanted, value=repr(value)))
+    return read
+
+
+def _int(value: Any) -> int | None:
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value, re.ASCII):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _float(value: Any) -> float | None:
+    try:
+        return float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+    except ValueError:
+        return None
+
+
+def _bool(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else _TRUTHS.get(str(value).lower())
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "string": lambda value: value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None,
+    "int": _int,
+    "float": _float,
+    "bool": _bool,
+}
+
+
+def nearest(name: str, known: list[str]) -> list[str]:
+    """What somebody who said `name` may have meant, the likeliest first; else all there is."""
+    return difflib.get_close_matches(name, known, 3, 0.5) or known

@@ -1,0 +1,202 @@
+"""What an app says: elements, which know nothing of XML or Markdown, and how they look in each."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sightline.apps.anchors import escaped
+from sightline.errors import InvalidSourceData
+from sightline.items import Lod
+
+_TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_ID = re.compile(r"[\w.:-]+")
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ONE_LINE = 60  # characters of what a gist quotes
+
+
+class Element(Struct, frozen=True, kw_only=True):
+    """One piece of what an app shows.
+
+    Where several say something, they say it in this order: text, tags, actions, body, table, children.
+    """
+
+    tag: str = "item"  # its name in XML
+    text: str = ""  # one line: all it says, or its title
+    id: str = ""  # names it for actions and references
+    lod: Lod | None = None  # of an entry that folds by itself: shown as its label
+    tags: tuple[str, ...] = ()
+    body: str = ""  # further lines
+    code: str | None = None  # the body is source text, of this language or ""; shown as it is, in a fence
+    table: tuple[tuple[str, ...], ...] = ()  # rows; the first is the heading
+    actions: tuple[str, ...] = ()  # offered right here: their target is this element
+    attributes: Mapping[str, str] = {}
+    children: tuple["Element", ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _TAG.fullmatch(self.tag) or not all(map(_TAG.fullmatch, self.attributes)):
+            raise InvalidSourceData(f"no XML name: {[self.tag, *self.attributes]!r}; letters, digits, '_', '-', '.'")
+        if self.id and not _ID.fullmatch(self.id):
+            raise InvalidSourceData(f"element id {self.id!r}: use letters, digits, '_', '-', '.' and ':'")
+        if self.actions and not self.id:
+            raise InvalidSourceData(f"element {self.text!r} offers {', '.join(self.actions)} and needs an id for that")
+
+
+class Page(Struct, frozen=True):
+    """All that an app shows at one level."""
+
+    title: str
+    elements: tuple[Element, ...] = ()
+    focus: str | None = None  # the id of the element that has the focus
+    custom: Mapping[str, Any] | None = None  # what else the app says of its state
+
+
+def every(elements: Iterable[Element]) -> Iterator[Element]:
+    """The elements and all within them, in the order they are shown."""
+    for element in elements:
+        yield element
+        yield from every(element.children)
+
+
+def redacted(page: Page, redact: Callable[[str], str]) -> Page:
+    """The page with every text in it passed through `redact`."""
+    return Page(
+        redact(page.title),
+        tuple(_redacted(element, redact) for element in page.elements),
+        page.focus and redact(page.focus),
+        page.custom and _redacted_value(page.custom, redact),
+    )
+
+
+def _redacted(element: Element, redact: Callable[[str], str]) -> Element:
+    return replace(
+        element,
+        text=redact(element.text),
+        id=redact(element.id),
+        tags=tuple(map(redact, element.tags)),
+        body=redact(element.body),
+        table=tuple(tuple(map(redact, row)) for row in element.table),
+        attributes={name: redact(value) for name, value in element.attributes.items()},
+        children=tuple(_redacted(child, redact) for child in element.children),
+    )
+
+
+def _redacted_value(value: Any, redact: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return redact(value)
+        case Mapping():
+            return {redact(str(name)): _redacted_value(held, redact) for name, held in value.items()}
+        case list() | tuple():
+            return [_redacted_value(held, redact) for held in value]
+        case _:
+            return value
+
+
+# ---------------------------------------------------------------------- Markdown
+
+
+Offer = Callable[[Element, str], str]
+"""How an action that an element offers is written."""
+
+
+def markdown(page: Page, offer: Offer) -> str:
+    """The page as Markdown: nothing an app says can stand for a marker, a label or a heading."""
+    lines = [line for element in page.elements for line in _lines(element, offer, "")]
+    return "\n".join([f"# {_flat(page.title)}", *([""] if lines else []), *lines])
+
+
+def _lines(element: Element, offer: Offer, indent: str) -> Iterator[str]:
+    entry = element.lod is not None
+    label = f"[{element.lod.name}]" if element.lod is not None else "-"
+    pieces = [f"**[{element.id}]**" if element.id else "", _flat(element.text)]
+    pieces += [f"`{_flat(tag).replace('`', '')}`" for tag in element.tags]
+    if element.lod is Lod.GIST and element.body:
+        pieces.append(f"— _{_shortened(_flat(element.body))}_")
+    pieces += [offer(element, action) for action in element.actions]
+    yield indent + " ".join(filter(None, [label, *pieces]))
+    if element.body and element.lod is not Lod.GIST:
+        yield from _body(element, indent if entry else indent + "  ")
+    for row in _table(element.table):
+        yield f"{indent}  {row}"
+    for child in element.children:
+        yield from _lines(child, offer, indent + "  ")
+
+
+def _body(element: Element, indent: str) -> Iterator[str]:
+    if element.code is None:
+        for line in element.body.split("\n"):
+            yield f"{indent}> {_flat(line)}"
+        return
+    text = escaped(element.body)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    language = re.sub(r"\W", "", element.code)
+    yield from (f"{indent}{line}" for line in [fence + language, *text.split("\n"), fence])
+
+
+def _table(rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        yield f"| {' | '.join(_flat(cell).replace('|', chr(92) + '|') for cell in row)} |"
+        if number == 0:
+            yield f"|{' --- |' * len(row)}"
+
+
+def _flat(text: str) -> str:
+    """One line of text that is not ours."""
+    return escaped(" ".join(text.split()))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _ONE_LINE else text[: _ONE_LINE - 1] + "…"
+
+
+# ---------------------------------------------------------------------- XML
+
+
+def xml_text(text: str) -> str:
+    """A text inside an element. What XML cannot hold at all is shown as U+FFFD."""
+    return _NOT_XML.sub("\ufffd", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def xml_attributes(attributes: Mapping[str, str]) -> str:
+    """Attributes, each after a space."""
+    pieces = []
+    for name, value in attributes.items():
+        held = (
+            xml_text(value).replace('"', "&quot;").replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;")
+        )
+        pieces.append(f' {name}="{held}"')
+    return "".join(pieces)
+
+
+def xml(element: Element, indent: str) -> Iterator[str]:
+    """An element as lines of XML: its children are real elements, its text cannot become one."""
+    start = f"{element.tag}{xml_attributes(_attributes(element))}"
+    inside = [line for child in element.children for line in xml(child, indent + "  ")]
+    inside = [*(f"{indent}  <row>{xml_text(' | '.join(row))}</row>" for row in element.table), *inside]
+    if not inside and not element.body:
+        yield f"{indent}<{start}>{xml_text(element.text)}</{element.tag}>"
+        return
+    yield f"{indent}<{start}>"
+    if element.text:
+        yield f"{indent}  <title>{xml_text(element.text)}</title>"
+    if element.body:
+        yield f"{indent}  <body>{xml_text(_shown_body(element))}</body>"
+    yield from inside
+    yield f"{indent}</{element.tag}>"
+
+
+def _shown_body(element: Element) -> str:
+    return _shortened(" ".join(element.body.split())) if element.lod is Lod.GIST else element.body
+
+
+def _attributes(element: Element) -> dict[str, str]:
+    own = {
+        "id": element.id,
+        "lod": element.lod.name.lower() if element.lod is not None else "",
+        "tags": ", ".join(element.tags),
+        "actions": ", ".join(element.actions),
+    }
+    return {**{name: value for name, value in own.items() if value}, **element.attributes}

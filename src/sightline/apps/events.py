@@ -1,0 +1,47 @@
+"""What happens to windows, told to whoever wants to know."""
+
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+logger = logging.getLogger("sightline")
+
+
+class Event(Struct, frozen=True, omit_defaults=True):
+    """Something that happened to a window. `seq` is where the log has it."""
+
+    kind: Literal["opened", "acted", "refreshed", "closed"]
+    seq: int
+    window: str
+    app: str
+    success: bool = True
+    action: str = ""
+    target: str = ""
+    summary: str = ""
+
+
+class Events:
+    """Hands each event to every subscriber. One that fails does not keep it from the others."""
+
+    def __init__(self) -> None:
+        self._subscribers: list[Callable[[Event], None]] = []
+
+    def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
+        """Call `subscriber` with each event from now on. What is returned ends that."""
+        self._subscribers.append(subscriber)
+
+        def unsubscribe() -> None:
+            if subscriber in self._subscribers:
+                self._subscribers.remove(subscriber)
+
+        return unsubscribe
+
+    def publish(self, event: Event) -> None:
+        """Tell everybody."""
+        for subscriber in list(self._subscribers):
+            try:
+                subscriber(event)
+            except Exception:  # somebody else's code, and others wait for the event
+                logger.exception("a subscriber failed on %s", event)

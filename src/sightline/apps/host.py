@@ -1,0 +1,477 @@
+"""Opens apps in windows, acts on them, closes them, and finds them again after a restart."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from sightline.apps import anchors, fitting, registry
+from sightline.apps.actions import CLOSE, Action, bound, nearest
+from sightline.apps.app import App, Options
+from sightline.apps.calls import ACTION, CREATE, parameters
+from sightline.apps.context import AnchorType, Round, Version
+from sightline.apps.events import Event, Events
+from sightline.apps.window import AppWindow, Gone, Kept, Look, Outcome, offered
+from sightline.clock import Clock
+from sightline.errors import BadInput, InvalidSourceData, Refused, UnknownApp, VersionMismatch
+from sightline.items import Call, Lod, ToolDefinition
+from sightline.wording import say
+
+logger = logging.getLogger("sightline")
+
+
+class Window(Protocol):
+    """Something live that a session shows: asked before every call."""
+
+    def render(self) -> str:
+        """What it shows now."""
+        ...
+
+
+class Windows(Protocol):
+    """Where live windows are found."""
+
+    def get(self, window_id: str) -> Window | None:
+        """The window, or None once it is gone."""
+        ...
+
+
+class Record(Protocol):
+    """Where a host writes down what happens to its windows: a session's log."""
+
+    def live(self) -> Sequence[str]:
+        """The windows that are open now."""
+        ...
+
+    def taken(self, window_id: str) -> bool:
+        """Whether a window of this id was ever open."""
+        ...
+
+    def place(self, window_id: str) -> int:
+        """Where the last note on an open window stands."""
+        ...
+
+    def kept(self, window_id: str) -> Kept | None:
+        """The window as the log has it; None for one that no host opened."""
+        ...
+
+    def opened(self, window_id: str, kept: Kept) -> int:
+        """Note that a window was opened. The note's seq."""
+        ...
+
+    def changed(self, window_id: str, kept: Kept, round_: Round | None, moved: bool) -> int:
+        """Note that what a window shows has changed."""
+        ...
+
+    def closed(self, window_id: str, summary: str) -> int:
+        """Note that a window was closed."""
+        ...
+
+
+class Host:
+    """The apps of one session and their windows. A session has one: `session.host`."""
+
+    def __init__(
+        self, record: Record, *, session_id: str, clock: Clock, project: Path, elsewhere: Windows | None = None
+    ) -> None:
+        """`elsewhere`: where windows are found that this host did not open."""
+        self._record, self._session_id, self.clock, self.project = record, session_id, clock, project
+        self._elsewhere = elsewhere
+        self.apps: dict[str, type[App]] = {}
+        self.events = Events()
+        self._look = Look()
+        self._windows: dict[str, AppWindow | Gone] = {}
+
+    # ------------------------------------------------------------------ apps
+
+    def register(self, *apps: type[App] | str) -> None:
+        """Let these apps be opened: classes, or names of those that ship or are installed.
+
+        Raises:
+            UnknownApp: no installed app has this name.
+            BadInput: what is no app, or one whose actions no model could be told about.
+        """
+        for each in apps:
+            app = registry.app(each) if isinstance(each, str) else each
+            if not isinstance(app, type) or not issubclass(app, App) or not app.name:
+                raise BadInput(f"an app is a subclass of sightline.apps.App with a name, not {app!r}")
+            offered(app, app.options)
+            self.apps[app.name] = app
+
+    def tools(self, *, typed: bool = False) -> tuple[ToolDefinition, ...]:
+        """What a model with native tool calls is given: `create` and `action`; typed, also one tool for each action.
+
+        They depend on the registered apps alone, so that opening and closing windows changes no prompt's head.
+        """
+        each = [action.tool(app.name) for app in self.apps.values() for action in offered(app, app.options).values()]
+        return (CREATE, ACTION, *(each if typed else ()))
+
+    def instructions(self) -> str:
+        """What a model without native tool calls is told, in the session's language."""
+        names = "\n".join(f"- {name}: {app.describe(self.locale)}" for name, app in self.apps.items())
+        return say("how to act", self.locale, apps=names)
+
+    # ------------------------------------------------------------------ windows
+
+    def show_as(self, locale: str, form: str) -> None:
+        """Show every window in this language and written this way from now on."""
+        self._look = Look(locale, "markdown" if form == "markdown" else "xml")
+        for window in self._windows.values():
+            if isinstance(window, AppWindow):
+                window.show_as(self._look)
+
+    @property
+    def locale(self) -> str:
+        """The session's language."""
+        return self._look.locale
+
+    def get(self, window_id: str) -> Window | None:
+        """An open window, as it is now."""
+        window = self._windows.get(window_id)
+        if window is not None and window.place >= self._record.place(window_id):
+            return window
+        kept = self._record.kept(window_id)  # it was not opened here, or another writer has changed it
+        if kept is not None and kept.app in self.apps:
+            window = self._windows[window_id] = self._restored(window_id, kept)
+            return window
+        found = self._elsewhere.get(window_id) if self._elsewhere is not None else None
+        return (
+            Gone(window_id, say("app gone", self.locale, name=kept.app))
+            if found is None and kept is not None
+            else found
+        )
+
+    def window(self, window_id: str) -> AppWindow | None:
+        """An open window of one of the registered apps; None for any other."""
+        found = self.get(window_id) if window_id in self._record.live() else None
+        return found if isinstance(found, AppWindow) else None
+
+    def windows(self) -> list[AppWindow]:
+        """The open windows of registered apps, in the order they were opened."""
+        return [window for window_id in self._record.live() if (window := self.window(window_id)) is not None]
+
+    def open(self, name: str, target: str = "", **options: Any) -> AppWindow:
+        """Open an app in a new window; one that has only one window is shown again where it is.
+
+        Raises:
+            UnknownApp: no such app is registered.
+            Refused: the app does not open for this target.
+            BadInput: an option that windows do not have.
+        """
+        kind = self._app(name)
+        try:
+            chosen = replace(kind.options, **options)
+        except TypeError as error:
+            raise BadInput(f"{error}; windows have {', '.join(Options.__struct_fields__)}") from error
+        if kind.single and (found := self.window(name)) is not None:
+            return found
+        app = self._made(kind, target)
+        app.opened()
+        window_id = name if kind.single else self._new_id(name)
+        window = self._window(window_id, app, chosen)
+        window.saved = _saved(app)
+        kept = Kept(
+            name,
+            target,
+            chosen if chosen != kind.options else None,
+            msgspec.json.decode(window.saved),
+            window.document.version,
+        )
+        seq = self._record.opened(window_id, kept)
+        self._noted(window)
+        self._windows[window_id] = window
+        self.events.publish(Event("opened", seq, window_id, name, target=target))
+        return window
+
+    def close(self, window_id: str, summary: str = "") -> None:
+        """Close a window of this host."""
+        window = self._windows.pop(window_id, None)
+        kept = self._record.kept(window_id)
+        seq = self._record.closed(window_id, summary)
+        if isinstance(window, AppWindow):
+            _quietly(window.app.closed)
+        if kept is not None:
+            self.events.publish(Event("closed", seq, window_id, kept.app, summary=summary))
+
+    def lod(self, window_id: str, lod: Lod) -> None:
+        """Show a window at this level from now on. Raises BadInput for one that is not open here."""
+        window = self.window(window_id)
+        if window is None:
+            raise BadInput(f"no open window {window_id!r} of a registered app; open are: {self._open_ids()}")
+        window.own_lod, window.options = lod, replace(window.options, lod=lod)
+        window.document.switch(lod)
+        self._changed(window, window.saved, None)
+
+    def shown(self, room: int, tokens: Callable[[str], int]) -> dict[str, str]:
+        """What every open window shows now, in all within so many tokens; pinned ones as they are, whatever they need.
+
+        A window that is gone shows nothing. What is shown at a lower level stays there until it is acted on.
+        """
+        self._refresh()
+        live = {window_id: window for window_id in self._record.live() if (window := self.get(window_id)) is not None}
+        ours = [window for window in live.values() if isinstance(window, AppWindow)]
+        free = [each for each in live if each not in {window.id for window in ours if window.options.pinned}]
+        texts = {window_id: _valid(window.render()) for window_id, window in live.items()}
+        over = sum(tokens(texts[each]) for each in free) - room
+        if over <= 0:
+            return texts
+        fitting.lower(ours, over, tokens)
+        texts = {window_id: _valid(window.render()) for window_id, window in live.items()}
+        over = sum(tokens(texts[each]) for each in free) - room
+        return texts | fitting.hidden({each: texts[each] for each in free}, over, tokens, self.locale)
+
+    def _refresh(self) -> None:
+        for window in self.windows():
+            try:
+                fresh = window.app.refresh()
+            except Exception as error:  # its view will say what is wrong with its data
+                logger.warning("%s cannot refresh: %s", window.id, error, exc_info=True)
+                fresh = False
+            if fresh:
+                window.document.change()
+
+    def note(self) -> None:
+        """Write down which windows show something new since the log last said so."""
+        for window in self.windows():
+            if window.noted != (window.document.version, window.document.lod):
+                changed = window.noted is not None and window.noted[0].major != window.document.version.major
+                seq = self._changed(window, _saved(window.app), None, moved=changed and window.options.append)
+                self.events.publish(Event("refreshed", seq, window.id, window.app.name))
+
+    # ------------------------------------------------------------------ acting
+
+    def act(
+        self, window_id: str, action_id: str, params: Mapping[str, Any] | None = None, *, seen: Version | None = None
+    ) -> Outcome:
+        """Do something in a window: an action by its id, or an anchor by its key or as it is written.
+
+        Nothing is raised: what cannot be done is said in the outcome, with what can. An action that fails leaves the
+        app's data as they were. `seen`: the version that whoever acts has looked at.
+        """
+        window = self.window(window_id)
+        if window is None:
+            return self._no_window(window_id)
+        try:
+            if seen is not None:
+                window.document.check(seen)
+            action, given = self._meant(window, action_id, dict(params or {}))
+            values = bound(action, given, self.locale)
+        except _Declined as declined:
+            return declined.outcome(window_id)
+        except VersionMismatch:
+            return Outcome(False, say("stale anchor", self.locale, name=action_id), "stale", window_id)
+        except Refused as refused:
+            return Outcome(False, str(refused), "bad parameters", window_id, ways=(_usage(action),))
+        if action is CLOSE:
+            self.close(window_id, values.get("summary", ""))
+            return Outcome(True, say("closed", self.locale, id=window_id), window=window_id, closes=True)
+        return self._run(window, action, values)
+
+    def _run(self, window: AppWindow, action: Action, values: dict[str, Any]) -> Outcome:
+        outcome, saved = self._outcome(window, action, values)
+        if outcome.success:
+            window.document.switch(window.own_lod)  # the model is looking at it
+            if _quietly(window.app.refresh) or saved != window.saved:
+                window.document.change()
+            window.document.executed()
+        else:
+            _quietly(lambda: window.app.restore(msgspec.json.decode(window.saved)))
+        at = datetime.fromtimestamp(self.clock() / 1000, UTC)
+        window.document.record(round_ := Round(action.id, outcome.summary or outcome.message, at))
+        seq = self._changed(window, saved, round_, moved=outcome.success and window.options.append)
+        done = Event("acted", seq, window.id, window.app.name, outcome.success, action.id, summary=outcome.summary)
+        self.events.publish(done)
+        if outcome.closes:
+            self.close(window.id, outcome.summary)
+        return outcome
+
+    def _outcome(self, window: AppWindow, action: Action, values: dict[str, Any]) -> tuple[Outcome, bytes]:
+        """What the app answers, and its data after that."""
+        try:
+            answer = getattr(window.app, action.id)(**values)
+            saved = _saved(window.app)
+        except (Refused, InvalidSourceData) as refused:
+            return Outcome(False, str(refused), "failed", window.id), window.saved
+        except Exception as error:  # an app's mistake is told, not raised: the conversation goes on
+            logger.warning("%s.%s failed", window.id, action.id, exc_info=True)
+            return Outcome(False, f"{type(error).__name__}: {error}", "failed", window.id), window.saved
+        if isinstance(answer, Outcome):
+            reason = "" if answer.success else answer.reason or "failed"
+            return replace(answer, window=window.id, reason=reason), saved if answer.success else window.saved
+        return Outcome(True, str(answer) if answer is not None else say("done", self.locale), window=window.id), saved
+
+    def _meant(self, window: AppWindow, said: str, params: dict[str, Any]) -> tuple[Action, dict[str, Any]]:
+        """The action that is meant, and its arguments. Raises _Declined with a way on."""
+        registered, key = window.context().anchors, said
+        if (marker := anchors.read(said)) is not None:
+            key = anchors.resolve(marker, registered) or marker.name
+            params = {**marker.values, **params}
+        if key in window.actions:
+            return window.actions[key], params
+        if key == CLOSE.id:
+            raise _Declined("not closable", say("not closable", self.locale, id=window.id), self._known(window))
+        anchor = registered.get(key)
+        if anchor is None:
+            raise self._out_of_reach(window, key)
+        name = key.removesuffix(f"-{anchor.target}")
+        if anchor.type is AnchorType.REFERENCE or name not in window.actions:
+            raise _Declined("reference", say("only a reference", self.locale, name=key), self._known(window))
+        action = window.actions[name]
+        return action, {**({action.parameters[0].name: anchor.target} if action.parameters else {}), **params}
+
+    def _out_of_reach(self, window: AppWindow, key: str) -> "_Declined":
+        if any(key in self._anchors_at(window, lod) for lod in Lod if lod > window.document.lod):
+            name = window.document.lod.name.lower()
+            return _Declined(
+                "out of view", say("out of view", self.locale, name=key, lod=name), self._known(window, key)
+            )
+        if key in window.past:
+            return _Declined("stale", say("stale anchor", self.locale, name=key), self._known(window, key))
+        return _Declined("unknown action", say("unknown anchor", self.locale, name=key), self._known(window, key))
+
+    def _anchors_at(self, window: AppWindow, lod: Lod) -> Iterable[str]:
+        elements = window.app.page(lod).elements
+        return [anchors.key(name, each.id) for each in elements for name in each.actions] + [
+            each.id for each in elements
+        ]
+
+    def _known(self, window: AppWindow, name: str = "") -> tuple[str, ...]:
+        return tuple(map(_usage, map(window.actions.__getitem__, nearest(name, list(window.actions)))))
+
+    # ------------------------------------------------------------------ the model's calls
+
+    def answers(self, call: Call) -> bool:
+        """Whether a call is for a window here."""
+        if call.name in (CREATE.name, ACTION.name):
+            return bool(self.apps)
+        return any(tool.name == call.name for tool in self.tools(typed=True))
+
+    def call(self, call: Call) -> Outcome:
+        """Do what the model says: open an app, or act on a window. Nothing is raised."""
+        arguments = call.input if isinstance(call.input, dict) else {}
+        if call.name == CREATE.name:
+            return self._create(str(arguments.get("name") or "launcher"), str(arguments.get("target") or ""))
+        if not self.answers(call):
+            message = say("no such call", self.locale, name=call.name)
+            return Outcome(False, message, "unknown action", ways=(CREATE.name, ACTION.name))
+        window_id, action_id = arguments.get("window_id"), arguments.get("action_id")
+        params = parameters(arguments)
+        if call.name != ACTION.name:
+            app = next(app for app in self.apps if call.name.startswith(f"{app}_"))
+            action_id = call.name.removeprefix(f"{app}_")
+            params = {name: value for name, value in arguments.items() if name != "window_id"}
+        if not isinstance(window_id, str) or not isinstance(action_id, str) or not window_id or not action_id:
+            return Outcome(False, say("call lacks ids", self.locale), "bad parameters", ways=self._open_ids())
+        return self.act(window_id, action_id, params)
+
+    def _create(self, name: str, target: str) -> Outcome:
+        try:
+            window = self.open(name, target)
+        except UnknownApp:
+            message = say("app unknown", self.locale, name=name)
+            return Outcome(False, message, "unknown app", ways=tuple(nearest(name, list(self.apps))))
+        except Exception as error:  # an app that does not open is told like one that does not act
+            return Outcome(False, say("open fails", self.locale, why=str(error)), "failed")
+        return Outcome(True, say("opened", self.locale, name=name, id=window.id), window=window.id)
+
+    # ------------------------------------------------------------------ the log
+
+    def _changed(self, window: AppWindow, saved: bytes, round_: Round | None, *, moved: bool = False) -> int:
+        document, own = window.document, type(window.app).options
+        kept = Kept(
+            window.app.name,
+            options=window.options if window.options != own else None,
+            state=msgspec.json.decode(saved) if saved != window.saved else UNSET,
+            version=document.version,
+            lod=document.lod,
+        )
+        seq = self._record.changed(window.id, kept, round_, moved)
+        window.saved = saved
+        self._noted(window)
+        return seq
+
+    def _noted(self, window: AppWindow) -> None:
+        window.noted = (window.document.version, window.document.lod)
+        window.place = self._record.place(window.id)
+
+    def _restored(self, window_id: str, kept: Kept) -> AppWindow | Gone:
+        kind = self.apps[kept.app]
+        options = kept.options or kind.options
+        try:
+            app = self._made(kind, kept.target)
+            app.restore(kept.state)
+        except Exception as error:  # another version of the app wrote it: what was saved stays as it is
+            logger.warning("%s cannot be restored: %s", window_id, error, exc_info=True)
+            return Gone(window_id, say("not restored", self.locale, name=kept.app, why=str(error)), kept.place)
+        return self._window(window_id, app, options, kept)
+
+    def _window(self, window_id: str, app: App, options: Options, kept: Kept | None = None) -> AppWindow:
+        return AppWindow(window_id, app, options, self._look, session_id=self._session_id, clock=self.clock, kept=kept)
+
+    # ------------------------------------------------------------------ small parts
+
+    def _app(self, name: str) -> type[App]:
+        if name not in self.apps:
+            raise UnknownApp(name, list(self.apps))
+        return self.apps[name]
+
+    def _made(self, kind: type[App], target: str) -> App:
+        app = kind()
+        app.host, app.target = self, target
+        return app
+
+    def _new_id(self, name: str) -> str:
+        number = 1
+        while self._record.taken(f"{name}_{number}"):
+            number += 1
+        return f"{name}_{number}"
+
+    def _open_ids(self) -> tuple[str, ...]:
+        return tuple(window.id for window in self.windows())
+
+    def _no_window(self, window_id: str) -> Outcome:
+        message = say("no window", self.locale, id=window_id)
+        return Outcome(False, message, "unknown window", window_id, ways=self._open_ids())
+
+
+class _Declined(Refused):
+    """An action that cannot be reached, and what can."""
+
+    def __init__(self, reason: str, message: str, ways: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.reason, self.ways = reason, ways
+
+    def outcome(self, window_id: str) -> Outcome:
+        return Outcome(False, str(self), self.reason, window_id, ways=self.ways)
+
+
+def _valid(text: str) -> str:
+    """Only valid text can be sent."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _usage(action: Action) -> str:
+    return f"{action.id}({action.params})"
+
+
+def _saved(app: App) -> bytes:
+    """An app's data, as the log keeps them. Raises InvalidSourceData."""
+    try:
+        return msgspec.json.encode(app.save())
+    except (TypeError, ValueError) as error:
+        how = "override save() and restore(), or begin the name of what is not to be kept with '_'"
+        raise InvalidSourceData(f"{app.name} cannot be saved: {error}; {how}") from error
+
+
+def _quietly(step: Any) -> Any:
+    """What a step of an app gives; None where it fails, which is logged."""
+    try:
+        return step()
+    except Exception:
+        logger.warning("an app failed", exc_info=True)
+        return None

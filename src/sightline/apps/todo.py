@@ -1,0 +1,76 @@
+"""A to-do list."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from sightline.apps import App, Element, Lod, Page, Refused, action
+
+
+class Task(Struct):
+    """Something to do."""
+
+    text: str
+    done: bool = False
+
+
+class Todo(App):
+    """Keep a to-do list: what is to be done, and what is done."""
+
+    name = "todo"
+    zh = "待办事项管理应用"
+    tasks: list[Task]
+
+    def __init__(self) -> None:
+        self.tasks = []
+
+    @action(label="Add an item", zh="添加条目")
+    def add(self, text: str) -> str:
+        """Add an item at the end of the list."""
+        if not text.strip():
+            raise Refused(self.says("an item needs a text", "条目不能为空"))
+        self.tasks.append(Task(text.strip()))
+        return self.says(f"added item {len(self.tasks)}", f"已添加条目 {len(self.tasks)}")
+
+    @action(label="Mark an item as done, or as open again", zh="切换完成状态")
+    def toggle(self, index: int) -> str:
+        """Mark an item as done; if it is done, as open again."""
+        task = self._task(index)
+        task.done = not task.done
+        state = self.says("done", "已完成") if task.done else self.says("open", "未完成")
+        return self.says(f"item {index} is {state}", f"条目 {index} {state}")
+
+    @action(label="Delete an item", zh="删除条目")
+    def delete(self, index: int) -> str:
+        """Delete an item; the ones after it move up."""
+        task = self._task(index)
+        self.tasks.remove(task)
+        return self.says(f"deleted: {task.text}", f"已删除：{task.text}")
+
+    @action(label="Delete what is done", zh="清除已完成")
+    def clear(self) -> str:
+        """Delete every item that is done."""
+        done = sum(task.done for task in self.tasks)
+        self.tasks = [task for task in self.tasks if not task.done]
+        return self.says(f"deleted {done} items", f"已清除 {done} 项")
+
+    def view(self, lod: Lod) -> Page:
+        """GIST: how many; SUMMARY: what is open; FULL: everything, and what can be done with each."""
+        left = sum(not task.done for task in self.tasks)
+        counted = self.says(f"{left} open of {len(self.tasks)}", f"{len(self.tasks)} 项中 {left} 项未完成")
+        elements = [] if lod is Lod.FULL else [Element(tag="count", text=counted)]
+        return Page(self.says("To do", "待办"), (*elements, *self._items(lod)))
+
+    def _items(self, lod: Lod) -> Iterator[Element]:
+        for number, task in enumerate(self.tasks, 1):
+            if lod is Lod.FULL or (lod is Lod.SUMMARY and not task.done):
+                done = {"done": "true"} if task.done else {}
+                actions = ("toggle", "delete") if lod is Lod.FULL else ()
+                yield Element(id=str(number), text=task.text, attributes=done, actions=actions)
+
+    def _task(self, index: int) -> Task:
+        if not 1 <= index <= len(self.tasks):
+            raise Refused(
+                self.says(f"no item {index}; there are {len(self.tasks)}", f"没有条目 {index}；共 {len(self.tasks)} 项")
+            )
+        return self.tasks[index - 1]

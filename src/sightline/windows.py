@@ -1,0 +1,141 @@
+"""What the log says of windows: the record that a session's host keeps."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from sightline import log
+from sightline.apps.app import Options
+from sightline.apps.context import Round, Version
+from sightline.apps.document import ROUNDS
+from sightline.apps.window import Kept
+from sightline.branches import Placed
+from sightline.clock import iso, milliseconds
+from sightline.items import Lod
+from sightline.journal import Journal
+from sightline.notes import WindowNote
+from sightline.stores import Span
+
+
+class WindowLog:
+    """The windows of a journal's branch."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._live: tuple[tuple[int, int], list[str]] = ((-1, -1), [])
+        self._kept: dict[str, tuple[int, Kept | None]] = {}  # as of its last note
+
+    def live(self) -> list[str]:
+        """The windows that are open on this branch, in the order they were first opened."""
+        journal, more = self._journal, self._journal.timeline.more
+        now = (journal.branch, more.notes)
+        if self._live[0] != now:
+            shown = [window for window in more.windows if journal.timeline.references(window, journal.path)]
+            self._live = (now, shown)
+        return self._live[1]
+
+    def taken(self, window_id: str) -> bool:
+        """Whether a window of this id was ever open, on whatever branch."""
+        return window_id in self._journal.timeline.more.windows
+
+    def place(self, window_id: str) -> int:
+        """Where the last note on an open window stands in the log."""
+        return next((note.offset for note in self._notes(window_id)), -1)
+
+    def kept(self, window_id: str) -> Kept | None:
+        """The window as the log has it; None for one that no host opened."""
+        place = self.place(window_id)
+        known = self._kept.get(window_id)
+        if known is None or known[0] != place:
+            known = self._kept[window_id] = (place, self._read(window_id, place))
+        return known[1]
+
+    def opened(self, window_id: str, kept: Kept) -> int:
+        """Note that a window was opened. The note's seq."""
+        return self._write(_note(window_id, kept, target=kept.target))
+
+    def changed(self, window_id: str, kept: Kept, round_: Round | None, moved: bool) -> int:
+        """Note that what a window shows has changed; moved, it is shown here from now on and no longer before."""
+        done = (round_.action, round_.result, _stamp(round_.timestamp)) if round_ is not None else None
+        if not moved:
+            return self._write(_note(window_id, kept, changed=True, round=done))
+        before = self.kept(window_id) or kept
+        state = before.state if kept.state is msgspec.UNSET else kept.state
+        again = msgspec.structs.replace(kept, state=state)
+        return self._write(
+            WindowNote(window_id, closed=True), _note(window_id, again, target=before.target, round=done)
+        )
+
+    def closed(self, window_id: str, summary: str) -> int:
+        """Note that a window was closed: every reference to it is obsolete."""
+        return self._write(WindowNote(window_id, closed=True, summary=summary))
+
+    def _write(self, *notes: WindowNote) -> int:
+        self._journal.annotate(*((log.WINDOW, note) for note in notes))
+        return self._journal.store.tips.seq
+
+    def _notes(self, window_id: str) -> Iterator[Placed]:
+        """The notes on a window on this branch, the newest first."""
+        path = self._journal.path
+        return (note for note in reversed(self._journal.timeline.more.noted.get(window_id, ())) if path.knows(note))
+
+    def _read(self, window_id: str, place: int) -> Kept | None:
+        """What the notes since it was opened say, taken together: read back only as far as it takes."""
+        journal = self._journal
+        rows = journal.timeline.references(window_id, journal.path)
+        first = log.decode_data(journal.reader.entry(rows[0]), WindowNote) if rows else None
+        if first is None or not first.app:
+            return None
+        last, rounds = first, []
+        said: dict[str, Any] = {}
+        for number, note in enumerate(self._since_opened(window_id)):
+            last = note if number == 0 else last
+            for name, value in (("state", note.state), ("version", note.version), ("lod", note.lod)):
+                if value is not None and value is not msgspec.UNSET:
+                    said.setdefault(name, value)  # the newest word holds
+            if note.round is not None:
+                rounds.append(note.round)
+            if len(said) == 3 and len(rounds) >= ROUNDS:
+                break
+        return Kept(
+            app=first.app,
+            target=first.target,
+            options=_options(last.options),
+            state=said.get("state"),
+            version=Version(*said["version"]) if "version" in said else None,
+            lod=Lod(said["lod"]) if "lod" in said else None,
+            rounds=tuple(Round(action, result, datetime.fromisoformat(at)) for action, result, at in reversed(rounds)),
+            place=place,
+        )
+
+    def _since_opened(self, window_id: str) -> Iterator[WindowNote]:
+        """Its notes on this branch since it was last opened, the newest first."""
+        reader = self._journal.reader
+        for placed in self._notes(window_id):
+            note = reader.note(reader.entry_at(Span(placed.offset, placed.length)), WindowNote)
+            if note.closed:
+                return
+            yield note
+
+
+def _note(window_id: str, kept: Kept, **more: Any) -> WindowNote:
+    version = kept.version
+    return WindowNote(
+        window_id,
+        app=kept.app,
+        options=msgspec.to_builtins(kept.options) if kept.options is not None else None,
+        state=kept.state,
+        version=(version.major, version.minor, version.patch) if version is not None else None,
+        lod=int(kept.lod) if kept.lod is not None else None,
+        **more,
+    )
+
+
+def _options(said: dict[str, Any] | None) -> Options | None:
+    return msgspec.convert(said, Options) if said is not None else None
+
+
+def _stamp(moment: datetime) -> str:
+    return iso(milliseconds(moment.isoformat()))
