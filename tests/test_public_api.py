@@ -34,11 +34,11 @@ def test_every_public_name_says_what_it_promises() -> None:
 def test_the_names_are_these() -> None:
     """A name more or less is a decision: it is made here too."""
     assert set(sightline.__all__) == {
-        "BadInput", "BadSessionId", "Budget", "Compacted", "Conflict", "Damaged", "Item", "JsonlStore", "Kind",
-        "Lod", "Loss", "MemoryStore", "Message", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow",
-        "Plan", "Session",
-        "SessionNotFound", "Settings", "SightlineError", "StoreError", "Strategy", "StrategyError", "UnknownCall",
-        "UnknownItem", "Unwritable", "View",
+        "AnchorConflict", "AppError", "BadInput", "BadSessionId", "Budget", "Compacted", "Conflict", "ContextTooLarge",
+        "Controller", "Damaged", "InvalidSourceData", "Item", "JsonlStore", "Kind", "Lod", "Loss", "MemoryStore",
+        "Message", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Refused", "Session",
+        "SessionNotFound", "Settings", "SightlineError", "StoreError", "Strategy", "StrategyError", "UnknownApp",
+        "UnknownCall", "UnknownItem", "Unwritable", "VersionMismatch", "View",
     }  # fmt: skip
     assert {*sightline.__all__, "__version__"} == set(dir(sightline))
 
