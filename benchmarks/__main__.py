@@ -11,7 +11,7 @@ from time import perf_counter
 
 from rich.console import Console
 
-from benchmarks import durability, report, speed
+from benchmarks import durability, report, speed, windows
 from benchmarks.environment import PACKAGES, ROOT, Missing, Peers
 from benchmarks.measure import Row, seconds_text
 from benchmarks.sessions import Stored, stored
@@ -56,6 +56,8 @@ def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[st
     rows = speed.importing()
     say("a giant result")
     rows += speed.giant()
+    say("windows")
+    rows += windows.windows()
     say("appending")
     rows += durability.appending(root, peers)
     noise.append(speed.machine())

@@ -177,6 +177,14 @@ class Window(NamedTuple):
     closed: bool = False
 
 
+class Act(NamedTuple):
+    """Something is done with the windows of an app: open, add, delete, lower, close, or a call in the model's text."""
+
+    what: str
+    which: int
+    text: str
+
+
 class Switch(NamedTuple):
     """Go on in another branch."""
 
@@ -223,7 +231,7 @@ class Uncompact(NamedTuple):
 
 
 Spoken = Say | Show | Ask | Answer | Late | Orphan | Replace | Again
-Operation = Spoken | Do | Mark | Recall | Configure | Window | Switch | Wait | Compose | Compact | Uncompact
+Operation = Spoken | Do | Mark | Recall | Configure | Window | Act | Switch | Wait | Compose | Compact | Uncompact
 
 _which = st.integers(0, 40)
 _calls = st.builds(Call, call_ids, tool_names, arguments)
@@ -245,6 +253,9 @@ _rest = st.one_of(
     st.builds(Do, st.sampled_from(["interrupt", "settle", "preview", "resume", "overflowed", "tools", "no tools"])),
     st.builds(Recall, small_texts),
     st.builds(Window, st.sampled_from(["w1", "w2"]), st.booleans()),
+    st.builds(
+        Act, st.sampled_from(["open", "add", "add", "add", "delete", "lower", "close", "say"]), _which, small_texts
+    ),
     st.builds(Wait, st.sampled_from([10, 400, 4_000])),
     st.builds(Mark, st.just("fork"), _which),
     st.builds(Switch, _which),
@@ -261,6 +272,7 @@ _configures = st.one_of(
     st.builds(Configure, st.just("locale"), st.sampled_from(["en", "zh"])),
     st.builds(Configure, st.just("strategy"), st.sampled_from(["focus", "sliding", "summary", "entities"])),
     st.builds(Configure, st.just("layout"), st.sampled_from(["stable", "contextui", "openstarry", "ba-agent"])),
+    st.builds(Configure, st.just("windows"), st.sampled_from(["xml", "markdown"])),
 )
 
 plain_operations = st.one_of(_users, _asks, _answers, _answers, _said, _composes)

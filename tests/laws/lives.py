@@ -10,6 +10,7 @@ from histories import (
     HOSTILE,
     MODELS,
     WORDS,
+    Act,
     Again,
     Answer,
     Ask,
@@ -106,6 +107,8 @@ class _Life:
         choices: list[Operation] = [
             Late(which, self.text()), Orphan("lost", self.text()), Do("interrupt"), Do("settle"), Do("resume"),
             Do("resume"), Do("overflowed"), Do("tools"), Recall("order 4711"), Window("w1"), Window("w1", closed=True),
+            Act(self.random.choice(["open", "add", "add", "delete", "close", "say"]), which, self.text()[:200]),
+            Act(self.random.choice(["open", "add", "lower"]), which, self.text()[:200]),
             Wait(4_000), Mark("fork", which), Switch(which), Ask("", (self._call(), self._call())),
         ]  # fmt: skip
         return [self.random.choice(choices)]

@@ -1,5 +1,6 @@
 """A session and everything that was said to it: carries out histories, so that the laws can be checked from outside."""
 
+import json
 import shutil
 import tempfile
 from base64 import b64decode
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 from histories import (
     HOSTILE,
+    Act,
     Again,
     Answer,
     Ask,
@@ -34,9 +36,10 @@ from histories import (
 )  # fmt: skip
 from hypothesis import strategies as st
 
+from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
-from sightline.errors import BadInput, OpenCalls, PinnedOverflow, UnknownItem
-from sightline.items import Blob, Call, Image, Item, Kind, Message, Opaque, Result, Role, Text
+from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, UnknownItem
+from sightline.items import Blob, Call, Image, Item, Kind, Lod, Message, Opaque, Result, Role, Text
 from sightline.notes import ReceiptNote
 from sightline.payload import Payload
 from sightline.plan import Budget
@@ -95,6 +98,39 @@ class StubWindow:
         return f"<Window id={self.name!r}> {'row ' * 20}{self.turn} </Window>"
 
 
+class Board(App):
+    """A board to pin notes on."""
+
+    name = "board"
+    notes: list[str]
+
+    def __init__(self) -> None:
+        self.notes = []
+
+    @action()
+    def add(self, text: str) -> str:
+        """Pin a note."""
+        self.notes.append(text)
+        return f"{len(self.notes)} notes"
+
+    @action()
+    def delete(self, index: int) -> str:
+        """Take a note off."""
+        if not 1 <= index <= len(self.notes):
+            raise Refused(f"no note {index}")
+        return self.notes.pop(index - 1)
+
+    def view(self, lod: Lod) -> list[Element]:
+        """All of it, its last words, or how many there are."""
+        if lod is Lod.GIST:
+            return [Element(text=f"{len(self.notes)} notes")]
+        offered = ("delete",) if lod is Lod.FULL else ()
+        return [
+            Element(id=str(number), text=note[: None if lod is Lod.FULL else 20], body=note, actions=offered)
+            for number, note in enumerate(self.notes, 1)
+        ]
+
+
 class Sent(NamedTuple):
     """One call of the model."""
 
@@ -126,7 +162,8 @@ class World:
         self.before_compose: Callable[[World, Budget], Any] = lambda world, budget: None
 
     def _options(self) -> dict[str, Any]:
-        return {"token_counter": self.counter, "clock": self.clock, "ids": self.ids, "windows": self.windows}
+        kept = {"token_counter": self.counter, "clock": self.clock, "ids": self.ids}
+        return {**kept, "windows": self.windows, "apps": [Board]}
 
     def _new(self) -> Session:
         if self.root is None:
@@ -213,6 +250,9 @@ class World:
             case Window(name, closed):
                 (self.session.close_window if closed else self.session.window)(name)
                 self.command("window")
+            case Act():
+                self._act(operation)
+                self.command("window")
             case Switch(which):
                 names = sorted(self.branches)
                 self.session = self.branches[names[which % len(names)]]
@@ -278,6 +318,30 @@ class World:
             return
         self.compacted.append((self.session.branch, done))
         self.command("compact")
+
+    def _act(self, act: Act) -> None:
+        """Do something with a window of an app, whatever comes of it."""
+        session, text = self.session, act.text.encode("utf-8", "replace").decode()
+        open_now = [window.id for window in session.host.windows()]
+        window = open_now[act.which % len(open_now)] if open_now else "board_1"
+        match act.what:
+            case "open":
+                session.open_window("board", text)
+            case "add":
+                session.act(window, "add", text=text)
+            case "delete":
+                session.act(window, f"delete-{act.which % 5}")
+            case "lower" if open_now:
+                session.host.lod(window, Lod(act.which % 3))
+            case "close":
+                session.act(window, "close", summary=text)
+            case "say" if not session.open_calls:
+                call = {
+                    "name": "action",
+                    "arguments": {"window_id": window, "action_id": "add", "params": {"text": text}},
+                }
+                said = f"<tool_call>{json.dumps(call)}</tool_call>"
+                self._accept(session.reply(said), said)
 
     def _uncompact(self, which: int | None) -> None:
         item_id = None if which is None else self.pick(which)
