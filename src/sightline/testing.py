@@ -1,12 +1,16 @@
-"""For tests, ours and yours: a counter of words, clocks and ids that repeat, a model that says its lines."""
+"""For tests, ours and yours: a word counter, clocks and ids that repeat, a scripted model, what apps must keep to."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sightline.stores.memory import MemoryStore
 
-__all__ = ["MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "numbered_ids"]
+if TYPE_CHECKING:
+    from sightline.apps import App, AppWindow
+
+__all__ = ["MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "check_app", "numbered_ids"]
 
 
 class WordCounter:
@@ -53,3 +57,52 @@ class ScriptedModel:
         if isinstance(line, BaseException):
             raise line
         return line
+
+
+def check_app(
+    app: "type[App]",
+    acts: Iterable[tuple[str, Mapping[str, Any]]] = (),
+    *,
+    target: str = "",
+    project: str | Path = ".",
+    others: "Iterable[type[App]]" = (),
+) -> None:
+    """Open an app, do these things in it, and look after each whether it keeps to what every app must keep to.
+
+    The same data are shown the same way, in both languages and at every level; a higher level offers what a lower one
+    offers; what is saved brings everything back; every act succeeds.
+
+    Raises:
+        AssertionError: says what does not hold, and after which act.
+    """
+    from sightline.session import Session
+
+    for locale in ("en", "zh"):
+        session = Session(MemoryStore("check"), apps=[app, *others], project=project, clock=Ticking())
+        session.configure(locale=locale)
+        window_id = session.open_window(app.name, target)
+        for action, params in (("opened", None), *acts):
+            if params is not None:
+                outcome = session.act(window_id, action, **params)
+                assert outcome.success, f"{action}: {outcome}"
+            window = session.host.window(window_id)
+            if window is None:
+                return  # an act has closed it
+            _check_window(window, f"{app.name} after {action} ({locale})")
+
+
+def _check_window(window: "AppWindow", where: str) -> None:
+    from sightline.items import Lod
+
+    app, below = window.app, set[str]()
+    again = type(app)()
+    again.host, again.target = app.host, app.target
+    again.restore(app.save())
+    for lod in Lod:
+        page = app.page(lod)
+        assert app.page(lod) == page, f"{where}: what it shows at {lod.name} differs from one time to the next"
+        assert again.page(lod) == page, f"{where}: what it saves does not bring back what it shows at {lod.name}"
+        window.document.switch(lod)
+        anchors = set(window.context().anchors)
+        assert anchors >= below, f"{where}: {lod.name} loses what a lower level offers: {sorted(below - anchors)}"
+        below = anchors
