@@ -91,3 +91,15 @@ def test_the_further_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     names = {"session": session, "sl": sl, "ask": lambda payload: f"{len(payload.body)} services, 8000 and up."}
     exec(code, {**names, "messages": [{"role": "user", "content": "hello"}]})
     session.close()
+
+
+def test_the_app_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third example opens its window, does what the model says and what the program says, and shows both."""
+    import sightline as sl
+
+    monkeypatch.chdir(tmp_path)
+    with sl.Session.new(project=".") as session:
+        exec(BLOCKS[2], {"session": session})
+        [window] = session.compose(sl.Budget(8_000)).tail
+        assert '<item id="1">milk</item>' in str(window)
+        assert '<item id="2">bread</item>' in str(window)

@@ -36,6 +36,11 @@ class WindowLog:
             self._live = (now, shown)
         return self._live[1]
 
+    def catch_up(self) -> None:
+        """Take in what others have written: a window is acted on as it is, not as it was."""
+        if self._journal.behind():
+            self._journal.catch_up()
+
     def taken(self, window_id: str) -> bool:
         """Whether a window of this id was ever open, on whatever branch."""
         return window_id in self._journal.timeline.more.windows
@@ -54,25 +59,25 @@ class WindowLog:
 
     def opened(self, window_id: str, kept: Kept) -> int:
         """Note that a window was opened. The note's seq."""
-        return self._write(_note(window_id, kept, target=kept.target))
+        return self.write(_note(window_id, kept, target=kept.target))
 
     def changed(self, window_id: str, kept: Kept, round_: Round | None, moved: bool) -> int:
         """Note that what a window shows has changed; moved, it is shown here from now on and no longer before."""
         done = (round_.action, round_.result, _stamp(round_.timestamp)) if round_ is not None else None
         if not moved:
-            return self._write(_note(window_id, kept, changed=True, round=done))
+            return self.write(_note(window_id, kept, changed=True, round=done))
         before = self.kept(window_id) or kept
         state = before.state if kept.state is msgspec.UNSET else kept.state
         again = msgspec.structs.replace(kept, state=state)
-        return self._write(
-            WindowNote(window_id, closed=True), _note(window_id, again, target=before.target, round=done)
-        )
+        moved_on = WindowNote(window_id, closed=True, changed=True)  # closed where it was, not for good
+        return self.write(moved_on, _note(window_id, again, target=before.target, round=done))
 
     def closed(self, window_id: str, summary: str) -> int:
         """Note that a window was closed: every reference to it is obsolete."""
-        return self._write(WindowNote(window_id, closed=True, summary=summary))
+        return self.write(WindowNote(window_id, closed=True, summary=summary))
 
-    def _write(self, *notes: WindowNote) -> int:
+    def write(self, *notes: WindowNote) -> int:
+        """Write notes down. The seq of the last."""
         self._journal.annotate(*((log.WINDOW, note) for note in notes))
         return self._journal.store.tips.seq
 
@@ -88,10 +93,10 @@ class WindowLog:
         first = log.decode_data(journal.reader.entry(rows[0]), WindowNote) if rows else None
         if first is None or not first.app:
             return None
-        last, rounds = first, []
+        last, rounds = None, []
         said: dict[str, Any] = {}
-        for number, note in enumerate(self._since_opened(window_id)):
-            last = note if number == 0 else last
+        for note in self._since_opened(window_id):
+            last = note if last is None and note.app else last  # one that only refers to it says nothing of options
             for name, value in (("state", note.state), ("version", note.version), ("lod", note.lod)):
                 if value is not None and value is not msgspec.UNSET:
                     said.setdefault(name, value)  # the newest word holds
@@ -102,7 +107,7 @@ class WindowLog:
         return Kept(
             app=first.app,
             target=first.target,
-            options=_options(last.options),
+            options=_options((last or first).options),
             state=said.get("state"),
             version=Version(*said["version"]) if "version" in said else None,
             lod=Lod(said["lod"]) if "lod" in said else None,
@@ -115,7 +120,7 @@ class WindowLog:
         reader = self._journal.reader
         for placed in self._notes(window_id):
             note = reader.note(reader.entry_at(Span(placed.offset, placed.length)), WindowNote)
-            if note.closed:
+            if note.closed and not note.changed:
                 return
             yield note
 

@@ -137,12 +137,14 @@ def test_a_last_line_without_its_newline_is_kept(path: Path) -> None:
 
 
 def test_lines_that_are_no_entries_are_kept_and_passed_over(path: Path) -> None:
-    """Valid JSON of somebody else is neither damage nor an entry."""
+    """An object of somebody else is neither damage nor an entry; a bare value may be what a torn write left: damage."""
     grown(path)
     with path.open("ab") as file:
-        file.write(b'{"somebody":"else"}\n[1,2]\n\n')
+        file.write(b'{"somebody":"else"}\n\n')
+        bare = file.tell()
+        file.write(b"5\n")
     store = JsonlStore(path)
-    assert (store.repairs.damaged, store.repairs.torn_bytes) == ([], 0)
+    assert (store.repairs.damaged, store.repairs.torn_bytes) == ([bare], 0)
     append(store, said(), head=store.tips.heads[""])
     assert b'{"somebody":"else"}' in path.read_bytes()
 

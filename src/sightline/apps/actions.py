@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
 from types import NoneType, UnionType
@@ -27,6 +28,7 @@ class Parameter(Struct, frozen=True):
     type: str  # string, int, float, bool
     required: bool = True
     choices: tuple[str, ...] = ()
+    none: bool = False  # left out, it is None: the method has no other default
 
     def __str__(self) -> str:
         return f"{self.name}:{self.type}{'' if self.required else '?'}"
@@ -105,35 +107,43 @@ def _action(app: type, name: str, method: Callable[..., Any]) -> Action:
     where = f"action {name!r} of {app.__name__}"
     if not _NAME.fullmatch(name) or name == CLOSE.id:
         raise BadInput(f"{where}: choose another name: small letters, digits and '_', and not 'close'")
+    if inspect.iscoroutinefunction(method):
+        raise BadInput(f"{where}: nobody would await it; write a plain method")
     label, zh = method.__action__  # type: ignore[attr-defined]
     about = " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
-    hints = get_type_hints(method)
+    try:
+        hints = get_type_hints(method)
+    except (NameError, TypeError) as error:
+        raise BadInput(f"{where}: its type hints cannot be read: {error}") from error
     taken = list(inspect.signature(method).parameters.values())[1:]
     parameters = tuple(_parameter(where, each, hints.get(each.name)) for each in taken)
     return Action(name, label or about.rstrip(".") or name.replace("_", " ").capitalize(), parameters, about, zh)
 
 
 def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter:
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise BadInput(f"{where}: *{parameter.name} cannot be filled in; name each parameter")
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        raise BadInput(f"{where}: {parameter.name!r} cannot be filled in by its name; name each parameter")
+    if not _NAME.fullmatch(parameter.name):
+        raise BadInput(f"{where}: parameter {parameter.name!r}: use small letters, digits and '_'")
     if parameter.name in ("window_id", "action_id"):
         raise BadInput(f"{where}: {parameter.name!r} says which window and which action; choose another name")
     kinds = [
         kind for kind in (get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]) if kind is not NoneType
     ]
-    required = parameter.default is parameter.empty and kinds == [hint]
+    bare = parameter.default is parameter.empty
+    required, none = bare and kinds == [hint], bare and kinds != [hint]
     if (
         len(kinds) == 1
         and get_origin(kinds[0]) is Literal
         and all(isinstance(each, str) for each in get_args(kinds[0]))
     ):
-        return Parameter(parameter.name, "string", required, get_args(kinds[0]))
+        return Parameter(parameter.name, "string", required, get_args(kinds[0]), none)
     if len(kinds) != 1 or kinds[0] not in _TYPES:
         raise BadInput(
             f"{where}: parameter {parameter.name!r} has the type {hint!r}; "
             "use str, int, float, bool or a Literal of words, each may be | None"
         )
-    return Parameter(parameter.name, _TYPES[kinds[0]], required)
+    return Parameter(parameter.name, _TYPES[kinds[0]], required, none=none)
 
 
 # ---------------------------------------------------------------------- calling one
@@ -148,23 +158,29 @@ def bound(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str
     known = {each.name: each for each in action.parameters}
     if unknown := [name for name in arguments if name not in known]:
         raise Refused(say("unknown parameter", locale, name=unknown[0], params=action.params or "–"))
-    values = {}
+    values: dict[str, Any] = {}
     for parameter in action.parameters:
         value = arguments.get(parameter.name)
-        if value is None:
-            if parameter.required:
-                raise Refused(say("missing parameter", locale, name=parameter.name))
-            continue
-        values[parameter.name] = _value(parameter, value, locale)
+        if value is not None:
+            values[parameter.name] = _value(parameter, value, locale)
+        elif parameter.required:
+            raise Refused(say("missing parameter", locale, name=parameter.name))
+        elif parameter.none:
+            values[parameter.name] = None
     return values
 
 
+def read(kind: str, value: Any) -> Any:
+    """The value as a string, int, float or bool; None for one that is none."""
+    return _READERS[kind](value)
+
+
 def _value(parameter: Parameter, value: Any, locale: str) -> Any:
-    read = _READERS[parameter.type](value)
-    if read is None or (parameter.choices and read not in parameter.choices):
+    found = read(parameter.type, value)
+    if found is None or (parameter.choices and found not in parameter.choices):
         wanted = "|".join(parameter.choices) or parameter.type
         raise Refused(say("bad parameter", locale, name=parameter.name, type=wanted, value=repr(value)))
-    return read
+    return found
 
 
 def _int(value: Any) -> int | None:
@@ -177,9 +193,10 @@ def _int(value: Any) -> int | None:
 
 def _float(value: Any) -> float | None:
     try:
-        return float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
-    except ValueError:
+        read = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
         return None
+    return read if math.isfinite(read) else None  # JSON knows no other
 
 
 def _bool(value: Any) -> bool | None:

@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 from sightline.apps.context import Anchor, AnchorType
 
-_NAME = r"[\w.:-]+"
+NAME = re.compile(r"[\w.:-]+")
+"""What commands, targets and fields may be called."""
+
+_NAME = NAME.pattern
 _VALUE = r'(?:"(?:[^"\\\n]|\\.)*"|[^\s"\[\]]*)'
 _KINDS = "button|form|ref|fold|expand"
 _MARKER = re.compile(rf"(?<!\\)\[({_KINDS}):({_NAME})((?: +{_NAME}={_VALUE})*)\]")
@@ -23,7 +26,7 @@ _ENTRY = re.compile(r"(?<!\\)\*\*\[([^\]\n]+)\]\*\*")
 
 
 class Marker(NamedTuple):
-    """A marker as it stands in a text, and the entry whose line it stands in."""
+    """A marker as it stands in a text, and the entry it stands in."""
 
     kind: str
     name: str
@@ -48,11 +51,13 @@ def marker(anchor: Anchor, name: str) -> str:
 
 
 def markers(content: str) -> Iterator[Marker]:
-    """The markers of a content, in order: each knows the entry it stands in."""
+    """The markers of a content, in order: each knows the entry it stands in, which ends at an empty line."""
     entry = ""
     for line in content.split("\n"):
         if found := _ENTRY.search(line):
             entry = found[1]
+        elif not line.strip():
+            entry = ""
         for match in _MARKER.finditer(line):
             yield Marker(
                 match[1], match[2], {name: _unquoted(value) for name, value in _FIELD.findall(match[3])}, entry
@@ -73,12 +78,20 @@ def key(command: str, target: str | None = None) -> str:
 
 
 def resolve(marker: Marker, anchors: Mapping[str, Anchor], entry: str = "") -> str | None:
-    """The registry's key of a marker that stands in an entry; None where nothing is registered for it."""
+    """The registry's key of a marker that stands in an entry; None where nothing is registered for it.
+
+    What is offered on the entry goes before what is offered on the whole. A `ref` points at references and at nothing
+    that could be executed; all others mean what can be.
+    """
     if marker.kind in ("fold", "expand"):  # short for a button of that name on this entry
         candidates = [key(marker.kind, marker.name)]
     else:
-        candidates = [marker.name, key(marker.name, entry or marker.entry)]
-    return next((found for found in candidates if found in anchors), None)
+        candidates = [key(marker.name, entry or marker.entry), marker.name]
+    points = marker.kind == "ref"
+    return next(
+        (each for each in candidates if each in anchors and (anchors[each].type is AnchorType.REFERENCE) is points),
+        None,
+    )
 
 
 def _unquoted(value: str) -> str:

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sightline.apps import anchors as grammar
 from sightline.apps.actions import Action
@@ -14,6 +16,8 @@ from sightline.apps.elements import Element, Page, every, markdown, redacted
 from sightline.errors import AnchorConflict
 from sightline.items import Lod
 from sightline.wording import say
+
+HIDDEN = "…"  # stands for a text of which nobody could say what of it may be shown
 
 logger = logging.getLogger("sightline")
 
@@ -65,7 +69,8 @@ class Builder:
         locale: str = "en",
     ) -> None:
         """`actions`: what can be done with it as a whole. `redact` sees every text before it is shown anywhere."""
-        self._render, self._redact, self._locale = render, redact, locale
+        self._render, self._locale = render, locale
+        self._redact = _guarded(redact) if redact is not None else None
         self._actions = actions or {}
 
     def build(self, data: SourceData, lod: LodState, history: tuple[Round, ...] | None) -> Context:
@@ -85,9 +90,8 @@ class Builder:
         self, data: SourceData, lod: LodState, content: Content, history: tuple[Round, ...] | None
     ) -> Context:
         """The context of this content, with this history."""
-        redact = self._redact
-        if history is not None and redact is not None:
-            history = tuple(Round(redact(each.action), redact(each.result), each.timestamp) for each in history)
+        if history is not None:
+            history = tuple(Round(self._said(each.action), self._said(each.result), each.timestamp) for each in history)
         return Context(
             header=Header(data.app_id, data.session_id, Version(data.major, lod.minor, lod.patch), data.at),
             state=State(lod.lod, content.page.focus, content.page.custom),
@@ -96,19 +100,27 @@ class Builder:
             history=history,
         )
 
+    def declared(self, key: str, anchor: Anchor) -> tuple[str, Anchor]:
+        """An anchor that stands in no page, as it may be shown."""
+        target = anchor.target and self._said(anchor.target)
+        return self._said(key), Anchor(anchor.type, tuple(map(self._said, anchor.params)), target)
+
+    def _said(self, text: str) -> str:
+        return _valid(self._redact(text) if self._redact is not None else text)
+
     def _page(self, data: SourceData, lod: Lod) -> Page:
         page = self._render(_ordered(data.value), lod)
-        page = redacted(page, self._redact) if self._redact is not None else page
-        if page.focus is not None and all(element.id != page.focus for element in every(page.elements)):
-            page = Page(page.title, page.elements, None, page.custom)  # what is not there has no focus
-        return page
+        custom = msgspec.json.decode(msgspec.json.encode(page.custom))  # as it is now, and as the wire can carry it
+        present = any(element.id == page.focus for element in every(page.elements))
+        page = replace(page, custom=custom, focus=page.focus if present else None)  # what is not there has no focus
+        return redacted(page, self._redact) if self._redact is not None else page
 
     def _text(self, page: Page) -> str:
         text = markdown(page, lambda element, name: grammar.marker(self._on(element, name), name))
         offered = [
             f"- {each.said(self._locale)} {grammar.marker(_whole(each), each.id)}" for each in self._actions.values()
         ]
-        return "\n".join([text, "", *offered]) if offered else text
+        return _valid("\n".join([text, "", *offered]) if offered else text)
 
     def _anchors(self, page: Page) -> Iterator[tuple[str, Anchor]]:
         """Each key once: the first one holds."""
@@ -136,7 +148,7 @@ class Builder:
         return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params, element.id)
 
     def _failed(self, data: SourceData, error: Exception) -> Content:
-        why = f"{type(error).__name__}: {error}"
+        why = _valid(f"{type(error).__name__}: {error}")
         page = Page(
             data.app_id, (Element(tag="error", text=say("app fails", self._locale), body=why),), None, {"error": why}
         )
@@ -151,11 +163,32 @@ def _whole(action: Action) -> Anchor:
 
 
 def _ordered(value: Any) -> Any:
-    """Plain data in one order, however it was put together."""
+    """A copy of plain data in one order, however they were put together."""
     match value:
         case dict():
-            return {key: _ordered(value[key]) for key in sorted(value, key=str)}
+            return {key: _ordered(value[key]) for key in sorted(value, key=lambda key: (str(key), str(type(key))))}
         case list():
             return [_ordered(each) for each in value]
+        case _ if type(value) is tuple:
+            return tuple(map(_ordered, value))
         case _:
             return value
+
+
+def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
+    """A redaction that fails shows nothing: better than what it was to take out."""
+
+    def guarded(text: str) -> str:
+        try:
+            held = redact(text)
+        except Exception:  # an app's own code
+            logger.warning("a text could not be redacted and is left out", exc_info=True)
+            return HIDDEN
+        return held if isinstance(held, str) else HIDDEN
+
+    return guarded
+
+
+def _valid(text: str) -> str:
+    """Only valid text can be sent."""
+    return text.encode("utf-8", "replace").decode()

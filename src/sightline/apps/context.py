@@ -3,15 +3,19 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from sightline.errors import BadInput
 from sightline.items import Lod
 
-MODEL = "1.0"  # of this value: fields of the minimum set are never removed, new ones have defaults
+# The version of this value. Fields of the minimum set (app, session, version, level, anchors) are never removed, new
+# ones are optional, one that is no longer wanted stays for two versions more.
+MODEL = "1.0"
 
 
 class AnchorType(StrEnum):
@@ -30,8 +34,11 @@ class Anchor(Struct, frozen=True):
     target: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.type, AnchorType):
+            raise BadInput(f"{self.type!r} is no type of anchor; choose one of {', '.join(AnchorType)}")
         if bool(self.params) != (self.type is AnchorType.FORM):
             raise BadInput(f"a Form has parameters, a {self.type} has none; got {self.params!r}")
+        force_setattr(self, "params", frozen(self.params))
 
 
 class Version(Struct, frozen=True, order=True):
@@ -73,7 +80,9 @@ class Header(Struct, frozen=True, rename="camel"):
     def __post_init__(self) -> None:
         if not self.app_id or not self.session_id:
             raise BadInput("a context's header names its app and its session; neither may be empty")
-        if self.timestamp.tzinfo is None:
+        if not isinstance(self.version, Version):
+            raise BadInput(f"a context's header says which version it shows, not {self.version!r}")
+        if not isinstance(self.timestamp, datetime) or self.timestamp.tzinfo is None:
             raise BadInput("a context's timestamp has an offset from UTC, such as 2025-12-10T10:00:00Z")
 
 
@@ -83,6 +92,11 @@ class State(Struct, frozen=True, rename="camel"):
     current_lod: Lod
     focus_id: str | None = None
     custom: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.current_lod, Lod):
+            raise BadInput(f"a context is shown at a level, GIST, SUMMARY or FULL, not {self.current_lod!r}")
+        force_setattr(self, "custom", frozen(self.custom))
 
 
 class Round(Struct, frozen=True):
@@ -102,10 +116,28 @@ class Context(Struct, frozen=True):
     anchors: Mapping[str, Anchor]
     history: tuple[Round, ...] | None = None
 
+    def __post_init__(self) -> None:
+        for name, kind in (("header", Header), ("state", State), ("content", str), ("anchors", Mapping)):
+            if not isinstance(getattr(self, name), kind):
+                raise BadInput(f"a context has a {name}; {getattr(self, name)!r} is none")
+        force_setattr(self, "anchors", frozen(self.anchors))
+        force_setattr(self, "history", frozen(self.history))
+
+
+def frozen(value: Any) -> Any:
+    """Plain data that nobody can change any more, whoever else still holds what they were made from."""
+    match value:
+        case Mapping():
+            return MappingProxyType({name: frozen(held) for name, held in value.items()})
+        case list() | tuple():
+            return tuple(map(frozen, value))
+        case _:
+            return value
+
 
 def to_json(context: Context) -> bytes:
     """The context on the wire: camelCase names, enums as words, nulls kept."""
-    data = msgspec.to_builtins(context)
+    data = msgspec.to_builtins(context, enc_hook=dict)  # read-only mappings
     data["state"]["currentLod"] = context.state.current_lod.name.title()
     return msgspec.json.encode(data)
 
@@ -123,5 +155,5 @@ def from_json(data: bytes | str) -> Context:
         if state["currentLod"] not in levels:
             raise BadInput(f"currentLod {state['currentLod']!r} is no level; choose one of {', '.join(levels)}")
         return msgspec.convert({**fields, "state": {**state, "currentLod": levels[state["currentLod"]]}}, Context)
-    except (msgspec.MsgspecError, KeyError, TypeError) as error:
+    except (msgspec.MsgspecError, KeyError, TypeError, UnicodeError, RecursionError) as error:
         raise BadInput(f"this is no context: {error}") from error

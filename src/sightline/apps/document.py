@@ -4,10 +4,14 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from sightline.apps.anchors import NAME
 from sightline.apps.builder import Builder, Content, LodState, SourceData
 from sightline.apps.context import Anchor, Context, Round, Version
 from sightline.clock import Clock
-from sightline.errors import AnchorConflict, ContextTooLarge, VersionMismatch
+from sightline.errors import AnchorConflict, BadInput, ContextTooLarge, VersionMismatch
 from sightline.items import Lod
 
 ROUNDS = 20  # of the history that a context carries; the oldest go first
@@ -37,12 +41,31 @@ class Document:
         """`rounds`: the most that the history holds. `version`: where an earlier run left off."""
         self._builder, self._clock, self._most = builder, clock, rounds
         self._app_id, self._session_id, self._value = app_id, session_id, value
-        self.version, self.lod = version or Version(1, 0, 0), lod
-        self.rounds: tuple[Round, ...] = ()
+        self._version, self._lod = version or Version(1, 0, 0), lod
+        self._rounds: tuple[Round, ...] = ()
         self._more: dict[str, Anchor] = {}  # registered from outside
         self._at = self._now()
         self._frozen: tuple[Version, Content] | None = None
         self._context: Context | None = None
+
+    @property
+    def version(self) -> Version:
+        """Of what is shown. Only what is said to have changed moves it: nobody can set it."""
+        return self._version
+
+    @property
+    def lod(self) -> Lod:
+        """The level it is shown at."""
+        return self._lod
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The history, the newest last, no longer than it may be."""
+        return self._rounds
+
+    @rounds.setter
+    def rounds(self, rounds: tuple[Round, ...]) -> None:
+        self._rounds, self._context = rounds[-self._most :] if self._most else (), None
 
     def context(self) -> Context:
         """What is shown now. The same value until something was invalidated."""
@@ -50,8 +73,7 @@ class Document:
             content = self.content()
             data, lod = self._inputs()
             built = self._builder.assembled(data, lod, content, self.rounds or None)
-            more = {key: anchor for key, anchor in self._more.items() if key not in built.anchors}
-            self._context = built if not more else _with(built, more)
+            self._context = replace(built, anchors={**built.anchors, **self._more}) if self._more else built
         return self._context
 
     def content(self) -> Content:
@@ -67,15 +89,15 @@ class Document:
 
     # ------------------------------------------------------------------ what invalidates
 
-    def change(self, value: object = None) -> None:
-        """The source data are others now."""
-        self._value = value if value is not None else self._value
+    def change(self, value: object = UNSET) -> None:
+        """The source data are others now: this value, or what the value holds."""
+        self._value = self._value if value is UNSET else value
         self._move(self.version.changed())
 
     def switch(self, lod: Lod) -> None:
         """Show it at this level from now on."""
         if lod is not self.lod:
-            self.lod = lod
+            self._lod = lod
             self._move(self.version.switched())
 
     def rerender(self, builder: Builder) -> None:
@@ -84,20 +106,26 @@ class Document:
         self._move(self.version.rendered())
 
     def _move(self, version: Version) -> None:
-        self.version, self._at, self._context = version, self._now(), None
+        self._version, self._at, self._context = version, self._now(), None
         self._more = {}
 
     def record(self, round_: Round) -> None:
         """Something was done with it."""
-        self.rounds = (*self.rounds, round_)[-self._most :] if self._most else ()
-        self._context = None
+        self.rounds = (*self.rounds, round_)
 
     def executed(self) -> None:
         """A button or a form was used: the anchors are made anew."""
         self._more, self._context = {}, None
 
     def register(self, key: str, anchor: Anchor) -> None:
-        """Offer one thing more, until it changes. A key that is taken stays what it is, with a warning."""
+        """Offer one thing more, until it changes. A key that is taken stays what it is, with a warning.
+
+        Raises:
+            BadInput: a key that no marker could name.
+        """
+        key, anchor = self._builder.declared(key, anchor)
+        if not NAME.fullmatch(key):
+            raise BadInput(f"anchor {key!r}: use letters, digits, '_', '-', '.' and ':'")
         if key in self.context().anchors:
             logger.warning("%s", AnchorConflict(key))
             return
@@ -111,25 +139,24 @@ class Document:
             raise VersionMismatch(_dotted(seen), _dotted(self.version))
 
     def fit(self, limit: int, tokens: Callable[[Context], int]) -> Context:
-        """The context at the highest level, from its own down, at which it fits.
+        """The context at the highest level, from its own down, at which it fits. It stays like that.
 
-        The history gives way before the content does: it holds `rounds` rounds and no more, whatever the level.
+        History gives way before content: the level is the highest that fits without any, and of the history the oldest
+        rounds go until the rest fits too.
 
         Raises:
-            ContextTooLarge: it does not fit at its lowest level either.
+            ContextTooLarge: it does not fit at its lowest level either, even without history.
         """
-        while (needed := tokens(self.context())) > limit:
+        while (needed := tokens(replace(self.context(), history=None))) > limit:
             if self.lod is Lod.GIST:
                 raise ContextTooLarge(self._app_id, needed, limit)
             self.switch(Lod(self.lod - 1))
+        while tokens(self.context()) > limit and self.rounds:
+            self.rounds = self.rounds[1:]
         return self.context()
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock() / 1000, UTC)
-
-
-def _with(context: Context, more: dict[str, Anchor]) -> Context:
-    return Context(context.header, context.state, context.content, {**context.anchors, **more}, context.history)
 
 
 def _dotted(version: Version) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.apps.anchors import escaped
+from sightline.apps.anchors import NAME, escaped
 from sightline.errors import InvalidSourceData
 from sightline.items import Lod
 
 _TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-_ID = re.compile(r"[\w.:-]+")
+_OWN = ("id", "lod", "tags", "actions")  # attributes in XML that an element has of itself
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ONE_LINE = 60  # characters of what a gist quotes
 
@@ -38,8 +38,12 @@ class Element(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not _TAG.fullmatch(self.tag) or not all(map(_TAG.fullmatch, self.attributes)):
             raise InvalidSourceData(f"no XML name: {[self.tag, *self.attributes]!r}; letters, digits, '_', '-', '.'")
-        if self.id and not _ID.fullmatch(self.id):
-            raise InvalidSourceData(f"element id {self.id!r}: use letters, digits, '_', '-', '.' and ':'")
+        for name, value in self.attributes.items():
+            if name in _OWN or not isinstance(value, str):
+                raise InvalidSourceData(f"attribute {name}={value!r}: a text, and not one of {', '.join(_OWN)}")
+        for name in (self.id, *self.actions) if self.id else self.actions:
+            if not NAME.fullmatch(name):
+                raise InvalidSourceData(f"element id or action {name!r}: use letters, digits, '_', '-', '.' and ':'")
         if self.actions and not self.id:
             raise InvalidSourceData(f"element {self.text!r} offers {', '.join(self.actions)} and needs an id for that")
 
@@ -61,11 +65,11 @@ def every(elements: Iterable[Element]) -> Iterator[Element]:
 
 
 def redacted(page: Page, redact: Callable[[str], str]) -> Page:
-    """The page with every text in it passed through `redact`."""
+    """The page with every text in it passed through `redact`: all but the names that stand in an app's code."""
     return Page(
         redact(page.title),
         tuple(_redacted(element, redact) for element in page.elements),
-        page.focus and redact(page.focus),
+        page.focus and _redacted_id(page.focus, redact),
         page.custom and _redacted_value(page.custom, redact),
     )
 
@@ -74,13 +78,19 @@ def _redacted(element: Element, redact: Callable[[str], str]) -> Element:
     return replace(
         element,
         text=redact(element.text),
-        id=redact(element.id),
+        id=_redacted_id(element.id, redact),
         tags=tuple(map(redact, element.tags)),
         body=redact(element.body),
+        code=element.code and redact(element.code),
         table=tuple(tuple(map(redact, row)) for row in element.table),
         attributes={name: redact(value) for name, value in element.attributes.items()},
         children=tuple(_redacted(child, redact) for child in element.children),
     )
+
+
+def _redacted_id(name: str, redact: Callable[[str], str]) -> str:
+    """Still a name, whatever stands for what was taken out."""
+    return re.sub(r"[^\w.:-]", "_", redact(name)) or ("_" if name else "")
 
 
 def _redacted_value(value: Any, redact: Callable[[str], str]) -> Any:
@@ -103,7 +113,7 @@ Offer = Callable[[Element, str], str]
 
 
 def markdown(page: Page, offer: Offer) -> str:
-    """The page as Markdown: nothing an app says can stand for a marker, a label or a heading."""
+    """The page as Markdown: no text in it can stand for a marker, a label, an entry's id or a line of its own."""
     lines = [line for element in page.elements for line in _lines(element, offer, "")]
     return "\n".join([f"# {_flat(page.title)}", *([""] if lines else []), *lines])
 
@@ -112,7 +122,7 @@ def _lines(element: Element, offer: Offer, indent: str) -> Iterator[str]:
     entry = element.lod is not None
     label = f"[{element.lod.name}]" if element.lod is not None else "-"
     pieces = [f"**[{element.id}]**" if element.id else "", _flat(element.text)]
-    pieces += [f"`{_flat(tag).replace('`', '')}`" for tag in element.tags]
+    pieces += [f"`{_flat(tag.replace('`', ''))}`" for tag in element.tags]
     if element.lod is Lod.GIST and element.body:
         pieces.append(f"— _{_shortened(_flat(element.body))}_")
     pieces += [offer(element, action) for action in element.actions]
@@ -128,7 +138,7 @@ def _lines(element: Element, offer: Offer, indent: str) -> Iterator[str]:
 def _body(element: Element, indent: str) -> Iterator[str]:
     if element.code is None:
         for line in element.body.split("\n"):
-            yield f"{indent}> {_flat(line)}"
+            yield f"{indent}> {_flat(line)}".rstrip()
         return
     text = escaped(element.body)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
@@ -138,9 +148,14 @@ def _body(element: Element, indent: str) -> Iterator[str]:
 
 def _table(rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
     for number, row in enumerate(rows):
-        yield f"| {' | '.join(_flat(cell).replace('|', chr(92) + '|') for cell in row)} |"
+        yield f"| {' | '.join(map(_cell, row))} |"
         if number == 0:
             yield f"|{' --- |' * len(row)}"
+
+
+def _cell(text: str) -> str:
+    """A bar is escaped, and so are the backslashes right before it: they would escape its backslash."""
+    return re.sub(r"(\\*)\|", r"\1\1\\|", _flat(text))
 
 
 def _flat(text: str) -> str:
@@ -193,10 +208,6 @@ def _shown_body(element: Element) -> str:
 
 
 def _attributes(element: Element) -> dict[str, str]:
-    own = {
-        "id": element.id,
-        "lod": element.lod.name.lower() if element.lod is not None else "",
-        "tags": ", ".join(element.tags),
-        "actions": ", ".join(element.actions),
-    }
-    return {**{name: value for name, value in own.items() if value}, **element.attributes}
+    lod = element.lod.name.lower() if element.lod is not None else ""
+    own = zip(_OWN, (element.id, lod, ", ".join(element.tags), ", ".join(element.actions)), strict=True)
+    return {**{name: value for name, value in own if value}, **element.attributes}

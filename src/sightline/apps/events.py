@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Callable
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
 logger = logging.getLogger("sightline")
+T = TypeVar("T")
 
 
 class Event(Struct, frozen=True, omit_defaults=True):
@@ -22,13 +23,13 @@ class Event(Struct, frozen=True, omit_defaults=True):
     summary: str = ""
 
 
-class Events:
+class Events(Generic[T]):
     """Hands each event to every subscriber. One that fails does not keep it from the others."""
 
     def __init__(self) -> None:
-        self._subscribers: list[Callable[[Event], None]] = []
+        self._subscribers: list[Callable[[T], None]] = []
 
-    def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
+    def subscribe(self, subscriber: Callable[[T], None]) -> Callable[[], None]:
         """Call `subscriber` with each event from now on. What is returned ends that."""
         self._subscribers.append(subscriber)
 
@@ -38,7 +39,7 @@ class Events:
 
         return unsubscribe
 
-    def publish(self, event: Event) -> None:
+    def publish(self, event: T) -> None:
         """Tell everybody."""
         for subscriber in list(self._subscribers):
             try:

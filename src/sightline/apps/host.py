@@ -1,22 +1,24 @@
 """Opens apps in windows, acts on them, closes them, and finds them again after a restart."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sightline.apps import anchors, fitting, registry
+from sightline.apps import fitting, registry
 from sightline.apps.actions import CLOSE, Action, bound, nearest
 from sightline.apps.app import App, Options
 from sightline.apps.calls import ACTION, CREATE, parameters
-from sightline.apps.context import AnchorType, Round, Version
+from sightline.apps.context import Round, Version
 from sightline.apps.events import Event, Events
-from sightline.apps.window import AppWindow, Gone, Kept, Look, Outcome, offered
+from sightline.apps.reach import Declined, known, meant, usage
+from sightline.apps.record import Record
+from sightline.apps.window import AppWindow, Gone, Kept, Look, Outcome, offered, quietly
 from sightline.clock import Clock
 from sightline.errors import BadInput, InvalidSourceData, Refused, UnknownApp, VersionMismatch
 from sightline.items import Call, Lod, ToolDefinition
@@ -41,38 +43,6 @@ class Windows(Protocol):
         ...
 
 
-class Record(Protocol):
-    """Where a host writes down what happens to its windows: a session's log."""
-
-    def live(self) -> Sequence[str]:
-        """The windows that are open now."""
-        ...
-
-    def taken(self, window_id: str) -> bool:
-        """Whether a window of this id was ever open."""
-        ...
-
-    def place(self, window_id: str) -> int:
-        """Where the last note on an open window stands."""
-        ...
-
-    def kept(self, window_id: str) -> Kept | None:
-        """The window as the log has it; None for one that no host opened."""
-        ...
-
-    def opened(self, window_id: str, kept: Kept) -> int:
-        """Note that a window was opened. The note's seq."""
-        ...
-
-    def changed(self, window_id: str, kept: Kept, round_: Round | None, moved: bool) -> int:
-        """Note that what a window shows has changed."""
-        ...
-
-    def closed(self, window_id: str, summary: str) -> int:
-        """Note that a window was closed."""
-        ...
-
-
 class Host:
     """The apps of one session and their windows. A session has one: `session.host`."""
 
@@ -83,7 +53,7 @@ class Host:
         self._record, self._session_id, self.clock, self.project = record, session_id, clock, project
         self._elsewhere = elsewhere
         self.apps: dict[str, type[App]] = {}
-        self.events = Events()
+        self.events: Events[Event] = Events()
         self._look = Look()
         self._windows: dict[str, AppWindow | Gone] = {}
 
@@ -100,7 +70,12 @@ class Host:
             app = registry.app(each) if isinstance(each, str) else each
             if not isinstance(app, type) or not issubclass(app, App) or not app.name:
                 raise BadInput(f"an app is a subclass of sightline.apps.App with a name, not {app!r}")
-            offered(app, app.options)
+            named = {action.tool(app.name).name for action in offered(app, app.options).values()}
+            others = [name for name, (other, _) in self._typed().items() if name in named and other != app.name]
+            if others:
+                raise BadInput(
+                    f"app {app.name!r}: another app has an action called {others[0]} too; rename one of them"
+                )
             self.apps[app.name] = app
 
     def tools(self, *, typed: bool = False) -> tuple[ToolDefinition, ...]:
@@ -108,8 +83,13 @@ class Host:
 
         They depend on the registered apps alone, so that opening and closing windows changes no prompt's head.
         """
-        each = [action.tool(app.name) for app in self.apps.values() for action in offered(app, app.options).values()]
-        return (CREATE, ACTION, *(each if typed else ()))
+        each = [action.tool(app) for app, action in self._typed().values()] if typed else []
+        return (CREATE, ACTION, *each)
+
+    def _typed(self) -> dict[str, tuple[str, Action]]:
+        """The app and the action of each tool that is one action."""
+        pairs = [(name, each) for name, app in self.apps.items() for each in offered(app, app.options).values()]
+        return {action.tool(app).name: (app, action) for app, action in pairs}
 
     def instructions(self) -> str:
         """What a model without native tool calls is told, in the session's language."""
@@ -141,10 +121,14 @@ class Host:
             return window
         found = self._elsewhere.get(window_id) if self._elsewhere is not None else None
         return (
-            Gone(window_id, say("app gone", self.locale, name=kept.app))
+            Gone(window_id, say("app gone", self.locale, name=kept.app), locale=self.locale)
             if found is None and kept is not None
             else found
         )
+
+    def live(self) -> Sequence[str]:
+        """The ids of all open windows, also of those that this host did not open."""
+        return self._record.live()
 
     def window(self, window_id: str) -> AppWindow | None:
         """An open window of one of the registered apps; None for any other."""
@@ -168,6 +152,7 @@ class Host:
             chosen = replace(kind.options, **options)
         except TypeError as error:
             raise BadInput(f"{error}; windows have {', '.join(Options.__struct_fields__)}") from error
+        self._record.catch_up()
         if kind.single and (found := self.window(name)) is not None:
             return found
         app = self._made(kind, target)
@@ -190,11 +175,11 @@ class Host:
 
     def close(self, window_id: str, summary: str = "") -> None:
         """Close a window of this host."""
-        window = self._windows.pop(window_id, None)
-        kept = self._record.kept(window_id)
+        window, kept = self.window(window_id), self._record.kept(window_id)
+        self._windows.pop(window_id, None)
         seq = self._record.closed(window_id, summary)
-        if isinstance(window, AppWindow):
-            _quietly(window.app.closed)
+        if window is not None:
+            quietly(window.app.closed)
         if kept is not None:
             self.events.publish(Event("closed", seq, window_id, kept.app, summary=summary))
 
@@ -210,11 +195,14 @@ class Host:
     def shown(self, room: int, tokens: Callable[[str], int]) -> dict[str, str]:
         """What every open window shows now, in all within so many tokens; pinned ones as they are, whatever they need.
 
-        A window that is gone shows nothing. What is shown at a lower level stays there until it is acted on.
+        A window that is gone shows nothing. What is shown at a lower level stays there, once `note` has written that
+        down, until it is acted on.
         """
-        self._refresh()
+        self.refresh()
         live = {window_id: window for window_id in self._record.live() if (window := self.get(window_id)) is not None}
         ours = [window for window in live.values() if isinstance(window, AppWindow)]
+        for window in ours:
+            window.document.switch(window.noted_lod)  # an earlier look at less room decided nothing
         free = [each for each in live if each not in {window.id for window in ours if window.options.pinned}]
         texts = {window_id: _valid(window.render()) for window_id, window in live.items()}
         over = sum(tokens(texts[each]) for each in free) - room
@@ -225,7 +213,8 @@ class Host:
         over = sum(tokens(texts[each]) for each in free) - room
         return texts | fitting.hidden({each: texts[each] for each in free}, over, tokens, self.locale)
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Let every open app take in what changed outside."""
         for window in self.windows():
             try:
                 fresh = window.app.refresh()
@@ -238,9 +227,9 @@ class Host:
     def note(self) -> None:
         """Write down which windows show something new since the log last said so."""
         for window in self.windows():
-            if window.noted != (window.document.version, window.document.lod):
+            if window.shows_more_than_noted():
                 changed = window.noted is not None and window.noted[0].major != window.document.version.major
-                seq = self._changed(window, _saved(window.app), None, moved=changed and window.options.append)
+                seq = self._changed(window, _saved_or(window), None, moved=changed and window.options.append)
                 self.events.publish(Event("refreshed", seq, window.id, window.app.name))
 
     # ------------------------------------------------------------------ acting
@@ -253,34 +242,48 @@ class Host:
         Nothing is raised: what cannot be done is said in the outcome, with what can. An action that fails leaves the
         app's data as they were. `seen`: the version that whoever acts has looked at.
         """
+        self._record.catch_up()
         window = self.window(window_id)
         if window is None:
-            return self._no_window(window_id)
+            return self._act_on_none(window_id, action_id, params or {})
         try:
             if seen is not None:
                 window.document.check(seen)
-            action, given = self._meant(window, action_id, dict(params or {}))
+            action, given = meant(window, action_id, params or {}, self.locale)
             values = bound(action, given, self.locale)
-        except _Declined as declined:
+        except Declined as declined:
             return declined.outcome(window_id)
         except VersionMismatch:
-            return Outcome(False, say("stale anchor", self.locale, name=action_id), "stale", window_id)
+            message = say("stale anchor", self.locale, name=action_id)
+            return Outcome(False, message, "stale", window_id, ways=known(window, action_id))
         except Refused as refused:
-            return Outcome(False, str(refused), "bad parameters", window_id, ways=(_usage(action),))
-        if action is CLOSE:
-            self.close(window_id, values.get("summary", ""))
-            return Outcome(True, say("closed", self.locale, id=window_id), window=window_id, closes=True)
-        return self._run(window, action, values)
+            return Outcome(False, str(refused), "bad parameters", window_id, ways=(usage(action),))
+        return self._closed(window_id, values) if action is CLOSE else self._run(window, action, values)
+
+    def _closed(self, window_id: str, values: Mapping[str, Any]) -> Outcome:
+        self.close(window_id, values.get("summary", ""))
+        return Outcome(True, say("closed", self.locale, id=window_id), window=window_id, closes=True)
+
+    def _act_on_none(self, window_id: str, action_id: str, params: Mapping[str, Any]) -> Outcome:
+        """What is shown without its app can at least be closed."""
+        gone = window_id in self._record.live() and isinstance(self.get(window_id), Gone)
+        if gone and action_id == CLOSE.id:
+            return self._closed(window_id, {"summary": str(params.get("summary") or "")})
+        return self._no_window(window_id)
 
     def _run(self, window: AppWindow, action: Action, values: dict[str, Any]) -> Outcome:
-        outcome, saved = self._outcome(window, action, values)
+        held, before = dict(vars(window.app)), _saved_or(window)  # with what it took in since it was last noted
+        outcome, saved, fresh = self._outcome(window, action, values)
         if outcome.success:
             window.document.switch(window.own_lod)  # the model is looking at it
-            if _quietly(window.app.refresh) or saved != window.saved:
+            if fresh or saved != window.saved:
                 window.document.change()
             window.document.executed()
         else:
-            _quietly(lambda: window.app.restore(msgspec.json.decode(window.saved)))
+            saved = before
+            vars(window.app).clear()
+            vars(window.app).update(held)
+            quietly(lambda: window.app.restore(msgspec.json.decode(before)))
         at = datetime.fromtimestamp(self.clock() / 1000, UTC)
         window.document.record(round_ := Round(action.id, outcome.summary or outcome.message, at))
         seq = self._changed(window, saved, round_, moved=outcome.success and window.options.append)
@@ -290,58 +293,21 @@ class Host:
             self.close(window.id, outcome.summary)
         return outcome
 
-    def _outcome(self, window: AppWindow, action: Action, values: dict[str, Any]) -> tuple[Outcome, bytes]:
-        """What the app answers, and its data after that."""
+    def _outcome(self, window: AppWindow, action: Action, values: dict[str, Any]) -> "_Done":
+        """What the app answers, and its data where that went well."""
         try:
             answer = getattr(window.app, action.id)(**values)
+            fresh = bool(quietly(window.app.refresh))  # what it did may have changed something outside
             saved = _saved(window.app)
         except (Refused, InvalidSourceData) as refused:
-            return Outcome(False, str(refused), "failed", window.id), window.saved
+            return _Done(Outcome(False, str(refused), "failed", window.id))
         except Exception as error:  # an app's mistake is told, not raised: the conversation goes on
             logger.warning("%s.%s failed", window.id, action.id, exc_info=True)
-            return Outcome(False, f"{type(error).__name__}: {error}", "failed", window.id), window.saved
-        if isinstance(answer, Outcome):
-            reason = "" if answer.success else answer.reason or "failed"
-            return replace(answer, window=window.id, reason=reason), saved if answer.success else window.saved
-        return Outcome(True, str(answer) if answer is not None else say("done", self.locale), window=window.id), saved
-
-    def _meant(self, window: AppWindow, said: str, params: dict[str, Any]) -> tuple[Action, dict[str, Any]]:
-        """The action that is meant, and its arguments. Raises _Declined with a way on."""
-        registered, key = window.context().anchors, said
-        if (marker := anchors.read(said)) is not None:
-            key = anchors.resolve(marker, registered) or marker.name
-            params = {**marker.values, **params}
-        if key in window.actions:
-            return window.actions[key], params
-        if key == CLOSE.id:
-            raise _Declined("not closable", say("not closable", self.locale, id=window.id), self._known(window))
-        anchor = registered.get(key)
-        if anchor is None:
-            raise self._out_of_reach(window, key)
-        name = key.removesuffix(f"-{anchor.target}")
-        if anchor.type is AnchorType.REFERENCE or name not in window.actions:
-            raise _Declined("reference", say("only a reference", self.locale, name=key), self._known(window))
-        action = window.actions[name]
-        return action, {**({action.parameters[0].name: anchor.target} if action.parameters else {}), **params}
-
-    def _out_of_reach(self, window: AppWindow, key: str) -> "_Declined":
-        if any(key in self._anchors_at(window, lod) for lod in Lod if lod > window.document.lod):
-            name = window.document.lod.name.lower()
-            return _Declined(
-                "out of view", say("out of view", self.locale, name=key, lod=name), self._known(window, key)
-            )
-        if key in window.past:
-            return _Declined("stale", say("stale anchor", self.locale, name=key), self._known(window, key))
-        return _Declined("unknown action", say("unknown anchor", self.locale, name=key), self._known(window, key))
-
-    def _anchors_at(self, window: AppWindow, lod: Lod) -> Iterable[str]:
-        elements = window.app.page(lod).elements
-        return [anchors.key(name, each.id) for each in elements for name in each.actions] + [
-            each.id for each in elements
-        ]
-
-    def _known(self, window: AppWindow, name: str = "") -> tuple[str, ...]:
-        return tuple(map(_usage, map(window.actions.__getitem__, nearest(name, list(window.actions)))))
+            return _Done(Outcome(False, f"{type(error).__name__}: {error}", "failed", window.id))
+        if not isinstance(answer, Outcome):
+            answer = Outcome(True, str(answer) if answer is not None else say("done", self.locale))
+        reason = "" if answer.success else answer.reason or "failed"
+        return _Done(replace(answer, window=window.id, reason=reason), saved, fresh)
 
     # ------------------------------------------------------------------ the model's calls
 
@@ -349,7 +315,7 @@ class Host:
         """Whether a call is for a window here."""
         if call.name in (CREATE.name, ACTION.name):
             return bool(self.apps)
-        return any(tool.name == call.name for tool in self.tools(typed=True))
+        return call.name in self._typed()
 
     def call(self, call: Call) -> Outcome:
         """Do what the model says: open an app, or act on a window. Nothing is raised."""
@@ -360,13 +326,16 @@ class Host:
             message = say("no such call", self.locale, name=call.name)
             return Outcome(False, message, "unknown action", ways=(CREATE.name, ACTION.name))
         window_id, action_id = arguments.get("window_id"), arguments.get("action_id")
-        params = parameters(arguments)
+        params, app = parameters(arguments), ""
         if call.name != ACTION.name:
-            app = next(app for app in self.apps if call.name.startswith(f"{app}_"))
-            action_id = call.name.removeprefix(f"{app}_")
+            app, action = self._typed()[call.name]
+            action_id = action.id
             params = {name: value for name, value in arguments.items() if name != "window_id"}
         if not isinstance(window_id, str) or not isinstance(action_id, str) or not window_id or not action_id:
-            return Outcome(False, say("call lacks ids", self.locale), "bad parameters", ways=self._open_ids())
+            return Outcome(False, say("call lacks ids", self.locale), "bad parameters", ways=self._reachable(app))
+        window = self.window(window_id) if app else None
+        if window is not None and window.app.name != app:
+            return self._no_window(window_id, app)
         return self.act(window_id, action_id, params)
 
     def _create(self, name: str, target: str) -> Outcome:
@@ -407,7 +376,8 @@ class Host:
             app.restore(kept.state)
         except Exception as error:  # another version of the app wrote it: what was saved stays as it is
             logger.warning("%s cannot be restored: %s", window_id, error, exc_info=True)
-            return Gone(window_id, say("not restored", self.locale, name=kept.app, why=str(error)), kept.place)
+            why = say("not restored", self.locale, name=kept.app, why=str(error))
+            return Gone(window_id, why, kept.place, self.locale)
         return self._window(window_id, app, options, kept)
 
     def _window(self, window_id: str, app: App, options: Options, kept: Kept | None = None) -> AppWindow:
@@ -434,20 +404,22 @@ class Host:
     def _open_ids(self) -> tuple[str, ...]:
         return tuple(window.id for window in self.windows())
 
-    def _no_window(self, window_id: str) -> Outcome:
+    def _reachable(self, app: str = "") -> tuple[str, ...]:
+        """The windows that can be acted on, of one app or all; where there is none, how to open one."""
+        found = [window.id for window in self.windows() if app in ("", window.app.name)]
+        return tuple(found or (f"create({name})" for name in ([app] if app else self.apps)))
+
+    def _no_window(self, window_id: str, app: str = "") -> Outcome:
         message = say("no window", self.locale, id=window_id)
-        return Outcome(False, message, "unknown window", window_id, ways=self._open_ids())
+        return Outcome(False, message, "unknown window", window_id, ways=self._reachable(app))
 
 
-class _Declined(Refused):
-    """An action that cannot be reached, and what can."""
+class _Done(NamedTuple):
+    """What came of an action: the app's answer, its data, and whether something outside is new."""
 
-    def __init__(self, reason: str, message: str, ways: tuple[str, ...]) -> None:
-        super().__init__(message)
-        self.reason, self.ways = reason, ways
-
-    def outcome(self, window_id: str) -> Outcome:
-        return Outcome(False, str(self), self.reason, window_id, ways=self.ways)
+    outcome: Outcome
+    saved: bytes = b""
+    fresh: bool = False
 
 
 def _valid(text: str) -> str:
@@ -455,23 +427,16 @@ def _valid(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _usage(action: Action) -> str:
-    return f"{action.id}({action.params})"
-
-
 def _saved(app: App) -> bytes:
     """An app's data, as the log keeps them. Raises InvalidSourceData."""
     try:
         return msgspec.json.encode(app.save())
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # whatever an app's own save() does
         how = "override save() and restore(), or begin the name of what is not to be kept with '_'"
         raise InvalidSourceData(f"{app.name} cannot be saved: {error}; {how}") from error
 
 
-def _quietly(step: Any) -> Any:
-    """What a step of an app gives; None where it fails, which is logged."""
-    try:
-        return step()
-    except Exception:
-        logger.warning("an app failed", exc_info=True)
-        return None
+def _saved_or(window: AppWindow) -> bytes:
+    """A window's data as they are now; as the log has them where they cannot be saved."""
+    saved: bytes | None = quietly(lambda: _saved(window.app))
+    return window.saved if saved is None else saved

@@ -44,7 +44,7 @@ class Todo(App):
     def delete(self, index: int) -> str:
         """Delete an item; the ones after it move up."""
         task = self._task(index)
-        self.tasks.remove(task)
+        del self.tasks[index - 1]  # by its place: another may read the same
         return self.says(f"deleted: {task.text}", f"已删除：{task.text}")
 
     @action(label="Delete what is done", zh="清除已完成")
@@ -64,9 +64,9 @@ class Todo(App):
     def _items(self, lod: Lod) -> Iterator[Element]:
         for number, task in enumerate(self.tasks, 1):
             if lod is Lod.FULL or (lod is Lod.SUMMARY and not task.done):
-                done = {"done": "true"} if task.done else {}
+                done = (self.says("done", "已完成"),) if task.done else ()
                 actions = ("toggle", "delete") if lod is Lod.FULL else ()
-                yield Element(id=str(number), text=task.text, attributes=done, actions=actions)
+                yield Element(id=str(number), text=task.text, tags=done, actions=actions)
 
     def _task(self, index: int) -> Task:
         if not 1 <= index <= len(self.tasks):

@@ -1,5 +1,7 @@
 """An open app in a session: one id, one document, and how the model sees it."""
 
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -7,13 +9,15 @@ from msgspec import UNSET, Struct
 
 from sightline.apps.actions import CLOSE, Action, actions_of
 from sightline.apps.app import App, Options
-from sightline.apps.builder import Builder, Content
+from sightline.apps.builder import HIDDEN, Builder, Content
 from sightline.apps.context import Context, Round, Version
 from sightline.apps.document import Document
-from sightline.apps.elements import every, xml, xml_attributes, xml_text
+from sightline.apps.elements import Element, every, xml, xml_attributes, xml_text
 from sightline.clock import Clock
 from sightline.items import Lod
 from sightline.wording import say
+
+logger = logging.getLogger("sightline")
 
 Form = Literal["xml", "markdown"]
 """How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors."""
@@ -92,7 +96,7 @@ class AppWindow:
         self.noted: tuple[Version, Lod] | None = None  # what the log last said of it
         self.place = 0  # where the log said it
         self.past: set[str] = set()  # anchors it has offered
-        self._drawn: tuple[Content, str] | None = None
+        self._drawn: tuple[Content, Lod, str] | None = None
         if kept is not None:
             self.document.rounds, self.place = kept.rounds, kept.place
             self.saved = msgspec.json.encode(kept.state)
@@ -103,6 +107,18 @@ class AppWindow:
         if look != self.look:
             self.look = look
             self.document.rerender(self._builder())
+
+    @property
+    def noted_lod(self) -> Lod:
+        """The level that the log last said it is shown at."""
+        return self.noted[1] if self.noted is not None else self.document.lod
+
+    def shows_more_than_noted(self) -> bool:
+        """Whether it shows something new since the log last said so; switching to and fro is nothing new."""
+        now = self.document.version
+        if self.noted is None:
+            return True
+        return (self.noted[0].major, self.noted[0].patch, self.noted[1]) != (now.major, now.patch, self.document.lod)
 
     def _builder(self) -> Builder:
         app = self.app
@@ -119,27 +135,22 @@ class AppWindow:
         """What the model sees. Made again only after something changed."""
         self.context()
         content = self.document.content()
-        if self._drawn is None or self._drawn[0] is not content:
+        if self._drawn is None or self._drawn[0] is not content or self._drawn[1] is not self.own_lod:
             draw = self._xml if self.look.form == "xml" else self._markdown
-            self._drawn = (content, draw(content))
-        return self._drawn[1]
+            self._drawn = (content, self.own_lod, draw(content))
+        return self._drawn[2]
+
+    def about(self) -> str:
+        """What the app is for, as it may be shown."""
+        about = quietly(lambda: self.app.redact(self.app.describe(self.look.locale)))
+        return about if isinstance(about, str) else HIDDEN
 
     def _xml(self, content: Content) -> str:
         if self.options.compact:
-            said = " ".join(element.text for element in every(content.page.elements) if element.text)
-            return f"<Window{xml_attributes({'id': self.id, 'compact': 'true'})}>{xml_text(said)}</Window>"
+            return compact_xml(self.id, content.page.elements)
         lod = {"lod": self.document.lod.name.lower()} if self.document.lod is not self.own_lod else {}
-        lines = [f"<Window{xml_attributes({'id': self.id, **lod})}>"]
-        lines.append(f"  <Description>{xml_text(self.app.redact(self.app.describe(self.look.locale)))}</Description>")
-        inside = [line for element in content.page.elements for line in xml(element, "    ")]
-        lines += ["  <Content>", *inside, "  </Content>"] if inside else ["  <Content></Content>"]
-        if self.actions:
-            lines += ["  <Actions>", *map(self._xml_action, self.actions.values()), "  </Actions>"]
-        return "\n".join([*lines, "</Window>"])
-
-    def _xml_action(self, action: Action) -> str:
-        attributes = {"id": action.id, **({"params": action.params} if action.params else {})}
-        return f"    <action{xml_attributes(attributes)}>{xml_text(action.said(self.look.locale))}</action>"
+        actions = self.actions.values()
+        return window_xml(self.id, self.about(), content.page.elements, actions, locale=self.look.locale, more=lod)
 
     def _markdown(self, content: Content) -> str:
         begin, end = (say(key, self.look.locale, id=self.id) for key in ("window", "window end"))
@@ -152,11 +163,46 @@ class Gone(Struct, frozen=True):
     id: str
     why: str
     place: int = 0
+    locale: str = "en"
 
     def render(self) -> str:
         """What the model sees."""
-        attributes = xml_attributes({"id": self.id})
-        return f"<Window{attributes}>\n  <Description>{xml_text(self.why)}</Description>\n</Window>"
+        return window_xml(self.id, self.why, (), (CLOSE,), locale=self.locale)
+
+
+# ---------------------------------------------------------------------- ContextUI's XML
+
+
+def window_xml(
+    window_id: str,
+    about: str,
+    elements: Iterable[Element],
+    actions: Iterable[Action],
+    *,
+    locale: str = "en",
+    more: Mapping[str, str] | None = None,
+    meta: Iterable[Element] = (),
+) -> str:
+    """A window: what it is for, what it shows, what can be done. Well-formed, whatever the texts say."""
+    lines = [f"<Window{xml_attributes({'id': window_id, **(more or {})})}>"]
+    lines += [line for element in meta for line in xml(element, "  ")]
+    lines.append(f"  <Description>{xml_text(about)}</Description>")
+    inside = [line for element in elements for line in xml(element, "    ")]
+    lines += ["  <Content>", *inside, "  </Content>"] if inside else ["  <Content></Content>"]
+    if offers := [_xml_action(action, locale) for action in actions]:
+        lines += ["  <Actions>", *offers, "  </Actions>"]
+    return "\n".join([*lines, "</Window>"])
+
+
+def compact_xml(window_id: str, elements: Iterable[Element]) -> str:
+    """A window in one line: its texts, and nothing to be done."""
+    said = " ".join(element.text for element in every(elements) if element.text)
+    return f"<Window{xml_attributes({'id': window_id, 'compact': 'true'})}>{xml_text(said)}</Window>"
+
+
+def _xml_action(action: Action, locale: str) -> str:
+    attributes = {"id": action.id, **({"params": action.params} if action.params else {})}
+    return f"    <action{xml_attributes(attributes)}>{xml_text(action.said(locale))}</action>"
 
 
 def offered(app: type[App], options: Options) -> dict[str, Action]:
@@ -164,3 +210,12 @@ def offered(app: type[App], options: Options) -> dict[str, Action]:
     if options.compact:
         return {}
     return {**actions_of(app), **({CLOSE.id: CLOSE} if options.closable else {})}
+
+
+def quietly(step: Callable[[], Any]) -> Any:
+    """What a step of an app gives; None where it fails, which is logged."""
+    try:
+        return step()
+    except Exception:  # whatever an app does, the session goes on
+        logger.warning("an app failed", exc_info=True)
+        return None

@@ -6,6 +6,7 @@ import click
 from rich.text import Text
 
 from sightline import __version__
+from sightline.cli.apps import apps
 from sightline.cli.compact import compact
 from sightline.cli.context import context
 from sightline.cli.options import DEBUG, shared_options
@@ -64,5 +65,5 @@ def app() -> None:
     """
 
 
-for command in (sessions, context, replay, strategies, verify, compact, uncompact):
+for command in (sessions, context, replay, strategies, apps, verify, compact, uncompact):
     app.add_command(command)

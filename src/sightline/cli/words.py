@@ -284,6 +284,52 @@ _WORDS = {
         "  sightline replay --list-samples   # 其他样例\n"
         "  sightline replay messages.json   # 你自己的对话",
     ),
+    # apps
+    "action": ("action", "操作"),
+    "parameters": ("parameters", "参数"),
+    "try app": (
+        "`sightline apps run todo` opens one here: you see what a model sees, and press its buttons.",
+        "`sightline apps run todo` 可在此打开一个应用：看到的与模型看到的完全相同，并可操作。",
+    ),
+    "try help": ("`help` says what can be typed; Ctrl-D ends.", "输入 `help` 查看可用的输入；Ctrl-D 结束。"),
+    "seen": (
+        "{id}, level {level}, as {form}: {tokens:,} tokens",
+        "{id}，层级 {level}，{form}：{tokens:,} 个 token",
+    ),
+    "seen again": (
+        "{id}, level {level}, as {form}: {tokens:,} tokens, as above",
+        "{id}，层级 {level}，{form}：{tokens:,} 个 token，同上",
+    ),
+    "has failed": ("failed: {why}", "失败：{why}"),
+    "has opened": ("Opened: {ids}. `window {first}` goes there.", "已打开：{ids}。输入 `window {first}` 前往。"),
+    "all closed": ("No window is open any more.", "已没有打开的窗口。"),
+    "no window left": ("no window is open any more", "已没有打开的窗口"),
+    "bad quote": (
+        "the {quote} at column {column} has no partner before a space; write \\{quote} where a quote itself is meant",
+        "第 {column} 列的 {quote} 没有与之成对、后接空格的引号；若要输入引号本身，请写 \\{quote}",
+    ),
+    "too many words": (
+        "{name} has no parameter left for: {words}",
+        "{name} 没有多余的参数可填：{words}",
+    ),
+    "choose": ("write it as `{word} {choices}`", "请写作 `{word} {choices}`"),
+    "help how": (
+        'An action and its parameters: `add buy milk`, or `add text="buy milk"`. Words fill the parameters in order, '
+        "the last one takes the rest.",
+        '输入操作及其参数：`add buy milk`，或 `add text="buy milk"`。各词依次填入参数，最后一个参数取余下全部。',
+    ),
+    "help buttons": (
+        "Buttons of what is shown, also written as [button:…]: {keys}",
+        "所示内容上的按钮（也可写作 [button:…]）：{keys}",
+    ),
+    "help besides": (
+        "Besides (an action of the same name is written [button:…]):",
+        "此外（同名的操作请写作 [button:…]）：",
+    ),
+    "help level": ("show more or less of it", "显示得更多或更少"),
+    "help as": ("write it another way", "换一种写法"),
+    "help window": ("list the open windows, go to one", "列出打开的窗口，前往其中一个"),
+    "help quit": ("this, and the end; an empty line shows it again", "本说明；结束。空行：再次显示"),
     # verify
     "verifying": ("verifying {id}", "校验 {id}"),
     "verified": (
@@ -309,6 +355,7 @@ class Words:
     """The table in one language."""
 
     def __init__(self, language: str) -> None:
+        self.language = language
         self._place = LANGUAGES.index(language)
 
     def __call__(self, key: str, /, **values: Any) -> str:

@@ -188,7 +188,7 @@ class _Reading:
         try:
             return decode_tip(line.data)
         except UNREADABLE:
-            if not line.data.isspace() and not _is_json(line.data):
+            if not line.data.isspace() and not _is_anothers(line.data):
                 self._damaged.append(line.span.offset)
                 logger.warning("[JSONLStore] 解析 JSON 行失败 (offset %d)", line.span.offset)
             return None
@@ -211,13 +211,15 @@ def _ended(file: DiskFile, line: Line) -> Line:
     return Line(Span(line.span.offset, line.span.length + 1), line.data + b"\n")
 
 
-def _is_json(data: bytes) -> bool:
-    """Whether a line that is no entry of ours is at least somebody's valid JSON, to be kept and passed over."""
+def _is_anothers(data: bytes) -> bool:
+    """Whether a line that is no entry of ours is at least somebody's JSON object, to be kept and passed over.
+
+    A bare number or word is none: it may be what a torn write left of a line.
+    """
     try:
-        msgspec.json.decode(data)
+        return isinstance(msgspec.json.decode(data), dict)
     except UNREADABLE:
         return False
-    return True
 
 
 def _lines(file: DiskFile, start: int, end: int) -> Iterator[Line]:

@@ -71,16 +71,23 @@ def read_messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
     return neutral
 
 
-def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
-    """Tool definitions, each in any of the three formats. What only a provider can run keeps its definition untouched.
+def read_tools(tools: Sequence[ToolDefinition | Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
+    """Tool definitions, each in any of the three formats or our own. What only a provider can run stays as it is.
 
     Raises:
         BadInput: a definition that is none.
     """
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
         raise common.refused("tools", common.kind_of(tools), "a list of tool definitions")
-    plain = [common.plain(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
-    return tuple(definition for tool in plain for definition in _tool_format(tool).read_tools([tool]))
+    return tuple(read for index, tool in enumerate(tools) for read in _read_tool(tool, f"tools[{index}]"))
+
+
+def _read_tool(tool: object, where: str) -> Iterable[ToolDefinition]:
+    if isinstance(tool, ToolDefinition):  # such as a host's
+        return [tool]
+    plain = common.plain(tool, where)
+    read: Iterable[ToolDefinition] = _tool_format(plain).read_tools([plain])
+    return read
 
 
 def _format_of(message: Any) -> ModuleType | None:

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from sightline import log
-from sightline.apps.host import Window, Windows
+from sightline.apps.host import Windows
 from sightline.clock import SeqClock, nanoid, wall_clock
 from sightline.errors import BadInput
 from sightline.items import Kind, Message, Role
@@ -26,11 +26,6 @@ from sightline.stores.memory import MemoryStore
 from sightline.timeline import OBSOLETE
 from sightline.tokens import TokenCounter, counter
 from sightline.wire.common import text_part
-
-__all__ = [
-    "ContextItem", "ContextItemType", "ContextManager", "ContextRenderer", "ContextStats", "LlmMessage",
-    "RenderOptions", "SeqClock", "Trimmed", "Window", "Windows", "dump", "estimate_tokens", "trim",
-]  # fmt: skip
 
 ROUNDS = 3  # of dialogue that outrank active windows: the document's table
 SHOWN = 50  # characters of an item's content in the debug output
@@ -137,15 +132,15 @@ class ContextManager:
         self._lock = threading.RLock()
         known = [item for _, item in self._items()]
         last = max((item.seq for item in known), default=0)
-        self._clock = clock or SeqClock(last)
-        if self._clock.current < last:
-            raise BadInput(f"the clock stands at {self._clock.current}, the log at {last}; use SeqClock({last})")
+        self.clock = clock or SeqClock(last)
+        if self.clock.current < last:
+            raise BadInput(f"the clock stands at {self.clock.current}, the log at {last}; use SeqClock({last})")
         self._ids = {item.id for item in known}
 
     @property
     def current_seq(self) -> int:
         """The last number the clock gave out."""
-        return self._clock.current
+        return self.clock.current
 
     def add(self, item: ContextItem) -> None:
         """Append the item under the next number, whatever number it carries.
@@ -156,7 +151,7 @@ class ContextManager:
         with self._lock:
             if item.id in self._ids:
                 raise BadInput(f"an item {item.id!r} is in the context already; leave the id empty to have one made")
-            entry = self._entry(item, self._clock.next())
+            entry = self._entry(item, self.clock.next())
             self.journal.append([entry])
             item.id, item.seq = entry.uuid, _seq(entry)
             self._ids.add(entry.uuid)
@@ -176,6 +171,28 @@ class ContextManager:
         with self._lock:
             if any(not timeline.state[row] & OBSOLETE for row in timeline.more.windows.get(window_id, ())):
                 self.journal.annotate((log.WINDOW, WindowNote(window_id, closed=True)))
+
+    def note(self, *notes: WindowNote) -> int:
+        """Write down what a host says of its windows: a reference is an item under the next number. The log's seq."""
+        with self._lock:
+            self.journal.annotate(*((log.WINDOW, self._numbered(note)) for note in notes))
+            return self.journal.store.tips.seq
+
+    def catch_up(self) -> None:
+        """Take in what others have written to the log."""
+        with self._lock:
+            if self.journal.behind():
+                self.journal.catch_up()
+
+    def _numbered(self, note: WindowNote) -> WindowNote:
+        if note.closed or note.changed:
+            return note
+        return _NumberedWindow(**msgspec.structs.asdict(note), context_seq=self.clock.next())
+
+    def opened_at(self, window_id: str) -> int:
+        """The number of the item that refers to an open window; 0 if there is none."""
+        rows = self.journal.timeline.references(window_id, self.journal.path)
+        return _seq(self.journal.reader.entry(rows[0])) if rows else 0
 
     def get_stats(self) -> ContextStats:
         """How large the context is."""

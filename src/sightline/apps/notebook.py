@@ -1,0 +1,196 @@
+"""A notebook whose entries fold and unfold one by one."""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sightline.apps import App, Element, Lod, Page, Refused, action
+from sightline.apps.anchors import NAME
+
+_SUMMARY = 200  # characters of the content that stand for it where nobody wrote a summary
+_KNOWN = 10  # ids or tags that are named to somebody who asked for another
+_OFFERED = {Lod.GIST: ("summary", "unfold"), Lod.SUMMARY: ("fold", "unfold"), Lod.FULL: ("fold", "summary")}
+
+
+class Entry(Struct, frozen=True):
+    """Something to remember, at its own level."""
+
+    id: str
+    title: str
+    content: str = ""
+    summary: str = ""
+    gist: str = ""
+    tags: tuple[str, ...] = ()
+    lod: Lod = Lod.SUMMARY
+
+    def at(self, lod: Lod) -> str:
+        """What it says below its title at this level: as written, else made from the next richer level."""
+        whole = self.content or self.summary or self.gist
+        short = self.summary or (whole if len(whole) <= _SUMMARY else whole[:_SUMMARY] + "...")
+        return {Lod.FULL: whole, Lod.SUMMARY: short, Lod.GIST: self.gist or short}[lod]
+
+
+class Notebook(App):
+    """Keep notes, each of them folded or unfolded as needed, found by tag."""
+
+    name = "notebook"
+    zh = "记忆笔记本：条目可折叠、展开，按标签查找"
+    entries: list[Entry]
+    tag: str  # only entries with it are shown; empty: all are
+    focused: str  # the id of the entry that has the focus
+
+    def __init__(self) -> None:
+        self.entries, self.tag, self.focused = [], "", ""
+
+    # ------------------------------------------------------------------ what can be done
+
+    @action(label="Add an entry", zh="添加条目")
+    def add(
+        self,
+        entry_id: str,
+        title: str,
+        content: str | None = None,
+        tags: str | None = None,
+        summary: str | None = None,
+        gist: str | None = None,
+    ) -> str:
+        """Add an entry at the end. Tags are words between commas; without a summary, the beginning is one."""
+        if not NAME.fullmatch(entry_id):
+            raise Refused(self.says("an id has letters, digits and _ - . : only", "ID 只能含字母、数字和 _ - . :"))
+        if any(each.id == entry_id for each in self.entries):
+            raise Refused(self.says(f"there is an entry {entry_id} already", f"条目 {entry_id} 已存在"))
+        heading = self._title(title)
+        self.entries.append(Entry(entry_id, heading, content or "", summary or "", gist or "", _words(tags or "")))
+        return self.says(f"added entry {entry_id}", f"已添加条目 {entry_id}")
+
+    @action(label="Change an entry", zh="修改条目")
+    def edit(
+        self,
+        entry_id: str,
+        title: str | None = None,
+        content: str | None = None,
+        tags: str | None = None,
+        summary: str | None = None,
+        gist: str | None = None,
+    ) -> str:
+        """Change what is given, keep the rest. A summary and a gist of the old content go with it."""
+        given = {
+            "title": self._title(title) if title is not None else None,
+            "content": content,
+            "tags": _words(tags) if tags is not None else None,
+            "summary": summary if content is None else summary or "",
+            "gist": gist if content is None else gist or "",
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        if not changes:
+            raise Refused(self.says("say what to change", "请指明要修改的内容"))
+        self._put(replace(self._entry(entry_id), **changes))
+        return self.says(f"changed entry {entry_id}", f"已修改条目 {entry_id}")
+
+    @action(label="Remove an entry", zh="删除条目")
+    def remove(self, entry_id: str) -> str:
+        """Remove an entry."""
+        self.entries.remove(self._entry(entry_id))
+        self.focused = "" if self.focused == entry_id else self.focused
+        return self.says(f"removed entry {entry_id}", f"已删除条目 {entry_id}")
+
+    @action(label="Fold an entry to one line", zh="折叠条目")
+    def fold(self, entry_id: str) -> str:
+        """Show an entry in one line."""
+        return self._level(entry_id, Lod.GIST)
+
+    @action(label="Unfold an entry", zh="展开条目")
+    def unfold(self, entry_id: str) -> str:
+        """Show an entry with all its content."""
+        return self._level(entry_id, Lod.FULL)
+
+    @action(label="Show an entry's summary", zh="显示条目摘要")
+    def summary(self, entry_id: str) -> str:
+        """Show an entry's summary."""
+        return self._level(entry_id, Lod.SUMMARY)
+
+    @action(label="Fold all entries", zh="全部折叠")
+    def fold_all(self) -> str:
+        """Show every entry in one line."""
+        self.entries = [replace(each, lod=Lod.GIST) for each in self.entries]
+        return self.says(f"folded {len(self.entries)}", f"已折叠 {len(self.entries)} 个条目")
+
+    @action(label="Unfold all entries", zh="全部展开")
+    def unfold_all(self) -> str:
+        """Show every entry with all its content."""
+        self.entries = [replace(each, lod=Lod.FULL) for each in self.entries]
+        return self.says(f"unfolded {len(self.entries)}", f"已展开 {len(self.entries)} 个条目")
+
+    @action(label="Unfold these entries and fold the others", zh="聚焦条目")
+    def focus(self, ids: str) -> str:
+        """Unfold the entries with these ids, between commas, and fold all others. The first one has the focus."""
+        wanted = [self._entry(each).id for each in _words(ids)]
+        if not wanted:
+            raise Refused(self.says("say which entries", "请指明条目"))
+        self.entries = [replace(each, lod=Lod.FULL if each.id in wanted else Lod.GIST) for each in self.entries]
+        self.focused = wanted[0]
+        return self.says(f"focus on {', '.join(wanted)}", f"已聚焦 {'、'.join(wanted)}")
+
+    @action(label="Show only entries with a tag", zh="按标签筛选")
+    def filter(self, tag: str | None = None) -> str:
+        """Show only the entries with this tag; without a tag, all again."""
+        known = list(dict.fromkeys(tag for each in self.entries for tag in each.tags))
+        if tag and tag not in known:
+            there = ", ".join(known[:_KNOWN]) or "–"
+            raise Refused(self.says(f"no entry has the tag {tag!r}; tags: {there}", f"没有标签 {tag!r}；现有：{there}"))
+        self.tag = tag or ""
+        shown = f"{len(self._shown())}/{len(self.entries)}"
+        return self.says(f"showing {shown} entries", f"显示 {shown} 个条目")
+
+    # ------------------------------------------------------------------ what is shown
+
+    def view(self, lod: Lod) -> Page:
+        """GIST: how many; SUMMARY: one line for each entry; FULL: each at its own level."""
+        title = self.says("📓 Memory Notebook", "📓 记忆笔记本")
+        custom = {"filter": self.tag} if self.tag else None
+        entries = (self._element(each, lod) for each in self._shown() if lod > Lod.GIST)
+        return Page(title, (*self._counts(), *entries), self.focused or None, custom)
+
+    def _counts(self) -> Iterator[Element]:
+        count, shown = len(self.entries), len(self._shown())
+        some = self.says(f" | {shown} with tag {self.tag}", f" | 标签 {self.tag}：{shown} 个") if self.tag else ""
+        noun = "entry" if count == 1 else "entries"
+        yield Element(tag="count", text=self.says(f"{count} {noun}", f"{count} 个条目") + some)
+        levels = ", ".join(f"{sum(each.lod is lod for each in self.entries)} {lod.name.lower()}" for lod in Lod)
+        yield Element(tag="levels", text=self.says(f"LOD distribution: {levels}", f"级别分布：{levels}"))
+
+    def _element(self, entry: Entry, lod: Lod) -> Element:
+        own, offered = (entry.lod, _OFFERED[entry.lod]) if lod is Lod.FULL else (Lod.GIST, ())
+        said, tags = entry.at(own), entry.tags
+        return Element(tag="entry", id=entry.id, text=entry.title, lod=own, tags=tags, body=said, actions=offered)
+
+    # ------------------------------------------------------------------ small parts
+
+    def _shown(self) -> list[Entry]:
+        return [each for each in self.entries if not self.tag or self.tag in each.tags]
+
+    def _entry(self, entry_id: str) -> Entry:
+        for each in self.entries:
+            if each.id == entry_id:
+                return each
+        there = ", ".join(each.id for each in self.entries[:_KNOWN]) or "–"
+        raise Refused(self.says(f"no entry {entry_id!r}; there are: {there}", f"没有条目 {entry_id!r}；现有：{there}"))
+
+    def _level(self, entry_id: str, lod: Lod) -> str:
+        self._put(replace(self._entry(entry_id), lod=lod))
+        return f"{entry_id}: {lod.name}"
+
+    def _put(self, entry: Entry) -> None:
+        self.entries = [entry if each.id == entry.id else each for each in self.entries]
+
+    def _title(self, title: str) -> str:
+        if not title.strip():
+            raise Refused(self.says("an entry needs a title", "条目需要标题"))
+        return " ".join(title.split())
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a list, each once: between commas or spaces."""
+    return tuple(dict.fromkeys(filter(None, re.split(r"[\s,，、]+", text))))

@@ -1,0 +1,43 @@
+"""Where a host writes down what happens to its windows."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sightline.apps.context import Round
+from sightline.apps.window import Kept
+
+
+class Record(Protocol):
+    """Where a host writes down what happens to its windows: a session's log."""
+
+    def live(self) -> Sequence[str]:
+        """The windows that are open now."""
+        ...
+
+    def catch_up(self) -> None:
+        """Take in what others have written."""
+        ...
+
+    def taken(self, window_id: str) -> bool:
+        """Whether a window of this id was ever open."""
+        ...
+
+    def place(self, window_id: str) -> int:
+        """Where the last note on an open window stands."""
+        ...
+
+    def kept(self, window_id: str) -> Kept | None:
+        """The window as the log has it; None for one that no host opened."""
+        ...
+
+    def opened(self, window_id: str, kept: Kept) -> int:
+        """Note that a window was opened. The note's seq."""
+        ...
+
+    def changed(self, window_id: str, kept: Kept, round_: Round | None, moved: bool) -> int:
+        """Note that what a window shows has changed."""
+        ...
+
+    def closed(self, window_id: str, summary: str) -> int:
+        """Note that a window was closed."""
+        ...

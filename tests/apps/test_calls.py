@@ -1,0 +1,122 @@
+"""Calls in an assistant's text: which are meant, which are only shown, and what they say."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.apps.calls import parameters, spoken, tagged
+from sightline.items import Call
+
+CREATE = '<tool_call>{"name": "create", "arguments": {"name": "todo"}}</tool_call>'
+OPEN_TODO = Call("", "create", {"name": "todo"})
+
+
+def tag(**said: Any) -> str:
+    return f"<tool_call>{json.dumps(said)}</tool_call>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CREATE,
+        f"Sure.\n{CREATE}\nThere it is.",
+        '<tool_call>\n{"NAME": "create",\n "Arguments": {"Name": "todo"}}\n</tool_call>',
+        '<tool_call>{"name": "create", "arguments": "{\\"name\\": \\"todo\\"}"}</tool_call>',
+        f"`code` before {CREATE} `and` after",
+        f"```python\nprint()\n```\n{CREATE}",
+        f"~~~\n```\n~~~\n{CREATE}",
+        f"> ```\n> quoted\n> ```\n{CREATE}",
+        f"```not a fence``` {CREATE}",
+        f"a lone ` in one paragraph\n\n{CREATE}\n\nand ` in another",
+    ],
+    ids=[
+        "alone", "in prose", "spread out, keys in any case", "arguments as text", "between inline code",
+        "after a fence", "after a fence of another kind", "after a fence in a quotation", "after inline code of three",
+        "other paragraphs",
+    ],
+)  # fmt: skip
+def test_a_call_outside_code_is_meant(text: str) -> None:
+    """It is read, whatever stands around it."""
+    assert list(spoken(text)) == [OPEN_TODO]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```\n{CREATE}\n```",
+        f"```xml\n{CREATE}\n",
+        f"~~~~\n```\n{CREATE}\n```\n~~~\n{CREATE}\n~~~~",
+        f"   ```\n{CREATE}\n   ```",
+        f"1. like this:\n    ```\n    {CREATE}\n    ```",
+        f"- ```\n  {CREATE}\n  ```",
+        f"> ```\n> {CREATE}\n> ```",
+        f"````\n```\n{CREATE}\n```\n{CREATE}\n````",
+        f"Write `{CREATE}` to open it.",
+        f"Write ``a ` b {CREATE}`` to open it.",
+        f"Write `one\n{CREATE}\ntwo` to open it.",
+    ],
+)
+def test_a_call_in_code_is_only_shown(text: str) -> None:
+    """In a fence, closed or not, in a list or a quotation, or between backticks, it is text about a call."""
+    assert list(spoken(text)) == []
+
+
+@pytest.mark.parametrize(
+    "inside",
+    ["", "{", "[1]", '"create"', "{}", '{"name": ""}', '{"name": 3}', '{"name": "create", "arguments": [1]}',
+     '{"name": "create", "arguments": "todo"}', '{"name": "a"} {"name": "b"}', "[" * 100_000],
+)  # fmt: skip
+def test_what_is_no_call_is_only_text(inside: str) -> None:
+    """Nothing is raised; `tagged` says that something was there, and a good call after it is still read."""
+    text = f"<tool_call>{inside}</tool_call>"
+    assert list(tagged(text)) == [None]
+    assert list(spoken(text)) == []
+    assert list(spoken(text + CREATE)) == [OPEN_TODO]
+
+
+def test_several_calls_come_in_order() -> None:
+    """Each once, the ones in code left out."""
+    said = [tag(name=f"call{number}", arguments={"n": number}) for number in range(5)]
+    text = f"{said[0]} and {said[1]}\n```\n{said[2]}\n```\n`{said[3]}`\n{said[4]}{said[0]}"
+    assert [(call.name, call.input["n"]) for call in spoken(text)] == [
+        ("call0", 0), ("call1", 1), ("call4", 4), ("call0", 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["run `ls` now", "```python\nx\n```", "a ` b", "~~~\n`", "<tool_call>", "` `` ```"])
+def test_what_arguments_say_is_kept_as_it_is(text: str) -> None:
+    """Backticks and fences in an argument are the argument's: they make no code of the call and lose nothing."""
+    said = tag(name="action", arguments={"window_id": "w", "params": {"text": text}})
+    assert [parameters(call.input) for call in spoken(f"Done. {said} {CREATE}")] == [{"text": text}, {}]
+
+
+@given(text=st.text().filter(lambda text: "</tool_call>" not in text))
+def test_any_argument_comes_back(text: str) -> None:
+    """What a model writes as JSON is what the action is given."""
+    [call] = spoken(tag(name="action", arguments={"params": {"text": text}}))
+    assert parameters(call.input) == {"text": text}
+
+
+@given(text=st.text(st.sampled_from(list('`~> \n<tool_call>/{}"name:ab')), max_size=200))
+def test_no_text_breaks_the_reading(text: str) -> None:
+    """Whatever is written, it is read without an error, and a call in a paragraph of its own after it or not at all."""
+    assert list(spoken(f"{text}\n\n{CREATE}"))[-1:] in ([], [OPEN_TODO])
+
+
+def test_thousands_of_open_tags_are_read_like_one() -> None:
+    """A model that repeats itself costs no time: the rest after a tag without end is looked at once."""
+    assert list(spoken(f"{CREATE}{'<tool_call>' * 200_000}")) == [OPEN_TODO]
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [({"a": 1}, {"a": 1}), ('{"a": 1}', {"a": 1}), (None, {}), ("", {}), ("a", {}), ("[1]", {}), ([1], {}), (3, {}),
+     ("[" * 100_000, {})],
+)  # fmt: skip
+def test_parameters_are_an_object_or_none(given: Any, read: dict[str, Any]) -> None:
+    """As an object, or as text of one; anything else says nothing."""
+    assert parameters({"window_id": "w", "params": given}) == read
+    assert parameters({}) == {}
