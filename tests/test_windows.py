@@ -261,6 +261,61 @@ def test_each_branch_has_its_own_windows() -> None:
     assert "other" not in tail(session.compose(BUDGET))[0]
 
 
+def test_a_fork_does_not_see_what_happens_on_its_parent_afterwards() -> None:
+    """Also before anybody has said another word: an action and a close stay on their branch."""
+    session = made()
+    session.open_window("board")
+    session.open_window("board")
+    session.act("board_1", "add", text="before")
+    branch = session.fork(session.user("hello"))
+    session.act("board_1", "add", text="after")
+    session.close_window("board_2")
+    assert "after" not in "".join(tail(branch.compose(BUDGET)))
+    assert ids(branch.compose(BUDGET)) == ["board_1", "board_2"]
+    assert ids(session.compose(BUDGET)) == ["board_1"]
+
+
+def test_a_reference_that_is_pressed_does_nothing() -> None:
+    """`[ref:…]`, `[fold:…]` and `[expand:…]` never reach an action that happens to have that name."""
+    session = made()
+    session.open_window("board")
+    session.act("board_1", "add", text="stays")
+    for said in ("[ref:empty]", "[fold:empty]", "[expand:empty]", "[ref:n0]", "n0"):
+        assert not session.act("board_1", said).success
+    assert "stays" in tail(session.compose(BUDGET))[0]
+    assert session.act("board_1", "[button:empty]").success
+
+
+def test_what_an_app_must_not_show_is_in_no_outcome_either(tmp_path: Path) -> None:
+    """Its answers pass the same filter as its view: nothing of it is told to the model, or kept in a round."""
+
+    class Vault(Board):
+        """Knows a secret."""
+
+        name = "vault"
+
+        def redact(self, text: str) -> str:
+            """Without it."""
+            return text.replace("s3cret", "…")
+
+        @action()
+        def open(self) -> str:
+            """Say it."""
+            return "it is s3cret"
+
+        @action()
+        def force(self) -> str:
+            """Refuse, saying it."""
+            raise Refused("s3cret \ud800 is locked")
+
+    session = made(apps=[Vault])
+    session.open_window("vault")
+    assert session.act("vault_1", "open").message == "it is …"
+    assert session.act("vault_1", "force").message == "… ? is locked"
+    session.close_window("vault_1", "bad \ud800 text")
+    assert all(b"s3cret" not in line.data for line in session._journal.store.scan())
+
+
 # ------------------------------------------------------------------ bad input
 
 

@@ -14,6 +14,7 @@ class Branch(Struct):
     parent: int = NONE
     at: int = NONE  # the last shared row
     uuid: str = ""  # the entry it goes on from
+    offset: int = 1 << 62  # where the log says that it begins
     last: int = NONE  # its own last row
     called: bool = False  # a payload has been sent on it
 
@@ -22,6 +23,7 @@ class Path(NamedTuple):
     """The rows of a branch: its own, and its ancestors' up to where it left them."""
 
     limits: dict[int, int]  # branch → last row that belongs
+    ends: dict[int, int]  # branch → where in the log it was left
 
     def holds(self, branch: int, row: int) -> bool:
         """Whether a row of that branch is on this path."""
@@ -30,6 +32,10 @@ class Path(NamedTuple):
     def knows(self, note: "Mark | Placed | Compaction") -> bool:
         """Whether something that was said about the conversation was said on this path."""
         return self.holds(note.branch, note.at - 1)
+
+    def saw(self, note: "Placed") -> bool:
+        """Whether it was said on this path before the path left that branch: what happens to a window stays there."""
+        return self.knows(note) and note.offset <= self.ends.get(note.branch, 1 << 62)
 
 
 class Mark(Struct):

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from sightline import intake, log, opening, wire
 from sightline.apps.app import App
 from sightline.apps.calls import ACTION, CREATE, spoken
-from sightline.apps.host import Host, Windows
+from sightline.apps.host import Host
+from sightline.apps.record import Windows
 from sightline.apps.window import Outcome
 from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer

@@ -257,7 +257,7 @@ class Timeline:
             case log.UNCOMPACT:
                 self._uncompact(log.decode_data(entry, UncompactNote), span, branch)
             case log.HEAD_MOVED:
-                self._move_head(log.decode_data(entry, HeadNote))
+                self._move_head(log.decode_data(entry, HeadNote), span.offset)
             case log.SETTINGS:
                 log.decode_data(entry, Settings)  # one that cannot be read does not hold
                 self.more.settings.append(Placed(*span, branch, self._end(branch)))
@@ -333,7 +333,7 @@ class Timeline:
             )
             offsets[row], lengths[row] = span
 
-    def _move_head(self, note: HeadNote) -> None:
+    def _move_head(self, note: HeadNote, offset: int) -> None:
         names = [branch.name for branch in self.more.branches]
         if note.branch not in names:
             return
@@ -341,7 +341,7 @@ class Timeline:
         parent = names.index(note.parent) if note.parent in names else NONE
         if NONE < parent < names.index(note.branch):  # a branch is younger than the one it leaves
             at = bisect_left(self.seq, note.at + 1) - 1
-            branch.parent, branch.at, branch.uuid = parent, at, note.uuid
+            branch.parent, branch.at, branch.uuid, branch.offset = parent, at, note.uuid, offset
             path = self.path(names.index(note.branch))
             sent = zip(self.receipt_branch, self.receipt_seq, strict=True)
             branch.called = any(seq <= note.at and by in path.limits for by, seq in sent)
@@ -365,11 +365,12 @@ class Timeline:
 
     def path(self, branch: int) -> Path:
         """The rows of a branch."""
-        limits = {branch: 1 << 62}
+        limits, ends = {branch: 1 << 62}, {}
         while self.more.branches[branch].parent != NONE:
-            at, branch = self.more.branches[branch].at, self.more.branches[branch].parent
-            limits[branch] = min(at, limits.get(branch, 1 << 62))
-        return Path(limits)
+            left, branch = self.more.branches[branch], self.more.branches[branch].parent
+            limits[branch] = min(left.at, limits.get(branch, 1 << 62))
+            ends[branch] = left.offset
+        return Path(limits, ends)
 
     def rows_of(self, unit: int) -> list[int]:
         """A unit's rows as they are shown: the message, its calls, their results in call order."""
@@ -444,7 +445,7 @@ class Timeline:
 
     def references(self, window: str, path: Path, end: int = 1 << 62) -> list[int]:
         """The rows of a path, among the first so many, that refer to a window and were not closed there since."""
-        closed = [note.at for note in self.more.closed.get(window, ()) if note.at <= end and path.knows(note)]
+        closed = [note.at for note in self.more.closed.get(window, ()) if note.at <= end and path.saw(note)]
         since = max(closed, default=0)
         rows = self.more.windows.get(window, ())
         return [row for row in rows if since <= row < end and path.holds(self.branch[row], row)]

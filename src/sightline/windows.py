@@ -83,8 +83,8 @@ class WindowLog:
 
     def _notes(self, window_id: str) -> Iterator[Placed]:
         """The notes on a window on this branch, the newest first."""
-        path = self._journal.path
-        return (note for note in reversed(self._journal.timeline.more.noted.get(window_id, ())) if path.knows(note))
+        saw = self._journal.path.saw
+        return (note for note in reversed(self._journal.timeline.more.noted.get(window_id, ())) if saw(note))
 
     def _read(self, window_id: str, place: int) -> Kept | None:
         """What the notes since it was opened say, taken together: read back only as far as it takes."""

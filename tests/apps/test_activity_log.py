@@ -99,7 +99,7 @@ def test_it_shows_what_was_done_with_other_windows() -> None:
         f"- [{numbers[0]}] opened app door",
         f"- [{numbers[1]}] opened app door, target: the garden",
         f"- [{numbers[2]}] action door_1.knock -> succeeded (me)",
-        f"- [{numbers[3]}] action door_1.knock -> failed",
+        f"- [{numbers[3]}] action door_1.knock -> failed (who is there?)",
         f"- [{numbers[4]}] closed window door_2 (nobody in)",
     ]
 
@@ -115,9 +115,11 @@ def test_it_speaks_chinese() -> None:
     assert content(session, "activity_log") == [
         f"- [{first}] 打开应用 door，目标: 花园",
         f"- [{second}] 操作 door_1.knock -> 成功 (我)",
-        f"- [{third}] 操作 door_1.knock -> 失败",
+        f"- [{third}] 操作 door_1.knock -> 失败 (who is there?)",
     ]
-    assert content(session, "activity_log", Lod.GIST) == [f"- 3 条，最近：[{third}] 操作 door_1.knock -> 失败"]
+    assert content(session, "activity_log", Lod.GIST) == [
+        f"- 3 条，最近：[{third}] 操作 door_1.knock -> 失败 (who is there?)"
+    ]
     assert session.act("activity_log", "clear").message == "已清空 3 条记录"
     assert content(session, "activity_log") == ["- 暂无记录"]
 

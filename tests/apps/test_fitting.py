@@ -136,16 +136,17 @@ def test_a_lowered_window_says_so_and_rises_when_it_is_acted_on() -> None:
 
 
 def test_a_level_that_is_asked_for_is_the_one_it_goes_back_to() -> None:
-    """Set to SUMMARY, a window says nothing of it and stays there when it is acted on."""
+    """Set to SUMMARY, a window says nothing of it and stays there when it is acted on; a GIST always says so."""
     session = piles({}, {"lod": Lod.SUMMARY})
     session.host.shown(0, words)
     session.host.note()
     assert levels(session) == [GIST, GIST]
     session.host.lod("pile_1", Lod.GIST)
-    assert "lod=" not in session.host.window("pile_1").render()  # type: ignore[union-attr]
+    assert 'lod="gist"' in session.host.window("pile_1").render()  # type: ignore[union-attr]
     for window_id in ("pile_1", "pile_2"):
         session.act(window_id, "touch")
     assert levels(session) == [GIST, SUMMARY]
+    assert "lod=" not in session.host.window("pile_2").render()  # type: ignore[union-attr]
 
 
 def test_a_preview_with_less_room_decides_nothing() -> None:

@@ -425,8 +425,8 @@ def test_events_tell_what_happened_in_order() -> None:
     session.open_window("shelf")
     assert [(e.kind, e.window, e.app, e.success, e.action, e.target, e.summary) for e in told] == [
         ("opened", "shelf_1", "shelf", True, "", "cups", ""),
-        ("acted", "shelf_1", "shelf", True, "put", "", ""),
-        ("acted", "shelf_1", "shelf", False, "take", "", ""),
+        ("acted", "shelf_1", "shelf", True, "put", "", "1 things"),
+        ("acted", "shelf_1", "shelf", False, "take", "", "nothing at 5"),
         ("refreshed", "shelf_1", "shelf", True, "", "", ""),
         ("closed", "shelf_1", "shelf", True, "", "", "enough"),
     ]

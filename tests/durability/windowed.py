@@ -1,6 +1,6 @@
 """A program that lives with windows: a scripted model opens apps, acts in them, closes one. Its parent kills it.
 
-    windowed.py ROOT PROJECT      prints one line when everything is done, then waits to be killed
+windowed.py ROOT PROJECT      prints one line when everything is done, then waits to be killed
 """
 
 import json

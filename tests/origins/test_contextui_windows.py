@@ -696,8 +696,8 @@ def test_one_clock_numbers_items_windows_and_events() -> None:
     host.create("nothing")
     assert [msgspec.structs.replace(event, seq=0) for event in events] == [
         AppCreatedEvent(0, "todo", "today"),
-        ActionExecutedEvent(0, "todo_1", "add", True),
-        ActionExecutedEvent(0, "todo_1", "delete", False),
+        ActionExecutedEvent(0, "todo_1", "add", True, "added x"),
+        ActionExecutedEvent(0, "todo_1", "delete", False, events[2].summary),
         WindowRefreshedEvent(0, "todo_1", "todo"),
         AppCreatedEvent(0, "nothing", "", False),
     ]

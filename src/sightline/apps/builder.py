@@ -13,6 +13,7 @@ from sightline.apps import anchors as grammar
 from sightline.apps.actions import Action
 from sightline.apps.context import Anchor, AnchorType, Context, Header, Round, State, Version
 from sightline.apps.elements import Element, Page, every, markdown, redacted
+from sightline.apps.failing import complain, valid
 from sightline.errors import AnchorConflict
 from sightline.items import Lod
 from sightline.wording import say
@@ -81,17 +82,17 @@ class Builder:
         """The page, its text and its anchors: what no history changes."""
         try:
             page = self._page(data, lod.lod)
-            return Content(page, self._text(page), dict(self._anchors(page)))
+            return Content(page, self._text(page, lod.lod), dict(self._anchors(page)))
         except Exception as error:  # whatever an app does, the session goes on
-            logger.warning("%s cannot be shown: %s", data.app_id, error, exc_info=True)
-            return self._failed(data, error)
+            complain(f"{data.app_id} cannot be shown", error)
+            return self._failed(data, lod.lod, error)
 
     def assembled(
         self, data: SourceData, lod: LodState, content: Content, history: tuple[Round, ...] | None
     ) -> Context:
         """The context of this content, with this history."""
         if history is not None:
-            history = tuple(Round(self._said(each.action), self._said(each.result), each.timestamp) for each in history)
+            history = tuple(Round(self.clean(each.action), self.clean(each.result), each.timestamp) for each in history)
         return Context(
             header=Header(data.app_id, data.session_id, Version(data.major, lod.minor, lod.patch), data.at),
             state=State(lod.lod, content.page.focus, content.page.custom),
@@ -102,11 +103,12 @@ class Builder:
 
     def declared(self, key: str, anchor: Anchor) -> tuple[str, Anchor]:
         """An anchor that stands in no page, as it may be shown."""
-        target = anchor.target and self._said(anchor.target)
-        return self._said(key), Anchor(anchor.type, tuple(map(self._said, anchor.params)), target)
+        target = anchor.target and self.clean(anchor.target)
+        return self.clean(key), Anchor(anchor.type, tuple(map(self.clean, anchor.params)), target)
 
-    def _said(self, text: str) -> str:
-        return _valid(self._redact(text) if self._redact is not None else text)
+    def clean(self, text: str) -> str:
+        """A text as it may be shown: redacted, and valid."""
+        return valid(self._redact(text) if self._redact is not None else text)
 
     def _page(self, data: SourceData, lod: Lod) -> Page:
         page = self._render(_ordered(data.value), lod)
@@ -115,12 +117,15 @@ class Builder:
         page = replace(page, custom=custom, focus=page.focus if present else None)  # what is not there has no focus
         return redacted(page, self._redact) if self._redact is not None else page
 
-    def _text(self, page: Page) -> str:
+    def _text(self, page: Page, lod: Lod) -> str:
         text = markdown(page, lambda element, name: grammar.marker(self._on(element, name), name))
-        offered = [
-            f"- {each.said(self._locale)} {grammar.marker(_whole(each), each.id)}" for each in self._actions.values()
-        ]
-        return _valid("\n".join([text, "", *offered]) if offered else text)
+        actions = self._actions.values()
+        markers = [grammar.marker(_whole(each), each.id) for each in actions]
+        if lod is Lod.GIST:
+            offered = [" ".join(markers)] if markers else []  # what each is for is said at the levels above
+        else:
+            offered = [f"- {each.said(self._locale)} {marker}" for each, marker in zip(actions, markers, strict=True)]
+        return valid("\n".join([text, "", *offered]) if offered else text)
 
     def _anchors(self, page: Page) -> Iterator[tuple[str, Anchor]]:
         """Each key once: the first one holds."""
@@ -147,13 +152,13 @@ class Builder:
         params = tuple(each.name for each in action.parameters[1:] if each.required) if action else ()
         return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params, element.id)
 
-    def _failed(self, data: SourceData, error: Exception) -> Content:
-        why = _valid(f"{type(error).__name__}: {error}")
+    def _failed(self, data: SourceData, lod: Lod, error: Exception) -> Content:
+        why = valid(f"{type(error).__name__}: {error}")
         page = Page(
             data.app_id, (Element(tag="error", text=say("app fails", self._locale), body=why),), None, {"error": why}
         )
         page = redacted(page, self._redact) if self._redact is not None else page
-        return Content(page, self._text(page), dict(self._anchors(page)), failed=True)
+        return Content(page, self._text(page, lod), dict(self._anchors(page)), failed=True)
 
 
 def _whole(action: Action) -> Anchor:
@@ -181,14 +186,9 @@ def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
     def guarded(text: str) -> str:
         try:
             held = redact(text)
-        except Exception:  # an app's own code
-            logger.warning("a text could not be redacted and is left out", exc_info=True)
+        except Exception as error:  # an app's own code
+            complain("a text could not be redacted and is left out", error)
             return HIDDEN
         return held if isinstance(held, str) else HIDDEN
 
     return guarded
-
-
-def _valid(text: str) -> str:
-    """Only valid text can be sent."""
-    return text.encode("utf-8", "replace").decode()

@@ -82,6 +82,15 @@ class Document:
             self._frozen = (self.version, self._builder.content(*self._inputs()))
         return self._frozen[1]
 
+    def content_at(self, lod: Lod) -> Content:
+        """What it would show at another level. Nothing changes by that."""
+        data, own = self._inputs()
+        return self._builder.content(data, replace(own, lod=lod))
+
+    def clean(self, text: str) -> str:
+        """A text about it as it may be shown: redacted, and valid."""
+        return self._builder.clean(text)
+
     def _inputs(self) -> tuple[SourceData, LodState]:
         version = self.version
         data = SourceData(self._app_id, self._session_id, version.major, self._at, self._value)

@@ -1,10 +1,9 @@
 """Opens apps in windows, acts on them, closes them, and finds them again after a restart."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -13,34 +12,18 @@ from msgspec.structs import replace
 from sightline.apps import fitting, registry
 from sightline.apps.actions import CLOSE, Action, bound, nearest
 from sightline.apps.app import App, Options
+from sightline.apps.apps import Apps
 from sightline.apps.calls import ACTION, CREATE, parameters
 from sightline.apps.context import Round, Version
 from sightline.apps.events import Event, Events
-from sightline.apps.reach import Declined, known, meant, usage
-from sightline.apps.record import Record
-from sightline.apps.window import AppWindow, Gone, Kept, Look, Outcome, offered, quietly
+from sightline.apps.failing import complain, quietly, valid
+from sightline.apps.reach import Declined, known, meant
+from sightline.apps.record import Record, Window, Windows
+from sightline.apps.window import AppWindow, Gone, Kept, Look, Outcome, usage
 from sightline.clock import Clock
 from sightline.errors import BadInput, InvalidSourceData, Refused, UnknownApp, VersionMismatch
 from sightline.items import Call, Lod, ToolDefinition
 from sightline.wording import say
-
-logger = logging.getLogger("sightline")
-
-
-class Window(Protocol):
-    """Something live that a session shows: asked before every call."""
-
-    def render(self) -> str:
-        """What it shows now."""
-        ...
-
-
-class Windows(Protocol):
-    """Where live windows are found."""
-
-    def get(self, window_id: str) -> Window | None:
-        """The window, or None once it is gone."""
-        ...
 
 
 class Host:
@@ -52,7 +35,7 @@ class Host:
         """`elsewhere`: where windows are found that this host did not open."""
         self._record, self._session_id, self.clock, self.project = record, session_id, clock, project
         self._elsewhere = elsewhere
-        self.apps: dict[str, type[App]] = {}
+        self.apps = Apps()
         self.events: Events[Event] = Events()
         self._look = Look()
         self._windows: dict[str, AppWindow | Gone] = {}
@@ -67,29 +50,15 @@ class Host:
             BadInput: what is no app, or one whose actions no model could be told about.
         """
         for each in apps:
-            app = registry.app(each) if isinstance(each, str) else each
-            if not isinstance(app, type) or not issubclass(app, App) or not app.name:
-                raise BadInput(f"an app is a subclass of sightline.apps.App with a name, not {app!r}")
-            named = {action.tool(app.name).name for action in offered(app, app.options).values()}
-            others = [name for name, (other, _) in self._typed().items() if name in named and other != app.name]
-            if others:
-                raise BadInput(
-                    f"app {app.name!r}: another app has an action called {others[0]} too; rename one of them"
-                )
-            self.apps[app.name] = app
+            self.apps.add(registry.app(each) if isinstance(each, str) else each)
 
     def tools(self, *, typed: bool = False) -> tuple[ToolDefinition, ...]:
         """What a model with native tool calls is given: `create` and `action`; typed, also one tool for each action.
 
         They depend on the registered apps alone, so that opening and closing windows changes no prompt's head.
         """
-        each = [action.tool(app) for app, action in self._typed().values()] if typed else []
+        each = [action.tool(app) for app, action in self.apps.typed().values()] if typed else []
         return (CREATE, ACTION, *each)
-
-    def _typed(self) -> dict[str, tuple[str, Action]]:
-        """The app and the action of each tool that is one action."""
-        pairs = [(name, each) for name, app in self.apps.items() for each in offered(app, app.options).values()]
-        return {action.tool(app).name: (app, action) for app, action in pairs}
 
     def instructions(self) -> str:
         """What a model without native tool calls is told, in the session's language."""
@@ -120,11 +89,9 @@ class Host:
             window = self._windows[window_id] = self._restored(window_id, kept)
             return window
         found = self._elsewhere.get(window_id) if self._elsewhere is not None else None
-        return (
-            Gone(window_id, say("app gone", self.locale, name=kept.app), locale=self.locale)
-            if found is None and kept is not None
-            else found
-        )
+        if found is None and kept is not None:
+            return Gone(window_id, say("app gone", self.locale, name=kept.app), locale=self.locale)
+        return found
 
     def live(self) -> Sequence[str]:
         """The ids of all open windows, also of those that this host did not open."""
@@ -160,28 +127,24 @@ class Host:
         window_id = name if kind.single else self._new_id(name)
         window = self._window(window_id, app, chosen)
         window.saved = _saved(app)
-        kept = Kept(
-            name,
-            target,
-            chosen if chosen != kind.options else None,
-            msgspec.json.decode(window.saved),
-            window.document.version,
-        )
+        own, state = chosen if chosen != kind.options else None, msgspec.json.decode(window.saved)
+        kept = Kept(name, target, own, state, window.document.version)
         seq = self._record.opened(window_id, kept)
         self._noted(window)
         self._windows[window_id] = window
-        self.events.publish(Event("opened", seq, window_id, name, target=target))
+        self._tell(Event("opened", seq, window_id, name, target=target))
         return window
 
     def close(self, window_id: str, summary: str = "") -> None:
         """Close a window of this host."""
+        summary = valid(summary)
         window, kept = self.window(window_id), self._record.kept(window_id)
         self._windows.pop(window_id, None)
         seq = self._record.closed(window_id, summary)
         if window is not None:
             quietly(window.app.closed)
         if kept is not None:
-            self.events.publish(Event("closed", seq, window_id, kept.app, summary=summary))
+            self._tell(Event("closed", seq, window_id, kept.app, summary=summary))
 
     def lod(self, window_id: str, lod: Lod) -> None:
         """Show a window at this level from now on. Raises BadInput for one that is not open here."""
@@ -204,24 +167,19 @@ class Host:
         for window in ours:
             window.document.switch(window.noted_lod)  # an earlier look at less room decided nothing
         free = [each for each in live if each not in {window.id for window in ours if window.options.pinned}]
-        texts = {window_id: _valid(window.render()) for window_id, window in live.items()}
+        texts = {window_id: valid(window.render()) for window_id, window in live.items()}
         over = sum(tokens(texts[each]) for each in free) - room
         if over <= 0:
             return texts
         fitting.lower(ours, over, tokens)
-        texts = {window_id: _valid(window.render()) for window_id, window in live.items()}
+        texts = {window_id: valid(window.render()) for window_id, window in live.items()}
         over = sum(tokens(texts[each]) for each in free) - room
         return texts | fitting.hidden({each: texts[each] for each in free}, over, tokens, self.locale)
 
     def refresh(self) -> None:
         """Let every open app take in what changed outside."""
         for window in self.windows():
-            try:
-                fresh = window.app.refresh()
-            except Exception as error:  # its view will say what is wrong with its data
-                logger.warning("%s cannot refresh: %s", window.id, error, exc_info=True)
-                fresh = False
-            if fresh:
+            if quietly(window.app.refresh, f"{window.id} cannot refresh"):
                 window.document.change()
 
     def note(self) -> None:
@@ -230,7 +188,7 @@ class Host:
             if window.shows_more_than_noted():
                 changed = window.noted is not None and window.noted[0].major != window.document.version.major
                 seq = self._changed(window, _saved_or(window), None, moved=changed and window.options.append)
-                self.events.publish(Event("refreshed", seq, window.id, window.app.name))
+                self._tell(Event("refreshed", seq, window.id, window.app.name))
 
     # ------------------------------------------------------------------ acting
 
@@ -273,7 +231,9 @@ class Host:
 
     def _run(self, window: AppWindow, action: Action, values: dict[str, Any]) -> Outcome:
         held, before = dict(vars(window.app)), _saved_or(window)  # with what it took in since it was last noted
-        outcome, saved, fresh = self._outcome(window, action, values)
+        done, saved, fresh = self._outcome(window, action, values)
+        clean = window.document.clean
+        outcome = replace(done, message=clean(done.message), summary=clean(done.summary))
         if outcome.success:
             window.document.switch(window.own_lod)  # the model is looking at it
             if fresh or saved != window.saved:
@@ -285,10 +245,10 @@ class Host:
             vars(window.app).update(held)
             quietly(lambda: window.app.restore(msgspec.json.decode(before)))
         at = datetime.fromtimestamp(self.clock() / 1000, UTC)
-        window.document.record(round_ := Round(action.id, outcome.summary or outcome.message, at))
+        told = outcome.summary or outcome.message
+        window.document.record(round_ := Round(action.id, told, at))
         seq = self._changed(window, saved, round_, moved=outcome.success and window.options.append)
-        done = Event("acted", seq, window.id, window.app.name, outcome.success, action.id, summary=outcome.summary)
-        self.events.publish(done)
+        self._tell(Event("acted", seq, window.id, window.app.name, outcome.success, action.id, summary=told))
         if outcome.closes:
             self.close(window.id, outcome.summary)
         return outcome
@@ -302,7 +262,7 @@ class Host:
         except (Refused, InvalidSourceData) as refused:
             return _Done(Outcome(False, str(refused), "failed", window.id))
         except Exception as error:  # an app's mistake is told, not raised: the conversation goes on
-            logger.warning("%s.%s failed", window.id, action.id, exc_info=True)
+            complain(f"{window.id}.{action.id} failed", error)
             return _Done(Outcome(False, f"{type(error).__name__}: {error}", "failed", window.id))
         if not isinstance(answer, Outcome):
             answer = Outcome(True, str(answer) if answer is not None else say("done", self.locale))
@@ -315,7 +275,7 @@ class Host:
         """Whether a call is for a window here."""
         if call.name in (CREATE.name, ACTION.name):
             return bool(self.apps)
-        return call.name in self._typed()
+        return call.name in self.apps.typed()
 
     def call(self, call: Call) -> Outcome:
         """Do what the model says: open an app, or act on a window. Nothing is raised."""
@@ -328,7 +288,7 @@ class Host:
         window_id, action_id = arguments.get("window_id"), arguments.get("action_id")
         params, app = parameters(arguments), ""
         if call.name != ACTION.name:
-            app, action = self._typed()[call.name]
+            app, action = self.apps.typed()[call.name]
             action_id = action.id
             params = {name: value for name, value in arguments.items() if name != "window_id"}
         if not isinstance(window_id, str) or not isinstance(action_id, str) or not window_id or not action_id:
@@ -345,7 +305,7 @@ class Host:
             message = say("app unknown", self.locale, name=name)
             return Outcome(False, message, "unknown app", ways=tuple(nearest(name, list(self.apps))))
         except Exception as error:  # an app that does not open is told like one that does not act
-            return Outcome(False, say("open fails", self.locale, why=str(error)), "failed")
+            return Outcome(False, say("open fails", self.locale, why=valid(str(error))), "failed")
         return Outcome(True, say("opened", self.locale, name=name, id=window.id), window=window.id)
 
     # ------------------------------------------------------------------ the log
@@ -375,8 +335,8 @@ class Host:
             app = self._made(kind, kept.target)
             app.restore(kept.state)
         except Exception as error:  # another version of the app wrote it: what was saved stays as it is
-            logger.warning("%s cannot be restored: %s", window_id, error, exc_info=True)
-            why = say("not restored", self.locale, name=kept.app, why=str(error))
+            complain(f"{window_id} cannot be restored", error)
+            why = say("not restored", self.locale, name=kept.app, why=valid(str(error)))
             return Gone(window_id, why, kept.place, self.locale)
         return self._window(window_id, app, options, kept)
 
@@ -384,6 +344,11 @@ class Host:
         return AppWindow(window_id, app, options, self._look, session_id=self._session_id, clock=self.clock, kept=kept)
 
     # ------------------------------------------------------------------ small parts
+
+    def _tell(self, event: Event) -> None:
+        """Tell everybody; after a restart, also the open windows that nobody has looked at yet."""
+        self.windows()
+        self.events.publish(event)
 
     def _app(self, name: str) -> type[App]:
         if name not in self.apps:
@@ -420,11 +385,6 @@ class _Done(NamedTuple):
     outcome: Outcome
     saved: bytes = b""
     fresh: bool = False
-
-
-def _valid(text: str) -> str:
-    """Only valid text can be sent."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _saved(app: App) -> bytes:

@@ -5,9 +5,8 @@ from typing import Any
 
 from sightline.apps import anchors
 from sightline.apps.actions import CLOSE, Action, nearest
-from sightline.apps.context import AnchorType
-from sightline.apps.elements import every
-from sightline.apps.window import AppWindow, Outcome, quietly
+from sightline.apps.context import Anchor, AnchorType
+from sightline.apps.window import AppWindow, Outcome, usage
 from sightline.errors import Refused
 from sightline.items import Lod
 from sightline.wording import say
@@ -33,8 +32,10 @@ def meant(window: AppWindow, said: str, params: Mapping[str, Any], locale: str) 
     """
     registered, key, given = window.context().anchors, said, dict(params)
     if (marker := anchors.read(said)) is not None:
-        key = anchors.resolve(marker, registered) or marker.name
+        key = _named(marker, registered)
         given = {**marker.values, **given}
+        if marker.kind == "ref":  # it points, whatever it points at
+            raise Declined("reference", say("only a reference", locale, name=key), known(window))
     if key in window.actions:
         return window.actions[key], given
     if key == CLOSE.id:
@@ -49,9 +50,17 @@ def meant(window: AppWindow, said: str, params: Mapping[str, Any], locale: str) 
     return action, {**given, **({action.parameters[0].name: anchor.target} if action.parameters else {})}
 
 
+def _named(marker: anchors.Marker, registered: Mapping[str, Anchor]) -> str:
+    """The key of what a marker says; where nothing is registered for it, the key it would have."""
+    found = anchors.resolve(marker, registered)
+    if found is not None:
+        return found
+    return anchors.key(marker.kind, marker.name) if marker.kind in ("fold", "expand") else marker.name
+
+
 def _out_of_reach(window: AppWindow, key: str, locale: str) -> Declined:
     ways = known(window, key)
-    if any(key in _anchors_at(window, lod) for lod in Lod if lod > window.document.lod):
+    if any(key in window.document.content_at(lod).anchors for lod in Lod if lod > window.document.lod):
         lod = window.document.lod.name.lower()
         return Declined("out of view", say("out of view", locale, name=key, lod=lod), ways)
     if key in window.past:
@@ -59,17 +68,6 @@ def _out_of_reach(window: AppWindow, key: str, locale: str) -> Declined:
     return Declined("unknown action", say("unknown anchor", locale, name=key), ways)
 
 
-def _anchors_at(window: AppWindow, lod: Lod) -> set[str]:
-    page = quietly(lambda: window.app.page(lod))
-    elements = list(every(page.elements)) if page is not None else []
-    return {anchors.key(name, each.id) for each in elements for name in each.actions} | {each.id for each in elements}
-
-
 def known(window: AppWindow, name: str = "") -> tuple[str, ...]:
     """What can be done in a window; the likeliest where a name is near one."""
     return tuple(usage(window.actions[each]) for each in nearest(name, list(window.actions)))
-
-
-def usage(action: Action) -> str:
-    """How an action is called."""
-    return f"{action.id}({action.params})"

@@ -1,4 +1,4 @@
-"""Where a host writes down what happens to its windows."""
+"""What a host needs from outside: where it writes down what happens to its windows, and where others' are found."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -40,4 +40,20 @@ class Record(Protocol):
 
     def closed(self, window_id: str, summary: str) -> int:
         """Note that a window was closed."""
+        ...
+
+
+class Window(Protocol):
+    """Something live that a session shows: asked before every call."""
+
+    def render(self) -> str:
+        """What it shows now."""
+        ...
+
+
+class Windows(Protocol):
+    """Where live windows are found."""
+
+    def get(self, window_id: str) -> Window | None:
+        """The window, or None once it is gone."""
         ...

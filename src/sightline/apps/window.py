@@ -1,7 +1,6 @@
 """An open app in a session: one id, one document, and how the model sees it."""
 
-import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -9,15 +8,14 @@ from msgspec import UNSET, Struct
 
 from sightline.apps.actions import CLOSE, Action, actions_of
 from sightline.apps.app import App, Options
-from sightline.apps.builder import HIDDEN, Builder, Content
+from sightline.apps.builder import Builder, Content
 from sightline.apps.context import Context, Round, Version
 from sightline.apps.document import Document
 from sightline.apps.elements import Element, every, xml, xml_attributes, xml_text
+from sightline.apps.failing import quietly
 from sightline.clock import Clock
 from sightline.items import Lod
 from sightline.wording import say
-
-logger = logging.getLogger("sightline")
 
 Form = Literal["xml", "markdown"]
 """How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors."""
@@ -142,14 +140,15 @@ class AppWindow:
 
     def about(self) -> str:
         """What the app is for, as it may be shown."""
-        about = quietly(lambda: self.app.redact(self.app.describe(self.look.locale)))
-        return about if isinstance(about, str) else HIDDEN
+        return self.document.clean(quietly(lambda: self.app.describe(self.look.locale)) or self.app.name)
 
     def _xml(self, content: Content) -> str:
         if self.options.compact:
             return compact_xml(self.id, content.page.elements)
-        lod = {"lod": self.document.lod.name.lower()} if self.document.lod is not self.own_lod else {}
         actions = self.actions.values()
+        if self.document.lod is Lod.GIST:
+            return gist_xml(self.id, content.page.elements, actions)
+        lod = {"lod": self.document.lod.name.lower()} if self.document.lod is not self.own_lod else {}
         return window_xml(self.id, self.about(), content.page.elements, actions, locale=self.look.locale, more=lod)
 
     def _markdown(self, content: Content) -> str:
@@ -194,9 +193,17 @@ def window_xml(
     return "\n".join([*lines, "</Window>"])
 
 
+def gist_xml(window_id: str, elements: Iterable[Element], actions: Iterable[Action]) -> str:
+    """A window in a few words: what it shows at this level, and how its actions are called, not what each is for."""
+    inside = [line for element in elements for line in xml(element, "  ")]
+    calls = xml_text(", ".join(map(usage, actions)))
+    offers = [f"  <Actions>{calls}</Actions>"] if calls else []
+    return "\n".join([f"<Window{xml_attributes({'id': window_id, 'lod': 'gist'})}>", *inside, *offers, "</Window>"])
+
+
 def compact_xml(window_id: str, elements: Iterable[Element]) -> str:
     """A window in one line: its texts, and nothing to be done."""
-    said = " ".join(element.text for element in every(elements) if element.text)
+    said = " ".join(word for element in every(elements) for word in element.text.split())
     return f"<Window{xml_attributes({'id': window_id, 'compact': 'true'})}>{xml_text(said)}</Window>"
 
 
@@ -205,17 +212,13 @@ def _xml_action(action: Action, locale: str) -> str:
     return f"    <action{xml_attributes(attributes)}>{xml_text(action.said(locale))}</action>"
 
 
+def usage(action: Action) -> str:
+    """How an action is called."""
+    return f"{action.id}({action.params})"
+
+
 def offered(app: type[App], options: Options) -> dict[str, Action]:
     """What can be done in a window of this app."""
     if options.compact:
         return {}
     return {**actions_of(app), **({CLOSE.id: CLOSE} if options.closable else {})}
-
-
-def quietly(step: Callable[[], Any]) -> Any:
-    """What a step of an app gives; None where it fails, which is logged."""
-    try:
-        return step()
-    except Exception:  # whatever an app does, the session goes on
-        logger.warning("an app failed", exc_info=True)
-        return None

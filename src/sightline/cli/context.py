@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sightline import decide
-from sightline.apps.host import Window
+from sightline.apps.record import Window
 from sightline.blobs import Blobs
 from sightline.cli.compactions import Covered, compactions
 from sightline.cli.options import (

@@ -5,7 +5,7 @@ Everything stands on the core: items and windows are entries of a log, windows a
 """
 
 from sightline.apps.app import App
-from sightline.apps.host import Windows
+from sightline.apps.record import Windows
 from sightline.clock import SeqClock
 from sightline.origins.contextui.context import (
     ContextItem,

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from sightline import log
-from sightline.apps.host import Windows
+from sightline.apps.record import Windows
 from sightline.clock import SeqClock, nanoid, wall_clock
 from sightline.errors import BadInput
 from sightline.items import Kind, Message, Role
