@@ -5,23 +5,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from sightline import intake, log, opening, wire
+from sightline.answering import Answered, Answers
 from sightline.apps.app import App
-from sightline.apps.calls import ACTION, CREATE, spoken
 from sightline.apps.host import Host
 from sightline.apps.record import Windows
 from sightline.apps.window import Outcome
 from sightline.clock import Clock, Ids, nanoid, wall_clock
+from sightline.compaction.background import Background
 from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer
 from sightline.composer import Composer
 from sightline.drafts import Waiting
-from sightline.errors import BadInput, Conflict, PinnedOverflow, StoreError, UnknownCall, UnknownItem
-from sightline.items import Call, Item, Message, Part, Result, Role, Text, plain_text
+from sightline.errors import BadInput, Conflict, UnknownCall, UnknownItem
+from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
 from sightline.log import Entry
 from sightline.notes import PinNote, ReceiptNote, Settings, ToolsNote, WindowNote
@@ -36,14 +37,6 @@ from sightline.timeline import LABELLED, REPLACING, WHOLE
 from sightline.tokens import TokenCounter
 from sightline.windows import WindowLog
 from sightline.wording import say
-
-
-class Answered(NamedTuple):
-    """A call of the model that the session answered; the outcome is that of a window."""
-
-    call: Call
-    outcome: Outcome | None
-
 
 _ATTEMPTS = 3  # of composing what busy writers have said up to the end, before their latest words may wait
 
@@ -86,8 +79,8 @@ class Session:
         self._show_windows_as_set()
         self._composer = Composer(self._journal, self._recall, clock=clock, host=self.host, custom=strategy)
         self._compactor = Compactor(self._journal, self._composer)
-        self._background = _idle()
-        self._closed = False
+        self._background = Background(self._compactor, self._composer, self._lock)
+        self._answers = Answers(self._journal, self._recall, self.host)
         self.answered: list[Answered] = []  # the calls of the last reply that were for us
 
     # ------------------------------------------------------------------ where sessions come from
@@ -168,7 +161,7 @@ class Session:
     def close(self) -> None:
         """Make everything durable and let go of the files. A closed session can be resumed."""
         with self._lock:
-            self._closed = True
+            self._background.close()
             self._recall.close()
             self._journal.close()
 
@@ -299,7 +292,9 @@ class Session:
             self._journal.store.sync()
             self.answered.clear()
             self.settle()
-            self._act_as_said(message)
+            for answered in self._answers.in_text(message):
+                self._say(Message(Role.USER, (self._answers.told(answered),)), flags=LABELLED)
+                self.answered.append(answered)
             return item_id
 
     def tool_result(self, call_id: str, output: Any, *, error: bool | str = False) -> str:
@@ -421,19 +416,6 @@ class Session:
         with self._lock:
             self.host.close(intake.checked_window_id(window_id), summary)
 
-    def _act_as_said(self, message: Message) -> None:
-        """Do what the model's text says in `<tool_call>`, where it has no tools to say it with."""
-        if not self.host.apps or any(
-            tool.name in (CREATE.name, ACTION.name) for tool in self._journal.tools.definitions
-        ):
-            return
-        for call in spoken(plain_text(message.parts)):
-            outcome = self.host.call(call)
-            key = "call result" if outcome.success else "call failed"
-            told = Text(say(key, self.settings.locale, name=call.name, message=outcome))
-            self._say(Message(Role.USER, (told,)), flags=LABELLED)
-            self.answered.append(Answered(call, outcome))
-
     def _show_windows_as_set(self) -> None:
         self.host.show_as(self.settings.locale, self.settings.windows)
 
@@ -500,25 +482,11 @@ class Session:
     def settle(self) -> list[Call]:
         """Answer the model's calls of `expand`, `recall` and of windows. The calls that are left for you to answer."""
         with self._lock:
-            ours = (*RECALL_TOOLS, *self.host.tools(typed=True))
-            others = {tool.name for tool in self._journal.tools.definitions if tool not in ours}
             for call in self.open_calls:
-                if call.name not in others and (result := self._answer(call)) is not None:
-                    self._append([self._journal.drafts.result(result, self._waiting(call.id), flags=WHOLE)])
+                if (answered := self._answers.to(call, self._page_tokens())) is not None:
+                    self._append([self._journal.drafts.result(answered.result, self._waiting(call.id), flags=WHOLE)])
+                    self.answered.append(answered)
             return self.open_calls
-
-    def _answer(self, call: Call) -> Result | None:
-        """The result of a call that is for us; None for one that is not."""
-        outcome = None
-        if call.name in ("expand", "recall"):
-            result = Result(call.id, self._recall.answer(call, self._page_tokens()), name=call.name)
-        elif self.host.answers(call):
-            outcome = self.host.call(call)
-            result = Result(call.id, (Text(str(outcome)),), "" if outcome.success else "failed", call.name)
-        else:
-            return None
-        self.answered.append(Answered(call, outcome))
-        return result
 
     def _page_tokens(self) -> int:
         return self._recall.page_tokens(self.receipt.limit if self.receipt else None)
@@ -579,26 +547,7 @@ class Session:
         call of this tries again; after three failures in a row only every tenth does. `summary_error` says why.
         """
         intake.check_model(model, seconds)
-        with self._lock:
-            budget = self._composer.budget
-            cover = None if budget is None else self._composer.wanted(budget)
-            if budget is None or cover is None or self._background.is_alive() or self._compactor.passes_over():
-                return False
-            try:
-                job = self._compactor.job(budget, "auto", cover)
-            except PinnedOverflow:
-                return False  # the next call of the model says so
-            work = (job, model, seconds)
-            self._background = threading.Thread(target=self._summarise, args=work, daemon=True)
-            self._background.start()
-            return True
-
-    def _summarise(self, job: Job, model: Summarizer, seconds: float) -> None:
-        summary = self._compactor.summary(job, model, seconds)
-        with self._lock:
-            if isinstance(summary, str) and not self._closed and not self._compactor.superseded(job):
-                with suppress(Conflict, StoreError):  # somebody else wrote: it is made again when it is wanted again
-                    self._compactor.finish(job, summary)
+        return self._background.begin(model, seconds)
 
     @property
     def summary_error(self) -> str:
@@ -607,7 +556,7 @@ class Session:
 
     def wait(self, seconds: float | None = None) -> None:
         """Return when background work is done, or after so many seconds."""
-        self._background.join(seconds)
+        self._background.wait(seconds)
 
     def uncompact(self, item_id: str | int | None = None) -> None:
         """Show again what the last compaction covers, or only this item of it, by a sweep at the next call.
@@ -713,11 +662,3 @@ class Session:
         """
         with self._lock:
             self._composer.overflowed(input_tokens)
-
-
-def _idle() -> threading.Thread:
-    """A thread with nothing to do, done."""
-    thread = threading.Thread()
-    thread.start()
-    thread.join()
-    return thread

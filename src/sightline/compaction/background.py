@@ -1,0 +1,48 @@
+"""Summaries made while the conversation goes on: one at a time, each entering at the next sweep."""
+
+import threading
+from contextlib import suppress
+
+from sightline.compaction.compactor import Compactor, Job, Summarizer
+from sightline.composer import Composer
+from sightline.errors import Conflict, PinnedOverflow, StoreError
+
+
+class Background:
+    """Runs one summary at a time in a thread. The session's lock guards what it reads and writes."""
+
+    def __init__(self, compactor: Compactor, composer: Composer, lock: threading.RLock) -> None:
+        self._compactor, self._composer, self._lock = compactor, composer, lock
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def begin(self, model: Summarizer, seconds: float) -> bool:
+        """Begin a summary, if the strategy wants one and none is being made. Whether it began."""
+        with self._lock:
+            budget, busy = self._composer.budget, self._thread is not None and self._thread.is_alive()
+            cover = None if budget is None else self._composer.wanted(budget)
+            if budget is None or cover is None or busy or self._compactor.passes_over():
+                return False
+            try:
+                job = self._compactor.job(budget, "auto", cover)
+            except PinnedOverflow:
+                return False  # the next call of the model says so
+            self._thread = threading.Thread(target=self._summarise, args=(job, model, seconds), daemon=True)
+            self._thread.start()
+            return True
+
+    def _summarise(self, job: Job, model: Summarizer, seconds: float) -> None:
+        summary = self._compactor.summary(job, model, seconds)
+        with self._lock:
+            if isinstance(summary, str) and not self._closed and not self._compactor.superseded(job):
+                with suppress(Conflict, StoreError):  # somebody else wrote: it is made again when it is wanted again
+                    self._compactor.finish(job, summary)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Return when what is being made is made, or after so many seconds."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def close(self) -> None:
+        """Nothing that is still being made enters the log any more."""
+        self._closed = True
