@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sightline.apps.calls import ACTION, CREATE, spoken
 from sightline.apps.host import Host
-from sightline.apps.window import Outcome
+from sightline.apps.outcome import Outcome
 from sightline.items import Call, Message, Result, Text, plain_text
 from sightline.journal import Journal
 from sightline.recall import RECALL_TOOLS, Recall

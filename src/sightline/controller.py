@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sightline.apps.window import Outcome
+from sightline.apps.outcome import Outcome
 from sightline.errors import StoreError
 from sightline.items import Call
 from sightline.payload import Payload

@@ -14,8 +14,8 @@ from sightline import intake, log, opening, wire
 from sightline.answering import Answered, Answers
 from sightline.apps.app import App
 from sightline.apps.host import Host
+from sightline.apps.outcome import Outcome
 from sightline.apps.record import Windows
-from sightline.apps.window import Outcome
 from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.compaction.background import Background
 from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer

@@ -24,7 +24,8 @@ from sightline.apps.context import Anchor, AnchorType, Context, Round, Version
 from sightline.apps.elements import Element, Page
 from sightline.apps.events import Event
 from sightline.apps.host import Host
-from sightline.apps.window import AppWindow, Outcome
+from sightline.apps.outcome import Outcome
+from sightline.apps.window import AppWindow
 from sightline.errors import Refused
 from sightline.items import Lod
 

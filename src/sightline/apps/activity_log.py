@@ -75,10 +75,9 @@ class ActivityLog(App):
 
     def _heard(self, event: Event) -> None:
         """Keep what was done to another window. Its own events, and windows that change by themselves, are no news."""
-        window = self.host.window(self.name)
-        if window is None or window.app is not self:  # never opened after all, or restored anew: another one listens
+        if event.window == self.name or event.kind == "refreshed":
+            return
+        before, self.events = self.events, [*self.events, event][-_KEPT:]
+        if not self.host.changed(self):  # never opened after all, or restored anew: another one listens
+            self.events = before
             self.closed()
-        elif event.window != self.name and event.kind != "refreshed":
-            self.events = [*self.events, event][-_KEPT:]
-            window.document.change()
-            self.host.note()  # at once: a session may end before it is composed again

@@ -2,18 +2,19 @@
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from sightline.apps.elements import Element, Page
+from sightline.apps.events import Event, Events
+from sightline.apps.outcome import Outcome
+from sightline.clock import Clock
 from sightline.errors import BadInput, InvalidSourceData
-from sightline.items import Lod
-
-if TYPE_CHECKING:
-    from sightline.apps.host import Host
+from sightline.items import Call, Lod
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -47,7 +48,7 @@ class App:
     single: ClassVar[bool] = False  # one window at most, whose id is the app's name
     options: ClassVar[Options] = Options()
 
-    host: "Host"  # who opened it: knows the project, the clock, the locale and the other apps
+    host: "Hosting"  # who opened it
     target: str = ""  # what it was opened for, as whoever opened it said
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -104,6 +105,47 @@ class App:
         if locale == "zh" and cls.zh:
             return cls.zh
         return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+class Opened(Protocol):
+    """A window of an app."""
+
+    id: str
+    app: App
+
+
+class Hosting(Protocol):
+    """What an app may ask of whoever opened it."""
+
+    project: Path
+    clock: Clock
+    events: Events[Event]
+
+    @property
+    def locale(self) -> str:
+        """The session's language."""
+        ...
+
+    @property
+    def apps(self) -> Mapping[str, type[App]]:
+        """The apps that can be opened."""
+        ...
+
+    def windows(self) -> Sequence[Opened]:
+        """The windows that are open."""
+        ...
+
+    def open(self, name: str, target: str = "") -> Opened:
+        """Open an app. Raises UnknownApp, Refused."""
+        ...
+
+    def call(self, call: Call) -> Outcome:
+        """Do what the model would do by this call. Nothing is raised."""
+        ...
+
+    def changed(self, app: App) -> bool:
+        """Say that an app's data have changed by themselves: what it shows and the log follow. Whether it is shown."""
+        ...
 
 
 def _declared(app: type[App]) -> dict[str, Any]:

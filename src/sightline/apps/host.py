@@ -17,9 +17,10 @@ from sightline.apps.calls import ACTION, CREATE, parameters
 from sightline.apps.context import Round, Version
 from sightline.apps.events import Event, Events
 from sightline.apps.failing import complain, quietly, valid
+from sightline.apps.outcome import Outcome
 from sightline.apps.reach import Declined, known, meant
 from sightline.apps.record import Record, Window, Windows
-from sightline.apps.window import AppWindow, Gone, Kept, Look, Outcome, usage
+from sightline.apps.window import AppWindow, Gone, Kept, Look, usage
 from sightline.clock import Clock
 from sightline.errors import BadInput, InvalidSourceData, Refused, UnknownApp, VersionMismatch
 from sightline.items import Call, Lod, ToolDefinition
@@ -181,6 +182,14 @@ class Host:
         for window in self.windows():
             if quietly(window.app.refresh, f"{window.id} cannot refresh"):
                 window.document.change()
+
+    def changed(self, app: App) -> bool:
+        """Say that an app's data have changed by themselves: what it shows and the log follow. Whether it is shown."""
+        window = next((window for window in self.windows() if window.app is app), None)
+        if window is not None:
+            window.document.change()
+            self.note()  # at once: a session may end before it is composed again
+        return window is not None
 
     def note(self) -> None:
         """Write down which windows show something new since the log last said so."""

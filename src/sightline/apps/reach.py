@@ -6,7 +6,8 @@ from typing import Any
 from sightline.apps import anchors
 from sightline.apps.actions import CLOSE, Action, nearest
 from sightline.apps.context import Anchor, AnchorType
-from sightline.apps.window import AppWindow, Outcome, usage
+from sightline.apps.outcome import Outcome
+from sightline.apps.window import AppWindow, usage
 from sightline.errors import Refused
 from sightline.items import Lod
 from sightline.wording import say

@@ -30,26 +30,6 @@ class Look(NamedTuple):
     form: Form = "xml"
 
 
-class Outcome(Struct, frozen=True, omit_defaults=True):
-    """What came of opening, acting on or closing a window. An app's action may return one.
-
-    reason: empty where it went well, else one of unknown app, unknown window, unknown action, stale, out of view,
-    reference, bad parameters, not closable, failed. ways: what could be done instead.
-    """
-
-    success: bool
-    message: str = ""
-    reason: str = ""
-    window: str = ""
-    summary: str = ""
-    closes: bool = False
-    data: Any = None
-    ways: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return self.message if not self.ways else f"{self.message}\n→ {', '.join(self.ways)}"
-
-
 class Kept(Struct, frozen=True):
     """A window as the log has it."""
 

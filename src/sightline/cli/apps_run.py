@@ -13,9 +13,10 @@ from sightline.apps import anchors, registry
 from sightline.apps.actions import Parameter, actions_of, nearest
 from sightline.apps.app import App
 from sightline.apps.context import AnchorType, to_json
+from sightline.apps.outcome import Outcome
 from sightline.apps.reach import Declined, meant
 from sightline.apps.window import FORMS as SENT_AS
-from sightline.apps.window import AppWindow, Outcome
+from sightline.apps.window import AppWindow
 from sightline.cli.words import Words
 from sightline.errors import BadInput, SightlineError
 from sightline.items import Lod

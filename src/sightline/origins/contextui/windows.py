@@ -11,7 +11,8 @@ from sightline.apps.app import Options
 from sightline.apps.elements import Element
 from sightline.apps.events import Events
 from sightline.apps.host import Host
-from sightline.apps.window import AppWindow, Gone, Outcome, compact_xml, window_xml
+from sightline.apps.outcome import Outcome
+from sightline.apps.window import AppWindow, Gone, compact_xml, window_xml
 from sightline.clock import SeqClock
 from sightline.errors import BadInput, Refused
 from sightline.origins.contextui.context import ContextItem, ContextItemType, ContextManager
