@@ -53,6 +53,7 @@ class Composer:
         settings = self.journal.settings
         self._strategy = self._custom or strategy(settings.strategy, settings.config)
         self._layout = layout(settings.layout)
+        self._host.show_as(settings.locale, settings.windows)
 
     def open_calls(self) -> list[Call]:
         """The model's calls that wait for a result."""
@@ -169,11 +170,24 @@ class Composer:
         if not self.journal.timeline.more.windows:
             return {}
         limit = self._calibration.limit(budget, self.journal.reader.profile)
-        shown = self._host.shown(int(budget.windows * limit), self._tokens)
-        self._sizes = {text: self._tokens(text) for text in shown.values()}
+        counted, self._sizes = self._sizes, {}
+        framing, references = self.journal.reader.profile.message_tokens, self._references
+
+        def size(window: str, text: str) -> int:
+            if text not in self._sizes:
+                self._sizes[text] = counted[text] if text in counted else self._tokens(text)
+            return (self._sizes[text] + framing) * references(window)
+
+        shown = self._host.shown(int(budget.windows * limit), size)
         before = self.payload.shown_windows if self.payload is not None else {}
         same = {window: text for window, text in before.items() if shown.get(window) == text}
         return same | shown
+
+    def _references(self, window: str) -> int:
+        """How often a window stands in the payload."""
+        if self._layout.windows != "place":
+            return 1
+        return len(self.journal.timeline.references(window, self.journal.path))
 
     def _tokens(self, text: str) -> int:
         """Tokens of what a window shows: counted once, while it shows that."""

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from sightline.apps.outcome import Outcome
-from sightline.errors import StoreError
+from sightline.errors import BadInput, SightlineError
 from sightline.items import Call
 from sightline.payload import Payload
 from sightline.plan import Budget
@@ -49,17 +49,21 @@ class Controller:
         with self._lock:
             return self._proceed()
 
+    def _asked(self, payload: Payload) -> Any:
+        try:
+            return self._model(payload)
+        except Exception as error:
+            raise _Failed(f"{type(error).__name__}: {error}") from error
+
     def _proceed(self) -> Turn:
         outcomes: list[Outcome] = []
         text = ""
         for asked in range(1, self._turns + 2):
             payload = self.session.compose(self._budget)
             try:
-                item = self.session.reply(self._model(payload))
-            except StoreError:
-                raise
-            except Exception as error:  # the model's side: nothing of this call is in the log
-                return Turn(False, text, f"{type(error).__name__}: {error}", tuple(outcomes), asked=asked)
+                item = self.session.reply(self._asked(payload))
+            except (_Failed, BadInput) as error:  # the model's side: nothing of this call is in the log
+                return Turn(False, text, str(error), tuple(outcomes), asked=asked)
             text = self.session.text(item)
             outcomes += [each.outcome for each in self.session.answered if each.outcome is not None]
             if waiting := self.session.open_calls:
@@ -68,3 +72,7 @@ class Controller:
                 return Turn(True, text, "", tuple(outcomes), asked=asked)
         why = f"the model went on by itself {self._turns} times; proceed() lets it go on"
         return Turn(False, text, why, tuple(outcomes), asked=self._turns + 1)
+
+
+class _Failed(SightlineError):
+    """The model could not be asked."""

@@ -116,9 +116,11 @@ def complete_units(journal: Journal, since_row: int) -> list[int]:
     return [unit for unit in new_units(journal, since_row) if unit not in waiting]
 
 
-def window_rows(journal: Journal, shown: Iterable[str], where: str, rows: int) -> tuple[int, ...]:
+def window_rows(
+    journal: Journal, shown: Iterable[str], where: str, rows: int, offset: int = 1 << 62
+) -> tuple[int, ...]:
     """Where these windows stand: in their places each of its references, else only the last, in the order given."""
-    own = [journal.timeline.references(window, journal.path, rows) for window in shown]
+    own = [journal.timeline.references(window, journal.path, rows, offset) for window in shown]
     if where == "place":
         return tuple(sorted(row for references in own for row in references))
     return tuple(references[-1] for references in own if references)
@@ -264,7 +266,7 @@ def as_sent(
         system=tuple(timeline.head_rows(journal.path, rows)),
         tools=tools.definitions,
         windows=windows,
-        window_rows=window_rows(journal, windows, layout(settings.layout).windows, rows),
+        window_rows=window_rows(journal, windows, layout(settings.layout).windows, rows, offset),
         breakpoints=note.breakpoints,
     )
     return settings, around

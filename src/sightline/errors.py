@@ -102,9 +102,9 @@ class Refused(AppError):
 class UnknownApp(AppError, BadInput):
     """No app of this name is registered."""
 
-    def __init__(self, name: str, known: Sequence[str]) -> None:
+    def __init__(self, name: str, known: Sequence[str], *, registered: bool = True) -> None:
         self.name, self.known = name, tuple(known)
-        there = f"registered are: {', '.join(known)}" if known else "none is registered"
+        there = f"{'registered' if registered else 'installed'} are: {', '.join(known) or 'none'}"
         super().__init__(f"no app {name!r}; {there}; session.host.register(App) adds one")
 
 

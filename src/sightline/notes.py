@@ -25,6 +25,8 @@ class WindowNote(Struct, omit_defaults=True):
     version: tuple[int, int, int] | None = None
     lod: int | None = None
     round: tuple[str, str, str] | None = None  # action, result, time
+    failed: bool = False  # that action
+    call: str = ""  # the model's call that opened or changed it
     summary: str = ""  # what to remember of a closed one
 
 

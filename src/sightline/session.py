@@ -68,15 +68,16 @@ class Session:
                 store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
             )
         intake.check_strategy(strategy)
+        if isinstance(apps, str):
+            raise BadInput(f"apps are several, such as apps=[{apps!r}]")
         self._options: dict[str, Any] = {"windows": windows, "strategy": strategy, "clock": clock, "project": project}
         self._lock = threading.RLock()
-        self._left_open = False  # calls of an earlier run still wait for results
+        self._resumed = False  # an earlier run may have left calls without results
         self._recall = Recall(self._journal)
         self.host = Host(
             WindowLog(self._journal), session_id=self.id, clock=clock, project=Path(project), elsewhere=windows
         )
         self.host.register(*apps)
-        self._show_windows_as_set()
         self._composer = Composer(self._journal, self._recall, clock=clock, host=self.host, custom=strategy)
         self._compactor = Compactor(self._journal, self._composer)
         self._background = Background(self._compactor, self._composer, self._lock)
@@ -147,7 +148,7 @@ class Session:
         if branch is not None:
             session._journal.switch(branch)
             session._composer.begin()
-        session._left_open = bool(session.open_calls)
+        session._resumed = True
         return session
 
     @classmethod
@@ -293,9 +294,13 @@ class Session:
             self.answered.clear()
             self.settle()
             for answered in self._answers.in_text(message):
-                self._say(Message(Role.USER, (self._answers.told(answered),)), flags=LABELLED)
-                self.answered.append(answered)
+                self._tell(answered)
             return item_id
+
+    def _tell(self, answered: Answered) -> None:
+        """Say what came of a call that the model made in its text."""
+        self._say(Message(Role.USER, (self._answers.told(answered),)), flags=LABELLED)
+        self.answered.append(answered)
 
     def tool_result(self, call_id: str, output: Any, *, error: bool | str = False) -> str:
         """Add what a tool answered: text, bytes, content parts, or any JSON value.
@@ -329,6 +334,12 @@ class Session:
             if drafts:
                 self._journal.append(drafts)
             return len(drafts)
+
+    def _give_up_what_an_earlier_run_left(self) -> None:
+        self.interrupt()
+        for answered in self._answers.left_in_text():
+            self._tell(answered)
+        self._resumed = False
 
     def _given_up(self, calls: Sequence[Waiting]) -> list[Entry]:
         text = Text(say("interrupted", self.settings.locale))
@@ -416,9 +427,6 @@ class Session:
         with self._lock:
             self.host.close(intake.checked_window_id(window_id), summary)
 
-    def _show_windows_as_set(self) -> None:
-        self.host.show_as(self.settings.locale, self.settings.windows)
-
     # ------------------------------------------------------------------ bringing back, holding on, going another way
 
     def expand(
@@ -483,7 +491,7 @@ class Session:
         """Answer the model's calls of `expand`, `recall` and of windows. The calls that are left for you to answer."""
         with self._lock:
             for call in self.open_calls:
-                if (answered := self._answers.to(call, self._page_tokens())) is not None:
+                if (answered := self._answers.to(call, self._page_tokens(), again=self._resumed)) is not None:
                     self._append([self._journal.drafts.result(answered.result, self._waiting(call.id), flags=WHOLE)])
                     self.answered.append(answered)
             return self.open_calls
@@ -596,7 +604,6 @@ class Session:
             self._journal.annotate((log.SETTINGS, settings))
             self._journal.configure(settings)
             self._composer.configure()
-            self._show_windows_as_set()
             self._composer.command = "settings changed"
 
     @property
@@ -638,9 +645,8 @@ class Session:
             PinnedOverflow: what may not be reduced is larger than the budget.
         """
         with self._lock:
-            if self._left_open:
-                self.interrupt()
-                self._left_open = False
+            if self._resumed:
+                self._give_up_what_an_earlier_run_left()
             for _ in range(_ATTEMPTS):
                 with suppress(Conflict):  # others wrote while this was decided: what they said belongs in it
                     return self._composer.compose(intake.checked_budget(budget), ask)

@@ -5,10 +5,13 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import json
+
 from sightline.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from sightline.apps import App, AppWindow
+    from sightline.payload import Payload
 
 __all__ = ["MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "check_app", "numbered_ids"]
 
@@ -51,8 +54,9 @@ class ScriptedModel:
         self._lines = iter(lines)
         self.asked: list[dict[str, Any]] = []
 
-    def __call__(self, **request: Any) -> Any:
-        self.asked.append(request)
+    def __call__(self, payload: "Payload | None" = None, **request: Any) -> Any:
+        """The next line, for an SDK's keyword arguments or, as a `Controller` asks, for a payload."""
+        self.asked.append(request if payload is None else payload.openai())
         line = next(self._lines)
         if isinstance(line, BaseException):
             raise line
@@ -82,13 +86,19 @@ def check_app(
         session.configure(locale=locale)
         window_id = session.open_window(app.name, target)
         for action, params in (("opened", None), *acts):
+            where = f"{app.name} after {action} ({locale})"
             if params is not None:
                 outcome = session.act(window_id, action, **params)
-                assert outcome.success, f"{action}: {outcome}"
+                assert outcome.success, f"{where}: {outcome}"
             window = session.host.window(window_id)
             if window is None:
                 return  # an act has closed it
-            _check_window(window, f"{app.name} after {action} ({locale})")
+            try:
+                _check_window(window, where)
+            except AssertionError:
+                raise
+            except Exception as error:
+                raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
 
 
 def _check_window(window: "AppWindow", where: str) -> None:
@@ -97,12 +107,16 @@ def _check_window(window: "AppWindow", where: str) -> None:
     app, below = window.app, set[str]()
     again = type(app)()
     again.host, again.target = app.host, app.target
-    again.restore(app.save())
+    again.restore(json.decode(json.encode(app.save())))
+    for name, value in vars(app).items():
+        told = f"{where}: {name} comes back as {vars(again).get(name)!r}, not {value!r}; declare its type on the class"
+        assert name.startswith("_") or vars(again).get(name) == value, told
     for lod in Lod:
         page = app.page(lod)
         assert app.page(lod) == page, f"{where}: what it shows at {lod.name} differs from one time to the next"
         assert again.page(lod) == page, f"{where}: what it saves does not bring back what it shows at {lod.name}"
         window.document.switch(lod)
+        assert not window.document.content().failed, f"{where}: {window.document.content().page.custom}"
         anchors = set(window.context().anchors)
         assert anchors >= below, f"{where}: {lod.name} loses what a lower level offers: {sorted(below - anchors)}"
         below = anchors

@@ -443,9 +443,11 @@ class Timeline:
         replacing = [index for index, row in enumerate(rows) if self.state[row] & REPLACING]
         return rows[replacing[-1] :] if replacing else rows
 
-    def references(self, window: str, path: Path, end: int = 1 << 62) -> list[int]:
-        """The rows of a path, among the first so many, that refer to a window and were not closed there since."""
-        closed = [note.at for note in self.more.closed.get(window, ()) if note.at <= end and path.saw(note)]
+    def references(self, window: str, path: Path, end: int = 1 << 62, before: int = 1 << 62) -> list[int]:
+        """The rows of a path that refer to a window and were not closed there since: among the first `end` rows, closed
+        before this place in the log.
+        """
+        closed = [note.at for note in self.more.closed.get(window, ()) if note.offset < before and path.saw(note)]
         since = max(closed, default=0)
         rows = self.more.windows.get(window, ())
         return [row for row in rows if since <= row < end and path.holds(self.branch[row], row)]

@@ -10,6 +10,7 @@ from sightline import log
 from sightline.apps.app import Options
 from sightline.apps.context import Round, Version
 from sightline.apps.document import ROUNDS
+from sightline.apps.record import Done
 from sightline.apps.window import Kept
 from sightline.branches import Placed
 from sightline.clock import iso, milliseconds
@@ -17,6 +18,7 @@ from sightline.items import Lod
 from sightline.journal import Journal
 from sightline.notes import WindowNote
 from sightline.stores import Span
+from sightline.wording import say
 
 
 class WindowLog:
@@ -57,28 +59,42 @@ class WindowLog:
             known = self._kept[window_id] = (place, self._read(window_id, place))
         return known[1]
 
-    def opened(self, window_id: str, kept: Kept) -> int:
-        """Note that a window was opened. The note's seq."""
-        return self.write(_note(window_id, kept, target=kept.target))
+    def done(self, call_id: str) -> tuple[bool, str] | None:
+        """What came of a call, where the log has that: whether it went well, and what was said."""
+        saw, reader = self._journal.path.saw, self._journal.reader
+        for notes in self._journal.timeline.more.noted.values():
+            for placed in filter(saw, reversed(notes)):
+                note = reader.note(reader.entry_at(Span(placed.offset, placed.length)), WindowNote)
+                if call_id and note.call == call_id:
+                    opened = say("opened", self._journal.settings.locale, name=note.app, id=note.id)
+                    return not note.failed, note.round[1] if note.round is not None else opened
+        return None
 
-    def changed(self, window_id: str, kept: Kept, round_: Round | None, moved: bool) -> int:
-        """Note that what a window shows has changed; moved, it is shown here from now on and no longer before."""
-        done = (round_.action, round_.result, _stamp(round_.timestamp)) if round_ is not None else None
+    def opened(self, window_id: str, kept: Kept, call_id: str = "") -> int:
+        """Note that a window was opened. The note's seq. Raises Conflict."""
+        return self.write(_note(window_id, kept, target=kept.target, call=call_id), alone=True)
+
+    def changed(self, window_id: str, kept: Kept, done: Done | None, moved: bool) -> int:
+        """Note that what a window shows has changed; moved, it is shown here from now on and no longer before.
+
+        Raises Conflict.
+        """
+        more = _round(done) if done is not None else {}
         if not moved:
-            return self.write(_note(window_id, kept, changed=True, round=done))
+            return self.write(_note(window_id, kept, changed=True, **more), alone=True)
         before = self.kept(window_id) or kept
         state = before.state if kept.state is msgspec.UNSET else kept.state
         again = msgspec.structs.replace(kept, state=state)
         moved_on = WindowNote(window_id, closed=True, changed=True)  # closed where it was, not for good
-        return self.write(moved_on, _note(window_id, again, target=before.target, round=done))
+        return self.write(moved_on, _note(window_id, again, target=before.target, **more), alone=True)
 
     def closed(self, window_id: str, summary: str) -> int:
         """Note that a window was closed: every reference to it is obsolete."""
         return self.write(WindowNote(window_id, closed=True, summary=summary))
 
-    def write(self, *notes: WindowNote) -> int:
-        """Write notes down. The seq of the last."""
-        self._journal.annotate(*((log.WINDOW, note) for note in notes))
+    def write(self, *notes: WindowNote, alone: bool = False) -> int:
+        """Write notes down; `alone`, only if nobody wrote to the branch meanwhile. The seq of the last."""
+        self._journal.annotate(*((log.WINDOW, note) for note in notes), alone=alone)
         return self._journal.store.tips.seq
 
     def _notes(self, window_id: str) -> Iterator[Placed]:
@@ -138,8 +154,17 @@ def _note(window_id: str, kept: Kept, **more: Any) -> WindowNote:
     )
 
 
+def _round(done: Done) -> dict[str, Any]:
+    said = (done.round.action, done.round.result, _stamp(done.round.timestamp))
+    return {"round": said, "failed": not done.success, "call": done.call_id}
+
+
 def _options(said: dict[str, Any] | None) -> Options | None:
-    return msgspec.convert(said, Options) if said is not None else None
+    """The options of a note; None, which means the app's own, for what another version wrote."""
+    try:
+        return msgspec.convert(said, Options) if said is not None else None
+    except msgspec.ValidationError:
+        return None
 
 
 def _stamp(moment: datetime) -> str:

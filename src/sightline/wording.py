@@ -49,22 +49,22 @@ _WORDS = {
     "window": ("[window {id}]", "[窗口 {id}]"),
     "window end": ("[end of window {id}]", "[窗口 {id} 结束]"),
     "window hidden": (
-        "not shown for want of room: it needs {tokens:,} tokens; close another window or shorten this one",
-        "空间不足，未显示：需要 {tokens:,} 个 token；请关闭其他窗口或缩短本窗口",
+        "not shown for want of room: {named}; they need {tokens:,} tokens; close some windows, or act on one to see it",
+        "空间不足，未显示：{named}；共需 {tokens:,} 个 token；请关闭一些窗口，或操作其中一个以查看",
     ),
     "call result": ("[result of {name}] {message}", "[{name} 的结果] {message}"),
     "call failed": ("[{name} failed] {message}", "[{name} 失败] {message}"),
     "how to act": (
         "Apps are shown to you as windows. You act on them by writing a call:\n"
         '<tool_call>{{"name": "…", "arguments": {{…}}}}</tool_call>\n'
-        "- create(name, target?): open an app. Without a name, the launcher.\n"
+        "- create(name, target?): open an app{launcher}.\n"
         "- action(window_id, action_id, params?): do one of the actions that a window lists.\n"
         "- Closing a window is the action close; its parameter summary says what to remember of it.\n"
         "Only open windows can be acted on. What a window shows is always its newest state.\n"
         "Apps:\n{apps}",
         "应用以窗口的形式呈现给你。要操作窗口，请写一个调用：\n"
         '<tool_call>{{"name": "…", "arguments": {{…}}}}</tool_call>\n'
-        "- create(name, target?)：打开应用；不写 name 则打开启动器。\n"
+        "- create(name, target?)：打开应用{launcher}。\n"
         "- action(window_id, action_id, params?)：执行窗口列出的一个操作。\n"
         "- 关闭窗口即操作 close，参数 summary 写明需要记住的内容。\n"
         "只能操作打开的窗口。窗口内容始终是最新状态。\n"
@@ -87,6 +87,25 @@ _WORDS = {
     "done": ("done", "已完成"),
     "no window": ("no open window {id}", "窗口不存在: {id}"),
     "call lacks ids": ("the call needs window_id and action_id", "操作缺少必要参数"),
+    "or the launcher": ("; without a name, the launcher", "；不写 name 则打开启动器"),
+    "not reopened": (
+        "window {id} is open and cannot be shown; close it before you open it anew: what it held is lost then",
+        "窗口 {id} 已打开但无法显示；请先关闭再重新打开：其数据将不再显示",
+    ),
+    "which app": ("say which app to open", "请指明要打开的应用"),
+    "bad call": (
+        "a <tool_call> holds one JSON object with name and arguments; this one could not be read",
+        "<tool_call> 中应为含 name 与 arguments 的 JSON 对象；无法读取",
+    ),
+    "bad params": (
+        "params must be an object: the action's parameters by name",
+        "params 必须是按名称给出参数的对象",
+    ),
+    "changed meanwhile": (
+        "somebody else changed this window meanwhile; nothing was kept of this: look again",
+        "此窗口同时被他人修改；本次操作未保留：请重新查看",
+    ),
+    "raised": ("the window is shown in full from the next call on", "从下次调用起完整显示该窗口"),
     "no such call": ("nothing here answers {name}", "未知操作类型: {name}"),
     "missing parameter": ("missing required parameter: {name}", "缺少必需参数: {name}"),
     "unknown parameter": ("unknown parameter: {name}; there are: {params}", "未知参数: {name}；可用参数: {params}"),

@@ -62,7 +62,7 @@ def test_hints_become_parameters() -> None:
     """In the order they are written: types by the document's names, a question mark where one may be left out."""
     whole = actions_of(Everything)["all_of_it"]
     assert whole.params == (
-        "text:string, count:int, share:float, loud:bool, mode:string, note:string?, most:int?, old:string?"
+        "text:string, count:int, share:float, loud:bool, mode:fast|slow, note:string?, most:int?, old:string?"
     )
     assert whole.schema == {
         "type": "object",
@@ -136,7 +136,7 @@ async def awaited(self: Any, text: str) -> None: ...
 @pytest.mark.parametrize(
     ("method", "why"),
     [
-        (no_hint, "'text' has the type None"), (a_list, "use str, int"), (numbers, "Literal of words"),
+        (no_hint, "'text' has no type hint"), (a_list, "use str, int"), (numbers, "Literal of words"),
         (either, "'value'"), (many, "name each parameter"), (named, "name each parameter"),
         (by_place, "name each parameter"), (taken, "'window_id'"), (capital, "small letters"),
         (chinese, "small letters"), (unknown, "Nowhere"), (awaited, "plain method"),

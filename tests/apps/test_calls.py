@@ -90,7 +90,7 @@ def test_several_calls_come_in_order() -> None:
 def test_what_arguments_say_is_kept_as_it_is(text: str) -> None:
     """Backticks and fences in an argument are the argument's: they make no code of the call and lose nothing."""
     said = tag(name="action", arguments={"window_id": "w", "params": {"text": text}})
-    assert [parameters(call.input) for call in spoken(f"Done. {said} {CREATE}")] == [{"text": text}, {}]
+    assert [parameters(call.input) for call in spoken(f"Done. {said} {CREATE}")] == [{"text": text}, {"name": "todo"}]
 
 
 @given(text=st.text().filter(lambda text: "</tool_call>" not in text))
@@ -113,10 +113,21 @@ def test_thousands_of_open_tags_are_read_like_one() -> None:
 
 @pytest.mark.parametrize(
     ("given", "read"),
-    [({"a": 1}, {"a": 1}), ('{"a": 1}', {"a": 1}), (None, {}), ("", {}), ("a", {}), ("[1]", {}), ([1], {}), (3, {}),
-     ("[" * 100_000, {})],
+    [({"a": 1}, {"a": 1}), ('{"a": 1}', {"a": 1}), (None, {}), ("", None), ("a", None), ("[1]", None), ([1], None),
+     (3, None), ("[" * 100_000, None)],
 )  # fmt: skip
-def test_parameters_are_an_object_or_none(given: Any, read: dict[str, Any]) -> None:
-    """As an object, or as text of one; anything else says nothing."""
+def test_parameters_are_an_object_or_none(given: Any, read: dict[str, Any] | None) -> None:
+    """As an object, or as text of one; where they are left out, what stands beside the ids."""
     assert parameters({"window_id": "w", "params": given}) == read
     assert parameters({}) == {}
+    assert parameters({"window_id": "w", "action_id": "a", "text": "x"}) == {"text": "x"}
+
+
+def test_a_call_ends_where_its_json_does() -> None:
+    """What its arguments say may hold the closing tag; what cannot be read is told apart from what is not there."""
+    said = json.dumps({"name": "create", "arguments": {"name": "todo", "target": "</tool_call>"}})
+    [call] = tagged(f"<tool_call>{said}</tool_call>")
+    assert call is not None
+    assert call.input["target"] == "</tool_call>"
+    assert list(tagged(f"<tool_call>{{broken,}}</tool_call>{CREATE}")) == [None, OPEN_TODO]
+    assert list(tagged("<tool_call>{} trailing</tool_call><tool_call>never closed")) == [None, None]

@@ -52,7 +52,7 @@ class Tree:
 
     def shown(self, lod: sl.Lod = sl.Lod.FULL) -> str:
         self.session.host.lod(self.id, lod)
-        return str(self.session.host.shown(10**9, len)[self.id])
+        return str(self.session.host.shown(10**9, lambda _, text: len(text))[self.id])
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ def test_levels_in_both_languages_and_forms(project: Path, locale: str, form: st
     tree = Tree(project, locale=locale, windows=form)
     tree.expand(path="src")
     shown = {lod: tree.shown(lod) for lod in sl.Lod}
-    counts = "2 个文件夹，1 个文件" if locale == "zh" else "2 folders, 1 files"
+    counts = "2 个文件夹，1 个文件" if locale == "zh" else "2 folders, 1 file"
     assert all(counts in text for text in shown.values())
     assert ["deep/" in text for text in shown.values()] == [False, True, True]
     assert ["a.py" in text for text in shown.values()] == [False, False, True]

@@ -48,7 +48,7 @@ def piles(*options: dict[str, Any]) -> Session:
     return session
 
 
-def words(text: str) -> int:
+def words(_: str, text: str) -> int:
     return len(text.split())
 
 
@@ -58,7 +58,7 @@ def levels(session: Session) -> list[Lod]:
 
 def needed(session: Session) -> int:
     """Words of all windows in full."""
-    return sum(map(words, session.host.shown(EVERYTHING, words).values()))
+    return sum(words(*each) for each in session.host.shown(EVERYTHING, words).items())
 
 
 FULL, SUMMARY, GIST = Lod.FULL, Lod.SUMMARY, Lod.GIST
@@ -98,23 +98,35 @@ def test_a_pinned_window_is_never_lowered_or_hidden() -> None:
     session = piles({"pinned": True, "important": False}, {})
     texts = session.host.shown(0, words)
     assert levels(session) == [FULL, GIST]
-    assert words(texts["pile_1"]) > 100
+    assert words("pile_1", texts["pile_1"]) > 100
     assert "hidden" not in texts["pile_1"]
-    room = words(session.host.shown(EVERYTHING, words)["pile_2"])
+    room = words("pile_2", session.host.shown(EVERYTHING, words)["pile_2"])
     session.host.shown(room, words)
     assert levels(session) == [FULL, FULL]
 
 
 def test_what_does_not_fit_at_its_lowest_level_is_named() -> None:
-    """One line says which window it is and why; the largest go first, and the small ones stay."""
-    texts = {"large": "word " * 300, "small": "word " * 20, "larger": "word " * 400}
-    shown = hidden(texts, 280, words, "en")
-    assert shown["small"] == texts["small"]
-    assert shown["large"] == texts["large"]
-    assert shown["larger"].startswith('<Window id="larger" hidden="true">not shown for want of room: it needs 400')
-    assert hidden(texts, 0, words, "en") == texts
-    assert hidden({"tiny": "word"}, 10, words, "en") == {"tiny": "word"}  # a line would be longer
-    assert "空间不足" in hidden(texts, 1, words, "zh")["larger"]
+    """One line names all that are not shown, and why; what can never be shown goes first, then in the order of loss."""
+    texts = {"large": "word " * 300, "small": "word " * 20, "larger": "word " * 400, "late": "word " * 30}
+    order = list(texts)
+    shown = hidden(texts, order, 390, words, "en")
+    assert set(shown) == {"large", "small", "late", "larger"}
+    assert shown["larger"].startswith('<Windows hidden="1">not shown for want of room: larger; they need 400')
+    shown = hidden(texts, order, 90, words, "en")
+    assert set(shown) == {"small", "late", "large"}
+    assert shown["large"].startswith('<Windows hidden="2">not shown for want of room: large, larger; they need 700')
+    assert hidden(texts, order, 750, words, "en") == texts
+    assert hidden({"tiny": "word"}, ["tiny"], 0, words, "en") == {"tiny": "word"}  # a line would be longer
+    assert "空间不足" in hidden(texts, order, 700, words, "zh")["large"]
+
+
+def test_a_crowd_of_windows_costs_one_line() -> None:
+    """Thirty windows that do not fit are named together, within their room."""
+    texts = {f"w{number}": "word " * 60 for number in range(30)}
+    shown = hidden(texts, list(texts), 100, words, "en")
+    assert sum(words(*each) for each in shown.items()) <= 100
+    assert len(shown) == 2
+    assert any("(+" in text and 'hidden="29"' in text for text in shown.values())
 
 
 def test_a_lowered_window_says_so_and_rises_when_it_is_acted_on() -> None:
@@ -175,11 +187,13 @@ def test_windows_keep_within_their_room(heights: list[int], room: int, data: st.
     session = piles(*chosen)
     texts = session.host.shown(room, words)
     session.host.note()
-    assert list(texts) == [f"pile_{number}" for number in range(1, len(heights) + 1)]
-    free = [text for text, each in zip(texts.values(), chosen, strict=True) if not each["pinned"]]
-    lowest = all("hidden" in text or window.document.lod is GIST or window.options.pinned
-                 for text, window in zip(texts.values(), session.host.windows(), strict=True))  # fmt: skip
-    assert sum(map(words, free)) <= room or lowest
+    windows = {window.id: window for window in session.host.windows()}
+    assert set(texts) <= set(windows)
+    hiding = "".join(text for text in texts.values() if "<Windows hidden=" in text)
+    assert all(window in texts or window in hiding for window in windows)
+    free = [words(window, text) for window, text in texts.items() if not windows[window].options.pinned]
+    lowest = all(window.document.lod is GIST or window.options.pinned for window in windows.values())
+    assert sum(free) <= room or lowest
     assert session.host.shown(room, words) == texts
 
 

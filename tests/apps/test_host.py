@@ -247,12 +247,6 @@ def stale(session: Session) -> Outcome:
     return session.act("shelf_1", "take-2")
 
 
-def outdated(session: Session) -> Outcome:
-    seen = window(session, "shelf_1").document.version
-    session.act("shelf_1", "put", thing="c")
-    return session.host.act("shelf_1", "take", {"place": 1}, seen=seen)
-
-
 def out_of_view(session: Session) -> Outcome:
     session.host.lod("shelf_1", Lod.SUMMARY)
     return session.act("shelf_1", "take-1")
@@ -280,7 +274,6 @@ def fixed(session: Session) -> Outcome:
         (lambda session: session.act("shelf_1", "take", place="first"), "bad parameters", "take(place:int)"),
         (lambda session: session.act("shelf_1", "1"), "reference", "take(place:int)"),
         (stale, "stale", "take(place:int)"),
-        (outdated, "stale", "take(place:int)"),
         (out_of_view, "out of view", "take(place:int)"),
         (hidden_thing, "out of view", "put(thing:string, times:int?)"),
         (fixed, "not closable", "take(place:int)"),

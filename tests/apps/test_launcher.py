@@ -45,7 +45,7 @@ def test_it_lists_the_other_apps_by_number() -> None:
     """Number, name and what it is for, with a button that opens it; one line less at each lower level."""
     session = started("launcher", "todo", settings=MARKDOWN)
     session.host.register(Picky)
-    session.host.shown(10_000, len)
+    session.host.shown(10_000, lambda _, text: len(text))
     assert content(session, "launcher") == [
         "- **[todo]** 1. todo - Keep a to-do list: what is to be done, and what is done. [button:open]",
         "- **[picky]** 2. picky - Open for nothing. [button:open]",
@@ -61,7 +61,7 @@ def test_it_opens_an_app_by_name_or_by_its_button() -> None:
     outcome = session.act("launcher", "open", app="todo", target="shopping")
     assert outcome.message == "opened app todo in window todo_1"
     assert app(session, "todo_1").target == "shopping"
-    session.host.shown(10_000, len)
+    session.host.shown(10_000, lambda _, text: len(text))
     assert session.act("launcher", "open-todo").message == "opened app todo in window todo_2"
 
 
@@ -83,14 +83,14 @@ def test_there_is_one_and_it_stays() -> None:
     assert session.act("launcher", "open", app="launcher").success
     assert session.act("launcher", "close").reason == "not closable"
     assert [window.id for window in session.host.windows()] == ["launcher"]
-    assert rendered(session, "launcher") in session.host.shown(0, len).values()
+    assert rendered(session, "launcher") in session.host.shown(0, lambda _, text: len(text)).values()
 
 
 def test_it_speaks_chinese() -> None:
     """In Chinese, what the apps are for is said in Chinese where they can say it."""
     session = started("launcher", settings=Settings(locale="zh", windows="markdown"))
     session.host.register("todo", Picky)
-    session.host.shown(10_000, len)
+    session.host.shown(10_000, lambda _, text: len(text))
     assert content(session, "launcher") == [
         "- **[todo]** 1. todo - 待办事项管理应用 [button:open]",
         "- **[picky]** 2. picky - Open for nothing. [button:open]",
@@ -108,6 +108,6 @@ def test_a_resumed_session_lists_the_apps_that_it_has_now(tmp_path: Path) -> Non
         before = rendered(session, "launcher")
     with Session.resume(session.id, tmp_path, root=tmp_path, apps=["launcher", "notebook"]) as resumed:
         assert rendered(resumed, "launcher") == before
-        resumed.host.shown(10_000, len)
+        resumed.host.shown(10_000, lambda _, text: len(text))
         assert '<app id="notebook" actions="open">1. notebook - ' in rendered(resumed, "launcher")
         assert "todo" not in rendered(resumed, "launcher")

@@ -120,11 +120,11 @@ def test_it_measures_at_most_once_in_some_seconds_unless_told(tmp_path: Path) ->
     clock = Ticking(step=1)
     of = session(tmp_path, clock)
     of.open_window("monitor")
-    first, shown = monitor(of).at, of.host.shown(10**9, len)
-    assert of.host.shown(10**9, len) == shown
+    first, shown = monitor(of).at, of.host.shown(10**9, lambda _, text: len(text))
+    assert of.host.shown(10**9, lambda _, text: len(text)) == shown
     assert monitor(of).at == first
     clock.wait(5)
-    of.host.shown(10**9, len)
+    of.host.shown(10**9, lambda _, text: len(text))
     assert monitor(of).at > first
     second = monitor(of).at
     assert of.act("monitor_1", "sample").message.startswith("System ")
@@ -149,12 +149,12 @@ def test_without_psutil_it_says_what_to_install(tmp_path: Path, monkeypatch: pyt
         of.open_window("monitor")
     assert "sightline[apps]" in of.act("monitor_1", "sample").message
     clock.wait(5)
-    assert "sightline[apps]" in of.host.shown(10**9, len)["monitor_1"]
+    assert "sightline[apps]" in of.host.shown(10**9, lambda _, text: len(text))["monitor_1"]
     version = of.host.windows()[0].document.version
-    assert "sightline[apps]" in of.host.shown(10**9, len)["monitor_1"]
+    assert "sightline[apps]" in of.host.shown(10**9, lambda _, text: len(text))["monitor_1"]
     assert of.host.windows()[0].document.version == version
     monkeypatch.undo()
-    assert "CPU" in of.host.shown(10**9, len)["monitor_1"]
+    assert "CPU" in of.host.shown(10**9, lambda _, text: len(text))["monitor_1"]
 
 
 def test_a_disk_that_cannot_be_measured_is_told(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_resumed_monitor_measures_anew(tmp_path: Path) -> None:
     resumed = sl.Session.resume("one", tmp_path, **options)
     app = monitor(resumed)
     assert (app.at, app.by) == (at, "memory")
-    assert "CPU" in resumed.host.shown(10**9, len)[window]
+    assert "CPU" in resumed.host.shown(10**9, lambda _, text: len(text))[window]
     assert app.at > at
     resumed.close()
 

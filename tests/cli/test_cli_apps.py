@@ -137,7 +137,7 @@ def test_apps_of_installed_packages_are_listed_too(run: Run) -> None:
     listed = {app["name"]: app for app in facts(run("apps", "--json"))["apps"]}
     assert list(listed)[-4:] == ["lamp", "lost", "odd", "shut"]
     assert listed["lamp"]["from"] == "offered_apps:Lamp"
-    assert listed["lamp"]["actions"][0]["params"] == "colour:string, size:int?"
+    assert listed["lamp"]["actions"][0]["params"] == "colour:red|green, size:int?"
     assert listed["lamp"]["actions"][0]["schema"]["properties"]["colour"]["enum"] == ["red", "green"]
     for name, why in (("lost", "cannot be loaded"), ("odd", "Unknown")):
         assert why in listed[name]["error"]

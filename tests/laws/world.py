@@ -189,7 +189,7 @@ class World:
         session = Session(self.store, **self._options())
         session._journal.switch(branch)
         session._composer.begin()
-        session._left_open = bool(session.open_calls)
+        session._resumed = True
         return session
 
     def resume(self) -> None:
@@ -455,7 +455,7 @@ class World:
         """Composing while calls wait is refused, after a resume they are given up on; here they are given up on."""
         before = self.log()
         try:
-            if not self.session._left_open:
+            if not self.session._resumed:
                 self.session.compose(Budget(compose.window))
                 raise AssertionError("composed although calls wait")
         except OpenCalls:

@@ -5,9 +5,10 @@ from sightline.apps import App, Element, action
 class Todo(App):
     '''Keep a to-do list.'''
     name = "todo"
+    items: list[str]    # declared here, so that what is saved comes back as it was
 
     def __init__(self):
-        self.items: list[str] = []
+        self.items = []
 
     @action(label="Add an item")
     def add(self, text: str) -> str:

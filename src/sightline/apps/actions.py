@@ -4,9 +4,9 @@ import difflib
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from msgspec import Struct
 
@@ -31,7 +31,7 @@ class Parameter(Struct, frozen=True):
     none: bool = False  # left out, it is None: the method has no other default
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.type}{'' if self.required else '?'}"
+        return f"{self.name}:{'|'.join(self.choices) or self.type}{'' if self.required else '?'}"
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -79,8 +79,14 @@ CLOSE = Action("close", "Close", (Parameter("summary", "string", required=False)
 """What every closable window offers."""
 
 
-def action(label: str = "", *, zh: str = "") -> Callable[[F], F]:
-    """Make a method an action. Without a label, the first line of its docstring is one."""
+@overload
+def action(label: F) -> F: ...
+@overload
+def action(label: str = "", *, zh: str = "") -> Callable[[F], F]: ...
+def action(label: F | str = "", *, zh: str = "") -> F | Callable[[F], F]:
+    """Make a method an action. Without a label, the first paragraph of its docstring is one."""
+    if not isinstance(label, str):  # @action without parentheses
+        return action()(label)
 
     def mark(method: F) -> F:
         method.__action__ = (label, zh)  # type: ignore[attr-defined]
@@ -89,8 +95,10 @@ def action(label: str = "", *, zh: str = "") -> Callable[[F], F]:
     return mark
 
 
-def actions_of(app: type) -> dict[str, Action]:
+def actions_of(app: type, reserved: Collection[str] = ()) -> dict[str, Action]:
     """The actions of an app's class, in the order they are written, those of its bases first.
+
+    `reserved`: names that mean something else in every app.
 
     Raises:
         BadInput: a name or a parameter that no model could be told about.
@@ -99,14 +107,15 @@ def actions_of(app: type) -> dict[str, Action]:
     for kind in reversed(app.__mro__):
         for name, method in vars(kind).items():
             if hasattr(method, "__action__"):
-                found[name] = _action(app, name, method)
+                found[name] = _action(app, name, method, reserved)
     return found
 
 
-def _action(app: type, name: str, method: Callable[..., Any]) -> Action:
+def _action(app: type, name: str, method: Callable[..., Any], reserved: Collection[str]) -> Action:
     where = f"action {name!r} of {app.__name__}"
-    if not _NAME.fullmatch(name) or name == CLOSE.id:
-        raise BadInput(f"{where}: choose another name: small letters, digits and '_', and not 'close'")
+    if not _NAME.fullmatch(name) or name == CLOSE.id or name in reserved:
+        own = ", ".join(sorted((CLOSE.id, *reserved)))
+        raise BadInput(f"{where}: choose another name: small letters, digits and '_', and none of {own}")
     if inspect.iscoroutinefunction(method):
         raise BadInput(f"{where}: nobody would await it; write a plain method")
     label, zh = method.__action__  # type: ignore[attr-defined]
@@ -139,8 +148,9 @@ def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter
     ):
         return Parameter(parameter.name, "string", required, get_args(kinds[0]), none)
     if len(kinds) != 1 or kinds[0] not in _TYPES:
+        typed = "no type hint" if hint is None else f"the type {hint!r}"
         raise BadInput(
-            f"{where}: parameter {parameter.name!r} has the type {hint!r}; "
+            f"{where}: parameter {parameter.name!r} has {typed}; "
             "use str, int, float, bool or a Literal of words, each may be | None"
         )
     return Parameter(parameter.name, _TYPES[kinds[0]], required, none=none)

@@ -21,7 +21,8 @@ _VALUE = r'(?:"(?:[^"\\\n]|\\.)*"|[^\s"\[\]]*)'
 _KINDS = "button|form|ref|fold|expand"
 _MARKER = re.compile(rf"(?<!\\)\[({_KINDS}):({_NAME})((?: +{_NAME}={_VALUE})*)\]")
 _FIELD = re.compile(rf"({_NAME})=({_VALUE})")
-_OURS = re.compile(rf"\[(?=(?:{_KINDS}):|(?:GIST|SUMMARY|FULL)\])|\*\*(?=\[)")
+_FRAMES = "window |end of window |窗口 "  # the lines around a window in Markdown
+_OURS = re.compile(rf"\[(?=(?:{_KINDS}):|(?:GIST|SUMMARY|FULL)\]|{_FRAMES})|\*\*(?=\[)")
 _ENTRY = re.compile(r"(?<!\\)\*\*\[([^\]\n]+)\]\*\*")
 
 
@@ -35,7 +36,7 @@ class Marker(NamedTuple):
 
 
 def escaped(text: str) -> str:
-    """A text that is not ours, written so that nothing in it is a marker, a level's label or an entry's id."""
+    """A text that is not ours, in which nothing is a marker, a level's label, an entry's id or a window's frame."""
     return _OURS.sub(r"\\\g<0>", text)
 
 

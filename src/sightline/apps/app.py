@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sightline.apps.elements import Element, Page
 from sightline.apps.events import Event, Events
@@ -97,7 +98,11 @@ class App:
     def page(self, lod: Lod) -> Page:
         """What it shows at this level, whole."""
         shown = self.view(lod)
-        return shown if isinstance(shown, Page) else Page(self.title or self.name, tuple(shown))
+        page = shown if isinstance(shown, Page) else Page(self.title or self.name, tuple(shown or ()))
+        page = replace(page, elements=tuple(page.elements))
+        if wrong := [each for each in page.elements if not isinstance(each, Element)]:
+            raise InvalidSourceData(f"view() of {self.name} gives a Page or Elements; this is none: {wrong[0]!r}")
+        return page
 
     @classmethod
     def describe(cls, locale: str = "en") -> str:

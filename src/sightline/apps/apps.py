@@ -1,5 +1,7 @@
 """The apps that a session knows, and the tools they make."""
 
+from collections.abc import Iterator
+
 from sightline.apps.actions import Action
 from sightline.apps.app import App
 from sightline.apps.window import offered
@@ -13,6 +15,9 @@ class Apps(dict[str, type[App]]):
         """Take an app in, in place of another of its name. Raises BadInput."""
         if not isinstance(app, type) or not issubclass(app, App) or not app.name:
             raise BadInput(f"an app is a subclass of sightline.apps.App with a name, not {app!r}")
+        for name, value in _own(app):
+            if not name.startswith("_") and isinstance(value, list | dict | set):
+                raise BadInput(f"app {app.name!r}: all its windows would share {name!r}; give it its value in __init__")
         named = {action.tool(app.name).name for action in offered(app, app.options).values()}
         for name, (other, _) in self.typed().items():
             if name in named and other != app.name:
@@ -23,3 +28,10 @@ class Apps(dict[str, type[App]]):
         """The app and the action of each tool that is one action."""
         pairs = [(name, each) for name, app in self.items() for each in offered(app, app.options).values()]
         return {action.tool(app).name: (app, action) for app, action in pairs}
+
+
+def _own(app: type[App]) -> Iterator[tuple[str, object]]:
+    """What an app's class holds besides what every app has."""
+    for kind in app.__mro__:
+        if kind not in (object, App):
+            yield from vars(kind).items()

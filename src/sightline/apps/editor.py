@@ -73,7 +73,9 @@ class Editor(App):
         self.cursor, self.selection = first, (first, last)
         return self.says(f"selected lines {first} to {last}", f"已选择第 {first} 至 {last} 行")
 
-    @action(label="Replace lines; no text deletes, last=first-1 inserts", zh="替换行；空文本删除，last=first-1 插入")
+    @action(
+        label="Replace lines; an empty text deletes, last=first-1 inserts", zh="替换行；空文本删除，last=first-1 插入"
+    )
     def edit(self, first: int, last: int, text: str) -> str:
         """Put text in place of lines first to last. No text deletes them; last = first - 1 inserts before first."""
         self._check(first, last)
@@ -84,8 +86,10 @@ class Editor(App):
         """Put new in place of old: some text of the file, of one line or several, that occurs once."""
         self._check()
         found = textfile.spans(self._lines, old)
-        if (count := len(found)) != 1:
-            raise self._refused(f"that text occurs {count} times, not once", f"该文本出现 {count} 次，应为一次")
+        if not found:
+            raise self._refused("that text does not occur", "没有该文本")
+        if len(found) > 1:
+            raise self._refused("that text occurs more than once", "该文本出现多次")
         return self._become(textfile.exchanged(self._lines, found[0], new))
 
     @action(label="Undo the last edit", zh="撤销上一次编辑")

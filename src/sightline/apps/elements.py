@@ -36,6 +36,16 @@ class Element(Struct, frozen=True, kw_only=True):
     children: tuple["Element", ...] = ()
 
     def __post_init__(self) -> None:
+        for field in ("tag", "text", "id", "body"):
+            if not isinstance(getattr(self, field), str):
+                raise InvalidSourceData(
+                    f"an element's {field} is text, not {getattr(self, field)!r}; str() makes it one"
+                )
+        for field in ("tags", "actions"):
+            if isinstance(getattr(self, field), str) or not all(isinstance(each, str) for each in getattr(self, field)):
+                raise InvalidSourceData(
+                    f"an element's {field} are several texts, such as ('a',), not {getattr(self, field)!r}"
+                )
         if not _TAG.fullmatch(self.tag) or not all(map(_TAG.fullmatch, self.attributes)):
             raise InvalidSourceData(f"no XML name: {[self.tag, *self.attributes]!r}; letters, digits, '_', '-', '.'")
         for name, value in self.attributes.items():

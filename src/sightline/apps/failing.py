@@ -28,3 +28,8 @@ def quietly(step: Callable[[], T], what: str = "an app failed") -> T | None:
 def valid(text: str) -> str:
     """Only valid text can be sent."""
     return text.encode("utf-8", "replace").decode()
+
+
+def told_by(error: Exception) -> str:
+    """What an error says; nothing, where it cannot even say that."""
+    return quietly(lambda: str(error)) or ""

@@ -112,7 +112,8 @@ class Files(App):
     def _counted(self, path: str) -> str:
         kinds = [entry.kind == "folder" for entry in self._listings[path].entries]
         folders, files = kinds.count(True), kinds.count(False)
-        return self.says(f"{folders} folders, {files} files", f"{folders} 个文件夹，{files} 个文件")
+        counted = f"{folders} folder{'s' * (folders != 1)}, {files} file{'s' * (files != 1)}"
+        return self.says(counted, f"{folders} 个文件夹，{files} 个文件")
 
     def _inside(self, path: str, lod: Lod) -> Iterator[Element]:
         """What a folder shows of its entries. Folders stand first, so that a lower level cuts off no other ones."""

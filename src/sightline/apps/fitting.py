@@ -2,40 +2,64 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from sightline.apps.elements import xml_attributes, xml_text
+from sightline.apps.elements import xml_text
 from sightline.apps.window import AppWindow
 from sightline.items import Lod
 from sightline.wording import say
 
+_NAMED = 12  # hidden windows that are named; the others are counted
 
-def lower(windows: Iterable[AppWindow], over: int, tokens: Callable[[str], int]) -> None:
+Size = Callable[[str, str], int]
+"""Tokens that a window takes when it shows this text: its id, the text."""
+
+
+def lower(windows: Iterable[AppWindow], over: int, size: Size) -> None:
     """Show windows at lower levels until so many tokens are saved, or no level is left.
 
     All go to SUMMARY before any goes to GIST; unimportant ones first, then those that changed longest ago.
     """
-    order = sorted(
-        (each for each in windows if not each.options.pinned), key=lambda each: (each.options.important, each.place)
-    )
+    order = sorted((each for each in windows if not each.options.pinned), key=_worth)
     for lod in (Lod.SUMMARY, Lod.GIST):
         for window in order:
             if over <= 0:
                 return
             if window.document.lod > lod:
-                before = tokens(window.render())
+                before = size(window.id, window.render())
                 window.document.switch(lod)
-                over -= before - tokens(window.render())
+                over -= before - size(window.id, window.render())
 
 
-def hidden(texts: Mapping[str, str], over: int, tokens: Callable[[str], int], locale: str) -> dict[str, str]:
-    """The texts, the largest replaced by a line that says so, until so many tokens are saved."""
-    shown = dict(texts)
-    for window_id in sorted(shown, key=lambda each: -tokens(shown[each])):
-        if over <= 0:
+def _worth(window: AppWindow) -> tuple[bool, int]:
+    return window.options.important, window.place
+
+
+def order_of_loss(texts: Iterable[str], ours: Iterable[AppWindow]) -> list[str]:
+    """Which windows are hidden first: those of others, then ours as above."""
+    worth = {window.id: _worth(window) for window in ours}
+    return sorted(texts, key=lambda each: worth.get(each, (False, 0)))
+
+
+def hidden(texts: Mapping[str, str], order: Iterable[str], room: int, size: Size, locale: str) -> dict[str, str]:
+    """The texts that fit, in this order of loss; in place of the first that does not, a line that names all of them.
+
+    What is larger than all of the room goes first: it can never be shown.
+    """
+    shown, out, needed = dict(texts), list[str](), 0
+    used = before = sum(size(window_id, text) for window_id, text in shown.items())
+    for window_id in sorted(order, key=lambda each: size(each, texts[each]) <= room):
+        if used <= room:
             break
-        needed = tokens(shown[window_id])
-        why = xml_text(say("window hidden", locale, tokens=needed))
-        line = f"<Window{xml_attributes({'id': window_id, 'hidden': 'true'})}>{why}</Window>"
-        if tokens(line) < needed:
-            shown[window_id] = line
-            over -= needed - tokens(line)
-    return shown
+        out.append(window_id)
+        needed += size(window_id, texts[window_id])
+        used -= size(window_id, shown.pop(window_id))
+        used -= size(out[0], shown.get(out[0], ""))
+        shown[out[0]] = _line(out, needed, locale)
+        used += size(out[0], shown[out[0]])
+    return shown if used < before else dict(texts)  # a line about a small window may be longer than the window
+
+
+def _line(out: list[str], needed: int, locale: str) -> str:
+    """What stands for windows that are not shown."""
+    named = ", ".join(out[:_NAMED]) + (f" (+{len(out) - _NAMED})" if len(out) > _NAMED else "")
+    why = say("window hidden", locale, count=len(out), named=named, tokens=needed)
+    return f'<Windows hidden="{len(out)}">{xml_text(why)}</Windows>'

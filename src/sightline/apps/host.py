@@ -1,6 +1,7 @@
 """Opens apps in windows, acts on them, closes them, and finds them again after a restart."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,22 +10,26 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sightline.apps import fitting, registry
-from sightline.apps.actions import CLOSE, Action, bound, nearest
+from sightline.apps import doing, fitting, registry
+from sightline.apps.actions import CLOSE, Action, bound
 from sightline.apps.app import App, Options
 from sightline.apps.apps import Apps
-from sightline.apps.calls import ACTION, CREATE, parameters
-from sightline.apps.context import Round, Version
+from sightline.apps.calls import ACTION, CREATE, create_tool
+from sightline.apps.context import Round
 from sightline.apps.events import Event, Events
-from sightline.apps.failing import complain, quietly, valid
+from sightline.apps.failing import complain, quietly, told_by, valid
+from sightline.apps.keeping import chosen, give_back, held, saved, saved_or
 from sightline.apps.outcome import Outcome
-from sightline.apps.reach import Declined, known, meant
-from sightline.apps.record import Record, Window, Windows
+from sightline.apps.reach import Declined, meant
+from sightline.apps.record import Done, Record, Window, Windows
 from sightline.apps.window import AppWindow, Gone, Kept, Look, usage
 from sightline.clock import Clock
-from sightline.errors import BadInput, InvalidSourceData, Refused, UnknownApp, VersionMismatch
+from sightline.errors import BadInput, Conflict, InvalidSourceData, Refused, UnknownApp
 from sightline.items import Call, Lod, ToolDefinition
 from sightline.wording import say
+
+LAUNCHER = "launcher"  # what opens where nobody says which app
+_ATTEMPTS = 3  # to open a window while others write
 
 
 class Host:
@@ -40,6 +45,7 @@ class Host:
         self.events: Events[Event] = Events()
         self._look = Look()
         self._windows: dict[str, AppWindow | Gone] = {}
+        self._numbers: dict[str, int] = {}  # the last one that a window of each app got
 
     # ------------------------------------------------------------------ apps
 
@@ -52,6 +58,7 @@ class Host:
         """
         for each in apps:
             self.apps.add(registry.app(each) if isinstance(each, str) else each)
+        self._windows = {name: held for name, held in self._windows.items() if isinstance(held, AppWindow)}
 
     def tools(self, *, typed: bool = False) -> tuple[ToolDefinition, ...]:
         """What a model with native tool calls is given: `create` and `action`; typed, also one tool for each action.
@@ -59,12 +66,14 @@ class Host:
         They depend on the registered apps alone, so that opening and closing windows changes no prompt's head.
         """
         each = [action.tool(app) for app, action in self.apps.typed().values()] if typed else []
-        return (CREATE, ACTION, *each)
+        about = {name: app.describe(self.locale) for name, app in self.apps.items()}
+        return (create_tool(about, LAUNCHER), ACTION, *each)
 
     def instructions(self) -> str:
         """What a model without native tool calls is told, in the session's language."""
         names = "\n".join(f"- {name}: {app.describe(self.locale)}" for name, app in self.apps.items())
-        return say("how to act", self.locale, apps=names)
+        launcher = say("or the launcher", self.locale) if LAUNCHER in self.apps else ""
+        return say("how to act", self.locale, apps=names, launcher=launcher)
 
     # ------------------------------------------------------------------ windows
 
@@ -105,10 +114,13 @@ class Host:
 
     def windows(self) -> list[AppWindow]:
         """The open windows of registered apps, in the order they were opened."""
-        return [window for window_id in self._record.live() if (window := self.window(window_id)) is not None]
+        found = map(self.get, self._record.live())
+        return [window for window in found if isinstance(window, AppWindow)]
 
-    def open(self, name: str, target: str = "", **options: Any) -> AppWindow:
+    def open(self, name: str, target: str = "", *, call_id: str = "", **options: Any) -> AppWindow:
         """Open an app in a new window; one that has only one window is shown again where it is.
+
+        `call_id`: the model's call that wants it.
 
         Raises:
             UnknownApp: no such app is registered.
@@ -116,24 +128,29 @@ class Host:
             BadInput: an option that windows do not have.
         """
         kind = self._app(name)
-        try:
-            chosen = replace(kind.options, **options)
-        except TypeError as error:
-            raise BadInput(f"{error}; windows have {', '.join(Options.__struct_fields__)}") from error
+        options_ = chosen(kind.options, options)
         self._record.catch_up()
-        if kind.single and (found := self.window(name)) is not None:
-            return found
-        app = self._made(kind, target)
+        if kind.single and name in self._record.live():
+            if (found := self.window(name)) is not None:
+                return found
+            raise Refused(say("not reopened", self.locale, id=name))
+        app = self._made(kind, valid(target))
         app.opened()
-        window_id = name if kind.single else self._new_id(name)
-        window = self._window(window_id, app, chosen)
-        window.saved = _saved(app)
-        own, state = chosen if chosen != kind.options else None, msgspec.json.decode(window.saved)
-        kept = Kept(name, target, own, state, window.document.version)
-        seq = self._record.opened(window_id, kept)
+        own, data = options_ if options_ != kind.options else None, saved(app)
+        for _ in range(_ATTEMPTS):
+            window_id = name if kind.single else self._new_id(name)
+            window = self._window(window_id, app, options_)
+            kept = Kept(name, app.target, own, msgspec.json.decode(data), window.document.version)
+            with suppress(Conflict):  # others wrote meanwhile: the id may be theirs
+                seq = self._record.opened(window_id, kept, call_id)
+                break
+            self._record.catch_up()
+        else:
+            raise Refused(say("changed meanwhile", self.locale))
+        window.saved = data
         self._noted(window)
         self._windows[window_id] = window
-        self._tell(Event("opened", seq, window_id, name, target=target))
+        self._tell(Event("opened", seq, window_id, name, target=app.target))
         return window
 
     def close(self, window_id: str, summary: str = "") -> None:
@@ -156,7 +173,7 @@ class Host:
         window.document.switch(lod)
         self._changed(window, window.saved, None)
 
-    def shown(self, room: int, tokens: Callable[[str], int]) -> dict[str, str]:
+    def shown(self, room: int, size: fitting.Size) -> dict[str, str]:
         """What every open window shows now, in all within so many tokens; pinned ones as they are, whatever they need.
 
         A window that is gone shows nothing. What is shown at a lower level stays there, once `note` has written that
@@ -167,15 +184,16 @@ class Host:
         ours = [window for window in live.values() if isinstance(window, AppWindow)]
         for window in ours:
             window.document.switch(window.noted_lod)  # an earlier look at less room decided nothing
-        free = [each for each in live if each not in {window.id for window in ours if window.options.pinned}]
+        pinned = {window.id for window in ours if window.options.pinned}
         texts = {window_id: valid(window.render()) for window_id, window in live.items()}
-        over = sum(tokens(texts[each]) for each in free) - room
+        over = sum(size(each, text) for each, text in texts.items() if each not in pinned) - room
         if over <= 0:
             return texts
-        fitting.lower(ours, over, tokens)
+        fitting.lower(ours, over, size)
         texts = {window_id: valid(window.render()) for window_id, window in live.items()}
-        over = sum(tokens(texts[each]) for each in free) - room
-        return texts | fitting.hidden({each: texts[each] for each in free}, over, tokens, self.locale)
+        free = {each: text for each, text in texts.items() if each not in pinned}
+        kept = fitting.hidden(free, fitting.order_of_loss(free, ours), room, size, self.locale)
+        return {each: kept.get(each, text) for each, text in texts.items() if each in pinned or each in kept}
 
     def refresh(self) -> None:
         """Let every open app take in what changed outside."""
@@ -196,36 +214,40 @@ class Host:
         for window in self.windows():
             if window.shows_more_than_noted():
                 changed = window.noted is not None and window.noted[0].major != window.document.version.major
-                seq = self._changed(window, _saved_or(window), None, moved=changed and window.options.append)
+                seq = self._changed(window, saved_or(window), None, moved=changed and window.options.append)
                 self._tell(Event("refreshed", seq, window.id, window.app.name))
 
     # ------------------------------------------------------------------ acting
 
     def act(
-        self, window_id: str, action_id: str, params: Mapping[str, Any] | None = None, *, seen: Version | None = None
+        self, window_id: str, action_id: str, params: Mapping[str, Any] | None = None, *, call_id: str = ""
     ) -> Outcome:
         """Do something in a window: an action by its id, or an anchor by its key or as it is written.
 
         Nothing is raised: what cannot be done is said in the outcome, with what can. An action that fails leaves the
-        app's data as they were. `seen`: the version that whoever acts has looked at.
+        app's data as they were. `call_id`: the model's call that wants it.
         """
         self._record.catch_up()
         window = self.window(window_id)
         if window is None:
             return self._act_on_none(window_id, action_id, params or {})
         try:
-            if seen is not None:
-                window.document.check(seen)
             action, given = meant(window, action_id, params or {}, self.locale)
             values = bound(action, given, self.locale)
         except Declined as declined:
-            return declined.outcome(window_id)
-        except VersionMismatch:
-            message = say("stale anchor", self.locale, name=action_id)
-            return Outcome(False, message, "stale", window_id, ways=known(window, action_id))
+            return self._declined(window, declined)
         except Refused as refused:
             return Outcome(False, str(refused), "bad parameters", window_id, ways=(usage(action),))
-        return self._closed(window_id, values) if action is CLOSE else self._run(window, action, values)
+        return self._closed(window_id, values) if action is CLOSE else self._run(window, action, values, call_id)
+
+    def _declined(self, window: AppWindow, declined: Declined) -> Outcome:
+        """What is out of view can be seen from the next call on: the model has looked for it."""
+        outcome = declined.outcome(window.id)
+        if declined.reason != "out of view":
+            return outcome
+        window.document.switch(window.own_lod)
+        self._changed(window, window.saved, None)
+        return replace(outcome, ways=(say("raised", self.locale), *outcome.ways))
 
     def _closed(self, window_id: str, values: Mapping[str, Any]) -> Outcome:
         self.close(window_id, values.get("summary", ""))
@@ -236,100 +258,78 @@ class Host:
         gone = window_id in self._record.live() and isinstance(self.get(window_id), Gone)
         if gone and action_id == CLOSE.id:
             return self._closed(window_id, {"summary": str(params.get("summary") or "")})
-        return self._no_window(window_id)
+        return self.no_window(window_id)
 
-    def _run(self, window: AppWindow, action: Action, values: dict[str, Any]) -> Outcome:
-        held, before = dict(vars(window.app)), _saved_or(window)  # with what it took in since it was last noted
-        done, saved, fresh = self._outcome(window, action, values)
-        clean = window.document.clean
-        outcome = replace(done, message=clean(done.message), summary=clean(done.summary))
+    def _run(self, window: AppWindow, action: Action, values: dict[str, Any], call_id: str) -> Outcome:
+        kept, before = held(window.app), saved_or(window)  # with what it took in since it was last noted
+        outcome, data, fresh = self._outcome(window, action, values)
         if outcome.success:
             window.document.switch(window.own_lod)  # the model is looking at it
-            if fresh or saved != window.saved:
+            if fresh or data != window.saved:
                 window.document.change()
             window.document.executed()
         else:
-            saved = before
-            vars(window.app).clear()
-            vars(window.app).update(held)
-            quietly(lambda: window.app.restore(msgspec.json.decode(before)))
-        at = datetime.fromtimestamp(self.clock() / 1000, UTC)
+            data = before
+            give_back(window.app, kept, before)
         told = outcome.summary or outcome.message
-        window.document.record(round_ := Round(action.id, told, at))
-        seq = self._changed(window, saved, round_, moved=outcome.success and window.options.append)
+        round_ = Round(action.id, told, datetime.fromtimestamp(self.clock() / 1000, UTC))
+        window.document.record(round_)
+        try:
+            done = Done(round_, outcome.success, call_id)
+            seq = self._changed(window, data, done, moved=outcome.success and window.options.append)
+        except Conflict:
+            self._windows.pop(window.id, None)  # it is made again of what the log has of it
+            self._record.catch_up()
+            return Outcome(False, say("changed meanwhile", self.locale), "stale", window.id)
         self._tell(Event("acted", seq, window.id, window.app.name, outcome.success, action.id, summary=told))
         if outcome.closes:
             self.close(window.id, outcome.summary)
         return outcome
 
     def _outcome(self, window: AppWindow, action: Action, values: dict[str, Any]) -> "_Done":
-        """What the app answers, and its data where that went well."""
+        """What the app answers, and its data where that went well. Whatever the app does, nothing is raised."""
+        clean = window.document.clean
         try:
             answer = getattr(window.app, action.id)(**values)
+            if not isinstance(answer, Outcome):
+                answer = Outcome(True, str(answer) if answer is not None else say("done", self.locale))
+            told = {"message": clean(str(answer.message)), "summary": clean(str(answer.summary))}
+            ways, reason = tuple(clean(str(way)) for way in answer.ways), answer.reason or "failed"
+            answer = replace(answer, window=window.id, ways=ways, reason="" if answer.success else str(reason), **told)
             fresh = bool(quietly(window.app.refresh))  # what it did may have changed something outside
-            saved = _saved(window.app)
+            return _Done(answer, saved(window.app), fresh)
         except (Refused, InvalidSourceData) as refused:
-            return _Done(Outcome(False, str(refused), "failed", window.id))
+            return _Done(Outcome(False, clean(told_by(refused)), "failed", window.id))
         except Exception as error:  # an app's mistake is told, not raised: the conversation goes on
             complain(f"{window.id}.{action.id} failed", error)
-            return _Done(Outcome(False, f"{type(error).__name__}: {error}", "failed", window.id))
-        if not isinstance(answer, Outcome):
-            answer = Outcome(True, str(answer) if answer is not None else say("done", self.locale))
-        reason = "" if answer.success else answer.reason or "failed"
-        return _Done(replace(answer, window=window.id, reason=reason), saved, fresh)
-
-    # ------------------------------------------------------------------ the model's calls
+            return _Done(Outcome(False, clean(f"{type(error).__name__}: {told_by(error)}"), "failed", window.id))
 
     def answers(self, call: Call) -> bool:
         """Whether a call is for a window here."""
-        if call.name in (CREATE.name, ACTION.name):
-            return bool(self.apps)
-        return call.name in self.apps.typed()
+        return bool(self.apps) and (call.name in (CREATE.name, ACTION.name) or call.name in self.apps.typed())
 
     def call(self, call: Call) -> Outcome:
         """Do what the model says: open an app, or act on a window. Nothing is raised."""
-        arguments = call.input if isinstance(call.input, dict) else {}
-        if call.name == CREATE.name:
-            return self._create(str(arguments.get("name") or "launcher"), str(arguments.get("target") or ""))
-        if not self.answers(call):
-            message = say("no such call", self.locale, name=call.name)
-            return Outcome(False, message, "unknown action", ways=(CREATE.name, ACTION.name))
-        window_id, action_id = arguments.get("window_id"), arguments.get("action_id")
-        params, app = parameters(arguments), ""
-        if call.name != ACTION.name:
-            app, action = self.apps.typed()[call.name]
-            action_id = action.id
-            params = {name: value for name, value in arguments.items() if name != "window_id"}
-        if not isinstance(window_id, str) or not isinstance(action_id, str) or not window_id or not action_id:
-            return Outcome(False, say("call lacks ids", self.locale), "bad parameters", ways=self._reachable(app))
-        window = self.window(window_id) if app else None
-        if window is not None and window.app.name != app:
-            return self._no_window(window_id, app)
-        return self.act(window_id, action_id, params)
+        return doing.do(self, call)
 
-    def _create(self, name: str, target: str) -> Outcome:
-        try:
-            window = self.open(name, target)
-        except UnknownApp:
-            message = say("app unknown", self.locale, name=name)
-            return Outcome(False, message, "unknown app", ways=tuple(nearest(name, list(self.apps))))
-        except Exception as error:  # an app that does not open is told like one that does not act
-            return Outcome(False, say("open fails", self.locale, why=valid(str(error))), "failed")
-        return Outcome(True, say("opened", self.locale, name=name, id=window.id), window=window.id)
+    def done(self, call_id: str) -> Outcome | None:
+        """What came of a call that an earlier run has carried out; None where it did not come to that."""
+        found = self._record.done(call_id)
+        return None if found is None else Outcome(found[0], found[1], "" if found[0] else "failed")
 
     # ------------------------------------------------------------------ the log
 
-    def _changed(self, window: AppWindow, saved: bytes, round_: Round | None, *, moved: bool = False) -> int:
+    def _changed(self, window: AppWindow, data: bytes, done: Done | None, *, moved: bool = False) -> int:
         document, own = window.document, type(window.app).options
         kept = Kept(
             window.app.name,
             options=window.options if window.options != own else None,
-            state=msgspec.json.decode(saved) if saved != window.saved else UNSET,
+            state=msgspec.json.decode(data) if data != window.saved else UNSET,
             version=document.version,
             lod=document.lod,
         )
-        seq = self._record.changed(window.id, kept, round_, moved)
-        window.saved = saved
+        seq = self._record.changed(window.id, kept, done, moved)
+        window.saved = data
         self._noted(window)
         return seq
 
@@ -370,22 +370,24 @@ class Host:
         return app
 
     def _new_id(self, name: str) -> str:
-        number = 1
+        number = self._numbers.get(name, 0) + 1
         while self._record.taken(f"{name}_{number}"):
             number += 1
+        self._numbers[name] = number
         return f"{name}_{number}"
 
     def _open_ids(self) -> tuple[str, ...]:
         return tuple(window.id for window in self.windows())
 
-    def _reachable(self, app: str = "") -> tuple[str, ...]:
+    def reachable(self, app: str = "") -> tuple[str, ...]:
         """The windows that can be acted on, of one app or all; where there is none, how to open one."""
         found = [window.id for window in self.windows() if app in ("", window.app.name)]
         return tuple(found or (f"create({name})" for name in ([app] if app else self.apps)))
 
-    def _no_window(self, window_id: str, app: str = "") -> Outcome:
+    def no_window(self, window_id: str, app: str = "") -> Outcome:
+        """What somebody is told who acts on a window that is not there."""
         message = say("no window", self.locale, id=window_id)
-        return Outcome(False, message, "unknown window", window_id, ways=self._reachable(app))
+        return Outcome(False, message, "unknown window", window_id, ways=self.reachable(app))
 
 
 class _Done(NamedTuple):
@@ -394,18 +396,3 @@ class _Done(NamedTuple):
     outcome: Outcome
     saved: bytes = b""
     fresh: bool = False
-
-
-def _saved(app: App) -> bytes:
-    """An app's data, as the log keeps them. Raises InvalidSourceData."""
-    try:
-        return msgspec.json.encode(app.save())
-    except Exception as error:  # whatever an app's own save() does
-        how = "override save() and restore(), or begin the name of what is not to be kept with '_'"
-        raise InvalidSourceData(f"{app.name} cannot be saved: {error}; {how}") from error
-
-
-def _saved_or(window: AppWindow) -> bytes:
-    """A window's data as they are now; as the log has them where they cannot be saved."""
-    saved: bytes | None = quietly(lambda: _saved(window.app))
-    return window.saved if saved is None else saved

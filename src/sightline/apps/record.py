@@ -1,10 +1,18 @@
 """What a host needs from outside: where it writes down what happens to its windows, and where others' are found."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sightline.apps.context import Round
 from sightline.apps.window import Kept
+
+
+class Done(NamedTuple):
+    """Something that was done in a window: the round, whether it went well, and the call that wanted it."""
+
+    round: Round
+    success: bool = True
+    call_id: str = ""
 
 
 class Record(Protocol):
@@ -30,12 +38,16 @@ class Record(Protocol):
         """The window as the log has it; None for one that no host opened."""
         ...
 
-    def opened(self, window_id: str, kept: Kept) -> int:
-        """Note that a window was opened. The note's seq."""
+    def done(self, call_id: str) -> tuple[bool, str] | None:
+        """What came of a call, where the log has that: whether it went well, and what was said."""
         ...
 
-    def changed(self, window_id: str, kept: Kept, round_: Round | None, moved: bool) -> int:
-        """Note that what a window shows has changed."""
+    def opened(self, window_id: str, kept: Kept, call_id: str = "") -> int:
+        """Note that a window was opened, by this call. The note's seq. Raises Conflict where others wrote meanwhile."""
+        ...
+
+    def changed(self, window_id: str, kept: Kept, done: Done | None, moved: bool) -> int:
+        """Note that what a window shows has changed. Raises Conflict where others wrote meanwhile."""
         ...
 
     def closed(self, window_id: str, summary: str) -> int:

@@ -49,7 +49,7 @@ def app(name: str) -> type[App]:
         return shipped
     offers = {each.value: each for each in installed() if each.name == name}
     if not offers:
-        raise UnknownApp(name, names())
+        raise UnknownApp(name, names(), registered=False)
     if len(offers) > 1:
         raise BadInput(f"several packages offer an app {name!r}: {', '.join(offers)}")
     [offer] = offers.values()

@@ -4,7 +4,6 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -52,6 +51,8 @@ class TextFile(NamedTuple):
             place = (root / self.path).resolve()
             if not place.is_relative_to(root):
                 raise self._refused("it is outside the project", "不在项目之内")
+            if ".git" in place.relative_to(root).parts:  # what stands there may be run
+                raise self._refused("it belongs to git", "属于 git")
             mode = place.lstat().st_mode
         except (FileNotFoundError, NotADirectoryError):
             raise self._refused("there is no such file", "文件不存在") from None
@@ -78,6 +79,7 @@ class TextFile(NamedTuple):
         place = self.place()
         try:
             with place.open("rb") as file:
+                self._stay(file.fileno(), place)
                 return self._text(file.read(SIZE + 1))
         except OSError as error:
             raise self._refused(f"it cannot be read ({error.strerror})", f"无法读取（{error.strerror}）") from error
@@ -92,9 +94,23 @@ class TextFile(NamedTuple):
         if not place.lstat().st_mode & 0o222:  # a new file could take its place all the same
             raise self._refused("it is read-only", "只读")
         try:
-            _swap(place, data)
+            folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                self._stay(folder, place.parent)
+                _swap(folder, place.name, data)
+            finally:
+                os.close(folder)
         except OSError as error:
             raise self._refused(f"it cannot be written ({error.strerror})", f"无法写入（{error.strerror}）") from error
+
+    def _stay(self, opened: int, place: Path) -> None:
+        """What is open is what `place` was when it was looked at: no folder has become a link meanwhile."""
+        try:
+            now = Path(f"/proc/self/fd/{opened}").readlink()
+        except OSError:  # no such folder on this system: look where the path leads now
+            now = place.resolve()
+        if now != place:
+            raise self._refused("it is outside the project", "不在项目之内")
 
     def _text(self, data: bytes) -> str:
         if len(data) > SIZE:
@@ -111,10 +127,11 @@ class TextFile(NamedTuple):
         return Refused(self.says(f"{shown}: {en}", f"{shown}：{zh}"))
 
 
-def _swap(place: Path, data: bytes) -> None:
-    """Replace a file by a new one of the same owner and permissions. Never writes through a link."""
-    old = place.lstat()
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".sightline-")
+def _swap(folder: int, name: str, data: bytes) -> None:
+    """Replace a file in an open folder by a new one of the same owner and permissions. Never writes through a link."""
+    old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    new = f".sightline-{os.getpid()}-{name}"[:200]
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -123,9 +140,10 @@ def _swap(place: Path, data: bytes) -> None:
             os.fchmod(handle, stat.S_IMODE(old.st_mode))
             file.flush()
             os.fsync(handle)  # the name must not point to what is not on the disk yet
-        Path(name).replace(place)
+        os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(new, dir_fd=folder)
         raise
 
 
@@ -179,12 +197,15 @@ class Span(NamedTuple):
     stop: int
 
 
-def spans(lines: list[str], part: str) -> list[Span]:
+def spans(lines: list[str], part: str, most: int = 2) -> list[Span]:
     """Where a part stands in the text, whichever line ends either has."""
-    if not part:
-        return []
-    wanted = r"\r?\n".join(map(re.escape, part.replace("\r\n", "\n").split("\n")))
-    return [Span(*match.span(1)) for match in re.finditer(f"(?=({wanted}))", "".join(lines))]  # overlapping ones too
+    text, found = "".join(lines), list[Span]()
+    for wanted in dict.fromkeys((part, part.replace("\r\n", "\n"), part.replace("\r\n", "\n").replace("\n", "\r\n"))):
+        start = text.find(wanted) if wanted else -1
+        while start >= 0 and len(found) < most:
+            found.append(Span(start, start + len(wanted)))
+            start = text.find(wanted, start + 1)  # overlapping ones too
+    return sorted(set(found))
 
 
 def exchanged(lines: list[str], span: Span, new: str) -> str:

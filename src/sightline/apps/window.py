@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from sightline.apps.actions import CLOSE, Action, actions_of
+from sightline.apps.anchors import escaped
 from sightline.apps.app import App, Options
 from sightline.apps.builder import Builder, Content
 from sightline.apps.context import Context, Round, Version
@@ -115,7 +116,8 @@ class AppWindow:
         content = self.document.content()
         if self._drawn is None or self._drawn[0] is not content or self._drawn[1] is not self.own_lod:
             draw = self._xml if self.look.form == "xml" else self._markdown
-            self._drawn = (content, self.own_lod, draw(content))
+            drawn = quietly(lambda: draw(content), f"{self.id} cannot be drawn")  # elements nested without end, say
+            self._drawn = (content, self.own_lod, drawn or Gone(self.id, say("app fails", self.look.locale)).render())
         return self._drawn[2]
 
     def about(self) -> str:
@@ -133,6 +135,8 @@ class AppWindow:
 
     def _markdown(self, content: Content) -> str:
         begin, end = (say(key, self.look.locale, id=self.id) for key in ("window", "window end"))
+        if self.options.compact:
+            return f"{begin} {escaped(one_line(content.page.elements))}"
         return f"{begin}\n{content.text}\n{end}"
 
 
@@ -183,8 +187,12 @@ def gist_xml(window_id: str, elements: Iterable[Element], actions: Iterable[Acti
 
 def compact_xml(window_id: str, elements: Iterable[Element]) -> str:
     """A window in one line: its texts, and nothing to be done."""
-    said = " ".join(word for element in every(elements) for word in element.text.split())
-    return f"<Window{xml_attributes({'id': window_id, 'compact': 'true'})}>{xml_text(said)}</Window>"
+    return f"<Window{xml_attributes({'id': window_id, 'compact': 'true'})}>{xml_text(one_line(elements))}</Window>"
+
+
+def one_line(elements: Iterable[Element]) -> str:
+    """The texts of elements, in one line."""
+    return " ".join(word for element in every(elements) for word in element.text.split())
 
 
 def _xml_action(action: Action, locale: str) -> str:
@@ -197,8 +205,11 @@ def usage(action: Action) -> str:
     return f"{action.id}({action.params})"
 
 
+_RESERVED = frozenset(name for name in vars(App) if not name.startswith("_")) | {"host"}
+
+
 def offered(app: type[App], options: Options) -> dict[str, Action]:
     """What can be done in a window of this app."""
     if options.compact:
         return {}
-    return {**actions_of(app), **({CLOSE.id: CLOSE} if options.closable else {})}
+    return {**actions_of(app, _RESERVED), **({CLOSE.id: CLOSE} if options.closable else {})}

@@ -206,7 +206,7 @@ class Desk:
     def view(self) -> View | None:
         """What the window shows now, found as composing finds it; None where none is open."""
         session = self.session
-        shown = session.host.shown(sys.maxsize, session.count)
+        shown = session.host.shown(sys.maxsize, lambda _, text: session.count(text))
         window = session.host.window(self.window)
         if window is None:
             return None

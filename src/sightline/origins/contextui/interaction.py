@@ -93,7 +93,7 @@ class _WindowItems(WindowLog):
     def catch_up(self) -> None:
         self._context.catch_up()
 
-    def write(self, *notes: WindowNote) -> int:
+    def write(self, *notes: WindowNote, alone: bool = False) -> int:  # noqa: ARG002 - one process keeps a context
         return self._context.note(*notes)
 
 
@@ -214,7 +214,9 @@ class ActionParser:
         window_id, action_id = said.get("window_id", ""), said.get("action_id", "")
         if not window_id or not action_id:
             return None
-        return ParsedAction(call.name, window_id=window_id, action_id=action_id, parameters=parameters(call.input))
+        return ParsedAction(
+            call.name, window_id=window_id, action_id=action_id, parameters=parameters(call.input) or {}
+        )
 
 
 class PromptBuilder:
