@@ -108,8 +108,9 @@ def test_structure_follows_from_what_was_done_never_from_what_was_said(history: 
     world = World("words")
     world.on_compose = check
     world.run(history)
-    opened = {name for name in world.windows if name in world.session._journal.timeline.more.windows}
+    opened = set(world.session._journal.timeline.more.windows)
     assert all(set(sent.payload.shown_windows) <= opened for sent in world.sent)
+    assert opened <= {*world.windows, *(f"board_{number}" for number in range(1, len(history) + 1))}
 
 
 @given(text=hostile)

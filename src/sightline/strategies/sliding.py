@@ -170,7 +170,8 @@ class _Window:
 
     def _levels(self, unit: int, room: int, *, shorten: bool) -> dict[int, Lod] | None:
         """The highest levels at which a unit fits: whole, as shown before, or shortened if it may be. None: at none."""
-        as_before = {row: self.before[row] for row in self.timeline.rows_of(unit) if row in self.before}
+        rows = [row for row in self.timeline.rows_of(unit) if not self.view.never_reduced(row)]  # pinned since, maybe
+        as_before = {row: self.before[row] for row in rows if row in self.before}
         choices = [{}, as_before, *(self._shorter(unit) if shorten else ())]
         return next((lods for lods in choices if self._tokens(unit, lods) <= room), None)
 
