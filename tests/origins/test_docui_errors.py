@@ -65,7 +65,7 @@ def unknown_entry(value: Any, lod: LodLevel) -> Page:
         (None, unknown_entry, "entry 7 has no title"),
         ({}, notebook, "KeyError: 'entries'"),
         ({"entries": [{"id": "a b", "title": "x"}]}, notebook, "a b"),
-        ({"entries": [{"title": 7}]}, notebook, "AttributeError"),
+        ({"entries": [{"title": 7}]}, notebook, "InvalidSourceData"),
         ({"entries": [], "custom": {"x": object()}}, notebook, "TypeError"),
         ({"entries": [], "custom": {"x": "\ud800"}}, notebook, "surrogates"),
         ("nonsense", notebook, "TypeError"),

@@ -14,7 +14,7 @@ from sightline.apps.actions import Action
 from sightline.apps.context import Anchor, AnchorType, Context, Header, Round, State, Version
 from sightline.apps.elements import Element, Page, every, markdown, redacted
 from sightline.apps.failing import complain, valid
-from sightline.errors import AnchorConflict, InvalidSourceData
+from sightline.errors import AnchorConflict
 from sightline.items import Lod
 from sightline.wording import say
 
@@ -150,9 +150,6 @@ class Builder:
     def _on(self, element: Element, name: str) -> Anchor:
         """An action on an element: the element is its first parameter."""
         action = self._actions.get(name)
-        if action is None and self._actions:
-            known = ", ".join(self._actions)
-            raise InvalidSourceData(f"element {element.id!r} offers {name!r}, which is no action; there are: {known}")
         params = tuple(each.name for each in action.parameters[1:] if each.required) if action else ()
         return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params, element.id)
 

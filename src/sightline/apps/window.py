@@ -12,9 +12,10 @@ from sightline.apps.app import App, Options
 from sightline.apps.builder import Builder, Content
 from sightline.apps.context import Context, Round, Version
 from sightline.apps.document import Document
-from sightline.apps.elements import Element, every, xml, xml_attributes, xml_text
+from sightline.apps.elements import Element, Page, every, xml, xml_attributes, xml_text
 from sightline.apps.failing import quietly
 from sightline.clock import Clock
+from sightline.errors import InvalidSourceData
 from sightline.items import Lod
 from sightline.wording import say
 
@@ -102,7 +103,15 @@ class AppWindow:
     def _builder(self) -> Builder:
         app = self.app
         redact = app.redact if type(app).redact is not App.redact else None
-        return Builder(lambda _, lod: app.page(lod), self.actions, redact=redact, locale=self.look.locale)
+        return Builder(lambda _, lod: self._page(lod), self.actions, redact=redact, locale=self.look.locale)
+
+    def _page(self, lod: Lod) -> Page:
+        page = self.app.page(lod)
+        for element in every(page.elements):
+            if unknown := [name for name in element.actions if name not in self.actions and not self.options.compact]:
+                there = ", ".join(self.actions)
+                raise InvalidSourceData(f"element {element.id!r} offers {unknown[0]!r}, no action; there are: {there}")
+        return page
 
     def context(self) -> Context:
         """What it shows now, as a value."""

@@ -89,8 +89,7 @@ class StrategyContextManager:
     ) -> None:
         """Raises BadInput for a strategy that does not exist or does not take this configuration."""
         self.strategy = strategy_named(strategy, config) if isinstance(strategy, str) else strategy
-        # What was retrieved is shown as a window, and cut to its room by `_show`.
-        self.budget = replace(budget, windows=1.0)
+        self.budget = budget
         self._settings = Settings(locale=check_locale(locale), layout="openstarry")
         self._counter = token_counter
         self._dynamic: dict[str, _Knowledge] = {}
@@ -160,7 +159,8 @@ class StrategyContextManager:
 
     def _messages(self) -> list[dict[str, Any]]:
         try:
-            return chat_messages(self.session.compose(self.budget))
+            # What was retrieved is shown as a window, and `_show` has cut it to its room.
+            return chat_messages(self.session.compose(replace(self.budget, windows=1.0)))
         except PinnedOverflow:  # system and tools fit: `_show` has looked
             logger.warning("there is no room for any history beside the system prompt and the tools")
             head = [{"role": "system", "content": self._system}] if self._system else []
