@@ -94,7 +94,10 @@ class WindowLog:
 
     def write(self, *notes: WindowNote, alone: bool = False) -> int:
         """Write notes down; `alone`, only if nobody wrote to the branch meanwhile. The seq of the last."""
+        live, known = self.live(), self._journal.timeline.more.notes
         self._journal.annotate(*((log.WINDOW, note) for note in notes), alone=alone)
+        if self._journal.timeline.more.notes == known + len(notes):  # nobody else wrote: no need to look at all windows
+            self._live = ((self._journal.branch, known + len(notes)), _after(live, notes))
         return self._journal.store.tips.seq
 
     def _notes(self, window_id: str) -> Iterator[Placed]:
@@ -139,6 +142,16 @@ class WindowLog:
             if note.closed and not note.changed:
                 return
             yield note
+
+
+def _after(live: list[str], notes: tuple[WindowNote, ...]) -> list[str]:
+    """The open windows after these notes, in the order they were first opened."""
+    for note in notes:
+        if note.closed and not note.changed:
+            live = [each for each in live if each != note.id]
+        elif not note.closed and not note.changed and note.id not in live:
+            live = [*live, note.id]
+    return live
 
 
 def _note(window_id: str, kept: Kept, **more: Any) -> WindowNote:

@@ -79,7 +79,7 @@ class App:
 
     def save(self) -> Any:
         """The source data, as JSON values."""
-        return msgspec.to_builtins({name: value for name, value in vars(self).items() if _own(name)})
+        return msgspec.to_builtins({name: value for name, value in vars(self).items() if is_data(name)})
 
     def restore(self, state: Any) -> None:
         """The inverse of `save`. Values are converted to the types that the class declares for them."""
@@ -159,5 +159,6 @@ def _declared(app: type[App]) -> dict[str, Any]:
     return {name: hint for kind in kinds for name, hint in inspect.get_annotations(kind, eval_str=True).items()}
 
 
-def _own(name: str) -> bool:
+def is_data(name: str) -> bool:
+    """Whether an attribute of this name belongs to an app's data: what is saved."""
     return not name.startswith("_") and name not in ("host", "target")

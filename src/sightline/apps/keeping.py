@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from sightline.apps.app import App, Options
+from sightline.apps.app import App, Options, is_data
 from sightline.apps.failing import quietly
 from sightline.apps.window import AppWindow
 from sightline.errors import BadInput, InvalidSourceData
@@ -23,7 +23,7 @@ def chosen(own: Options, options: Mapping[str, Any]) -> Options:
 
 def held(app: App) -> dict[str, Any]:
     """What an app holds, so that it can be given back: its data copied, what else it has as it is."""
-    return {name: value if name.startswith("_") else _copied(value) for name, value in vars(app).items()}
+    return {name: _copied(value) if is_data(name) else value for name, value in vars(app).items()}
 
 
 def _copied(value: Any) -> Any:
