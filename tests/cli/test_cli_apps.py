@@ -562,3 +562,27 @@ def test_help_lists_what_can_be_done_now(language: str) -> None:
     assert "toggle-1, delete-1" in said
     assert "level gist|summary|full" in said
     assert ("添加条目" if language == "zh" else "Add an item") in said
+
+
+def test_an_app_in_a_file_of_ones_own_can_be_tried(run: Run, tmp_path: Path) -> None:
+    """Without packaging it; what is wrong with the file is said in one line."""
+    file = tmp_path / "kanban.py"
+    file.write_text(
+        "from sightline.apps import App, Element, action\n"
+        "class Kanban(App):\n"
+        "    '''Cards in columns.'''\n"
+        "    name = 'kanban'\n"
+        "    cards: list[str]\n"
+        "    def __init__(self):\n        self.cards = []\n"
+        "    @action\n    def add(self, title: str) -> str:\n        self.cards.append(title)\n        return 'added'\n"
+        "    def view(self, lod):\n        return [Element(text=card) for card in self.cards]\n"
+    )
+    result = run("apps", "run", str(file), "--do", "add a first card")
+    assert result.exit_code == 0
+    assert "<item>a first card</item>" in result.stdout
+    for text, why in (("x = 1\n", "defines no app"), ("raise ValueError('no')\n", "cannot be loaded")):
+        file.write_text(text)
+        result = run("apps", "run", str(file))
+        assert result.exit_code == 1
+        assert why in result.stderr
+    assert "no file" in run("apps", "run", str(tmp_path / "nothing.py")).stderr

@@ -4,6 +4,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -124,11 +126,13 @@ def arguments(parameters: Sequence[Parameter], words: Sequence[Word]) -> dict[st
 
 
 def loaded(name: str) -> type[App]:
-    """The app of this name, its actions known to be sound.
+    """The app of this name, or in this Python file, its actions known to be sound.
 
     Raises:
         BadInput: there is none, or it cannot be loaded.
     """
+    if name.endswith(".py"):
+        return _in_file(Path(name))
     known = registry.names()
     if name not in known:
         likely = ", ".join(nearest(name, known))
@@ -143,11 +147,30 @@ def loaded(name: str) -> type[App]:
     return kind
 
 
+def _in_file(path: Path) -> type[App]:
+    """The app that a file defines; of several, the last. Raises BadInput."""
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise BadInput(f"no file {str(path)!r}")
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module  # type hints are looked up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever the file does when it is run
+        raise BadInput(f"{path} cannot be loaded: {error!r}") from error
+    found = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, App) and each.name]
+    own = [each for each in found if each.__module__ == path.stem]
+    if not own:
+        raise BadInput(f"{path} defines no app: a subclass of sightline.apps.App with a name")
+    actions_of(own[-1])
+    return own[-1]
+
+
 def session_with(name: str, project: str, locale: str, form: str) -> Session:
     """A session in memory in which this app, and every other that can be loaded, may be opened. Raises BadInput."""
     settings = Settings(locale=locale, windows=form if form in SENT_AS else SENT_AS[0])
     session = Session(MemoryStore(), settings=settings, apps=[loaded(name)], project=project)
-    for other in registry.names():
+    for other in (each for each in registry.names() if each not in session.host.apps):
         with suppress(SightlineError):  # `sightline apps` says why; this one can be used without it
             session.host.register(loaded(other))
     return session
@@ -155,6 +178,7 @@ def session_with(name: str, project: str, locale: str, form: str) -> Session:
 
 def open_window(session: Session, name: str, target: str, level: str | None) -> str:
     """Open it there, at its own level or this one. Raises Refused or BadInput where it does not open."""
+    name = next(iter(session.host.apps)) if name.endswith(".py") else name
     options = {"lod": Lod[level.upper()]} if level else {}
     try:
         return session.open_window(name, target, **options)
