@@ -108,7 +108,6 @@ def run(name: str, target: str, lines: tuple[str, ...], level: str | None, form:
 
     \b
     Examples:
-      sightline apps run todo
       sightline apps run editor README.md --level summary --as markdown
       sightline apps run ./kanban.py
       sightline apps run todo --do 'add buy milk' --do 'toggle 1' --json
