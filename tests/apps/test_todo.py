@@ -39,10 +39,20 @@ def test_items_are_added_marked_and_deleted() -> None:
     assert session.act("todo_1", "toggle", index=2).message == "item 2 is done"
     assert session.act("todo_1", "delete", index="1").message == "deleted: milk"
     assert content(session, "todo_1") == [
-        "- **[1]** bread `done` [button:toggle] [button:delete]",
-        "- **[2]** tea [button:toggle] [button:delete]",
+        "- **[2]** bread `done` [button:toggle] [button:delete]",
+        "- **[3]** tea [button:toggle] [button:delete]",
     ]
-    assert session.act("todo_1", "toggle-1").message == "item 1 is open"
+    assert session.act("todo_1", "toggle-2").message == "item 2 is open"
+
+
+def test_a_number_means_one_item_for_good() -> None:
+    """Two deletions in one breath, by the numbers that were seen, delete these two; a number is not given again."""
+    session = _list("a", "b", "c", "d")
+    for said in ("delete-1", "delete-2"):
+        assert session.act("todo_1", said).success
+    assert [task.text for task in app(session, "todo_1").tasks] == ["c", "d"]
+    session.act("todo_1", "delete", index=4)
+    assert session.act("todo_1", "add", text="e").message == "added item 5"
 
 
 def test_of_items_that_read_the_same_the_one_that_is_meant_is_deleted() -> None:

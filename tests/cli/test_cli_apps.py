@@ -308,7 +308,7 @@ def test_markers_are_pressed_as_they_are_shown(run: Run) -> None:
     lines = ["add a", "[form:add text=b]", "[form:add text=] c d", "[button:toggle] 2", "[button:delete-1]"]
     result = run("apps", "run", "todo", *(part for line in lines for part in ("--do", line)))
     assert result.exit_code == 0
-    assert '<item id="1" tags="done" actions="toggle, delete">b</item>' in result.stdout
+    assert '<item id="2" tags="done" actions="toggle, delete">b</item>' in result.stdout
     assert ">c d</item>" in result.stdout
 
 

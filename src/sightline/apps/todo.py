@@ -8,8 +8,9 @@ from sightline.apps import App, Element, Lod, Page, Refused, action
 
 
 class Task(Struct):
-    """Something to do."""
+    """Something to do. Its number is its own for good: what somebody saw as 2 is 2 after others are deleted."""
 
+    number: int
     text: str
     done: bool = False
 
@@ -20,17 +21,19 @@ class Todo(App):
     name = "todo"
     zh = "待办事项管理应用"
     tasks: list[Task]
+    added: int  # in all
 
     def __init__(self) -> None:
-        self.tasks = []
+        self.tasks, self.added = [], 0
 
     @action(label="Add an item", zh="添加条目")
     def add(self, text: str) -> str:
         """Add an item at the end of the list."""
         if not text.strip():
             raise Refused(self.says("an item needs a text", "条目不能为空"))
-        self.tasks.append(Task(text.strip()))
-        return self.says(f"added item {len(self.tasks)}", f"已添加条目 {len(self.tasks)}")
+        self.added += 1
+        self.tasks.append(Task(self.added, text.strip()))
+        return self.says(f"added item {self.added}", f"已添加条目 {self.added}")
 
     @action(label="Mark an item as done, or as open again", zh="切换完成状态")
     def toggle(self, index: int) -> str:
@@ -42,9 +45,9 @@ class Todo(App):
 
     @action(label="Delete an item", zh="删除条目")
     def delete(self, index: int) -> str:
-        """Delete an item; the ones after it move up."""
+        """Delete an item; the others keep their numbers."""
         task = self._task(index)
-        del self.tasks[index - 1]  # by its place: another may read the same
+        self.tasks.remove(task)
         return self.says(f"deleted: {task.text}", f"已删除：{task.text}")
 
     @action(label="Delete what is done", zh="清除已完成")
@@ -62,15 +65,15 @@ class Todo(App):
         return Page(self.says("To do", "待办"), (*elements, *self._items(lod)))
 
     def _items(self, lod: Lod) -> Iterator[Element]:
-        for number, task in enumerate(self.tasks, 1):
+        for task in self.tasks:
             if lod is Lod.FULL or (lod is Lod.SUMMARY and not task.done):
                 done = (self.says("done", "已完成"),) if task.done else ()
                 actions = ("toggle", "delete") if lod is Lod.FULL else ()
-                yield Element(id=str(number), text=task.text, tags=done, actions=actions)
+                yield Element(id=str(task.number), text=task.text, tags=done, actions=actions)
 
     def _task(self, index: int) -> Task:
-        if not 1 <= index <= len(self.tasks):
-            raise Refused(
-                self.says(f"no item {index}; there are {len(self.tasks)}", f"没有条目 {index}；共 {len(self.tasks)} 项")
-            )
-        return self.tasks[index - 1]
+        for task in self.tasks:
+            if task.number == index:
+                return task
+        count = len(self.tasks)
+        raise Refused(self.says(f"no item {index}; there are {count}", f"没有条目 {index}；共 {count} 项"))
