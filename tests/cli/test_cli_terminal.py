@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -40,6 +41,8 @@ class Terminal:
     def until(self, text: str) -> None:
         """Read until this is shown."""
         while text not in self.shown:
+            ready, _, _ = select.select([self._primary], [], [], 60)
+            assert ready, f"waited for {text!r} after {self.shown[-500:]!r}"
             self.shown += os.read(self._primary, 65536).decode("utf-8", "replace")
 
     def type(self, text: str) -> None:
