@@ -17,6 +17,7 @@ _END = "</tool_call>"
 _JSON, _SPACE = json.JSONDecoder(), re.compile(r"\s*")
 _OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
+LAUNCHER = "launcher"  # the app that opens where nobody says which
 CREATE = ToolDefinition("create", "Open an app in a window.")
 
 

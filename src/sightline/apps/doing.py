@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sightline.apps.actions import nearest
-from sightline.apps.calls import ACTION, CREATE, parameters
+from sightline.apps.calls import ACTION, CREATE, LAUNCHER, parameters
 from sightline.apps.failing import told_by, valid
 from sightline.apps.outcome import Outcome
 from sightline.errors import UnknownApp
@@ -48,10 +48,10 @@ def _act(host: "Host", call: Call, action_id: Any, params: dict[str, Any] | None
 
 
 def _create(host: "Host", name: str, target: str, call_id: str) -> Outcome:
-    if not name and "launcher" not in host.apps:
+    if not name and LAUNCHER not in host.apps:
         return Outcome(False, say("which app", host.locale), "bad parameters", ways=tuple(host.apps))
     try:
-        window = host.open(name or "launcher", target, call_id=call_id)
+        window = host.open(name or LAUNCHER, target, call_id=call_id)
     except UnknownApp:
         message = say("app unknown", host.locale, name=name)
         return Outcome(False, message, "unknown app", ways=tuple(nearest(name, list(host.apps))))

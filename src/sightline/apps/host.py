@@ -14,7 +14,7 @@ from sightline.apps import doing, fitting, registry
 from sightline.apps.actions import CLOSE, Action, bound
 from sightline.apps.app import App, Options
 from sightline.apps.apps import Apps
-from sightline.apps.calls import ACTION, CREATE, create_tool
+from sightline.apps.calls import ACTION, CREATE, LAUNCHER, create_tool
 from sightline.apps.context import Round
 from sightline.apps.events import Event, Events
 from sightline.apps.failing import complain, quietly, told_by, valid
@@ -28,7 +28,6 @@ from sightline.errors import BadInput, Conflict, InvalidSourceData, Refused, Unk
 from sightline.items import Call, Lod, ToolDefinition
 from sightline.wording import say
 
-LAUNCHER = "launcher"  # what opens where nobody says which app
 _ATTEMPTS = 3  # to open a window while others write
 
 
@@ -246,7 +245,8 @@ class Host:
         if declined.reason != "out of view":
             return outcome
         window.document.switch(window.own_lod)
-        self._changed(window, window.saved, None)
+        with suppress(Conflict):  # others write: it stays for them to see as they left it
+            self._changed(window, window.saved, None)
         return replace(outcome, ways=(say("raised", self.locale), *outcome.ways))
 
     def _closed(self, window_id: str, values: Mapping[str, Any]) -> Outcome:
