@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sightline.search.postings import SPAN, Postings, Recent, Segment, no_postings, packed, unpacked
 
-FORMAT = f"2-{sys.byteorder}"  # the file holds arrays as the machine has them; any other format is thrown away
+FORMAT = f"3-{sys.byteorder}"  # the file holds arrays as the machine has them; any other format is thrown away
 SEGMENT = 1 << 17  # postings of the largest segment made by merging: bounds the pause of one merge to about 0.2 s
 BUSY_SECONDS = 0.5  # how long to wait for another process that is writing
 

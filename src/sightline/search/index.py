@@ -9,13 +9,23 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from sightline.search.file import damaged, discard, found_in_segments, opened, stored, transaction, written
+from sightline.search.nearness import Where, best_around
 from sightline.search.postings import Recent, Segment
-from sightline.search.ranking import Chosen, Hit, Part, best_hits, chosen_terms
-from sightline.search.terms import indexed, query_terms, terms
+from sightline.search.ranking import COMMON, Chosen, Hit, Part, best_coverage, best_hits, chosen_terms, scored
+from sightline.search.terms import INDEXED, cues, indexed, query_cues, query_terms, terms
 
+SEEDS = 12  # rows that match, around which a search looks at least
 FLUSHED = 1 << 15  # postings kept in memory before they become a segment: 0.2 s to make again after a crash
+
+
+class Answers(NamedTuple):
+    """What answers a question: the terms it was found by, as a query, and the rows, best first."""
+
+    telling: str
+    hits: list[Hit]
 
 
 class SearchIndex:
@@ -68,14 +78,26 @@ class SearchIndex:
             parts = self._found(wanted) if limit > 0 else []
             first, end = max(rows_between[0], 0), min(rows_between[1], self._upto)  # a damaged file may hold any row
             chosen = self._chosen(wanted, parts)
-            return best_hits(parts, chosen, limit, lambda row: first <= row < end and among(row))
+            return best_hits(scored(parts, chosen), chosen, limit, lambda row: first <= row < end and among(row))
 
-    def telling(self, query: str, most: int) -> str:
-        """The rarest terms of a query, as a query: what a long message is about."""
+    def answers(self, query: str, limit: int, where: Where) -> Answers:
+        """The rows that answer a question best: by what they say, and by what is said around them, by whom and when."""
         wanted = query_terms(query)
         with self._lock:
-            chosen = self._chosen(wanted, self._found(wanted))
-            return " ".join(term.term for term in chosen[:most])
+            parts = self._found([*wanted, *query_cues(query, wanted)]) if limit > 0 else []
+            upto = self._upto  # a damaged file may hold any row
+            known = where._replace(size=lambda row: where.size(row) if row < upto else 0)
+            chosen = self._chosen(wanted, parts, where.common)[: where.terms]
+            scores = scored(parts, chosen)
+            seeds = best_hits(scores, chosen, max(2 * limit, SEEDS), lambda row: known.size(row) > 0)
+            hits = best_around(parts, chosen, seeds, scores, known)
+            return Answers(" ".join(term.term for term in chosen), hits[:limit])
+
+    def covered(self, query: str, among: Callable[[int], bool]) -> float:
+        """How much of what a query says, rare terms more than common ones, stands together in one row at best."""
+        wanted = query_terms(query)
+        with self._lock:
+            return best_coverage(self._found(wanted), wanted, self._rows(), among)
 
     def close(self) -> None:
         """Write what is still in memory and let go of the file. Twice is once."""
@@ -109,7 +131,7 @@ class SearchIndex:
         if self._recent.count >= FLUSHED or not self._recent.spans(row):
             self._flush()
         if row >= self._upto:  # else it is known, perhaps from another process, as the flush found out
-            self._recent.add(row, terms(indexed(text)))
+            self._recent.add(row, [*terms(indexed(text)), *cues(text[:INDEXED])])
             self._upto = row + 1
 
     def _found(self, wanted: Sequence[str]) -> list[Part]:
@@ -120,10 +142,13 @@ class SearchIndex:
             self._begin_again(error)
             return []
 
-    def _chosen(self, wanted: Sequence[str], parts: Sequence[Part]) -> list[Chosen]:
-        rows = sum(s.rows for s in self._segments) + len(self._recent.lengths)
+    def _chosen(self, wanted: Sequence[str], parts: Sequence[Part], common: float = COMMON) -> list[Chosen]:
+        rows = self._rows()
         length = sum(s.length for s in self._segments) + sum(self._recent.lengths.values())
-        return chosen_terms(wanted, parts, rows, max(length / max(rows, 1), 1))
+        return chosen_terms(wanted, parts, rows, max(length / max(rows, 1), 1), common)
+
+    def _rows(self) -> int:
+        return sum(s.rows for s in self._segments) + len(self._recent.lengths)
 
     def _look_up(self, wanted: Sequence[str]) -> list[Part]:
         """What every segment and the recent rows hold of these terms, newest first."""

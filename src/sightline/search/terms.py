@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 
@@ -28,6 +29,50 @@ FUNCTION_WORDS = """
     no i me my we us our you your he him his she her they them their what when where who whom whose which why how
     any some many much tell say said please
 """
+
+
+# Cues: what else a row is known by. No text holds such a term.
+SPEAKER = "\0by "  # and a term of the name of who says it
+DATED = "\0dated"
+SPEAKS = re.compile(r"(?:\[[^\]\n]{1,60}\]\n)?([^\W\d_][^:：\n]{0,40})[:：]\s?\S")  # "Name: …", perhaps under a date
+NAMES = 4  # words of a name; a longer beginning is a sentence
+TIMES = """
+    yesterday today tonight tomorrow ago last next since week month year weekend
+    monday tuesday wednesday thursday friday saturday sunday
+    january february march april may june july august september october november december
+"""
+CHINESE_TIMES = "[昨今明前后]天|[上下这]个?[周月]|[年月日号点周]"
+TIMED = re.compile(rf"\d|\b(?:{'|'.join(TIMES.split())})\b|{CHINESE_TIMES}", re.I)
+ASKS_WHEN = re.compile(
+    r"\b(?:when|how (?:long|often|old|soon)|what (?:time|date|day|month|year)|which (?:day|month|year))\b"
+    r"|什么时[候间]|何时|几[点号月日年]|哪[天年月日]|多久|星期几|周几|日期|时间",
+    re.I,
+)
+
+
+ASKS_FOR_ALL = re.compile(
+    r"\b(?:everything|overview|recap|so far|up to now|until now|all (?:that|of|the|we|you|i)|"
+    r"(?:our|this|the) (?:whole |entire )?(?:conversation|session|chat))\b"
+    r"|全部|所有|一切|列出|概括|概述|回顾|到目前为止|(?:这次|整个|本次)(?:会话|对话|聊天)",
+    re.I,
+)
+
+
+def asks_for_all(query: str) -> bool:
+    """Whether a question is about everything that was said."""
+    return bool(ASKS_FOR_ALL.search(query))
+
+
+def cues(text: str) -> list[str]:
+    """Who says a text, where it begins with that, and whether it names a time."""
+    speaks = SPEAKS.match(text)
+    name = terms(speaks[1]) if speaks else []
+    return [SPEAKER + term for term in name if len(name) <= NAMES] + [DATED] * bool(TIMED.search(text))
+
+
+def query_cues(query: str, wanted: Iterable[str]) -> list[str]:
+    """The cues that speak for a row where this is asked."""
+    return [SPEAKER + term for term in wanted] + [DATED] * bool(ASKS_WHEN.search(query))
 
 
 def terms(text: str) -> list[str]:
