@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from sightline import decide, log
 from sightline.apps.host import Host
 from sightline.clock import Clock
@@ -15,9 +17,12 @@ from sightline.journal import Journal
 from sightline.notes import RecallNote, ReceiptNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Plan, Strategy, View
-from sightline.recall import Recall, reduced
+from sightline.recall import Recall, reduced, shows_all
 from sightline.said import Said
 from sightline.strategies import strategy
+
+_END = 0.05  # of the limit: the end of a conversation, where a question is asked about all of it
+_FRAMED = 16  # tokens: what a further message costs besides its text, in any profile
 
 
 class Composer:
@@ -86,8 +91,8 @@ class Composer:
         view = self._view(budget, around)
         plan = self._planned(view)
         if alone and self._asked != self._searched and (budget.recall or ask):  # once per user message
-            if self._bring_back(view, plan, ask):
-                plan = self._planned(self._view(budget, around))
+            if not shows_all(view, plan):
+                plan = self._answering(view, around) if ask else self._reminded(view, plan, around)
             self._searched = self._asked
         payload = compose(self.journal.reader, plan, self._layout, around, self.payload)
         self._send(payload, view.faults, alone)
@@ -247,17 +252,34 @@ class Composer:
         """Seconds since the last payload was sent."""
         return max(0, self._clock() - self._sent_at) // 1000 if self.last is not None else 0
 
-    def _bring_back(self, view: View, plan: Plan, ask: bool) -> bool:
-        """Add earlier pieces that match the user's message and would not be shown, after it. Whether there are any."""
-        if not plan.lods and plan.left_out is None and len(plan) == len(view.last or ()) + len(view.new):
-            return False  # everything is shown in full
-        asked = self.journal.timeline.unit_row[self._asked]
-        room = view.limit - plan.tokens if ask else int(view.budget.recall * view.limit)
-        note = self._recall.note(self.journal.reader.text(asked), room, reduced(plan), unasked=not ask)
+    def _reminded(self, view: View, plan: Plan, around: Surroundings) -> Plan:
+        """The plan, and after the user's message earlier pieces that clearly match it and would not be shown."""
+        room = int(view.budget.recall * view.limit)
+        note = self._recall.note(self._question(), room, reduced(plan), unasked=True)
+        return self._planned(self._view(view.budget, around)) if self._bring_back(note) else plan
+
+    def _answering(self, view: View, around: Surroundings) -> Plan:
+        """Of the conversation only its end, and in all the other room what may answer the question."""
+        narrow = structs.replace(view.budget, trigger=_END, target=_END)
+        words = Said(self.journal, view.limit, lists=False)  # the room is for the answer
+        plan = self._planned(replace(view, budget=narrow, words=words, command=view.command or "sweep: question"))
+        note = self._recall.answering(self._question(), view.limit - plan.tokens - _FRAMED, reduced(plan))
+        if not self._bring_back(note):
+            return plan
+        view = self._view(view.budget, around)
+        recalled = Plan.extended(replace(view, last=plan, new=decide.new_units(self.journal, plan.rows)), {}, {})
+        recalled.reason = plan.reason
+        return recalled
+
+    def _question(self) -> str:
+        return self.journal.reader.text(self.journal.timeline.unit_row[self._asked])
+
+    def _bring_back(self, note: RecallNote | None) -> bool:
+        """Add earlier pieces after the user's message. Whether there are any."""
         if note is None:
             return False
-        sources = RecallNote(note.sources)  # the query is the message it follows
-        self.journal.append([self.journal.drafts.recall(sources)], alone=True)
+        note = structs.replace(note, query="")  # it is the message that this follows
+        self.journal.append([self.journal.drafts.recall(note)], alone=True)
         return True
 
     def _send(self, payload: Payload, faults: frozenset[int], alone: bool) -> None:

@@ -99,13 +99,14 @@ class Drafts:
         """The entry of what somebody said."""
         match message.role:
             case Role.SYSTEM:
-                return self._entry("system", Body("system", log.encode_parts(message.parts)), flags=flags)
+                body = Body("system", log.encode_parts(message.parts))
+                return self._entry("system", body, flags=flags, when=message.when)
             case Role.ASSISTANT:
                 return self._assistant(message, flags, receipt)
             case _:
                 body = Body("user", log.encode_parts(message.parts))
                 binding = () if flags & LABELLED else _binding(plain_text(message.parts))
-                return self._entry("user", body, flags=flags, binding=binding)
+                return self._entry("user", body, flags=flags, binding=binding, when=message.when)
 
     def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
         if any(isinstance(part, Opaque) for part in message.parts):
@@ -114,7 +115,8 @@ class Drafts:
         said = message.parts[:-1] if call is not None else message.parts
         body = Body("assistant", log.encode_parts(said), message.model, message.usage)
         tool = ToolUse(call.id, call.name, call.input, call.raw) if call is not None else None
-        return self._entry("tool_use" if tool else "assistant", body, tool=tool, flags=flags, receipt=receipt)
+        type_ = "tool_use" if tool else "assistant"
+        return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
 
     def result(self, result: Result, call: Waiting, *, flags: int = 0) -> Entry:
         """The entry of what a tool answered to this call."""

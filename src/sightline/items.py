@@ -114,6 +114,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     joins: bool = False  # a further part of the user turn before it (recall)
     model: str = ""
     usage: "Usage | None" = None
+    when: str = ""  # it was said, in any form; empty: now. Shown where the message is brought back
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from sightline import index, log
 from sightline.blobs import Blobs
-from sightline.clock import Clock, Ids
+from sightline.clock import Clock, Ids, iso
 from sightline.drafts import Drafts, Waiting
 from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
 from sightline.items import Call, Kind, Message
@@ -72,6 +72,11 @@ class Journal:
             self._pending.append(self.drafts.annotation(log.SETTINGS, self.settings))
         elif self.timeline.more.settings:
             self.configure(self._read_settings())
+
+    @property
+    def today(self) -> str:
+        """The day on which an entry would be written now."""
+        return iso(self._clock())[: len("2026-01-31")]
 
     @classmethod
     def open_file(cls, path: FilePath, *, fsync: Fsync = "turn", **options: Any) -> "Journal":

@@ -91,6 +91,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=Tru
     subject: str = ""  # what a call or result is about: a path, a command, a URL
     flags: int = 0  # state bits known when it was written
     receipt: int = 0  # of a reply: the number of the payload it answers
+    when: str = ""  # when it was said, as the caller tells it; empty: when it was written
     data: Raw = field(default=Raw(b"null"))  # what an annotation or recall says
 
     @property

@@ -124,15 +124,17 @@ NO_TOOLS = ToolsNote("", 0)
 
 
 class Source(Struct, frozen=True, omit_defaults=True):
-    """A piece of an item: lines `first` to `last`, counted from 1; 0 is all of it."""
+    """A piece of an item: lines `first` to `last`, counted from 1; 0 is all of it, or only these quotes of it."""
 
     item: str
     first: int = 0
     last: int = 0
+    quotes: tuple[tuple[int, int], ...] = ()  # characters of its text, first and end
 
 
 class RecallNote(Struct, frozen=True, omit_defaults=True):
     """Which pieces were brought back, and what for. The text itself stays where it is."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[Source, ...] = ()
     query: str = ""
+    overview: str = ""  # made by rule of all that is not shown, where the question names nothing to look for

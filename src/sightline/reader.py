@@ -23,6 +23,9 @@ from sightline.wording import said_by_another, say
 _ENTRIES = 512  # decoded entries kept: those of a few turns, so that composing what was just appended reads nothing
 _RENDITIONS = 4096
 _LARGE = 1 << 16  # characters
+_DAY = len("2026-01-31")
+_WHEN = 100  # characters of a caller's time; it is a label
+_BETWEEN = " … "  # quotes of one item
 _ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 WRAP = 1000  # characters: a longer line is read as several, so that pages and ranges can be small in any text
 
@@ -129,7 +132,7 @@ class Reader:
 
     def recalled(self, entry: Entry, locale: str) -> str:
         """What a recall entry says: its sources' lines, each under its handle."""
-        return self.recall_text(_recall_note(entry), locale)
+        return self.recall_text(_recall_note(entry), locale, entry.timestamp[:_DAY])
 
     def recalled_parts(self, entry: Entry, locale: str) -> tuple[Part, ...]:
         """What a recall entry shows: the lines, and the pictures and files of items that come back whole."""
@@ -137,22 +140,45 @@ class Reader:
 
     def media(self, note: RecallNote) -> tuple[Image | File, ...]:
         """The pictures and files of the items that a recall brings back whole."""
-        rows = [self.timeline.row(source.item) for source in note.sources if not source.first]
+        rows = [self.timeline.row(source.item) for source in note.sources if not source.first and not source.quotes]
         parts = [part for row in rows if row is not None for part in self.item(row).parts]
         parts += [inner for part in parts if isinstance(part, Result) for inner in part.parts]
         return tuple(part for part in parts if isinstance(part, Image | File))
 
-    def recall_text(self, note: RecallNote, locale: str) -> str:
-        """The text of a recall that names these sources."""
-        return "\n".join([say("recalled", locale), *(self.source_text(source, locale) for source in note.sources)])
+    def recall_text(self, note: RecallNote, locale: str, today: str = "") -> str:
+        """The text of a recall that names these sources: each after its handle, under when it was said."""
+        if note.overview:
+            return f"{say('overview', locale)}\n{note.overview}"
+        lines, when = [say("recalled", locale)], ""
+        for source in note.sources:
+            said, when = when, self.when(source, today)
+            if when and when != said:
+                lines.append(f"[{when}]")
+            lines.append(self.source_text(source, locale))
+        return "\n".join(lines)
 
     def source_text(self, source: Source, locale: str) -> str:
-        """One piece that is shown again, under its handle."""
+        """One piece that is shown again, after its handle."""
         row = self.timeline.row(source.item)
-        first, last = source.first or 1, source.last
-        lines = self.lines(row)[first - 1 : last or None] if row is not None else []
-        key = "recalled lines" if source.first else "recalled item"
-        return "\n".join([say(key, locale, id=source.item, first=first, last=last), *lines])
+        if row is None:
+            return f"#{source.item}"
+        if source.quotes:
+            text = self.text(row)
+            return f"#{source.item} " + _BETWEEN.join(text[first:end] for first, end in source.quotes)
+        if not source.first:
+            return f"#{source.item} {self.text(row)}"
+        lines = self.lines(row)[source.first - 1 : source.last]
+        label = say("recalled lines", locale, id=source.item, first=source.first, last=source.last)
+        return "\n".join([label, *lines])
+
+    def when(self, source: Source, today: str) -> str:
+        """When an item was said: as the caller told it, else the day, if that is not today."""
+        row = self.timeline.row(source.item)
+        if row is None:
+            return ""
+        entry = self.entry(row)
+        day = entry.timestamp[:_DAY] if today else today
+        return " ".join(entry.when.split())[:_WHEN] or ("" if day == today else day)
 
     def binding(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that set a rule or name a task."""

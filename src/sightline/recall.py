@@ -1,23 +1,31 @@
 """Finding what is no longer shown in full, and bringing it back: for the engine, for callers, as the model's tools."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
+from sightline.digest import digest
+from sightline.gathered import LINE, Gathered
 from sightline.items import Call, File, Image, Kind, Lod, Text, ToolDefinition
 from sightline.journal import Journal
 from sightline.notes import RecallNote, Source
-from sightline.plan import Plan
-from sightline.search import Hit, SearchIndex, passages
+from sightline.plan import Plan, View
+from sightline.search import Hit, SearchIndex, Where, asks_for_all, passages
+from sightline.search.quotes import ledger
 from sightline.timeline import WHOLE
 from sightline.wording import say
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
 _SOURCES = 6  # pieces of one recall: more is a search result, not an answer
+_VAGUE = 0.3  # of what a question says in one place: less, and it names nothing to look for
+_OVERVIEWED = 4_000  # rows an overview is made of: a second
+_HANDLE = 2  # tokens of one
+_SPOKEN = (Kind.USER, Kind.ASSISTANT)
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LABEL = 40  # tokens: what a page says about itself
 _AT_ONCE = 50  # rows indexed before a call: more than a turn adds, less than anybody notices
-_TERMS = 16  # of a long message: its rarest terms say what it is about
-_NEAR_BEST = 0.4  # of the best score: worse hits are noise
+_NEAR_BEST = 0.4  # of how well the best row matches: worse ones are noise
 _CLEAR = 0.4  # of what the message says: less of it in one place is chance
 
 RECALL_TOOLS = (
@@ -53,6 +61,18 @@ RECALL_TOOLS = (
 )
 
 
+class _Breadth(NamedTuple):
+    """How far a search looks: see `Where`."""
+
+    reach: int
+    terms: int
+    common: float
+
+
+_TURN = _Breadth(8, 16, 0.3)  # for the few pieces that a turn brings back
+_QUESTION = _Breadth(60, 64, 1.0)  # all that is said around what matches may answer it, if there is room
+
+
 class Found(NamedTuple):
     """One earlier item that matches, and the passages in it."""
 
@@ -81,6 +101,10 @@ class Recall:
             self._index.close()
             self._index = None
 
+    def take_in(self) -> None:
+        """Index all that is new: who imports a history waits once, and its first question finds everything."""
+        self._caught_up()
+
     def note(
         self, query: str, room: int, among: Callable[[int], bool] | None = None, *, unasked: bool = False
     ) -> RecallNote | None:
@@ -89,19 +113,74 @@ class Recall:
         `unasked`: nobody asked for it, so only what clearly matches comes back, and nobody waits while a long history
         that was never searched is indexed: a part of it is, now and at the next message.
         """
-        reader = self._journal.reader
-        count, locale = reader.counter.count, reader.locale
-        room -= count(say("recalled", locale))
-        sources: list[Source] = []
+        found = Gathered(self._journal, room)
         telling, hits = self._matches(query, _SOURCES, self._answers(among), unasked)
         for hit in hits:
-            for source in self._pieces(hit.row, telling, room):
-                tokens = count(reader.source_text(source, locale)) + 1  # counted apart they are never fewer
-                tokens += reader.full_tokens(reader.media(RecallNote((source,))))
-                if tokens <= room:
-                    sources.append(source)
-                    room -= tokens
-        return RecallNote(tuple(sorted(sources, key=self._order)), query) if sources else None
+            found.take(self._pieces(hit.row, telling, found.room))
+        return found.note(query)
+
+    def answering(self, query: str, room: int, among: Callable[[int], bool] | None = None) -> RecallNote | None:
+        """Everything that may answer a question, as much as there is room for: the best first, then the newest.
+
+        Where it asks for everything and names nothing ("what have we settled so far?"), an overview of it all: of work
+        with tools a digest, of a talk what was settled, in quotes of those who said it.
+        """
+        found, may_answer = Gathered(self._journal, room), self._answers(among)
+        if asks_for_all(query) and self._caught_up().covered(query, may_answer) < _VAGUE:
+            rows = list(islice(self._newest(may_answer, (*_SPOKEN, Kind.CALL, Kind.RESULT)), _OVERVIEWED))
+            if self._is_work(rows):
+                return RecallNote((), query, overview) if (overview := self._digest(rows, room)) else None
+            taken, telling = self._quoted(rows, found), ""
+        else:
+            taken, telling = self._found(query, found, may_answer)
+        for row in self._newest(may_answer):
+            if not found.has_room():
+                break
+            if row not in taken:
+                found.take(self._pieces(row, telling, found.room, self._whole(row, found.room)))
+        return found.note(query)
+
+    def _found(self, query: str, found: Gathered, among: Callable[[int], bool]) -> tuple[set[int], str]:
+        """Take the rows that may answer a question, the best first. Which they were, and the terms that found them."""
+        telling, hits = self._ranked(query, found.room // LINE, among, breadth=_QUESTION)
+        for hit in hits:
+            if not found.has_room():
+                break
+            found.take(self._pieces(hit.row, telling, found.room, self._whole(hit.row, found.room)))
+        return {hit.row for hit in hits}, telling
+
+    def _whole(self, row: int, room: int) -> int:
+        """Up to how many tokens a row that may answer a question is shown whole: what somebody said, half the room."""
+        return max(_WHOLE_TOKENS, room // 2) if self._journal.timeline.kind[row] in _SPOKEN else _WHOLE_TOKENS
+
+    def _is_work(self, rows: Iterable[int]) -> bool:
+        """Whether more is done with tools than said by the user."""
+        kinds = Counter(self._journal.timeline.kind[row] for row in rows)
+        return kinds[Kind.CALL] > kinds[Kind.USER]
+
+    def _digest(self, rows: Sequence[int], room: int) -> str:
+        """These rows, newest first, as one page."""
+        reader = self._journal.reader
+        count, locale = reader.counter.count, reader.locale
+        items = [reader.item(row) for row in reversed(rows)]
+        return digest(items, tokens=room - count(say("overview", locale)) - 1, count=count, locale=locale)
+
+    def _quoted(self, rows: Iterable[int], found: Gathered) -> set[int]:
+        """Take what these rows, newest first, settle, each value once. Which of them are quoted."""
+        timeline, reader = self._journal.timeline, self._journal.reader
+        turns = ((row, reader.text(row)) for row in rows if timeline.kind[row] != Kind.RESULT)
+        quoted = ledger(turns, found.room, reader.counter.count, _HANDLE)
+        for row, spans in quoted:
+            found.take([Source(timeline.id(row), quotes=tuple((each.first, each.end) for each in spans))])
+        return {row for row, _ in quoted}
+
+    def _newest(self, among: Callable[[int], bool], kinds: Sequence[Kind] = _SPOKEN) -> Iterator[int]:
+        """What was said, from the end of the branch on."""
+        timeline, path = self._journal.timeline, self._journal.path
+        for row in range(len(timeline) - 1, -1, -1):
+            says = timeline.kind[row] in kinds and timeline.full[row]
+            if says and path.holds(timeline.branch[row], row) and among(row):
+                yield row
 
     def found(self, query: str, limit: int = _SOURCES) -> list[Found]:
         """The best matching items, each with its passages. Writes nothing."""
@@ -118,30 +197,47 @@ class Recall:
         answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
         return answer >= 0 and bool(timeline.state[answer] & WHOLE)
 
-    def _answers(self, among: Callable[[int], bool] | None) -> Callable[[int], bool]:
-        """What asks is no answer: not the user's last message, nor the calls that wait."""
+    def _asking(self) -> set[int]:
+        """The units that ask: the user's last message, and the calls that wait."""
         timeline = self._journal.timeline
         asking = {timeline.unit[row] for row in timeline.more.open_calls}
-        asking.add(timeline.last_user(self._journal.path, len(timeline)))
-        return lambda row: timeline.unit[row] not in asking and (among is None or among(row))
+        return asking | {timeline.last_user(self._journal.path, len(timeline))}
+
+    def _answers(self, among: Callable[[int], bool] | None) -> Callable[[int], bool]:
+        """What asks is no answer."""
+        unit, asking = self._journal.timeline.unit, self._asking()
+        return lambda row: unit[row] not in asking and (among is None or among(row))
 
     def _matches(
         self, query: str, limit: int, among: Callable[[int], bool] | None = None, unasked: bool = False
     ) -> tuple[str, list[Hit]]:
-        """The telling part of a query, and the rows of the branch that match it, best first."""
+        """The telling part of a query, and the rows of the branch that themselves match it well, best first."""
+        telling, hits = self._ranked(query, limit * _TURN.reach, among, unasked)
+        least = _NEAR_BEST * max((hit.share for hit in hits), default=1.0)
+        return telling, [hit for hit in hits if hit.share >= max(least, _CLEAR if unasked else 0.0)][:limit]
+
+    def _ranked(
+        self,
+        query: str,
+        limit: int,
+        among: Callable[[int], bool] | None = None,
+        unasked: bool = False,
+        breadth: _Breadth = _TURN,
+    ) -> tuple[str, list[Hit]]:
         index = self._caught_up(_AT_ONCE if unasked else None)
         timeline, path = self._journal.timeline, self._journal.path
+        branch, full, unit, rows, asking = timeline.branch, timeline.full, timeline.unit, len(timeline), set[int]()
+        if among is not None:
+            asking = self._asking()
+
+        def size(row: int) -> int:  # another process may have indexed more than this one has taken in
+            there = row < rows and path.holds(branch[row], row) and unit[row] not in asking
+            return max(full[row], 1) if there else 0
 
         def eligible(row: int) -> bool:
-            known = row < len(timeline)  # another process may have indexed more than this one has taken in
-            if not known or self._is_ours(row):
-                return False
-            return path.holds(timeline.branch[row], row) and (among is None or among(row))
+            return not self._is_ours(row) and (among is None or among(row))
 
-        telling = index.telling(query, _TERMS)
-        hits = index.search(telling, limit, among=eligible)
-        least = max((_NEAR_BEST * hits[0].score for _ in hits[:1]), default=0.0)
-        return telling, [hit for hit in hits if hit.score >= least and (not unasked or hit.share >= _CLEAR)]
+        return index.answers(query, limit, Where(size, eligible, *breadth))
 
     def page_tokens(self, limit: int | None) -> int:
         """How large a page may be so that it is shown in full: a fifth of what a payload may have."""
@@ -194,19 +290,16 @@ class Recall:
                 return lines[: max(index, 1)]
         return lines
 
-    def _pieces(self, row: int, query: str, room: int) -> Iterator[Source]:
+    def _pieces(self, row: int, query: str, room: int, whole: int = _WHOLE_TOKENS) -> Iterator[Source]:
+        """An item whole, up to so many tokens, else its passages that match."""
         timeline, reader = self._journal.timeline, self._journal.reader
         item_id = timeline.id(row)
-        if timeline.full[row] <= min(room, _WHOLE_TOKENS):
+        if timeline.full[row] <= min(room, whole):
             yield Source(item_id)
             return
         text = "\n".join(reader.lines(row))
         for first, last in passages(text, query, min(room, _WHOLE_TOKENS), reader.counter.count):
             yield Source(item_id, first, last)
-
-    def _order(self, source: Source) -> tuple[int, int]:
-        row = self._journal.timeline.row(source.item)
-        return (-1 if row is None else row, source.first)
 
     def _opened(self) -> SearchIndex:
         """The index beside the log. One that knows of more than the log holds was made of another: it begins again."""
@@ -233,6 +326,11 @@ class Recall:
             if most is not None:
                 break
         return self._index
+
+
+def shows_all(view: View, plan: Plan) -> bool:
+    """Whether a plan shows everything in full."""
+    return not plan.lods and plan.left_out is None and len(plan) == len(view.last or ()) + len(view.new)
 
 
 def reduced(plan: Plan) -> Callable[[int], bool]:

@@ -24,13 +24,16 @@ _WORDS = {
         "[recalled from earlier in this conversation]",
         "[从本次对话较早处取回]",
     ),
+    "overview": (
+        "[overview of what was said and done earlier in this conversation]",
+        "[本次对话较早内容的概览]",
+    ),
     "summary": (
         "[summary of the conversation up to here; what it leaves out is kept: recall(query) finds it]",
         "[到此为止的对话总结；未包含的内容都有保留：recall(query) 可查找]",
     ),
     "state": ("[what is known so far]", "[目前已知]"),
     "recalled lines": ("[#{id} lines {first}–{last}]", "[#{id} 第 {first}–{last} 行]"),
-    "recalled item": ("[#{id}]", "[#{id}]"),
     "orphan": (
         "[result of a call that is not in this conversation: {name}]",
         "[对话中没有对应调用的工具结果：{name}]",

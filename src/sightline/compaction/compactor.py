@@ -33,7 +33,8 @@ Summarizer = Callable[[Payload], Any]
 RETAINED = 0.2  # of the messages shown: the newest stay as they are
 RETAINED_IN_NEED = 0.3  # where no summary could be had
 SECONDS = 120.0  # that a model may take
-_DIGEST = 0.1  # of the limit: what a digest may take
+_DIGEST = 0.1  # of the limit: what a digest may take in any case
+_PAGE = 3_000  # tokens it may take of the room that the compaction frees: in a small window it is most of what is left
 _SUMMARY = 0.25  # of the limit: a longer summary is no summary
 _LEAST, _LONG = 12, 2000  # tokens: so short an answer to so long a conversation is a refusal, not a summary
 _ATTEMPTS = 3  # of writing while others write
@@ -251,8 +252,15 @@ class Compactor:
         before = "\n\n".join(reader.text(row) for row in rows if not timeline.state[row] & NOTICE)
         items = [reader.item(row) for unit in units for row in timeline.rows_of(unit)]
         full = sum(timeline.unit_full[unit] for unit in (*units, *summaries))
-        tokens = min(int(_DIGEST * job.before.plan.limit), full // 2)
+        tokens = min(max(int(_DIGEST * job.before.plan.limit), min(_PAGE, self._freed(job))), full // 2)
         return digest(items, tokens=tokens, count=reader.counter.count, locale=reader.locale, before=before)
+
+    def _freed(self, job: Job) -> int:
+        """Tokens up to a sweep's target, once what is covered is no longer shown."""
+        view, plan = self._composer.view(job.budget), job.before.plan
+        stay = [unit for unit in plan if not job.first <= unit <= job.last]
+        shown = sum(view.unit_tokens(unit, plan.lods) for unit in stay)
+        return int(job.budget.target * plan.limit) - plan.fixed - shown
 
     def _units(self, first: int, last: int) -> list[int]:
         timeline = self._journal.timeline

@@ -1,0 +1,59 @@
+"""Pieces to bring back, as many as fit a room."""
+
+from collections.abc import Iterable
+
+from sightline.journal import Journal
+from sightline.notes import RecallNote, Source
+from sightline.wording import say
+
+LINE = 10  # tokens; a piece is seldom smaller
+
+
+class Gathered:
+    """The pieces taken so far, the best first, and the room that is left."""
+
+    def __init__(self, journal: Journal, room: int) -> None:
+        self._journal, self._reader = journal, journal.reader
+        self._today, self._most = journal.today, room
+        self._sources: list[Source] = []  # the best first
+        self._whens = {""}
+        self.room = room - self._reader.counter.count(say("recalled", self._reader.locale))
+
+    def take(self, pieces: Iterable[Source]) -> None:
+        """Add those that fit."""
+        reader, count = self._reader, self._reader.counter.count
+        for source in pieces:
+            tokens = count(reader.source_text(source, reader.locale)) + 1  # counted apart they are never fewer
+            tokens += reader.full_tokens(reader.media(RecallNote((source,))))
+            when = reader.when(source, self._today)
+            dated = tokens + (0 if when in self._whens else count(f"[{when}]") + 1)
+            if dated <= self.room:
+                self._sources.append(source)
+                self._whens.add(when)
+                self.room -= dated
+
+    def has_room(self) -> bool:
+        """Whether another line fits: lines counted apart are more than together, so they are counted anew."""
+        if self.room < LINE and self._sources:
+            self.room = self._most - self._tokens(self._in_order())
+        return self.room >= LINE
+
+    def note(self, query: str) -> RecallNote | None:
+        """They, in the order in which they were said; None if there are none."""
+        while self._sources:
+            note = self._in_order(query)
+            if len(self._whens) <= 2 or self._tokens(note) <= self._most:
+                return note
+            self._sources.pop()  # a time that comes and goes is said again each time
+        return None
+
+    def _in_order(self, query: str = "") -> RecallNote:
+        return RecallNote(tuple(sorted(self._sources, key=self._order)), query)
+
+    def _tokens(self, note: RecallNote) -> int:
+        text = self._reader.recall_text(note, self._reader.locale, self._today)
+        return self._reader.counter.count(text) + self._reader.full_tokens(self._reader.media(note))
+
+    def _order(self, source: Source) -> tuple[int, int]:
+        row = self._journal.timeline.row(source.item)
+        return (-1 if row is None else row, source.first)
