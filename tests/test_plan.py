@@ -1,5 +1,7 @@
 """Budgets and plans: what is in, at what level; the laws are checked when a plan is made."""
 
+from collections.abc import Collection
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +42,7 @@ def view(session: Session, limit: int = 10_000, *, last: Plan | None = None, new
 class Said(Words):
     """Three words for what is left out, none before the history."""
 
-    def marker(self, left_out: LeftOut) -> tuple[str, int]:
+    def marker(self, left_out: LeftOut, shown: Collection[int] = (), room: int = 0) -> tuple[str, int]:
         return f"[{left_out.messages} left out]", 3 + FRAMING
 
 
@@ -50,7 +52,7 @@ class Said(Words):
 @pytest.mark.parametrize(
     "wrong",
     [{"window": 0}, {"window": -5}, {"window": 10, "output": 10}, {"window": 10, "output": -1}, {"window": 10.5},
-     {"window": 10, "trigger": 0.5}, {"window": 10, "target": 0}, {"window": 10, "recall": 2}, {"window": "many"}],
+     {"window": 10, "trigger": 0.4}, {"window": 10, "target": 0}, {"window": 10, "recall": 2}, {"window": "many"}],
 )  # fmt: skip
 def test_a_budget_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
     """The error says what a budget needs."""

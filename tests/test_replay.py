@@ -18,7 +18,7 @@ from sightline.replay import Changes, Levels, Step, Totals, block_tokens, call_c
 from sightline.testing import Ticking, WordCounter, numbered_ids
 
 PROFILE = PROFILES["openai"]
-SMALL = {"login_bug": 16_000, "long_chat": 6_000, "travel_zh": 9_000, "ops_incident": 8_000, "data_report": 8_000}
+SMALL = {"login_bug": 16_000, "long_chat": 6_000, "travel_zh": 9_000, "ops_incident": 5_000, "data_report": 8_000}
 
 
 def sample(name: str) -> Recording:

@@ -774,7 +774,7 @@ def test_a_providers_own_blocks_come_back_untouched_while_their_turn_is_open(ses
     session.tool_result("a", "written")
     assert thinking() in session.compose(Budget(4_000)).body[1].parts
     session.user("thanks")
-    for n in range(10):
+    for n in range(14):
         session.user(words(190, f"u{n}x"))
     payload = session.compose(Budget(4_000))
     message = next(m for m in payload.body if m.role is Role.ASSISTANT)

@@ -48,7 +48,7 @@ def test_ids_are_found_in_every_form_they_are_shown_in(session: Session) -> None
 
 
 def test_sizes_are_those_of_the_three_levels(session: Session) -> None:
-    """An item of fewer than 200 tokens has no lower level; asking for one gives the next richer one there is."""
+    """What the user says in under 200 tokens has no lower level; asking for one gives the next richer one there is."""
     session.user(words(100))
     session.user(words(1_000))
     rows = timeline(session)

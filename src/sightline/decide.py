@@ -301,8 +301,8 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     timeline = journal.timeline
     newest: ReceiptNote | None = None
     lods: dict[str, int] = {}
-    whole, known = PlanNote(), 0  # before the first sweep everything is in
-    for note in notes:
+    whole, known, calls = PlanNote(), 0, 0  # before the first sweep everything is in
+    for calls, note in enumerate(notes):  # noqa: B007
         newest = newest or note
         if note.plan is not None:
             whole, known = note.plan, note.seq
@@ -319,6 +319,10 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     plan = Plan(view, units, by_row, {}, body=body, base=whole.base, left_out=left_out, marker=whole.marker)
     plan.preface, plan.preface_tokens = whole.preface, preface
     plan.rows = bisect_right(timeline.seq, newest.seq)
+    plan.calls = calls if whole.base else calls + 1
+    if whole.base:
+        plan.weighed = bisect_left(units, timeline.unit_count(bisect_right(timeline.seq, known)))
+    plan.spare = sum(view.spare(unit, by_row) for unit in plan.after(plan.weighed))
     return plan
 
 

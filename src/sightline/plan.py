@@ -19,16 +19,16 @@ from sightline.timeline import HEAD, Timeline
 class Budget(Struct, frozen=True):
     """How much may be sent, in tokens of the model.
 
-    window: what the model takes; output: room kept for its answer. A sweep starts above `trigger` of the rest and stops
-    at `target`: far below, because each sweep makes the provider cache everything after it again. recall: the share
-    that recalled pieces may take in a running conversation. windows: the share that live windows may take;
-    those that do not fit are shown at a lower level.
+    window: what the model takes; output: room kept for its answer. A sweep must come above `trigger` of what the head
+    leaves of the rest and goes down to `target` if levels alone can: far below, because each sweep makes the provider
+    cache everything after it again. recall: the share that recalled pieces may take in a running conversation.
+    windows: the share that live windows may take; those that do not fit are shown at a lower level.
     """
 
     window: int
     output: int = 0
-    trigger: float = 0.8
-    target: float = 0.6
+    trigger: float = 0.95
+    target: float = 0.5
     recall: float = 0.1
     windows: float = 0.25
 
@@ -47,6 +47,12 @@ class Budget(Struct, frozen=True):
         """Tokens as we count them that a payload may have, when the model counts `factor` times as many."""
         room = self.window - self.output
         return min(room, floor(room / (factor * (1 + margin))))
+
+
+WORTHWHILE = 100  # tokens: an item that would save less stays as it is while there is room
+SETTLING = frozenset((Kind.ASSISTANT, Kind.CALL, Kind.RESULT))
+INDEX = 0.15  # of the room beside the head: what the lines for left-out units may take
+MARKER = 80  # tokens: the line before them is never longer
 
 
 class LeftOut(NamedTuple):
@@ -75,8 +81,13 @@ class Words:
     room = 0  # tokens that the preface may take
     locale = "en"
 
-    def marker(self, left_out: LeftOut) -> tuple[str, int]:  # noqa: ARG002 - nothing is said by default
-        """One line that stands for what is left out."""
+    def marker(
+        self,
+        left_out: LeftOut,  # noqa: ARG002 - nothing is said by default
+        shown: Collection[int] = (),  # noqa: ARG002
+        room: int = 0,  # noqa: ARG002
+    ) -> tuple[str, int]:
+        """One line that stands for what is left out, and in so many tokens a line for each unit that is not shown."""
         return "", 0
 
     def preface(
@@ -145,6 +156,19 @@ class View:
         full, size = self.timeline.full, self.timeline.size
         return sum(full[row] - size(row, lod) for row, lod in lods.items())
 
+    def spare(self, unit: int, lods: Mapping[int, Lod]) -> int:
+        """What settling a unit would save: every item that is worth it goes to its lowest level."""
+        timeline = self.timeline
+        if timeline.unit_full[unit] - timeline.unit_least[unit] < WORTHWHILE:
+            return 0
+        rows = timeline.rows_of(unit)
+        saved = [timeline.size(row, lods.get(row, Lod.FULL)) - timeline.size(row, Lod.GIST) for row in rows]
+        return sum(tokens for row, tokens in zip(rows, saved, strict=True) if self.settles(row, tokens))
+
+    def settles(self, row: int, saved: int) -> bool:
+        """Whether an item sinks when its unit settles: it saves enough by it and is not what the user said."""
+        return saved >= WORTHWHILE and self.timeline.kind[row] in SETTLING and not self.never_reduced(row)
+
     def candidates(self) -> list[int]:
         """The units a sweep chooses from: those shown, the new ones, those that come back, and summaries.
 
@@ -197,8 +221,8 @@ class Plan:
     """Units in seq order and the level of every item in them. Immutable; plans share what they have in common."""
 
     __slots__ = (
-        "_count", "_from", "_key", "_units", "base", "body", "checked", "fixed", "left_out", "limit", "lods", "marker",
-        "preface", "preface_tokens", "reason", "rows", "timeline", "why",
+        "_count", "_from", "_key", "_units", "base", "body", "calls", "checked", "fixed", "left_out", "limit", "lods",
+        "marker", "preface", "preface_tokens", "reason", "rows", "spare", "timeline", "weighed", "why",
     )  # fmt: skip
 
     def __init__(
@@ -219,6 +243,9 @@ class Plan:
         self.lods, self.why = lods, why  # of this plan's rows; later plans add rows of their own
         self.body, self.fixed, self.limit = body, view.fixed, view.limit
         self.base = base  # tokens of the body right after the last sweep
+        self.weighed = 0  # how many of its units the last sweep weighed
+        self.spare = 0  # tokens that settling the units since then would save
+        self.calls = 0  # how many plans were made since then, this one included
         self.reason, self.left_out, self.marker = reason, left_out, marker
         self.preface, self.preface_tokens = "", 0
         self.checked = False  # whether the laws were: `extended` and `swept` do
@@ -244,6 +271,10 @@ class Plan:
     def __contains__(self, unit: int) -> bool:
         at = bisect_left(self._units, unit, 0, self._count)
         return at < self._count and self._units[at] == unit
+
+    def after(self, count: int) -> Sequence[int]:
+        """The units after the first so many."""
+        return self._units[max(0, count) : self._count]
 
     def since(self, plan: "Plan | None") -> Sequence[int]:
         """The units this plan adds to one it extends."""
@@ -289,6 +320,8 @@ class Plan:
         plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker)
         plan.preface, plan.preface_tokens = last.preface, last.preface_tokens
         plan.base, plan._from, plan.checked = last.base, last._key, True
+        plan.weighed, plan.calls = last.weighed, last.calls + 1
+        plan.spare = last.spare + sum(view.spare(unit, lods) for unit in view.new)
         return plan
 
     @classmethod
@@ -303,7 +336,8 @@ class Plan:
         left_out: LeftOut | None = None,
         says: str = "",
     ) -> "Plan":
-        """A new list of units at these levels, in place of the last plan. One line stands for what `left_out` counts.
+        """A new list of units at these levels, in place of the last plan. One line stands for what `left_out` counts,
+        and after it one for each of its newest units, as far as there is room.
 
         `says` is what the strategy itself has to tell the model, before the history.
 
@@ -318,9 +352,11 @@ class Plan:
         for unit in view.must_show.intersection(view.candidates()) - shown:
             item = view.timeline.id(view.timeline.unit_row[unit])
             raise StrategyError(f"item #{item} must be in every plan: it is pinned, a system item or the question")
-        text, tokens = view.words.marker(left_out) if left_out else ("", 0)
         preface = view.words.preface(shown, lods, says)
-        body = tokens + preface[1] + view.full_tokens(units) - view.saved(lods)
+        body = preface[1] + view.full_tokens(units) - view.saved(lods)
+        room, free = int(INDEX * (view.limit - view.fixed)), view.limit - view.fixed - body - MARKER
+        text, tokens = view.words.marker(left_out, shown, min(room, free)) if left_out else ("", 0)
+        body += tokens
         if view.fixed + body > view.limit:  # what must be in has all the room: rules give way before anything fails
             without = body - preface[1]
             preface = view.words.preface(shown, lods, says, view.limit - view.fixed - without)
@@ -329,6 +365,7 @@ class Plan:
             _overflow(view, view.fixed + body, preface[1] if says else 0)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
         plan.preface, plan.preface_tokens, plan.checked = *preface, True
+        plan.weighed = len(plan)
         return plan
 
     def lines(self) -> Iterator[Line]:

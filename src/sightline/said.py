@@ -1,33 +1,40 @@
 """What the engine itself says in a payload: one line for what is left out, and the rules that would not be read."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sightline.excerpt import stands_alone
-from sightline.items import Lod
+from sightline.items import Call, Kind, Lod
 from sightline.journal import Journal
 from sightline.plan import LeftOut, Words
+from sightline.renditions import subject_of
 from sightline.timeline import BY_RULE
 from sightline.wording import say
 
 _PREFACE = 0.05  # of the limit: what the user laid down holds so much when it is no longer shown in place
+_LINE = 120  # characters of what a left-out unit was about
 _NAMED = 3  # items of rules that have no room, which one line names
 
 
 class Said(Words):
-    """What is said in the payloads of one journal."""
+    """What is said in the payloads of one journal; with `lists`, a line for each unit that is left out."""
 
-    def __init__(self, journal: Journal, limit: int) -> None:
-        self._journal, self.locale = journal, journal.reader.locale
+    def __init__(self, journal: Journal, limit: int, *, lists: bool = True) -> None:
+        self._journal, self.locale, self._lists = journal, journal.reader.locale, lists
         self.room = int(_PREFACE * limit) if journal.timeline.more.binding else 0
 
     def _counted(self, text: str) -> tuple[str, int]:
         reader = self._journal.reader
         return text, reader.counter.count(text) + reader.profile.message_tokens
 
-    def marker(self, left_out: LeftOut) -> tuple[str, int]:
+    def marker(self, left_out: LeftOut, shown: Collection[int] = (), room: int = 0) -> tuple[str, int]:
         """See `Words.marker`."""
+        lines = self._index(left_out, shown, room) if self._lists else []
+        return self._counted("\n".join([self._summed_up(left_out), *lines]))
+
+    def _summed_up(self, left_out: LeftOut) -> str:
         timeline = self._journal.timeline
-        text = say(
+        return say(
             "left out",
             self.locale,
             messages=left_out.messages,
@@ -35,7 +42,47 @@ class Said(Words):
             first=timeline.id(timeline.unit_row[left_out.first]),
             last=timeline.id(timeline.unit_row[left_out.last]),
         )
-        return self._counted(text)
+
+    def _index(self, left_out: LeftOut, shown: Collection[int], room: int) -> list[str]:
+        """A line for each unit that is left out, the newest first to be taken: what it was about, and its handles."""
+        timeline, path, count = self._journal.timeline, self._journal.path, self._journal.reader.counter.count
+        lines: list[str] = []
+        for unit in range(left_out.last, left_out.first - 1, -1):
+            row = timeline.unit_row[unit]
+            if unit in shown or not path.holds(timeline.branch[row], row):
+                continue
+            line = self._about(unit)
+            room -= count(line) + 1 if line else 0
+            if room < 0:
+                break
+            lines += [line] if line else []
+        return lines[::-1]
+
+    def _about(self, unit: int) -> str:
+        """What a unit was about, in the words of the model and the user: nothing of what a tool answered."""
+        timeline, reader = self._journal.timeline, self._journal.reader
+        rows = timeline.rows_of(unit)
+        calls = [row for row in rows if timeline.kind[row] == Kind.CALL]
+        if calls:
+            return f"#{timeline.id(rows[0])} {'; '.join(map(self._called, calls))}"
+        speaker = {Kind.ASSISTANT: "assistant", Kind.USER: "user"}.get(Kind(timeline.kind[rows[0]]), "")
+        if not speaker or self._binds(rows[0]):
+            return f"#{timeline.id(rows[0])} {speaker}" if speaker else ""
+        return f"#{timeline.id(rows[0])} {speaker}: {_on_one_line(reader.text(rows[0]))}"
+
+    def _binds(self, row: int) -> bool:
+        """Whether an item lays down something: that stands word for word in the preface, and only there."""
+        binding = self._journal.timeline.more.binding
+        at = bisect_left(binding, row)
+        return at < len(binding) and binding[at] == row
+
+    def _called(self, row: int) -> str:
+        timeline = self._journal.timeline
+        call = self._journal.reader.item(row).parts[0]
+        assert isinstance(call, Call)
+        result = timeline.partner[row]
+        answer = f"#{timeline.id(result)}" if result >= 0 else ""
+        return " ".join(filter(None, (call.name, _on_one_line(subject_of(call)), answer)))
 
     def preface(
         self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
@@ -108,3 +155,9 @@ class Said(Words):
     def _others(self, items: Sequence[str]) -> str:
         ids = [f"#{item_id}" for item_id in dict.fromkeys(items)]
         return say("more binding", self.locale, ids=" ".join([*ids[:_NAMED], *(["…"] if len(ids) > _NAMED else [])]))
+
+
+def _on_one_line(text: str) -> str:
+    """The beginning of a text, in which no line, handle or label of ours can begin."""
+    line = " ".join(text[: 4 * _LINE].split())
+    return (line if len(line) <= _LINE else f"{line[:_LINE]}…").replace("[", "(").replace("]", ")")

@@ -30,7 +30,7 @@ def test_the_sample_is_replayed_with_several_sweeps(run: Run) -> None:
     assert result.exit_code == 0
     rows = [line for line in result.stdout.splitlines() if line[:4].strip().isdigit()]
     assert [int(row[:4]) for row in rows] == list(range(1, 24))
-    assert sum("forced" in row for row in rows) >= 3
+    assert sum("forced" in row or "pays" in row for row in rows) >= 2
     assert "Each row is one call to the model" in result.stdout
     assert "requests a provider would refuse: 0" in result.stdout
     assert "Try next" in result.stdout
@@ -49,9 +49,9 @@ def test_the_numbers_are_the_library_s(run: Run) -> None:
 
 @pytest.mark.parametrize("name", samples.names())
 def test_every_sample_has_a_window_it_outgrows(run: Run, name: str) -> None:
-    """Whatever a newcomer picks, there are sweeps to see, and no request is invalid."""
+    """Whatever a newcomer picks, there is a sweep to see, and no request is invalid."""
     totals = json.loads(run("replay", "--sample", name, "--json").stdout)["totals"]
-    assert totals["sweeps"] >= 2
+    assert totals["sweeps"] >= 1
     assert totals["outgrown"] > 0
     assert totals["invalid"] == 0
 

@@ -25,7 +25,7 @@ def shortened(tool: str = "Read", strategy: str = "large") -> tuple[Session, str
     """A session in which a result was read and is no longer shown in full."""
     session = new_session()
     session.user("how does the crane work?")
-    text = SOURCE if strategy == "large" else SOURCE[:4_000]
+    text = SOURCE if strategy == "large" else SOURCE[:2_500]
     first = read(session, text, tool)
     session.compose(ROOM)
     if strategy == "compacted":
@@ -87,9 +87,9 @@ def test_what_can_be_read_is_no_fault_when_it_is_read_again() -> None:
     """The earlier result is shown in full, or a fault has brought it back."""
     session = new_session()
     session.user("look")
-    read(session, SOURCE[:3_000])
+    read(session, SOURCE[:2_000])
     session.compose(ROOM)
-    read(session, SOURCE[:3_000])
+    read(session, SOURCE[:2_000])
     session.compose(ROOM)
     assert session.faults == []
     session, _ = shortened()

@@ -49,6 +49,8 @@ _WORDS = {
     "left out": ("left out", "未显示"),
     # reasons
     "sweep: forced": ("sweep: forced", "清扫：到达上限"),
+    "sweep: pays": ("sweep: pays", "清扫：省下已够"),
+    "sweep: question": ("sweep: question", "清扫：回答问题"),
     "sweep: cold": ("sweep: cold", "清扫：缓存过期"),
     "sweep: window": ("sweep: window", "清扫：滑动窗口"),
     "sweep: summary": ("sweep: summary", "清扫：新摘要"),

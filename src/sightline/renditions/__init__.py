@@ -18,11 +18,14 @@ from sightline.renditions.words import words
 
 __all__ = ["FORMAT", "Shorter", "identifiers", "shorten", "subject_of"]
 
-FORMAT = 2  # rises when the same input would give other bytes
+FORMAT = 3  # rises when the same input would give other bytes
 
-SMALLEST = 200  # tokens below which there is no lower level than full: a handle and a label would eat the saving
+SMALLEST = 80  # tokens below which there is no lower level than full: a handle and a label would eat the saving
+SMALLEST_SAID = 200  # the same of what the user said: it is the task, and there is little of it
 SUMMARY_TOKENS = 800
-GIST_TOKENS = 120
+GIST_TOKENS = 120  # and more of a long text, since a value that is missed there costs reading all of it again:
+GIST_MORE = 0.05  # this share of it,
+GIST_MOST = 400  # up to here
 SHARES = (0.6, 0.25)  # of the original: a summary that saves less than four tenths is not worth a level
 SPOKEN_SHARES = (0.38, 0.12)  # what was said has more words to a name, and there is more of it that is never read again
 ONE_LEVEL = 1000  # tokens of a reply below which it has no summary: it would be written twice on its way to a gist
@@ -50,12 +53,13 @@ def shorten(
 ) -> Shorter:
     """The summary and the gist of an item. Who gives the tokens of its text or arguments saves counting them.
 
-    A summary has at most 800 tokens, a gist at most 120 and a quarter of the original, and of what was said at most
-    38 % and 12 %; each is smaller than the level above it or None, and a short reply has only a gist. For a call both
-    are JSON objects with all its short arguments. Else they are plain text with a label that says handle, what it is
-    and its size: a gist begins with it; the summary of a result begins as the result does, and its label stands where
-    the first gap is. Pure and total: the same item gives the same bytes, and no text makes it raise. Of a text beyond
-    44 KB only parts are read; beyond 128 KB its tokens are estimated from parts too.
+    A summary has at most 800 tokens, a gist at most 120 and 5 % of the original, never more than 400 or a quarter of
+    it; of what was said they have at most 38 % and 12 %, and a gist never more than 120. Each is smaller than the level
+    above it or None, and a short reply has only a gist. For a call both are JSON objects with all its short arguments.
+    Else they are plain text with a label that says handle, what it is and its size: a gist begins with it; the summary
+    of a result or of what the user said begins as that does, and its label stands where the first gap is. Pure and
+    total: the same item gives the same bytes, and no text makes it raise. Of a text beyond 44 KB only parts are read;
+    beyond 128 KB its tokens are estimated from parts too.
     """
     wording = words(locale)
     if item.kind is Kind.CALL:
@@ -63,7 +67,7 @@ def shorten(
     media = labels(item.parts, wording)
     text = plain_text(item.parts)
     original = _tokens_of(text, count) if tokens is None else tokens
-    if original < SMALLEST:
+    if original < (SMALLEST_SAID if item.kind is Kind.USER else SMALLEST):
         return _small(media, text)
     ratio = max(0.5, len(text) / original)
     most, least = _limits(original, SPOKEN_SHARES if item.kind in _SPOKEN else SHARES)
@@ -126,7 +130,9 @@ def _tokens_of(text: str, count: Callable[[str], int]) -> int:
 
 
 def _limits(original: int, shares: tuple[float, float]) -> tuple[int, int]:
-    return min(SUMMARY_TOKENS, int(original * shares[0])), min(GIST_TOKENS, int(original * shares[1]))
+    more = GIST_MORE * original if shares is SHARES else 0
+    gist = min(GIST_MOST, GIST_TOKENS + more, original * shares[1])
+    return min(SUMMARY_TOKENS, int(original * shares[0])), int(gist)
 
 
 def _read(item: Item, text: str, subject: str, wording: Mapping[str, str], most: int) -> tuple[Levels, int]:
@@ -136,7 +142,8 @@ def _read(item: Item, text: str, subject: str, wording: Mapping[str, str], most:
     """
     if item.kind in _SPOKEN:
         sample = look(text, ROOM)
-        return dialogue(sample), sample.numbers[-1]
+        opening = beginning(text, sample, most) if item.kind is Kind.USER else Beginning()
+        return dialogue(sample, opening), sample.numbers[-1]
     value = parsed(text)
     opens = item.kind is Kind.RESULT
     if value is None:

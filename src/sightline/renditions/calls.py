@@ -20,7 +20,7 @@ MEMBERS = (24, 12, 6, 3)  # members of a list that are kept, tried in turn
 FIELDS = 8  # members of an object that are kept even where a list has fewer
 MOST_CHARS = 24  # no vocabulary has more characters to a token: what is longer need not be counted
 DEEPEST = 6
-HEAD = 0.5  # share of the kept characters that go to the beginning; the rest to names
+HEAD = 0.35  # share of the kept characters that go to the beginning; the rest to names
 LEAST = 24  # characters of a long text below which it is only said to be there
 
 

@@ -1,4 +1,4 @@
-"""Names everybody knows: a model writes them without having read them here, so they take no room."""
+"""Names everybody knows: a model writes them without having read them here, so they come after all others."""
 
 import re
 

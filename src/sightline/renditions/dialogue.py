@@ -1,11 +1,12 @@
 """What people and the model said: whole sentences, quoted as they stand, and the names in those left out."""
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from sightline.renditions.lines import Levels, Weighed, ranked, weigh
 from sightline.renditions.pack import Excerpt
-from sightline.renditions.sample import Sample
+from sightline.renditions.sample import Beginning, Sample
 from sightline.renditions.telling import binding
 from sightline.renditions.values import values_of_lines
 
@@ -16,14 +17,15 @@ LONGEST = 280  # characters of one sentence in a summary; what follows is cut
 QUOTED, NAMED = 0.7, 0.4  # share of a summary and of a gist for whole sentences
 BESIDE = 5.0  # characters a sentence costs beside its own
 
+NO_OPENING = Beginning()
 ASKING = frozenset("?？吗")
 _ENDS = (". ", "! ", "? ", "。", "！", "？", "；")  # `app.py` holds none
 _BEGINS = "\x01"  # a line; nothing that is shown holds it
 _LINE, _AROUND = f"\n{_BEGINS}", f"{_BEGINS} \t\xa0\u3000"
 
 
-def dialogue(sample: Sample) -> Levels:
-    """Opening, questions, constraints, figures, names and the last sentence."""
+def dialogue(sample: Sample, opening: Beginning = NO_OPENING) -> Levels:
+    """First sentence, questions, constraints, figures, names and the last sentence; a summary begins with `opening`."""
     rows, sentences = _sentences(sample)
     values = values_of_lines(sentences)
     weighed = weigh(values)
@@ -32,7 +34,7 @@ def dialogue(sample: Sample) -> Levels:
     order = sorted(range(len(sentences)), key=density.__getitem__, reverse=True)
     names = ranked(weighed)
 
-    def level(longest: int, share: float) -> Excerpt:
+    def level(longest: int, share: float, opening: Beginning) -> Excerpt:
         texts, seen = sentences, values
         if any(len(text) > longest for text in sentences):
             texts = [text if len(text) <= longest else _cut(text, longest) for text in sentences]
@@ -40,9 +42,12 @@ def dialogue(sample: Sample) -> Levels:
                 found if text is whole else [value for value in found if value in text]
                 for text, whole, found in zip(texts, sentences, values, strict=True)
             ]
-        return Excerpt(order, texts, seen, names, share, 1.5, _Quoted(texts, rows, weighed.first).render)
+        later = [i for i in order if rows[i] >= opening.lines] if opening.lines else order
+        shown = [value for row, found in zip(rows, values, strict=True) if row < opening.lines for value in found]
+        render = _Quoted(texts, rows, weighed.first, opening).render
+        return Excerpt(later, texts, seen, names, share, 1.5, render, shown, len(opening.text))
 
-    return Levels(level(LONGEST, QUOTED), level(OPENING, NAMED))
+    return Levels(level(LONGEST, QUOTED, opening), level(OPENING, NAMED, NO_OPENING))
 
 
 class _Quoted(NamedTuple):
@@ -51,16 +56,17 @@ class _Quoted(NamedTuple):
     texts: list[str]
     rows: list[int]
     first: Mapping[str, int]
+    opening: Beginning
 
     def render(self, label: str, chosen: list[int], between: list[str]) -> str:
         """Sentences in order, those of one line on one line; `…` and names for what was left out."""
-        texts, rows, first = self
+        texts, rows, first, opening = self
         places, total = set(chosen), len(texts)
         left = [name for name in between if first[name] not in places or name not in texts[first[name]]]
         left.sort(key=first.__getitem__)
         left.reverse()
-        out = [label]
-        before = -1
+        out = [opening.text, label] if opening.text else [label]
+        before = bisect_left(rows, opening.lines) - 1
         for place in [*sorted(chosen), total]:
             said = [texts[place]] if place < total else []
             names = []

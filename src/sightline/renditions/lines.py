@@ -16,7 +16,7 @@ OFTEN = [0.35 * log2(n) for n in range(1, 9)]  # added for each time more: of va
 # of those seen 8 times 33 %
 LISTED = 0.31  # a value of less weight (a short number, a date, a version) says nothing outside its line
 LINE = 3.5  # tokens a line of a summary costs beside its text: its end and half a gap
-SUMMARY_LINES = 0.4  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
+SUMMARY_LINES = 0.25  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
 GIST_LINES = 0.12  # share of a gist that goes to marked lines (errors, tallies); the rest to values under their section
 EDGE_LINES = 3  # lines at either end that are kept first: they say what this is and how it ended
 EDGE_WORTH = 3.0

@@ -17,7 +17,7 @@ ROOMY = 1.4  # of the room by estimate is chosen, so that there is enough where 
 LABEL_CHARS = 3.0  # characters to a token in an item's label: much of it is numbers and signs
 CHARS = 3.6  # characters to a token, where nothing better is known
 VALUE = 0.3  # tokens a value costs beside its characters
-GROUPED = 64  # pieces that are put in order with their labels in mind
+GROUPED = 200  # pieces that are put in order with their labels in mind: what the largest gist has room for
 LABEL = 1.5  # tokens a label costs beside its characters
 
 

@@ -7,6 +7,7 @@ from itertools import chain
 from sightline.renditions.common import ending, everyday
 from sightline.renditions.telling import TELLING
 
+EVERYDAY = 0.8  # weight of a library's own name: it tells what a text uses, and agents write it again, but all know it
 SCAN = 128 * 1024  # characters looked at from each end
 LONGEST = 160  # a longer run without a blank is data (base64, minified), not a name
 BLOCK = 50  # lines read at a time where a few values are enough
@@ -140,8 +141,10 @@ def _weight(token: str) -> float:
         return _number(token) if _NUMBER.fullmatch(token) else 0.0
     if "://" in token:
         return 0.8
-    if (not token[0].isalpha() and _NOISE.fullmatch(token)) or everyday(token):
+    if not token[0].isalpha() and _NOISE.fullmatch(token):
         return 0.0
+    if everyday(token):
+        return EVERYDAY
     if "/" in token or "\\" in token:
         return _path(token)
     return _mixed(token) if _DIGIT.search(token) else _name(token)
@@ -190,7 +193,8 @@ def _name(token: str) -> float:
 
 
 def identifiers(text: str, limit: int = 64) -> list[str]:
-    """Distinct specific values in order of first appearance: paths, names in code, ids, versions, urls, numbers.
+    """Distinct specific values in order of first appearance: paths, names in code, ids, versions, urls, numbers; no
+    names that everybody knows.
 
     Of a text beyond 256 KB the first and last 128 KB are read.
     """
@@ -199,7 +203,7 @@ def identifiers(text: str, limit: int = 64) -> list[str]:
         lines = shown(part).split("\n")
         for start in range(0, len(lines), BLOCK):
             met = chain.from_iterable(values_of_lines(lines[start : start + BLOCK]))
-            found.update(dict.fromkeys(filter(WEIGHTS.__getitem__, met)))
+            found.update(dict.fromkeys(value for value in met if WEIGHTS[value] and not everyday(value)))
             if len(found) >= limit:
                 return list(found)[:limit]
     return list(found)

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from sightline.items import Kind, Lod
-from sightline.plan import Budget, LeftOut, Plan, View, body_unit, messages_of, oldest
+from sightline.plan import INDEX, MARKER, Budget, LeftOut, Plan, View, body_unit, messages_of, oldest
 from sightline.timeline import FAILED, OBSOLETE, OPAQUE, WHOLE
 
 # What losing an item of each kind costs, against losing a tool result. The user's own words are the task.
@@ -21,19 +21,32 @@ _USER_SHARE = 0.4  # of the target: what the user said holds so much against new
 _WANTED = 0.7  # of the limit, from which on a summary is wanted
 _RETAINED = 0.2  # of the messages: the newest are not summarised
 _PROTECTED = 30  # units, as long as which a sweep leaves what was fetched again as it is while it can
-_MARKER_ROOM = 80  # tokens: the line that stands for what is left out is never longer
+_ENTRY = 20  # no more than this part of the room enters in full at once,
+_SMALL = 200  # but what has fewer tokens always does: the model has just asked for it
+# Between target and trigger: from where on a sweep leaves units out, and down to where. They are far apart, since the
+# lines for what is left out stand first: everything after them is written anew.
+_TIGHT, _LOOSE = 0.67, 0.35
+# How many times its rent counts, what could be shortened having been read since the last sweep, against the price of a
+# sweep. More than once, since what is shortened stays so until the end; from 1.5 to 4 replayed runs cost within 5 % of
+# each other.
+_RENT = 2.0
+_COLD = 0.1  # of the body: what a sweep must save when the prefix is written anyway
 
 
 class Focus(Struct, frozen=True, forbid_unknown_fields=True):
     """entry: a tool result or call larger than this is first shown as its summary, so the cache never holds the rest.
     keep: the newest units, which a sweep leaves as they are while it can.
+
+    A sweep settles what came since the last one: long items sink to their gists, all before them stays as it is and in
+    the provider's cache. It comes when reading them in full has cost as much as the sweep will. Only where gists fill
+    the room does a sweep weigh everything, and leave out what is worth least.
     """
 
     name = "focus"
     entry: Annotated[int, Meta(description="tokens above which a tool result or call first appears as a summary")] = (
         2000
     )
-    keep: Annotated[int, Meta(description="newest units that a sweep leaves as they are while it can")] = 3
+    keep: Annotated[int, Meta(description="newest units that a sweep leaves as they are while it can")] = 1
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it touches only new units."""
@@ -41,9 +54,11 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         why = dict.fromkeys(lods, "large on entry")
         body = (view.last.body if view.last else 0) + view.full_tokens(view.new) - view.saved(lods)
         reason = _moment(view, view.fixed + body)
-        if not reason:
-            return Plan.extended(view, lods, why)
-        return _Sweep(view, lods, why).plan(self.keep, reason)
+        if reason:
+            return _Sweep(view, lods, why).plan(self.keep, reason)
+        plan = Plan.extended(view, lods, why)
+        pays = _pays(view, plan, self.keep)
+        return _Sweep(view, lods, why).settled(self.keep, pays) if pays else plan
 
     def wants(self, view: View) -> tuple[int, int] | None:
         """The oldest units, once most of the room is taken: a summary should be there before it must be."""
@@ -55,7 +70,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
     def _enter(self, view: View) -> dict[int, Lod]:
         """The levels at which new items first appear: nothing is lost by it, since nothing of it is cached yet."""
         lods: dict[int, Lod] = {}
-        timeline, least = view.timeline, min(self.entry, view.limit // 8)
+        timeline, least = view.timeline, self._entering(view)
         for unit in view.new:
             if timeline.unit_full[unit] <= least:
                 continue
@@ -67,7 +82,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
                     continue
                 if row in view.faults and timeline.full[row] <= view.limit // 4:
                     continue  # shortened again, it would be fetched again
-                lod = Lod.SUMMARY if timeline.size(row, Lod.SUMMARY) <= max(most, view.limit // 8) else Lod.GIST
+                lod = Lod.SUMMARY if timeline.size(row, Lod.SUMMARY) <= max(most, view.limit // 2) else Lod.GIST
                 if timeline.level(row, lod) is not Lod.FULL:
                     lods[row] = timeline.level(row, lod)
         return lods
@@ -77,7 +92,11 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         quarter = view.limit // 4
         if view.timeline.state[row] & WHOLE or view.timeline.kind[row] not in (Kind.RESULT, Kind.CALL):
             return quarter
-        return min(self.entry, quarter // 2)
+        return min(quarter, self._entering(view))
+
+    def _entering(self, view: View) -> int:
+        """Tokens of a tool's words up to which they enter in full."""
+        return min(self.entry, max(_SMALL, (view.limit - view.fixed) // _ENTRY))
 
 
 def _moment(view: View, tokens: int) -> str:
@@ -85,17 +104,48 @@ def _moment(view: View, tokens: int) -> str:
     if view.command:
         return view.command
     base = view.fixed + view.last.base if view.last and view.last.base else 0
-    if tokens > trigger(view.budget, view.limit, base):
+    if tokens > trigger(view.budget, view.limit, base, view.fixed):
         return "sweep: forced"
-    if view.cold and tokens > view.budget.target * view.limit and view.last and len(view.last):
+    if view.cold and tokens > _within(view, view.budget.target) and view.last and len(view.last):
         return "sweep: cold"
     return ""
 
 
-def trigger(budget: Budget, limit: int, base: int) -> float:
-    """Tokens of a payload above which a sweep is forced; `base` is what the last sweep left, 0 before the first."""
+def _within(view: View, share: float) -> float:
+    """Tokens of a payload whose body takes this share of the room."""
+    return view.fixed + share * (view.limit - view.fixed)
+
+
+def trigger(budget: Budget, limit: int, base: int, fixed: int = 0) -> float:
+    """Tokens of a payload above which a sweep is forced; `base` is what the last sweep left, 0 before the first, and
+    `fixed` what stands in every payload.
+    """
     # A sweep that could not reach the target must not be tried again on every call.
-    return max(budget.trigger * limit, min(limit, base + 0.1 * limit) if base else 0)
+    room = limit - fixed
+    return max(fixed + budget.trigger * room, min(limit, base + 0.1 * room) if base else 0)
+
+
+def _pays(view: View, plan: Plan, keep: int) -> str:
+    """Why settling what came since the last sweep costs no more than not to; empty: it does.
+
+    What it would save is paid for at every call: since the last sweep half of it on average, as it grew. A sweep is
+    paid for once, by writing anew all from the first item that changes. So each waits for the other's price, which
+    needs no guess how long the conversation will be.
+    """
+    held, newest = (
+        plan.after(plan.weighed - keep)[: min(keep, plan.weighed)],
+        plan.after(len(plan) - keep) if keep else (),
+    )
+    saved = plan.spare + sum(view.spare(unit, plan.lods) for unit in held)
+    saved -= sum(view.spare(unit, plan.lods) for unit in newest)
+    if view.last is None or saved <= 0:
+        return ""
+    if view.cold and saved >= _COLD * plan.body:
+        return "sweep: cold"
+    rewritten = plan.body - plan.base + sum(view.unit_tokens(unit, plan.lods) for unit in held) - saved
+    prices = view.profile.prices
+    rent = prices.read * saved * plan.calls / 2
+    return "sweep: pays" if rent * _RENT >= (prices.write - prices.read) * rewritten else ""
 
 
 class _Step(NamedTuple):
@@ -121,18 +171,68 @@ class _Sweep:
         self.why = dict(last.why if last else {}) | why
         self.out: set[int] = set()
 
+    def settled(self, keep: int, reason: str) -> Plan:
+        """What came since the last sweep at its lowest levels, everything before it as it is."""
+        body = self._heed(self.view.full_tokens(self.units) - self.view.saved(self.lods))
+        self._settle(body, keep, self._spared(keep))
+        return self._swept(reason)
+
     def plan(self, keep: int, reason: str) -> Plan:
-        """Down to the target; the newest units and the last user message give way only if the limit demands it."""
-        body = self.view.full_tokens(self.units) - self.view.saved(self.lods)
-        view, said = self.view, _MARKER_ROOM + self.view.words.room
-        most, target = view.limit - view.fixed - said, int(view.budget.target * view.limit) - view.fixed - said
-        newest = {*self.units[-keep:], view.asked, *self._fetched_again()} if keep else {view.asked}
-        body = self._drop_hopeless(self._heed(body), target, newest)
-        body = self._reduce(body, target, self.units, newest)
+        """Settled and, if that is not enough, down to the target; the newest units and the last user message give way
+        only if the limit demands it.
+        """
+        view, room = self.view, self.view.limit - self.view.fixed
+        said = MARKER + view.words.room
+        index = int(INDEX * room) if view.last and view.last.left_out else 0
+        target, trigger = view.budget.target * room - said, view.budget.trigger * room - said
+        tight = target + _TIGHT * (trigger - target) - index
+        loose = int(target + _LOOSE * (trigger - target)) - int(INDEX * room)
+        newest = self._spared(keep)
+        body = self._heed(view.full_tokens(self.units) - view.saved(self.lods))
+        if self._least() > tight:
+            body = self._drop_hopeless(body, loose, newest)
+        body = self._settle(body, keep, newest)
+        if body > tight:
+            body = self._reduce(body, int(target), self.units, newest, leave_out=False)
+        if body > tight:
+            body = self._reduce(body, loose, self.units, newest)
+        self._fit(body, room - said, newest)
+        return self._swept(reason)
+
+    def _spared(self, keep: int) -> set[int]:
+        """What a sweep leaves as it is while it can: the newest, the question, the task, what was fetched again."""
+        newest = {*self.units[-keep:], self._task, *self._fetched_again()} - {-1} if keep else set()
+        return newest | {self.view.asked}
+
+    def _least(self) -> int:
+        """Tokens of all units at their lowest levels."""
+        least, framing = self.timeline.unit_least, self.view.framing
+        return sum(least[unit] + framing(unit) for unit in self.units)
+
+    def _settle(self, body: int, keep: int, spared: set[int]) -> int:
+        """The units that no sweep has settled sink to their gists: at once, so that they are written only once more."""
+        last, timeline, lods = self.view.last, self.timeline, self.lods
+        for unit in self.units[max(0, last.weighed - keep) if last else 0 :]:
+            if unit in spared or unit in self.out:
+                continue
+            for row in timeline.rows_of(unit):
+                levels = self._lower_levels(row, lods.get(row, Lod.FULL), unit)
+                saved = timeline.size(row, lods.get(row, Lod.FULL)) - timeline.size(row, levels[-1]) if levels else 0
+                if self.view.settles(row, saved):
+                    lods[row], self.why[row] = levels[-1], "swept"
+                    body -= saved
+        return body
+
+    def _fit(self, body: int, most: int, newest: set[int]) -> None:
+        """What was spared gives way where it is too much, the question last and never wholly."""
+        asked = self.view.asked
         if body > most:
-            body = self._reduce(body, most, sorted(newest - {view.asked}), set())
+            body = self._reduce(body, most, sorted(newest - {asked}), set())
         if body > most:
-            body = self._reduce(body, most, [unit for unit in self.units if unit == view.asked], set(), leave_out=False)
+            self._reduce(body, most, [unit for unit in self.units if unit == asked], set(), leave_out=False)
+
+    def _swept(self, reason: str) -> Plan:
+        view = self.view
         units = [unit for unit in self.units if unit not in self.out]
         shown = set(units)
         lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in shown}
@@ -164,8 +264,7 @@ class _Sweep:
         """
         least, kind, first_row = self.timeline.unit_least, self.timeline.kind, self.timeline.unit_row
         framing, precious = self.view.framing, self._precious
-        task = next((unit for unit in self.units if kind[first_row[unit]] in precious), -1)
-        keep = self.view.must_show & set(self.units) | spared | {task}
+        keep = self.view.must_show & set(self.units) | spared | {self._task}
         room = target - sum(least[unit] + framing(unit) for unit in keep if unit >= 0)
         words = target * _USER_SHARE
         for unit in reversed(self.units):
@@ -187,6 +286,12 @@ class _Sweep:
         return body - self.view.full_tokens(self.out) + self.view.saved(shorter)
 
     _precious = frozenset(kind for kind, worth in _WORTH.items() if worth >= _WORTH[Kind.USER])
+
+    @property
+    def _task(self) -> int:
+        """The first thing the user said; -1 where nothing was."""
+        kind, first_row = self.timeline.kind, self.timeline.unit_row
+        return next((unit for unit in self.units if kind[first_row[unit]] in self._precious), -1)
 
     def _kind(self, unit: int) -> int:
         return self.timeline.kind[self.timeline.unit_row[unit]]
