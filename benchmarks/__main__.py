@@ -1,6 +1,10 @@
-"""`python -m benchmarks`: speed and size, ours and the peers', in one run. Never fails on a number."""
+"""`python -m benchmarks`: speed and size, ours and the peers', in one run. Never fails on a number.
+
+Where SIGHTLINE_DATA names a folder of recorded data, quality comes after it: `python -m benchmarks.quality`.
+"""
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -48,6 +52,11 @@ def main() -> None:
         arguments.json.write_text(report.as_json(rows, about) + "\n")
     if arguments.md:
         arguments.md.write_text(report.markdown(rows, about))
+    if os.environ.get("SIGHTLINE_DATA"):
+        from benchmarks.quality import __main__ as quality
+
+        say("quality, on the data in SIGHTLINE_DATA")
+        quality.main(["--scale", "0.15"] if arguments.quick else [])
 
 
 def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[str], None]) -> list[Row]:
@@ -84,7 +93,7 @@ def _logs(root: Path, sizes: tuple[int, ...], say: Callable[[str], None]) -> tup
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="histories of up to 10,000 messages only")
+    parser.add_argument("--quick", action="store_true", help="histories of up to 10,000 messages, few recorded ones")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
     parser.add_argument("--md", type=Path, metavar="FILE", help="write a page of documentation there")
     return parser.parse_args()

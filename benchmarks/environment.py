@@ -1,16 +1,17 @@
-"""The peers' environment, made once under `.cache`, and the process that measures in it."""
+"""The peers' environments, each made once under `.cache`, and the processes that measure in them."""
 
 import json
 import os
 import subprocess
 import sys
 import venv
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-HOME = ROOT / ".cache" / "bench-env"
-PINS = Path(__file__).with_name("peers.txt")
+CACHE = ROOT / ".cache"
 PACKAGES = ("langchain", "langchain-core", "langgraph", "langgraph-checkpoint-sqlite", "openai-agents")
 
 
@@ -18,39 +19,59 @@ class Missing(Exception):
     """A peer that could not be measured, and why."""
 
 
+class Environment(NamedTuple):
+    """Peers that are installed together, and the module that speaks for them."""
+
+    home: Path
+    packages: tuple[str, ...]
+    pins: Path  # pip's constraints: what is installed, and everything it pulls in, by version only
+    module: str
+    variables: Mapping[str, str] = {}  # of its process, beside our own
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+SPEED = Environment(CACHE / "bench-env", PACKAGES, Path(__file__).with_name("peers.txt"), "benchmarks.peers")
+
+
 def python() -> Path:
-    """The interpreter of the peers' environment."""
-    return HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    """The interpreter of the environment whose speed is measured."""
+    return SPEED.python
 
 
-def prepare() -> None:
-    """Install the peers, unless exactly these versions are there already. Raises Missing."""
-    ready = HOME / ".ready"
-    if ready.exists() and ready.read_text() == PINS.read_text():
+def prepare(environment: Environment = SPEED) -> None:
+    """Install what belongs in it, unless exactly these versions are there already. Raises Missing."""
+    ready = environment.home / ".ready"
+    if ready.exists() and ready.read_text() == environment.pins.read_text():
         return
-    venv.create(HOME, with_pip=True, clear=True)
-    pip = [str(python()), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run([*pip, "-c", str(PINS), *PACKAGES], capture_output=True, text=True, check=False)
+    venv.create(environment.home, with_pip=True, clear=True)
+    pip = [str(environment.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command = [*pip, "-c", str(environment.pins), *environment.packages]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         raise Missing(f"pip could not install the peers: {(errors or ['no reason given'])[0]}")
-    ready.write_text(PINS.read_text())
+    ready.write_text(environment.pins.read_text())
 
 
 class Peers:
-    """The peers' process. Asked one thing at a time, so that it is idle while we are measured."""
+    """The process of one environment. Asked one thing at a time, so that it is idle while we are measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Environment = SPEED) -> None:
         self.missing = ""
         self._process: subprocess.Popen[str] | None = None
         try:
-            prepare()
+            prepare(environment)
         except (Missing, OSError, subprocess.SubprocessError) as error:
             self.missing = str(error)
         else:
             self._process = subprocess.Popen(
-                [str(python()), "-m", "benchmarks.peers"],
-                cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                [str(environment.python), "-m", environment.module],
+                cwd=ROOT, env={**os.environ, **environment.variables},
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
 
     def ask(self, do: str, **arguments: Any) -> Any:
@@ -65,7 +86,7 @@ class Peers:
         except OSError:
             line = ""
         if not line:
-            self._process = None
+            self.close()
             raise Missing(f"the peers' process ended during {do!r}")
         found = json.loads(line)
         if "error" in found:
@@ -74,16 +95,20 @@ class Peers:
 
     def close(self) -> None:
         """Let the process end."""
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            self._process.wait()
+        process, self._process = self._process, None
+        if process is None or process.stdin is None or process.stdout is None:
+            return
+        with suppress(OSError):  # it may have ended before it read everything
+            process.stdin.close()
+        process.stdout.close()
+        process.wait()
 
 
 def fresh(interpreter: Path | str, code: str, *arguments: str) -> Any:
     """The JSON that a few lines print in a new process. Raises Missing if they fail."""
     command = [str(interpreter), "-c", code, *arguments]
     # Compiled modules are kept, as in any installation, whatever this shell says: compiling is not importing.
-    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(ROOT / ".cache" / "bench-pyc")}
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(CACHE / "bench-pyc")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

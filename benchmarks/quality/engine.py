@@ -1,0 +1,102 @@
+"""Sightline as a composer of this benchmark: one session, told everything once, asked for the next request."""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec.structs import replace
+
+from benchmarks.quality.messages import History, Message, count_messages, is_system, text_of
+from benchmarks.quality.needed import epoch
+from sightline import BadInput, Budget, MemoryStore, PinnedOverflow, Session, wire
+
+_HANDLE = re.compile(r"#(\d+)")  # a call is "#12.2": the second of message 12
+_KEYS = ("role", "content", "tool_calls", "tool_call_id")  # what a message says; when it was said goes beside it
+_FIRST = 2  # messages of a history that begins: a system prompt and what the user says
+_LEAST = 300  # tokens: below, nothing can be composed
+
+
+class Engine:
+    """`start` begins a session; the history of each `compose` extends that of the one before.
+
+    Sightline counts a request as this benchmark does, except where the written form joins several texts of a message:
+    what that adds is kept off the budget from then on, so no request is over.
+    """
+
+    def __init__(self) -> None:
+        self.start("")
+
+    def start(self, session_id: str) -> None:
+        """Forget everything."""
+        self._now = 0
+        self._session = Session(MemoryStore(re.sub(r"\W", "_", session_id)), clock=lambda: self._now)
+        self._told = 0  # messages of the history
+        self._places: dict[str, int] = {}  # item: index in the history
+        self._more = 0  # tokens that the written form has had beyond our count
+        self.reason = ""  # why the latest request does not begin with the one before; empty: it does
+
+    def compose(self, history: History, query: str, budget: int) -> tuple[list[Message], dict[str, list[int]]]:  # noqa: ARG002
+        """The request, and which handle in it brings back which message."""
+        resumed = self._told == 0 and len(history) > _FIRST
+        for at in range(self._told, len(history)):
+            self._tell(history[at], at)
+        self._told = len(history)
+        self._session.interrupt()
+        self.reason = ""
+        ask = resumed and is_question(history)
+        if resumed and not ask and count_messages(history) > budget:
+            with suppress(BadInput):  # too little to compact
+                self._session.compact(Budget(budget))
+        messages = self._fitting(budget, ask=ask)
+        return messages, self._handles(messages)
+
+    def _tell(self, message: Message, at: int) -> None:
+        """Add one message of the history. The one place that knows when it was said (`ts`, free text or ISO)."""
+        said = message.get("ts") or ""
+        moment = epoch(said)
+        if moment is not None:
+            self._now = max(self._now, int(moment * 1000))
+        for neutral in wire.read_messages([{key: message[key] for key in _KEYS if key in message}]):
+            item = self._session.add(replace(neutral, when=str(said)))
+            self._places[item.partition(".")[0]] = at
+
+    def _fitting(self, budget: int, *, ask: bool) -> list[Message]:
+        while True:
+            messages = self._written(max(_LEAST, budget - self._more), ask=ask)
+            over = count_messages(messages) - budget
+            if over <= 0 or budget - self._more <= _LEAST:
+                return messages
+            self._more += over
+
+    def _written(self, window: int, *, ask: bool) -> list[Message]:
+        """The next request. What must be in may be larger than the window: then it is the smallest that holds it."""
+        try:
+            payload = self._session.compose(Budget(window), ask=ask)
+        except PinnedOverflow as overflow:
+            payload = self._session.compose(Budget(window + overflow.short_by), ask=ask)
+        if self._session.receipt is not None:
+            self.reason = self.reason or self._session.receipt.reason  # of the first try: others go on from it
+        return [_plain(message) for message in payload.openai()["messages"]]
+
+    def _handles(self, messages: Sequence[Message]) -> dict[str, list[int]]:
+        shown = "\n".join(text_of(message.get("content")) + str(message.get("tool_calls", "")) for message in messages)
+        return {f"#{item}": [self._places[item]] for item in set(_HANDLE.findall(shown)) if item in self._places}
+
+
+def is_question(history: History) -> bool:
+    """Whether a history that arrives at once is a recorded conversation somebody now asks about.
+
+    It ends with a user's message after at least one earlier turn, and its user speaks as often as tools are called.
+    Else it is an agent's run that somebody takes up again: if it is too long for the window, it is compacted.
+    """
+    said = [message for message in history if not is_system(message)]
+    calls = sum(len(message.get("tool_calls") or ()) for message in said)
+    asked = sum(message["role"] == "user" for message in said)
+    return len(said) > 1 and said[-1]["role"] == "user" and asked >= calls
+
+
+def _plain(message: dict[str, Any]) -> Message:
+    """Content as one text."""
+    content = message.get("content")
+    return {**message, "content": text_of(content)} if isinstance(content, list) else message

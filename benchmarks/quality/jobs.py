@@ -1,0 +1,175 @@
+"""What is measured: which datasets at which budgets, and how many records of each half."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from importlib import import_module
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+from benchmarks.quality import compacting, evidence, gists, replay, slots
+from benchmarks.quality import datasets as sets
+from benchmarks.quality.baselines import BASELINES, BY_PART, full
+from benchmarks.quality.calling import Composers, Failed, Row
+from benchmarks.quality.ranking import GISTS
+from benchmarks.quality.splits import HALVES
+
+
+class Job(NamedTuple):
+    """One dataset."""
+
+    part: str
+    dataset: str
+    budgets: tuple[Any, ...]
+    n: int  # records of each half
+
+
+JOBS = (
+    Job("a", "locomo", (2000, 4000, 8000, 16000), 300),
+    Job("a", "qmsum", (2000, 4000, 8000), 120),
+    Job("a", "memdaily_zh", (1000, 2000, 4000), 150),
+    Job("a", "bfcl_memory", (1000, 2000, 4000), 57),
+    Job("b", "tau_bench", ("+1500", "+3000"), 30),
+    Job("b", "tau2_bench", ("+1500", "+3000"), 30),
+    Job("b", "mini_swe_agent", (8000, 16000), 20),
+    Job("b", "claude_code", (8000, 16000), 14),
+    Job("b", "openhands", (8000, 16000), 2),
+    Job("b", "swe_agent", ("+1500", "+3000"), 2),
+    Job("b", "entire_claude", (16000, 32000), 10),
+    Job("b", "entire_codex", (16000, 32000), 6),
+    Job("c", "sgd", (1000, 2000, 4000), 12),
+    Job("c", "crosswoz_zh", (1000, 2000, 4000), 12),
+    Job("d", "dialogsum", (32, 64, 96), 200),
+    Job("e", "compactions", (8000, 16000), 22),
+)
+PARTS = tuple(dict.fromkeys(job.part for job in JOBS))
+DATASETS = tuple(job.dataset for job in JOBS)
+_SLOW = ("entire_claude", "entire_codex", "locomo", "mini_swe_agent")  # begun first
+_FEWEST = 2  # records, however small the scale
+_EVERY = 10.0  # seconds between two lines about progress
+
+_MEASURES: dict[str, Callable[..., list[Row]]] = {
+    "a": evidence.measured,
+    "b": replay.measured,
+    "c": slots.measured,
+    "d": gists.measured,
+    "e": compacting.measured,
+}
+
+
+class Asked(NamedTuple):
+    """What a run is asked to measure. Composers by name, so that other processes can find them."""
+
+    root: Path
+    halves: tuple[str, ...] = HALVES
+    composers: tuple[str, ...] = ()  # as LABEL=PACKAGE.MODULE:NAME
+    gists: tuple[str, ...] = ()
+    peers: tuple[str, ...] = ()
+    baselines: bool = True
+    scale: float = 1.0
+    cache_seconds: float = replay.CACHE_SECONDS
+
+
+class Done(NamedTuple):
+    """The rows of one job, and the peers that failed in it."""
+
+    job: Job
+    rows: list[Row]
+    seconds: float
+    failed: tuple[str, ...] = ()
+
+
+class Unknown(Exception):
+    """A composer that cannot be found."""
+
+
+def chosen(asked: Asked, parts: Sequence[str], datasets: Sequence[str]) -> tuple[list[Job], list[str]]:
+    """The jobs to do, and the datasets that are not there."""
+    wanted = [job for job in JOBS if job.part in parts and (not datasets or job.dataset in datasets)]
+    if not asked.baselines and not asked.gists:
+        wanted = [job for job in wanted if job.part != "d"]
+    there = [job for job in wanted if sets.folder(asked.root, job.dataset).is_dir()]
+    return there, [job.dataset for job in wanted if job not in there]
+
+
+def results(jobs: Sequence[Job], asked: Asked, processes: int) -> Iterator[Done]:
+    """Do the jobs, the slow ones first; each result as it comes."""
+    order = sorted(jobs, key=lambda job: job.dataset not in _SLOW)
+    if processes <= 1:
+        yield from (done(job, asked) for job in order)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        for future in as_completed([pool.submit(done, job, asked) for job in order]):
+            yield future.result()
+
+
+def done(job: Job, asked: Asked) -> Done:
+    """One job. A peer that fails is left out; a composer of our own that fails is an error."""
+    begun = monotonic()
+    failed: list[str] = []
+    while True:
+        try:
+            return Done(job, _rows(job, asked), monotonic() - begun, tuple(failed))
+        except Failed as failure:
+            if failure.name not in asked.peers:
+                raise
+            failed.append(str(failure))
+            asked = asked._replace(peers=tuple(name for name in asked.peers if name != failure.name))
+
+
+def _rows(job: Job, asked: Asked) -> list[Row]:
+    options: dict[str, Any] = {"halves": asked.halves, "tick": _Ticker(f"{job.part} {job.dataset}")}
+    if job.part == "b":
+        options["rules"] = replay.Rules(asked.cache_seconds)
+    who = makers(asked) if job.part == "d" else composers(asked, job.part)
+    n = max(_FEWEST, int(job.n * asked.scale))
+    return _MEASURES[job.part](asked.root, job.dataset, who, job.budgets, n, **options)
+
+
+def composers(asked: Asked, part: str) -> Composers:
+    """Who is measured in a part. Costs in (b) are relative to the full history, so it is always there."""
+    found: dict[str, Any] = {}
+    if asked.baselines:
+        found.update({name: BASELINES[name] for name in BY_PART.get(part, ())})
+    elif part == "b":
+        found["full"] = full
+    found.update(peers(asked.peers))
+    found.update(map(named, asked.composers))
+    return found
+
+
+def makers(asked: Asked) -> Mapping[str, Any]:
+    """Who makes gists."""
+    return {**(GISTS if asked.baselines else {}), **dict(map(named, asked.gists))}
+
+
+def peers(names: Sequence[str]) -> dict[str, Any]:
+    """Packages of others, each in an environment of its own."""
+    if not names:
+        return {}
+    others = import_module("benchmarks.quality.peers")
+    return {name: others.composer(name) for name in names}
+
+
+def named(spelled: str) -> tuple[str, Any]:
+    """What LABEL=PACKAGE.MODULE:NAME stands for; without a label it is its own. Raises Unknown."""
+    label, _, place = spelled.rpartition("=")
+    module, _, name = place.partition(":")
+    try:
+        return label or place, getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise Unknown(f"{spelled}: write it as package.module:name ({error})") from error
+
+
+class _Ticker:
+    """One line on stderr now and then."""
+
+    def __init__(self, label: str) -> None:
+        self._label, self._begun, self._last = label, monotonic(), monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = monotonic()
+        if now - self._last >= _EVERY:
+            self._last = now
+            print(f"    {self._label}: {done}/{total} after {now - self._begun:.0f} s", file=sys.stderr, flush=True)

@@ -1,0 +1,62 @@
+"""The prefix law on a replay: a request begins with the one before, or its receipt says why not."""
+
+from collections.abc import Sequence
+
+from benchmarks.quality.calling import Composer, Row
+from benchmarks.quality.messages import Message, common_prefix, count_message, text_of
+
+UNNAMED = "no reason"
+
+
+class Prefixes:
+    """Requests of one composer, compared one by one with the request before.
+
+    A composer that has a `reason` is held to the law: the reason of its latest request, empty where it goes on from the
+    one before. What a break costs is all that has to be sent after the first difference.
+    """
+
+    def __init__(self) -> None:
+        self.compared = self.breaks = self.unexplained = 0
+        self.promised = False
+        self.reasons: dict[str, list[int]] = {}  # calls and tokens written again
+
+    def compare(self, before: Sequence[Message] | None, now: Sequence[Message], composer: Composer) -> int:
+        """Tokens of what both begin with."""
+        self.promised = hasattr(composer, "reason")
+        if before is None:
+            return 0
+        shared = common_prefix(before, now)
+        same = sum(map(count_message, now[:shared]))
+        self.compared += 1
+        if shared < len(before) and not _goes_on(before, now, shared):
+            self._broken(composer, sum(map(count_message, now[shared:])))
+        return same
+
+    def _broken(self, composer: Composer, tokens: int) -> None:
+        self.breaks += 1
+        if not self.promised:
+            return
+        reason = composer.reason
+        self.unexplained += not reason
+        known = self.reasons.setdefault(reason or UNNAMED, [0, 0])
+        known[0] += 1
+        known[1] += tokens
+
+    def row(self) -> Row:
+        """For the report."""
+        return {
+            "gives_reasons": self.promised,
+            "requests_compared": self.compared,
+            "prefix_breaks": self.breaks,
+            "unexplained_breaks": self.unexplained,
+            "break_reasons": {name: {"calls": n, "tokens": tokens} for name, (n, tokens) in self.reasons.items()},
+        }
+
+
+def _goes_on(before: Sequence[Message], now: Sequence[Message], shared: int) -> bool:
+    """Whether only the last message said more at its end, which changes nothing that was sent."""
+    if shared != len(before) - 1 or len(now) <= shared:
+        return False
+    old, new = before[shared], now[shared]
+    kept = all(old.get(key) == new.get(key) for key in ("role", "tool_call_id", "tool_calls"))
+    return kept and text_of(new.get("content")).startswith(text_of(old.get("content")))

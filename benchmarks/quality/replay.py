@@ -1,0 +1,253 @@
+"""(b) Recorded agent runs: every model call composed anew, and what its answer needed looked for."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.quality import datasets
+from benchmarks.quality.baselines import full
+from benchmarks.quality.calling import (
+    NO_LIMIT,
+    Composed,
+    Composer,
+    Composers,
+    Opened,
+    Row,
+    Tally,
+    Tick,
+    is_stateful,
+    shown_handles,
+    silent,
+)
+from benchmarks.quality.messages import REQUEST, Message, count_message, count_messages, full_text, identity, is_system
+from benchmarks.quality.needed import Needed, idle_seconds, run_texts, steps
+from benchmarks.quality.prefix import Prefixes
+from benchmarks.quality.records import Run
+from benchmarks.quality.splits import HALVES, divided, shuffled
+from benchmarks.quality.validity import mandatory_tokens, problems
+
+READ, WRITE = 0.1, 1.25  # prices of a cached and of a written token, relative to a fresh one
+MIN_CACHE = 1024  # shorter prefixes are not cached
+CACHE_SECONDS = 300.0  # after which a provider's cache is taken to be gone
+MOST_CALLS = 100  # of a long run the last ones count, where the history is longest
+_FEWEST = 6  # answers of a run worth replaying
+
+Label = str | int | None  # a budget as it is written: "+1500" is that much beyond the system prompt
+
+
+class Rules(NamedTuple):
+    """How runs are replayed."""
+
+    cache_seconds: float = CACHE_SECONDS
+    most_calls: int = MOST_CALLS
+
+
+def measured(
+    root: Path,
+    dataset: str,
+    composers: Composers,
+    budgets: Sequence[str | int],
+    n: int,
+    halves: Sequence[str] = HALVES,
+    tick: Tick = silent,
+    rules: Rules = Rules(),  # noqa: B008 - a constant
+) -> list[Row]:
+    """`n` runs of each half."""
+    return replay(dataset, datasets.RUNS[dataset](root), composers, budgets, n, halves, tick, rules)
+
+
+def replay(
+    dataset: str,
+    runs: Sequence[Run],
+    composers: Composers,
+    budgets: Sequence[str | int],
+    n: int,
+    halves: Sequence[str] = HALVES,
+    tick: Tick = silent,
+    rules: Rules = Rules(),  # noqa: B008 - a constant
+) -> list[Row]:
+    """The rows of these runs. Costs are relative to the full history, which is always measured.
+
+    Raises:
+        Failed: a composer raised.
+        RuntimeError: a composer changed the messages it was given.
+    """
+    todo = _chosen(dataset, runs, n, halves)
+    longest = {half: max((run for h, run in todo if h == half), key=lambda r: len(r.messages)) for half, _ in todo}
+    every: dict[tuple[str, str, Label], Played] = {}
+    for done, (half, run) in enumerate(todo):
+        tick(done, len(todo))
+        prepared = Prepared(run, rules)
+        for name, composer in {"full": full, **composers}.items():
+            for label in [None] if name == "full" else budgets:
+                played = every.setdefault((half, name, label), Played())
+                opened = Opened(composer, f"{dataset}/{run.id}/{label}", name)
+                prepared.play(opened, composer, label, played, keep=run is longest[half])
+                opened.close()
+                if prepared.changed():
+                    raise RuntimeError(f"composer {name} changed the messages of its input; copy them first")
+    whole = {half: every[half, "full", None] for half, _ in todo}
+    rows = [_row(dataset, *key, played, whole[key[0]]) for key, played in every.items()]
+    return [row for row in rows if row["n"]]
+
+
+def _chosen(dataset: str, runs: Sequence[Run], n: int, halves: Sequence[str]) -> list[tuple[str, Run]]:
+    long = [run for run in runs if sum(message["role"] == "assistant" for message in run.messages) >= _FEWEST]
+    todo = []
+    for half, some in divided(dataset, long, lambda run: run.group, halves):
+        pool, _ = shuffled(some, lambda run: run.id, half)
+        todo += [(half, run) for run in pool[:n]]
+    return todo
+
+
+class Played:
+    """What came of all runs of one composer at one budget."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self.prefixes = Prefixes()
+        self.series: list[tuple[int, int]] = []  # tokens and cached tokens of each call of the longest run
+
+
+class Prepared:
+    """A run, and what every composer's requests are held against."""
+
+    def __init__(self, run: Run, rules: Rules) -> None:
+        self._messages, self._rules = run.messages, rules
+        self._before = [identity(message) for message in run.messages]
+        self.texts = run_texts(run.messages)
+        self.steps = steps(run.messages, self.texts)
+        self.first = max(0, len(self.steps) - rules.most_calls)
+        self.sizes = [REQUEST]
+        for message in run.messages:
+            self.sizes.append(self.sizes[-1] + count_message(message))
+        indexes = [step.at for step in self.steps]
+        self._least = {index: mandatory_tokens(run.messages[:index]) for index in indexes[self.first :]}
+        self._idle = {now: idle_seconds(run.messages, before, now) for before, now in pairwise(indexes)}
+        self._system = sum(count_message(message) for message in run.messages[:2] if is_system(message))
+
+    def changed(self) -> bool:
+        """Whether somebody wrote into the messages."""
+        return [identity(message) for message in self._messages] != self._before
+
+    def size(self, index: int) -> int:
+        """Tokens of one message."""
+        return self.sizes[index + 1] - self.sizes[index]
+
+    def play(self, opened: Opened, composer: Composer, label: Label, played: Played, *, keep: bool) -> None:
+        """Compose every call. Before those that count, a composer with state gets all earlier calls and a function
+        the one before, so that nobody starts with a cold cache or an empty plan in the middle of a run."""
+        budget = NO_LIMIT if label is None else self._system + int(label) if isinstance(label, str) else label
+        played.tally.add(runs=1)
+        before: list[Message] | None = None
+        charged: set[int] = set()
+        for at in range(0 if is_stateful(composer) else max(0, self.first - 1), len(self.steps)):
+            step = self.steps[at]
+            shown = opened(self._messages[: step.at], step.query, budget)
+            warm = played.prefixes.compare(before, shown.messages, opened.composer)
+            before = shown.messages
+            if at < self.first:
+                continue
+            tokens, cached = self._sent(shown, step.at, budget, warm, played.tally)
+            if keep:
+                played.series.append((tokens, cached))
+            if step.calls:
+                Look(self, shown, played.tally, charged).at(step.calls)
+
+    def _sent(self, shown: Composed, index: int, budget: int, warm: int, tally: Tally) -> tuple[int, int]:
+        tokens = count_messages(shown.messages)
+        feasible = self._least[index] <= budget
+        wrong = problems(shown.messages, self._messages[:index], budget, tokens, feasible)
+        tally.called(tokens, self.sizes[index], shown.seconds, wrong)
+        warm = warm if warm >= MIN_CACHE else 0
+        idle = self._idle.get(index)
+        cold = idle is not None and idle > self._rules.cache_seconds
+        cached = 0 if cold else warm
+        tally.add(infeasible=not feasible, clock=idle is not None, cold=cold, cached=cached, cached_warm=warm)
+        tally.add(cost=READ * cached + WRITE * (tokens - cached), cost_warm=READ * warm + WRITE * (tokens - warm))
+        return tokens, cached
+
+
+class Look:
+    """What one composed request shows of what its answer needed."""
+
+    def __init__(self, run: Prepared, shown: Composed, tally: Tally, charged: set[int]) -> None:
+        self._run, self._shown, self._tally, self._charged = run, shown, tally, charged
+        self._text = "\n".join(full_text(message) for message in shown.messages)
+        self._present: list[str] | None = None
+        self._again: set[int] = set()  # messages that have to be read again
+
+    def at(self, calls: Sequence[Sequence[Needed]]) -> None:
+        """Look for every value of these calls."""
+        for values in calls:
+            seen = [each.value in self._text for each in values]
+            near = [here or self._one_step(each) for here, each in zip(seen, values, strict=True)]
+            self._tally.add(values=len(values), needed_n=1, needed=sum(seen) / len(seen), step=sum(near) / len(near))
+            self._tally.add(call_ok=all(seen))
+            far = [at for at, each in enumerate(values) if each.far]
+            if far:
+                self._tally.add(far_n=1, far=sum(seen[at] for at in far) / len(far))
+                self._tally.add(far_step=sum(near[at] for at in far) / len(far))
+        self._tally.add(reread_cost=WRITE * sum(map(self._run.size, self._again)))
+
+    def _one_step(self, missing: Needed) -> bool:
+        """A fault. Whether a handle that is shown leads to the value."""
+        tally, handles = self._tally, self._shown.handles
+        if self._present is None:
+            self._present = shown_handles(handles, self._text)
+            tally.add(handles=len(self._present), handles_n=1)
+        leading = [h for h in self._present if any(missing.value in self._run.texts[at] for at in handles[h])]
+        if leading:
+            tally.add(span=min(sum(map(self._run.size, handles[handle])) for handle in leading), span_n=1)
+        tally.add(faults=1)
+        self._again.add(missing.source)
+        if missing.source not in self._charged:
+            self._charged.add(missing.source)
+            tally.add(reads=1, fault_cost=WRITE * self._run.size(missing.source))
+        return bool(leading)
+
+
+def _row(dataset: str, half: str, name: str, budget: Label, played: Played, whole: Played) -> Row:
+    tally, base = played.tally, whole.tally
+
+    def relative(cost: float, to: str = "cost") -> float | None:
+        return cost / base[to] if base[to] else None
+
+    return {
+        "part": "b",
+        "dataset": dataset,
+        "half": half,
+        "composer": name,
+        "budget": budget,
+        "trajectories": int(tally["runs"]),
+        "n": int(tally["n"]),
+        "infeasible": tally.per("infeasible"),
+        "total_tokens": int(tally["tokens"]),
+        "cache_hit": tally.per("cached", "tokens"),
+        "cache_hit_warm": tally.per("cached_warm", "tokens"),
+        "cold": tally.per("cold", "clock"),
+        "clock": tally.per("clock"),
+        "cost": tally["cost"],
+        "rel_cost": relative(tally["cost"]),
+        "rel_cost_warm": relative(tally["cost_warm"], "cost_warm"),
+        "faults": int(tally["faults"]),
+        "fault_reads": int(tally["reads"]),
+        "values": int(tally["values"]),
+        "fault_cost": tally["fault_cost"],
+        "rel_cost_faults": relative(tally["cost"] + tally["fault_cost"]),
+        # upper bound: read again at every call that misses something, not once a session
+        "rel_cost_faults_each": relative(tally["cost"] + tally["reread_cost"]),
+        "needed": tally.per("needed", "needed_n"),
+        "needed_step": tally.per("step", "needed_n"),
+        "needed_n": int(tally["needed_n"]),
+        "needed_far": tally.per("far", "far_n"),
+        "needed_far_step": tally.per("far_step", "far_n"),
+        "far_n": int(tally["far_n"]),
+        "call_ok": tally.per("call_ok", "needed_n"),
+        "handles_shown": tally.per("handles", "handles_n"),
+        "handle_tokens": tally.per("span", "span_n"),
+        **played.prefixes.row(),
+        "series": played.series,
+        **tally.usual(),
+    }

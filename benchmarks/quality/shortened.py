@@ -1,0 +1,15 @@
+"""Sightline's own gist of a dialogue, at any size, for part (d).
+
+A session makes gists of one size only, with a label before them; the rules behind them know no size.
+"""
+
+from benchmarks.quality.messages import count_text
+from sightline.renditions.dialogue import dialogue
+from sightline.renditions.pack import Room, fill
+from sightline.renditions.sample import look
+
+
+def gist(text: str, tokens: int) -> str:
+    """As many of the best sentences and names as fit, in order."""
+    per_token = max(0.5, len(text) / max(1, count_text(text)))
+    return fill("", dialogue(look(text)).gist, count_text, Room(tokens, per_token)).text

@@ -1,0 +1,94 @@
+"""(c) Booking dialogues in sequence: are the values that were settled shown when somebody asks for them?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from benchmarks.quality import datasets
+from benchmarks.quality.calling import NO_LIMIT, Composed, Composers, Opened, Row, Tally, Tick, silent
+from benchmarks.quality.matching import normal
+from benchmarks.quality.messages import Message, count_messages, full_text, text_of
+from benchmarks.quality.records import SlotSession, Topic
+from benchmarks.quality.splits import HALVES, divided, shuffled
+from benchmarks.quality.validity import problems
+
+_TOPICS = 4  # asked for in one session
+_EVERYTHING = "List everything we have settled in this session so far."
+_EVERYTHING_ZH = "把这次会话里确定下来的全部信息列出来。"
+
+
+def measured(
+    root: Path,
+    dataset: str,
+    composers: Composers,
+    budgets: Sequence[int],
+    n: int,
+    halves: Sequence[str] = HALVES,
+    tick: Tick = silent,
+) -> list[Row]:
+    """`n` sessions of each half."""
+    return slots(dataset, datasets.SLOTS[dataset](root), composers, budgets, n, halves, tick)
+
+
+def slots(
+    dataset: str,
+    sessions: Sequence[SlotSession],
+    composers: Composers,
+    budgets: Sequence[int],
+    n: int,
+    halves: Sequence[str] = HALVES,
+    tick: Tick = silent,
+) -> list[Row]:
+    """The rows of these sessions."""
+    tallies: dict[tuple[str, str, int | None], Tally] = {}
+    for half, some in divided(dataset, sessions, lambda session: session.id, halves):
+        pool, random = shuffled(some, lambda session: session.id, half)
+        for done, session in enumerate(pool[:n]):
+            tick(done, len(pool[:n]))
+            size = count_messages(session.messages)
+            for at, topic in enumerate(_asked(dataset, session, random)):
+                history = [*session.messages, {"role": "user", "content": topic.query}]
+                for name, composer in composers.items():
+                    for budget in [None] if name == "full" else budgets:
+                        tally = tallies.setdefault((half, name, budget), Tally())
+                        opened = Opened(composer, f"{dataset}/{session.id}.{at}/{budget}", name)
+                        shown = opened(list(history), topic.query, budget or NO_LIMIT)
+                        opened.close()
+                        _look(shown, history, topic, budget or NO_LIMIT, size, tally, whole=at == 0)
+    return [_row(dataset, *key, tally) for key, tally in tallies.items()]
+
+
+def _asked(dataset: str, session: SlotSession, random: Random) -> list[Topic]:
+    """Everything, then a few topics."""
+    query = _EVERYTHING_ZH if dataset.endswith("_zh") else _EVERYTHING
+    whole = Topic(query, [value for topic in session.topics for value in topic.values])
+    return [whole, *random.sample(session.topics, min(_TOPICS, len(session.topics)))]
+
+
+def _look(
+    shown: Composed, history: list[Message], topic: Topic, budget: int, size: int, tally: Tally, *, whole: bool
+) -> None:
+    tokens = count_messages(shown.messages)
+    tally.called(tokens, size, shown.seconds, problems(shown.messages, history, budget, tokens))
+    others = [message for message in shown.messages if text_of(message.get("content")) != topic.query]
+    text = normal("\n".join(map(full_text, others)))
+    share = sum(any(normal(each) in text for each in value) for value in topic.values) / len(topic.values)
+    if whole:
+        tally.add(whole=share, whole_n=1)
+    else:
+        tally.add(topic=share, topic_n=1, complete=share == 1)
+
+
+def _row(dataset: str, half: str, name: str, budget: int | None, tally: Tally) -> Row:
+    return {
+        "part": "c",
+        "dataset": dataset,
+        "half": half,
+        "composer": name,
+        "budget": budget,
+        "n": int(tally["whole_n"]),
+        "session_slots": tally.per("whole", "whole_n"),
+        "topic_slots": tally.per("topic", "topic_n"),
+        "topic_complete": tally.per("complete", "topic_n"),
+        **tally.usual(),
+    }

@@ -1,0 +1,85 @@
+"""Where Sightline stands: beside the best of all others, better or worse, at each budget."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from benchmarks.quality.calling import Row
+from benchmarks.quality.compacting import SUMMARY
+from benchmarks.quality.evidence import ORACLE
+from benchmarks.quality.tables import Figure, Lines, percent, ratio
+
+OURS = "sightline"
+_DISTRUST = 0.05  # of a composer's requests may be illegal before it is no alternative
+
+
+class Headline(NamedTuple):
+    """The figure that a part is read for."""
+
+    part: str
+    key: str
+    title: str
+    write: Figure
+    less: bool = False  # is better
+
+
+HEADLINES = (
+    Headline("a", "all_evidence", "all evidence %", percent),
+    Headline("a", "dated", "evidence + dates %", percent),
+    Headline("b", "rel_cost_faults", "cost incl. faults", ratio, less=True),
+    Headline("b", "needed", "needed %", percent),
+    Headline("b", "needed_far", "far %", percent),
+    Headline("c", "session_slots", "slots of whole session %", percent),
+    Headline("c", "topic_slots", "slots of asked topic %", percent),
+    Headline("d", "rouge1_recall", "ROUGE-1 recall %", percent),
+    Headline("e", "carried", "carried values %", percent),
+)
+
+
+def standing(rows: Sequence[Row]) -> Lines | None:
+    """A table of all headlines. Only composers whose requests are legal count as others, the full history as none."""
+    cells = [cell for headline in HEADLINES for cell in _compared(rows, headline)]
+    headings = ["dataset", "budget", "figure", OURS, "best other", "who", ""]
+    better = sum(cell[-1] == "better" for cell in cells)
+    worse = sum(cell[-1] == "worse" for cell in cells)
+    note = f"{better} figures better than every other, {len(cells) - better - worse} equal, {worse} worse."
+    return Lines("Sightline beside the best of all others", headings, cells, note) if cells else None
+
+
+def _compared(rows: Sequence[Row], headline: Headline) -> Iterator[list[str]]:
+    known = [row for row in rows if row["part"] == headline.part and row.get(headline.key) is not None]
+    for row in known:
+        if row["composer"] != OURS:
+            continue
+        place = [row[key] for key in ("dataset", "half", "budget")]
+        others = [
+            other
+            for other in known
+            if other["composer"] not in (OURS, ORACLE, "full")
+            and (other.get("invalid", 0) <= _DISTRUST or other["composer"] == SUMMARY)
+            and [other[key] for key in ("dataset", "half", "budget")] == place
+        ]
+        if others:
+            best = (min if headline.less else max)(others, key=lambda other: other[headline.key])
+            ours, theirs = headline.write(row[headline.key]), headline.write(best[headline.key])
+            halves = {row["half"] for row in known}
+            dataset = row["dataset"] if len(halves) == 1 else f"{row['dataset']} {row['half']}"
+            names = [dataset, str(row["budget"]), headline.title]
+            illegal = row.get("invalid", 0)
+            shown = ours if illegal <= _DISTRUST else f"{ours} ({percent(illegal)} % invalid)"
+            yield [*names, shown, theirs, _who(best, headline), _verdict(ours, theirs, less=headline.less)]
+
+
+def _who(best: Row, headline: Headline) -> str:
+    """In agent runs also what the best has for it: who shows everything may cost most, who costs least show little."""
+    if headline.part != "b":
+        return str(best["composer"])
+    if headline.less:
+        return f"{best['composer']} (needed {percent(best['needed'])} %)"
+    return f"{best['composer']} (cost {ratio(best['rel_cost_faults'])})"
+
+
+def _verdict(ours: str, theirs: str, *, less: bool) -> str:
+    """Of the figures as they are written."""
+    if ours == theirs:
+        return "equal"
+    return "better" if (float(ours) < float(theirs)) == less else "worse"

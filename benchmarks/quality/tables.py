@@ -1,0 +1,260 @@
+"""Rows as tables: for the terminal and for a page."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.quality.calling import BUCKET_NAMES, Row, quantile
+from benchmarks.quality.compacting import SUMMARY
+from benchmarks.quality.evidence import ORACLE
+from benchmarks.quality.jobs import JOBS
+from benchmarks.quality.splits import HALVES
+
+TITLES = {
+    "a": "(a) Evidence in long chats",
+    "b": "(b) Agent runs, replayed",
+    "c": "(c) Values settled in booking dialogues",
+    "d": "(d) Gists against human summaries",
+    "e": "(e) Against real compactions by a model",
+}
+Figure = Callable[[Any], str]
+
+
+def percent(value: float | None) -> str:
+    """A share."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def whole(value: float | None) -> str:
+    """A number without decimals."""
+    return "-" if value is None else f"{value:.0f}"
+
+
+def ratio(value: float | None) -> str:
+    """A number with two decimals."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+def millis(value: float | None) -> str:
+    """A time, three digits."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+class Column(NamedTuple):
+    """A figure of a row."""
+
+    title: str
+    key: str
+    write: Figure
+
+
+_TIME = [Column("ms p50", "ms_p50", millis), Column("p95", "ms_p95", millis)]
+_INVALID = Column("invalid %", "invalid", percent)
+COLUMNS: dict[str, list[Column]] = {
+    "a": [
+        Column("tokens", "tokens", whole),
+        Column("all evidence %", "all_evidence", percent),
+        Column("evidence share %", "evidence_frac", percent),
+        Column("soft share %", "soft_frac", percent),
+        Column("answer string %", "answer", percent),
+        Column("evidence + dates %", "dated", percent),
+        _INVALID,
+        *_TIME,
+    ],
+    "b": [
+        Column("tokens/call", "tokens", whole),
+        Column("cache hit %", "cache_hit", percent),
+        Column("cost", "rel_cost", ratio),
+        Column("cost incl. faults", "rel_cost_faults", ratio),
+        Column("faults", "faults", whole),
+        Column("needed %", "needed", percent),
+        Column("or 1 step %", "needed_step", percent),
+        Column("far %", "needed_far", percent),
+        Column("far or 1 step %", "needed_far_step", percent),
+        _INVALID,
+        *_TIME,
+        Column("growth", "growth", ratio),
+    ],
+    "c": [
+        Column("tokens", "tokens", whole),
+        Column("slots of whole session %", "session_slots", percent),
+        Column("slots of asked topic %", "topic_slots", percent),
+        Column("topic complete %", "topic_complete", percent),
+        _INVALID,
+        *_TIME,
+    ],
+    "d": [
+        Column("tokens", "tokens", whole),
+        Column("ROUGE-1 recall %", "rouge1_recall", percent),
+        Column("ROUGE-1 F %", "rouge1_f", percent),
+        Column("ROUGE-2 recall %", "rouge2_recall", percent),
+    ],
+    "e": [
+        Column("tokens", "tokens", whole),
+        Column("carried values %", "carried", percent),
+        Column("user messages (soft) %", "user_soft", percent),
+        _INVALID,
+        *_TIME,
+    ],
+}
+
+
+class Lines(NamedTuple):
+    """One dataset's table."""
+
+    title: str
+    headings: list[str]
+    cells: list[list[str]]
+    note: str = ""
+
+
+Grouped = dict[tuple[str, Any], dict[str, Row]]  # composer and budget: half: row
+
+
+def grouped(rows: Sequence[Row], part: str, dataset: str) -> Grouped:
+    """The rows of one table. The naive window does not look at the budget: it stands there once."""
+    own = [row for row in rows if row["part"] == part and row["dataset"] == dataset]
+    least = min((int(row["budget"]) for row in own if row["composer"] == "last_n20"), default=0)
+    out: Grouped = {}
+    for row in own:
+        if row["composer"] != "last_n20" or int(row["budget"]) == least:
+            out.setdefault((row["composer"], row["budget"]), {})[row["half"]] = row
+    return out
+
+
+def lines_of(rows: Sequence[Row], part: str, dataset: str) -> Lines | None:
+    """The table of one dataset; None where nothing was measured."""
+    table = grouped(rows, part, dataset)
+    if not table:
+        return None
+    halves = [half for half in HALVES if any(half in by for by in table.values())]
+    first = next(iter(table.values()))
+    about = " / ".join(_about(part, first[half]) for half in halves if half in first)
+    title = f"{dataset}, {' / '.join(halves).replace('heldout', 'held-out')} ({about})"
+    headings = ["gist" if part == "d" else "composer", "size" if part == "d" else "budget"]
+    cells = [[name, str(budget or "none"), *_cells(part, halves, by)] for (name, budget), by in table.items()]
+    return Lines(title, [*headings, *(each.title for each in COLUMNS[part])], cells, _why_invalid(table, halves[0]))
+
+
+def _cells(part: str, halves: Sequence[str], by: dict[str, Row]) -> list[str]:
+    return [
+        " / ".join(column.write(by[half].get(column.key)) if half in by else "-" for half in halves)
+        for column in COLUMNS[part]
+    ]
+
+
+def _about(part: str, row: Row) -> str:
+    match part:
+        case "a":
+            return f"{row['n']} questions"
+        case "b":
+            cold = row["cold"]
+            clock = "no clock" if cold is None else f"{100 * cold:.1f} % of the calls after more than 5 minutes"
+            return f"{row['trajectories']} runs, {row['n']} model calls, {row['values']} needed values, {clock}"
+        case "e":
+            return f"{row['n']} events, {row['values']} carried values"
+        case _:
+            return f"{row['n']} {'sessions' if part == 'c' else 'dialogues'}"
+
+
+def _why_invalid(table: Grouped, half: str) -> str:
+    said = []
+    for (name, budget), by in table.items():
+        worst = sorted((by.get(half) or {}).get("problems", {}).items(), key=lambda each: -each[1])[:3]
+        if worst:
+            named = ", ".join(f"{problem} {100 * share:.0f} %" for problem, share in worst)
+            said.append(f"{name} at {budget or 'no'} budget: {named}")
+    return f"Invalid because of: {'; '.join(said)}." if said else ""
+
+
+def by_part(rows: Sequence[Row]) -> Iterator[tuple[str, list[Lines]]]:
+    """All tables, part by part."""
+    for part, title in TITLES.items():
+        found = [lines_of(rows, part, job.dataset) for job in JOBS if job.part == part]
+        if tables := [each for each in found if each]:
+            yield title, tables
+
+
+# ------------------------------------------------------------------ what holds for all of them
+
+
+def broken_prefixes(rows: Sequence[Row]) -> list[str]:
+    """For each composer that gives reasons: how often a request did not begin with the one before, and why."""
+    out = []
+    promised = [row for row in rows if row.get("gives_reasons")]
+    for name in dict.fromkeys(row["composer"] for row in promised):
+        own = [row for row in promised if row["composer"] == name]
+        keys = ("prefix_breaks", "unexplained_breaks", "requests_compared")
+        breaks, bare, compared = (sum(row[key] for row in own) for key in keys)
+        fate = "all with a reason" if not bare else f"{bare} WITHOUT a reason"
+        out.append(f"{name}: prefix breaks: {breaks} in {compared} requests, {fate}")
+    return out
+
+
+def break_reasons(rows: Sequence[Row]) -> Lines | None:
+    """Why requests did not begin with the one before, and what that cost."""
+    sums: dict[tuple[str, str, str], list[int]] = {}
+    for row in rows:
+        for reason, cost in row.get("break_reasons", {}).items():
+            known = sums.setdefault((row["composer"], row["dataset"], reason), [0, 0])
+            known[0] += cost["calls"]
+            known[1] += cost["tokens"]
+    if not sums:
+        return None
+    cells = [
+        [*key, f"{calls}", f"{tokens:,}", f"{tokens / calls:,.0f}"] for key, (calls, tokens) in sorted(sums.items())
+    ]
+    headings = ["composer", "dataset", "reason", "calls", "tokens written again", "per call"]
+    return Lines("Why a request did not begin with the one before", headings, cells)
+
+
+def times(rows: Sequence[Row]) -> Lines | None:
+    """Compose time over history length, budgets pooled by their median."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        if "ms_p50" in row and row["composer"] not in (ORACLE, SUMMARY):
+            found.setdefault((row["part"], row["dataset"], row["composer"]), []).append(row)
+    cells = []
+    for (part, dataset, name), own in found.items():
+        by = [[row["ms_by_history"].get(bucket, {}).get("p50") for row in own] for bucket in BUCKET_NAMES]
+        columns = [[row["ms_p50"] for row in own], [row["ms_p95"] for row in own], *by]
+        growth = ratio(_middle([row["growth"] for row in own]))
+        cells.append([f"{part} {dataset}", name, *(millis(_middle(column)) for column in columns), growth])
+    headings = ["dataset", "composer", "p50", "p95", *BUCKET_NAMES, "growth"]
+    title = "Compose time by tokens of the history (ms, median over the budgets)"
+    return Lines(title, headings, cells) if cells else None
+
+
+def _middle(values: Sequence[float | None]) -> float | None:
+    return quantile([value for value in values if value is not None], 0.5)
+
+
+# ------------------------------------------------------------------ writing
+
+
+def show(lines: Lines, console: Console) -> None:
+    """In the terminal."""
+    table = Table(title=lines.title, title_justify="left")
+    for at, heading in enumerate(lines.headings):
+        table.add_column(heading, justify="left" if at == 0 else "right")
+    for cells in lines.cells:
+        table.add_row(*cells, style="bold" if cells[0] == "sightline" else "")
+    console.print(table)
+    if lines.note:
+        console.print(f"[dim]{lines.note}[/]")
+
+
+def markdown(lines: Lines) -> str:
+    """On a page. Our own rows stand out."""
+    out = [f"**{lines.title}**", "", _line(lines.headings), _line(["---"] * len(lines.headings))]
+    for name, *figures in lines.cells:
+        out.append(_line([f"**{name}**" if name == "sightline" else name, *figures]))
+    return "\n".join([*out, *(["", lines.note] if lines.note else []), ""])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,170 @@
+"""What the command prints and writes, on a few invented sessions."""
+
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+from benchmarks.quality import page, plots, tables
+from benchmarks.quality.__main__ import main
+from benchmarks.quality.calling import Failed
+from benchmarks.quality.drawing import Scale
+from benchmarks.quality.jobs import JOBS, Asked, done
+from benchmarks.quality.standing import standing
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def session(path: Path, answers: int) -> None:
+    """A log of a coding agent that reads file after file and goes back to the first."""
+    rows: list[Any] = [{"type": "user", "message": {"content": "Read them all."}}]
+    for number in range(answers):
+        name = f"src/module_{number % (answers - 1)}.py"
+        used = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"file": name}}
+        told = f"contents of {name}: see src/module_{number + 1}.py\n" + f"value_{number} = 1\n" * 250
+        rows.append({"type": "assistant", "message": {"id": f"m{number}", "content": [used]}})
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": told}
+        rows.append({"type": "user", "message": {"content": [result]}})
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+class Ran(NamedTuple):
+    """One run of the command: its rows, the folder it wrote to, and what it said."""
+
+    rows: list[Any]
+    folder: Path
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with one dataset, invented."""
+    root = tmp_path_factory.mktemp("data")
+    folder = root / "claude_code_sessions"
+    folder.mkdir()
+    for number in range(2):
+        session(folder / f"{number}.jsonl", 12)
+    return root
+
+
+@pytest.fixture(scope="module")
+def ran(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A run on it. The halves are the rule's own: splits.json knows none of these sessions."""
+    folder = tmp_path_factory.mktemp("written")
+    out, md = folder / "rows.json", folder / "docs" / "quality.md"
+    said, told = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(told):
+        patch.setattr("benchmarks.quality.splits._KNOWN", {})
+        main(["--data", str(recorded), "--jobs", "1", "--part", "b", "--out", str(out), "--md", str(md)])
+    return Ran(json.loads(out.read_text())["rows"], folder, said.getvalue(), told.getvalue())
+
+
+@pytest.fixture(scope="module")
+def rows(ran: Ran) -> list[Any]:
+    """Its rows."""
+    return ran.rows
+
+
+def test_without_data_it_says_where_they_are_expected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """That is no failure: the benchmark is run anywhere."""
+    main(["--data", str(tmp_path)])
+    said = capsys.readouterr().out
+    assert "SIGHTLINE_DATA" in said
+    assert "docs/quality.md" in said
+
+
+def test_a_composer_that_does_not_exist_is_named(recorded: Path) -> None:
+    """Before anything is measured."""
+    with pytest.raises(SystemExit, match=r"no\.such:thing"):
+        main(["--data", str(recorded), "--composer", "no.such:thing"])
+
+
+def test_a_run_measures_all_and_writes_a_page(ran: Ran) -> None:
+    """Every composer at every budget; the page has all its tables and pictures, and the prefix law stands in it."""
+    assert {"full", "sliding", "step_mask", "bm25+recent", "sightline"} <= {row["composer"] for row in ran.rows}
+    assert {row["half"] for row in ran.rows} == {"dev", "heldout"}
+    written = (ran.folder / "docs" / "quality.md").read_text(encoding="utf-8")
+    assert "<!--" not in written
+    assert "**sightline**" in written
+    assert "all with a reason" in written
+    assert str(ran.folder) not in written
+    for name in page.PICTURES:
+        assert name in written
+        ElementTree.parse(ran.folder / "docs" / "pictures" / name)
+    assert "prefix breaks" in ran.out
+    assert "b claude_code" in ran.err
+
+
+def test_rows_can_be_reported_again(ran: Ran, tmp_path: Path) -> None:
+    """Rows of several runs make one page; the same row twice is there once."""
+    out, again = str(ran.folder / "rows.json"), tmp_path / "again.json"
+    main(["--rows", out, out, "--out", str(again)])
+    assert json.loads(again.read_text())["rows"] == ran.rows
+
+
+class Broken:
+    """A peer that runs out of luck in the middle of a run."""
+
+    def start(self, session: str) -> None:
+        """Begin."""
+
+    def compose(self, history: list[Any], query: str, budget: int) -> list[Any]:
+        """Fail when it gets long."""
+        if len(history) > 9:
+            raise OSError("gone")
+        return list(history)
+
+
+def test_a_peer_that_fails_is_left_out(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are measured all the same, and it is said what failed; our own failing is an error."""
+    monkeypatch.setitem(sys.modules, "benchmarks.quality.peers", SimpleNamespace(composer=lambda name: Broken))
+    monkeypatch.setattr("benchmarks.quality.splits._KNOWN", {})
+    (job,) = [job for job in JOBS if job.dataset == "claude_code"]
+    found = done(job, Asked(recorded, peers=("gone",)))
+    assert {"full", "sliding"} <= {row["composer"] for row in found.rows}
+    assert "gone" not in {row["composer"] for row in found.rows}
+    (said,) = found.failed
+    assert said.startswith("composer gone failed")
+    with pytest.raises(Failed, match="gone"):
+        done(job, Asked(recorded, composers=(f"gone={__name__}:Broken",)))
+
+
+def test_tables_have_a_row_for_each_composer_and_budget(rows: list[Any]) -> None:
+    """Both halves stand in one cell; the naive window, which knows no budget, stands there once."""
+    (table,) = [each for _, found in tables.by_part(rows) for each in found]
+    assert [cells[0] for cells in table.cells].count("last_n20") == 1
+    assert all(len(cells) == len(table.headings) for cells in table.cells)
+    assert all(" / " in cells[2] for cells in table.cells)
+    assert "|" not in tables.markdown(table).splitlines()[0]
+
+
+def test_worse_is_said_as_plainly_as_better(rows: list[Any]) -> None:
+    """Where another composer's figure is better, the row says so and names it."""
+    ours = [row for row in rows if row["composer"] == "sightline"]
+    others = [{**row, "composer": "other", "needed": 1.1, "invalid": 0.0} for row in ours]
+    found = standing([*ours, *others])
+    assert found is not None
+    needed = [cells for cells in found.cells if cells[2] == "needed %"]
+    assert {cells[-1] for cells in needed} == {"worse"}
+    assert all(cells[-2].startswith("other") for cells in needed)
+    assert {cells[-1] for cells in found.cells if cells[2] == "cost incl. faults"} == {"equal"}
+
+
+def test_pictures_of_nothing_are_empty() -> None:
+    """A run without agent runs has no session to draw, and an empty first picture."""
+    assert plots.one_session([]) == ""
+    ElementTree.fromstring(plots.cost_against_recall([]))
+
+
+@given(st.floats(0, 1e5), st.floats(0.01, 1e5), st.floats(-1e6, 1e6))
+def test_scales_keep_within_their_ends(low: float, span: float, value: float) -> None:
+    """A point never leaves its picture, and ticks lie on the scale."""
+    scale = Scale(low, low + span, 10, 90)
+    assert 10 <= scale(value) <= 90 + 1e-9
+    assert all(low - 1e-6 * span <= tick <= low + span * (1 + 1e-5) for tick in scale.ticks())
