@@ -536,7 +536,7 @@ def test_calls_that_still_wait_for_their_results() -> None:
         {"window": 0}, {"window": -1}, {"window": 10, "output": 10}, {"window": 10, "output": 11},
         {"window": 10, "output": -1}, {"window": "10"}, {"window": None}, {"window": 1.5}, {"window": float("inf")},
         {"window": 10, "output": "1"}, {"window": 10, "trigger": 2}, {"window": 10, "trigger": "x"},
-        {"window": 10, "target": 0.9}, {"window": 10, "target": float("nan")}, {"window": 10, "recall": -0.1},
+        {"window": 10, "target": 0.96}, {"window": 10, "target": float("nan")}, {"window": 10, "recall": -0.1},
     ],
 )  # fmt: skip
 def test_a_budget_that_makes_no_sense(nonsense: dict[str, Any]) -> None:

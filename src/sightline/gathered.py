@@ -17,26 +17,32 @@ class Gathered:
         self._today, self._most = journal.today, room
         self._sources: list[Source] = []  # the best first
         self._whens = {""}
+        self._exact = False  # whether `room` has been counted since the last piece
         self.room = room - self._reader.counter.count(say("recalled", self._reader.locale))
 
     def take(self, pieces: Iterable[Source]) -> None:
         """Add those that fit."""
         reader, count = self._reader, self._reader.counter.count
         for source in pieces:
-            tokens = count(reader.source_text(source, reader.locale)) + 1  # counted apart they are never fewer
+            tokens = count(reader.source_text(source, reader.locale)) + 1
             tokens += reader.full_tokens(reader.media(RecallNote((source,))))
             when = reader.when(source, self._today)
             dated = tokens + (0 if when in self._whens else count(f"[{when}]") + 1)
-            if dated <= self.room:
+            if self._fits(dated):
                 self._sources.append(source)
                 self._whens.add(when)
                 self.room -= dated
+                self._exact = False
 
     def has_room(self) -> bool:
-        """Whether another line fits: lines counted apart are more than together, so they are counted anew."""
-        if self.room < LINE and self._sources:
-            self.room = self._most - self._tokens(self._in_order())
-        return self.room >= LINE
+        """Whether another line fits."""
+        return self._fits(LINE)
+
+    def _fits(self, tokens: int) -> bool:
+        """Whether so many tokens are left. Lines counted apart are more than together: in doubt they are recounted."""
+        if tokens > self.room and not self._exact and self._sources:
+            self.room, self._exact = self._most - self._tokens(self._in_order()), True
+        return tokens <= self.room
 
     def note(self, query: str) -> RecallNote | None:
         """They, in the order in which they were said; None if there are none."""

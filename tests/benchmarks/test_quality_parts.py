@@ -60,10 +60,11 @@ def test_evidence_is_found_by_who_looks_for_it() -> None:
 
 
 def test_a_question_is_no_agents_run() -> None:
-    """Only a chat that ends with a user's message after an earlier turn is asked about."""
+    """Only a talk that ends with a user's message after an earlier turn is asked about: no run with more calls."""
     assert is_question([SYSTEM, USER, REPLY, USER])
     assert not is_question([SYSTEM, USER])
-    assert not is_question([SYSTEM, USER, call("1"), tool("1"), USER])
+    assert is_question([SYSTEM, USER, call("1"), tool("1"), USER])
+    assert not is_question([SYSTEM, USER, call("1"), tool("1"), call("2"), tool("2"), call("3"), tool("3"), USER])
     assert not is_question([SYSTEM, USER, REPLY])
 
 

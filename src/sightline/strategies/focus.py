@@ -30,6 +30,7 @@ _TIGHT, _LOOSE = 0.67, 0.35
 # sweep. More than once, since what is shortened stays so until the end; from 1.5 to 4 replayed runs cost within 5 % of
 # each other.
 _RENT = 2.0
+_ROOMY = 0.25  # of the limit: below, nothing is shortened for its price; replayed runs cost the same
 _COLD = 0.1  # of the body: what a sweep must save when the prefix is written anyway
 
 
@@ -138,7 +139,7 @@ def _pays(view: View, plan: Plan, keep: int) -> str:
     )
     saved = plan.spare + sum(view.spare(unit, plan.lods) for unit in held)
     saved -= sum(view.spare(unit, plan.lods) for unit in newest)
-    if view.last is None or saved <= 0:
+    if view.last is None or saved <= 0 or plan.tokens < _ROOMY * view.limit:
         return ""
     if view.cold and saved >= _COLD * plan.body:
         return "sweep: cold"
