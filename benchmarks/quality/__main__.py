@@ -3,18 +3,21 @@
 import argparse
 import json
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import date
-from importlib import import_module
+from math import inf
 from pathlib import Path
+from textwrap import fill
 from time import monotonic
 from typing import Any
 
 from rich.console import Console
 
 from benchmarks.environment import ROOT
-from benchmarks.quality import page, tables
+from benchmarks.quality import page, peers, tables
 from benchmarks.quality.calling import Row
 from benchmarks.quality.jobs import DATASETS, JOBS, PARTS, Asked, Job, Unknown, chosen, composers, makers, results
 from benchmarks.quality.messages import ENCODING
@@ -26,7 +29,17 @@ OURS = "sightline=benchmarks.quality.engine:Engine"
 OUR_GIST = "sightline=benchmarks.quality.shortened:gist"
 HERE = ROOT / "data"  # where data are looked for when nobody says
 _ORDER = {(job.part, job.dataset): at for at, job in enumerate(JOBS)}
+_PLACES = ("--data", "--out", "--md", "--rows")
 _KEY = ("part", "dataset", "half", "composer", "budget")
+HELP = f"""parts:
+  a  questions about long chats: are the turns that answer them shown?
+  b  agent runs, composed anew before each model call: is what the next call needs shown, and what does it cost?
+  c  booking dialogues: are the values that were settled shown?
+  d  gists of short dialogues, held against summaries that people wrote
+  e  real compactions by a model: what the agent used afterwards
+
+peers, packages from PyPI, each installed in an environment of its own:
+{fill(", ".join(peers.NAMES), initial_indent="  ", subsequent_indent="  ")}"""
 MISSING = """No recorded data: nothing to measure.
 Say where they are with --data DIR or SIGHTLINE_DATA (looked in {folder}).
 docs/quality.md lists the datasets, where each comes from and the folder it is expected in."""
@@ -56,7 +69,7 @@ def main(given: Sequence[str] | None = None) -> None:
     if not rows:
         console.print(f"no records of the half {arguments.half} in {asked.root}", highlight=False)
         return
-    _report(rows, _about(arguments, asked, monotonic() - begun), arguments, console)
+    _report(rows, _about(arguments, monotonic() - begun), arguments, console)
 
 
 def _report(rows: Sequence[Row], about: dict[str, Any], arguments: argparse.Namespace, console: Console) -> None:
@@ -105,14 +118,20 @@ def _show(rows: Sequence[Row], about: dict[str, Any], console: Console, *, with_
         console.print(line, highlight=False)
 
 
-def _about(arguments: argparse.Namespace, asked: Asked, seconds: float) -> dict[str, Any]:
-    words = ["python -m benchmarks.quality", f"--half {arguments.half}"]
-    words += [f"--{name} {' '.join(given)}" for name in ("part", "dataset") if (given := getattr(arguments, name))]
-    words += [f"--peers {' '.join(arguments.peers)}"] if asked.peers else []
-    words += [f"--scale {asked.scale}"] if asked.scale != 1 else []
-    parts = " ".join(words).replace(f"--part {' '.join(PARTS)}", "")
-    command = " ".join(parts.split())
+def _about(arguments: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    command = f"python -m benchmarks.quality {_spoken(arguments.given)}".rstrip()
     return {"date": date.today().isoformat(), "command": command, "tokens": ENCODING, "seconds": round(seconds)}
+
+
+def _spoken(given: Sequence[str]) -> str:
+    """The arguments as they were given, without those that name files and folders: they are somebody's own."""
+    words, skipped = list[str](), False
+    for word in given:
+        if word.startswith("--"):
+            skipped = word.partition("=")[0] in _PLACES
+        if not skipped:
+            words.append(word)
+    return shlex.join(words)
 
 
 def _asked(arguments: argparse.Namespace, progress: Console) -> Asked:
@@ -132,10 +151,7 @@ def _peers(wanted: Sequence[str], progress: Console) -> tuple[str, ...]:
     """Those that can be measured here; why the others cannot is said."""
     if not wanted or wanted == ["none"]:
         return ()
-    peers = import_module("benchmarks.quality.peers")
-    names: tuple[str, ...] = peers.NAMES if wanted == ["all"] else tuple(wanted)
-    if unknown := set(names) - set(peers.NAMES):
-        raise SystemExit(f"no peer {', '.join(sorted(unknown))}; there are {', '.join(peers.NAMES)}")
+    names = peers.NAMES if wanted == ["all"] else tuple(wanted)
     progress.print("[dim]preparing the peers …[/]")
     found = peers.available(names)
     for name, reason in found.items():
@@ -144,25 +160,52 @@ def _peers(wanted: Sequence[str], progress: Console) -> tuple[str, ...]:
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.quality",
+        description=__doc__.partition(": ")[2],
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="the data folder; else SIGHTLINE_DATA")
     add("--half", choices=(*HALVES, "both"), default="both", help="default: what is there")
-    add("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    add("--part", nargs="+", choices=PARTS, default=list(PARTS), help="see below; default: all")
     add("--dataset", nargs="+", choices=DATASETS, default=[], metavar="NAME", help=", ".join(DATASETS))
     spelled = "[LABEL=]PKG.MOD:NAME"
     add("--composer", nargs="+", default=[OURS], metavar=spelled, help="in place of Sightline")
     add("--gist", nargs="+", default=[OUR_GIST], metavar=spelled, help="gist(text, tokens) -> text, for part d")
     add("--only-composers", action="store_true", help="leave the baselines out")
-    add("--peers", nargs="+", default=["none"], metavar="NAME", help="names of peers, or all, or none")
-    add("--scale", type=float, default=1.0, help="multiplies the sample sizes")
-    add("--jobs", type=int, default=2, help="processes")
+    add("--peers", nargs="+", default=["none"], metavar="NAME", help="see below; or all, or none, the default")
+    add("--scale", type=_above_0(float), default=1.0, metavar="X", help="multiplies the sample sizes")
+    add("--jobs", type=_above_0(int), default=2, metavar="N", help="processes")
     add("--cache-ttl", type=float, default=CACHE_SECONDS, metavar="SECONDS", help="after which a cache is gone")
     add("--rows", nargs="+", type=Path, metavar="FILE", help="measure nothing: report what --out wrote before")
     add("--times", action="store_true", help="also show compose time by history length")
     add("--out", type=Path, metavar="FILE", help="write all rows there, as JSON")
     add("--md", type=Path, metavar="FILE", help="write a page there, its pictures beside it")
-    return parser.parse_args(given)
+    arguments = parser.parse_args(given)
+    arguments.given = sys.argv[1:] if given is None else given
+    _check(arguments, parser)
+    return arguments
+
+
+def _above_0(number: Callable[[str], float]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if 0 < (found := number(text)) < inf:
+                return found
+        raise argparse.ArgumentTypeError(f"{text} is not {'a whole number' if number is int else 'a number'} above 0")
+
+    return read
+
+
+def _check(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """End here, with one line, where something named does not exist."""
+    if missing := [str(path) for path in arguments.rows or () if not path.is_file()]:
+        parser.error(f"argument --rows: no file {', '.join(missing)}")
+    if arguments.peers not in (["all"], ["none"]) and (unknown := sorted(set(arguments.peers) - set(peers.NAMES))):
+        parser.error(f"argument --peers: no peer {', '.join(unknown)}; there are {', '.join(peers.NAMES)}")
 
 
 if __name__ == "__main__":

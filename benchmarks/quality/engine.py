@@ -1,7 +1,6 @@
 """Sightline as a composer of this benchmark: one session, told everything once, asked for the next request."""
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -9,11 +8,10 @@ from msgspec.structs import replace
 
 from benchmarks.quality.messages import History, Message, count_messages, is_system, text_of
 from benchmarks.quality.needed import epoch
-from sightline import BadInput, Budget, MemoryStore, PinnedOverflow, Session, wire
+from sightline import BadInput, Budget, Kind, Lod, MemoryStore, PinnedOverflow, Plan, Session, wire
 
 _HANDLE = re.compile(r"#(\d+)")  # a call is "#12.2": the second of message 12
 _KEYS = ("role", "content", "tool_calls", "tool_call_id")  # what a message says; when it was said goes beside it
-_FIRST = 2  # messages of a history that begins: a system prompt and what the user says
 _LEAST = 300  # tokens: below, nothing can be composed
 
 
@@ -38,14 +36,14 @@ class Engine:
 
     def compose(self, history: History, query: str, budget: int) -> tuple[list[Message], dict[str, list[int]]]:  # noqa: ARG002
         """The request, and which handle in it brings back which message."""
-        resumed = self._told == 0 and len(history) > _FIRST
+        resumed = self._told == 0 and count_messages(history) > budget
         for at in range(self._told, len(history)):
             self._tell(history[at], at)
         self._told = len(history)
         self._session.interrupt()
         self.reason = ""
         ask = resumed and is_question(history)
-        if resumed and not ask and count_messages(history) > budget:
+        if resumed and not ask:
             with suppress(BadInput):  # too little to compact
                 self._session.compact(Budget(budget))
         messages = self._fitting(budget, ask=ask)
@@ -75,13 +73,26 @@ class Engine:
             payload = self._session.compose(Budget(window), ask=ask)
         except PinnedOverflow as overflow:
             payload = self._session.compose(Budget(window + overflow.short_by), ask=ask)
+        self._plan = payload.plan
         if self._session.receipt is not None:
             self.reason = self.reason or self._session.receipt.reason  # of the first try: others go on from it
         return [_plain(message) for message in payload.openai()["messages"]]
 
-    def _handles(self, messages: Sequence[Message]) -> dict[str, list[int]]:
+    def _handles(self, messages: list[Message]) -> dict[str, list[int]]:
+        """What the request names and does not show in full. Any other "#12" is somebody's own words."""
         shown = "\n".join(text_of(message.get("content")) + str(message.get("tool_calls", "")) for message in messages)
-        return {f"#{item}": [self._places[item]] for item in set(_HANDLE.findall(shown)) if item in self._places}
+        named = [item for item in set(_HANDLE.findall(shown)) if item in self._places]
+        return {f"#{item}": [self._places[item]] for item in named if not _in_full(self._plan, item)}
+
+
+def _in_full(plan: Plan, item: str) -> bool:
+    """Whether a plan shows all of a message: its text and its calls. System prompts stand before every plan."""
+    timeline, row = plan.timeline, plan.timeline.row(item)
+    if row is None or timeline.kind[row] == Kind.SYSTEM:
+        return True
+    unit = timeline.unit[row]
+    lods = [plan.lod(each) for each in timeline.rows_of(unit) if timeline.seq[each] == timeline.seq[row]]
+    return unit in plan and set(lods) == {Lod.FULL}
 
 
 def is_question(history: History) -> bool:

@@ -9,217 +9,42 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import product
 from pathlib import Path
-from statistics import median
-from time import perf_counter
-from typing import Any, NamedTuple
+from textwrap import fill
+from typing import Any
 
 from rich.console import Console
 
 from benchmarks.environment import Missing
-from benchmarks.histories import agent_run
 from benchmarks.quality import peers
 from benchmarks.quality.baselines import full, sliding
-from benchmarks.quality.calling import Composer, Opened
-from benchmarks.quality.messages import (
-    History,
-    Message,
-    common_prefix,
-    count_message,
-    count_messages,
-    full_text,
-    text_of,
-)
-from benchmarks.quality.planted import FACTS, Fact, planted
+from benchmarks.quality.calling import Composer
+from benchmarks.quality.long_run import Sightline, agent, replayed, shown, sightline_at, timed
+from benchmarks.quality.messages import count_messages
+from benchmarks.quality.planted import FACTS
 from benchmarks.quality.tables import Lines, markdown, show
-from sightline import Budget, MemoryStore, Session
-from sightline.testing import Ticking
 
-CACHED, WRITTEN = 0.1, 1.25  # what a token costs that the provider has, and one that it has not
 SHORT, SHORT_BUDGET = 109, 8_000  # messages of some 45,000 tokens
 LONG, LONG_BUDGET = 1_000, 32_000
 SIZES = {100: SHORT_BUDGET, 1_000: LONG_BUDGET, 10_000: LONG_BUDGET}  # messages and budgets of the timed calls
-WARM, SLOW = 9, 5.0  # calls after the first one; seconds of a first call after which two are enough
 MOST_SHORT, MOST_LONG = 60_000, 1_200_000  # what the two replays may cost
 MOST_MS = {100: 1.0, 1_000: 3.0, 10_000: 20.0}
 TRIGGERS, AIMS = (0.7, 0.8, 0.9, 1.0), (0.3, 0.4, 0.5, 0.6)  # of the curve
-
-
-# ------------------------------------------------------------------ ourselves
-
-
-class Sightline:
-    """One session, through the public API, with the default budget's shares or others."""
-
-    shares: Mapping[str, Any] = {}  # of the budget, other than its own
-
-    def __init__(self) -> None:
-        self._session = Session(MemoryStore("rivals"), clock=Ticking(step=1))
-        self._told = 0
-        self.seconds = 0.0  # of the last compose
-        self.adding = 0.0  # of taking in the latest messages
-        self.writing = 0.0  # of the request in OpenAI's form
-
-    def compose(self, history: History, query: str, budget: int) -> list[Message]:  # noqa: ARG002 - it is in the history
-        """The next request."""
-        begun = perf_counter()
-        new, self._told = history[self._told :], len(history)
-        if len(new) == len(history):
-            self._session.extend(new)
-        else:
-            for message in new:
-                self._tell(message)
-        self.adding = perf_counter() - begun
-        begun = perf_counter()
-        payload = self._session.compose(Budget(budget, **self.shares))
-        self.seconds = perf_counter() - begun
-        begun = perf_counter()
-        messages = payload.openai()["messages"]
-        self.writing = perf_counter() - begun
-        return [{**each, "content": text_of(each.get("content"))} for each in messages]
-
-    def _tell(self, message: Message) -> None:
-        match message["role"]:
-            case "system":
-                self._session.system(message["content"])
-            case "user":
-                self._session.user(message["content"])
-            case "tool":
-                self._session.tool_result(message["tool_call_id"], message["content"])
-            case _:
-                self._session.reply(message)
-
-
-def sightline_at(trigger: float, target: float) -> type[Sightline]:
-    """Sightline with these shares of the budget."""
-    return type("SightlineAt", (Sightline,), {"shares": {"trigger": trigger, "target": target}})
-
-
-# ------------------------------------------------------------------ measuring
-
-
-class Replayed(NamedTuple):
-    """What the requests of a run came to."""
-
-    requests: int
-    cost: float
-    last: int  # tokens of the last request
-    mean: float
-    over: int  # requests over the budget
-    broken: int  # that did not begin with the request before
-    model_calls: int
-    failed: int  # requests that the composer could not make
-
-
-def replayed(composer: Composer, history: History, budget: int) -> Replayed:
-    """A request before each model call, and one at the end."""
-    opened, before = Opened(composer, "rivals"), list[Message]()
-    sizes: list[int] = []
-    cost, broken, failed = 0.0, 0, 0
-    for end in _calls(history):
-        messages = opened(list(history[:end]), _asked(history[:end]), budget).messages
-        if not messages:
-            failed += 1
-            continue
-        shared, tokens = common_prefix(before, messages), count_messages(messages)
-        cached = sum(map(count_message, messages[:shared]))
-        cost += CACHED * cached + WRITTEN * (tokens - cached)
-        broken += shared < len(before)
-        sizes.append(tokens)
-        before = messages
-    over = sum(size > budget for size in sizes)
-    calls = getattr(opened.composer, "model_calls", 0)
-    return Replayed(len(sizes) + failed, cost, sizes[-1], sum(sizes) / len(sizes), over, broken, calls, failed)
-
-
-class Timed(NamedTuple):
-    """Milliseconds of compose: of the first call, with the whole history, and the median of the next ones."""
-
-    first: float
-    next: float
-    adding: float  # of taking in a step's messages, where that is a call of its own
-    writing: float  # of giving the request its provider's form, likewise
-
-
-def timed(composer: Composer, messages: int, budget: int) -> Timed:
-    """The last calls of a run of so many messages."""
-    history = _run(messages)
-    ends = _calls(history)[-WARM - 1 :]
-    opened = Opened(composer, "rivals")
-    calls: list[tuple[float, float, float]] = []
-    for end in ends:
-        outside = opened(list(history[:end]), _asked(history[:end]), budget).seconds
-        inside = [getattr(opened.composer, name, 0.0) for name in ("seconds", "adding", "writing")]
-        calls.append((inside[0] or outside, inside[1], inside[2]))
-        if calls[0][0] > SLOW and len(calls) > 2:
-            break
-    later = [1000 * median(each) for each in zip(*calls[1:], strict=True)]
-    return Timed(1000 * calls[0][0], *later)
-
-
-class Shown(NamedTuple):
-    """What one question brought."""
-
-    fact: Fact
-    found: bool  # what it asks for is there, within the budget
-    tokens: int
-    where: list[str]  # how it is shown
-    last: str  # the last message: the question, and what was brought back for it
-
-
-def shown(composer: Composer, messages: int, budget: int, *, lived: bool) -> list[Shown]:
-    """Each question, one after the other at the end of the same long run.
-
-    `lived`: a request was composed before each model call of the run. Else all of it arrives with the first question.
-    """
-    history, opened = list(_planted(messages)), Opened(composer, "rivals")
-    for end in _calls(history)[:-1] if lived else ():
-        opened(history[:end], _asked(history[:end]), budget)
-    found = []
-    for fact in FACTS:
-        history.append({"role": "user", "content": fact.question})
-        found.append(_shown(opened(history, fact.question, budget).messages, fact, budget))
-        history.append({"role": "assistant", "content": "Thank you for asking."})  # no fact is said a second time
-    return found
-
-
-def _shown(messages: list[Message], fact: Fact, budget: int) -> Shown:
-    texts = [text for text in map(full_text, messages) if fact.value in text]
-    tokens = count_messages(messages)
-    last = text_of(messages[-1].get("content")) if messages else ""
-    return Shown(fact, bool(texts) and tokens <= budget, tokens, [_around(text, fact.value) for text in texts], last)
-
-
-def _around(text: str, value: str) -> str:
-    at = text.index(value)
-    return text[max(0, at - 60) : at + len(value) + 20].replace("\n", "⏎")
-
-
-def _calls(history: History) -> list[int]:
-    """Where a model is called: before each of its answers, and at the end."""
-    return [at for at, message in enumerate(history) if message["role"] == "assistant"] + [len(history)]
-
-
-def _asked(history: History) -> str:
-    return next((text_of(each["content"]) for each in reversed(history) if each["role"] == "user"), "")
-
-
-@cache
-def _run(messages: int) -> list[Message]:
-    return agent_run(messages)
-
-
-@cache
-def _planted(messages: int) -> list[Message]:
-    return planted(messages)
 
 
 # ------------------------------------------------------------------ rows
 
 OURS: dict[str, Composer] = {"full": full, "sliding": sliding, "sightline": Sightline}
 PARTS = ("short", "long", "times", "facts")
+HELP = f"""parts:
+  short  what every request of {SHORT} messages costs at {SHORT_BUDGET:,} tokens
+  long   the same of {LONG:,} messages at {LONG_BUDGET:,}
+  times  milliseconds of compose at {", ".join(f"{size:,}" for size in SIZES)} messages
+  facts  which of {len(FACTS)} facts from long ago are shown when asked for, at {max(SIZES):,} messages
+
+names:
+{fill(", ".join((*OURS, *peers.NAMES)), initial_indent="  ", subsequent_indent="  ")}"""
 
 
 def row(
@@ -228,8 +53,8 @@ def row(
     """Everything about one composer. What fails is said in its row."""
     found: dict[str, Any] = {"composer": name, "version": version}
     work: dict[str, Callable[[], Any]] = {
-        "short": lambda: replayed(composer, _run(SHORT), SHORT_BUDGET)._asdict(),
-        "long": lambda: replayed(composer, _run(LONG), LONG_BUDGET)._asdict(),
+        "short": lambda: replayed(composer, agent(SHORT), SHORT_BUDGET)._asdict(),
+        "long": lambda: replayed(composer, agent(LONG), LONG_BUDGET)._asdict(),
         "times": lambda: {size: timed(composer, size, budget)._asdict() for size, budget in SIZES.items()},
         "facts": lambda: _asked_for(composer, lived=composer is Sightline),
         "imported": lambda: _asked_for(composer, lived=False),
@@ -255,7 +80,7 @@ def curve(say: Callable[[str], None]) -> list[dict[str, Any]]:
     for trigger, target in product(TRIGGERS, AIMS):
         say(f"trigger {trigger}, target {target}")
         engine = sightline_at(trigger, target)
-        short, long = replayed(engine, _run(SHORT), SHORT_BUDGET), replayed(engine, _run(LONG), LONG_BUDGET)
+        short, long = replayed(engine, agent(SHORT), SHORT_BUDGET), replayed(engine, agent(LONG), LONG_BUDGET)
         rows.append({"trigger": trigger, "target": target, "short": short._asdict(), "long": long._asdict()})
     return rows
 
@@ -270,8 +95,8 @@ def rivals_table(rows: Sequence[Mapping[str, Any]]) -> Lines:
         "next calls", f"cost, {SHORT} messages", f"cost, {LONG:,} messages", "over budget", "prefix broken",
         "model calls", "facts",
     ]  # fmt: skip
-    title = f"One tool history: {count_messages(_run(SHORT)):,} tokens in {SHORT} messages at {SHORT_BUDGET:,}, "
-    title += f"{count_messages(_run(LONG)):,} in {LONG:,} at {LONG_BUDGET:,}"
+    title = f"One tool history: {count_messages(agent(SHORT)):,} tokens in {SHORT} messages at {SHORT_BUDGET:,}, "
+    title += f"{count_messages(agent(LONG)):,} in {LONG:,} at {LONG_BUDGET:,}"
     return Lines(title, headings, [_cells(row) for row in rows], _verdict(rows))
 
 
@@ -358,9 +183,9 @@ def curve_table(rows: Sequence[Mapping[str, Any]]) -> Lines:
 # ------------------------------------------------------------------ command
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
-    arguments = _arguments()
+    arguments = _arguments(given)
     console, progress = Console(width=None if sys.stdout.isatty() else 220), Console(stderr=True)
 
     def say(text: str) -> None:
@@ -402,15 +227,25 @@ def _read(paths: Sequence[Path]) -> list[dict[str, Any]]:
     return sorted(rows.values(), key=lambda row: order.index(row["composer"]))
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.rivals", description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="*", metavar="NAME", help="full, sliding, sightline, and peers by name")
-    parser.add_argument("--part", nargs="*", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--curve", action="store_true", help="only what trigger and target cost Sightline")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write all rows there, as JSON")
-    parser.add_argument("--rows", nargs="*", type=Path, metavar="FILE", help="show rows measured before")
-    parser.add_argument("--md", type=Path, metavar="FILE", help="write the tables there, as Markdown")
-    return parser.parse_args()
+def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    names = (*OURS, *peers.NAMES)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.quality.rivals",
+        description=__doc__.partition(": ")[2],
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--only", nargs="+", choices=names, default=[], metavar="NAME", help="see below; default: all")
+    add("--part", nargs="+", choices=PARTS, default=list(PARTS), help="see below; default: all")
+    add("--curve", action="store_true", help="only what trigger and target cost Sightline")
+    add("--out", type=Path, metavar="FILE", help="write all rows there, as JSON")
+    add("--rows", nargs="+", type=Path, metavar="FILE", help="measure nothing: show what --out wrote before")
+    add("--md", type=Path, metavar="FILE", help="write the tables there, as Markdown")
+    arguments = parser.parse_args(given)
+    if missing := [str(path) for path in arguments.rows or () if not path.is_file()]:
+        parser.error(f"argument --rows: no file {', '.join(missing)}")
+    return arguments
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """plan → payload. Pure: the same plan over the same entries gives the same bytes."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 
@@ -9,7 +10,7 @@ from msgspec import Struct
 from sightline.errors import BadInput
 from sightline.items import Kind, Lod, Message, Opaque, Part, Role, Text, ToolDefinition
 from sightline.payload import Payload, Shared
-from sightline.plan import Plan
+from sightline.plan import Plan, messages_of
 from sightline.reader import Reader
 
 _encode = msgspec.json.encode
@@ -58,14 +59,16 @@ class Surroundings(Struct, frozen=True):
 def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, base: Payload | None = None) -> Payload:
     """The messages of this plan, in the order of this layout.
 
-    Pure: the same arguments give the same bytes. `base`, an earlier payload that the plan extends, only saves work: its
-    blocks are shared and not made again.
+    Pure: the same arguments give the same bytes. `base`, an earlier payload, only saves work: blocks that stand at its
+    beginning are shared and not made again.
     """
     system = tuple(_system(reader, row) for row in around.system)
     first = system if layout.order[0] == "system" else ()
     head = digest(b"", _encode((first, around.tools)))
-    if base is not None and plan.extends(base.plan) and base.chain[0] == head and _appends(layout, around, base):
-        body, chain = _grown(base, [m for unit in plan.since(base.plan) for m in unit_messages(reader, plan, unit)])
+    goes_on = base is not None and base.chain[0] == head and _appends(layout, around, base)
+    same = _same_units(reader, plan, base.plan) if base is not None and goes_on else 0
+    if base is not None and same:
+        body, chain = _grown(base, same, plan, reader)
     else:
         body = Shared(list(_arranged(reader, plan, layout, around, system)))
         chain = Shared(list(_chained(head, body)))
@@ -152,11 +155,41 @@ def _appends(layout: Layout, around: Surroundings, base: Payload) -> bool:
     return layout.order == ("system", "history") and not among
 
 
-def _grown(base: Payload, more: list[Message]) -> tuple[Shared[Message], Shared[bytes]]:
+def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
+    """How many units both plans show first and alike, and with them all that the engine says before the history.
+
+    0 also where summaries stand among the units, or what is said there differs.
+    """
+    if plan.extends(before):
+        return len(before)
+    said = [(each.marker, each.preface, each.left_out and each.left_out.first) for each in (plan, before)]
+    if said[0] != said[1] or reader.timeline.more.compactions:
+        return 0
+    unit = reader.timeline.unit
+    changed = [unit[row] for row, _ in plan.levels().items() ^ before.levels().items() if row < before.rows]
+    one, other = list(plan), list(before)
+    same = bisect_left(one, min(changed, default=1 << 62))
+    if one[:same] != other[:same]:
+        differ = (at for at, (mine, theirs) in enumerate(zip(one, other, strict=False)) if mine != theirs)
+        same = next(differ, min(same, len(other)))
+    marked = plan.left_out is None or not plan.marker or bisect_right(one, plan.left_out.first) < same
+    return same if marked else 0
+
+
+def _grown(base: Payload, same: int, plan: Plan, reader: Reader) -> tuple[Shared[Message], Shared[bytes]]:
+    """The blocks of the units that stayed the same, and those of the others."""
     assert isinstance(base.body, Shared)
     assert isinstance(base.chain, Shared)
-    links = list(_chained(base.chain[-1], more))[1:]
-    return base.body.grown(more), base.chain.grown(links)
+    more = [message for unit in plan.after(same) for message in unit_messages(reader, plan, unit)]
+    if plan.extends(base.plan):
+        return base.body.grown(more), base.chain.grown(list(_chained(base.chain[-1], more))[1:])
+    kept = (
+        bool(plan.preface)
+        + bool(plan.marker)
+        + sum(messages_of(reader.timeline, unit) for unit in plan.after(0)[:same])
+    )
+    links = _chained(base.chain[kept], more)
+    return Shared([*base.body[:kept], *more]), Shared([*base.chain[:kept], *links])
 
 
 def _chained(start: bytes, messages: Sequence[Message]) -> Iterator[bytes]:

@@ -21,7 +21,8 @@ from sightline.recall import Recall, reduced, shows_all
 from sightline.said import Said
 from sightline.strategies import strategy
 
-_END = 0.05  # of the limit: the end of a conversation, where a question is asked about all of it
+QUESTION = "sweep: question"
+_END = 0.1  # of the limit: the end of a conversation, where a question is asked about all of it
 _FRAMED = 16  # tokens: what a further message costs besides its text, in any profile
 
 
@@ -90,9 +91,11 @@ class Composer:
         around = self._around(shown)
         view = self._view(budget, around)
         plan = self._planned(view)
-        if alone and self._asked != self._searched and (budget.recall or ask):  # once per user message
-            if not shows_all(view, plan):
-                plan = self._answering(view, around) if ask else self._reminded(view, plan, around)
+        if alone and not shows_all(view, plan):
+            if ask and self._too_long(view):
+                plan = self._answering(view, around)
+            elif self._asked != self._searched and budget.recall:  # once per user message
+                plan = self._reminded(view, plan, around)
             self._searched = self._asked
         payload = compose(self.journal.reader, plan, self._layout, around, self.payload)
         self._send(payload, view.faults, alone)
@@ -201,7 +204,9 @@ class Composer:
 
     def _view(self, budget: Budget, around: Surroundings) -> View:
         journal, timeline = self.journal, self.journal.timeline
-        new = decide.complete_units(journal, self._seen)
+        aside = self.last is not None and self.last.question  # what it left out is weighed again
+        new = decide.complete_units(journal, 0 if aside else self._seen)
+        sent_plan = self.payload.plan if self.payload is not None and not aside else None
         for unit in new:
             if timeline.kind[timeline.unit_row[unit]] == Kind.USER:
                 self._asked = unit
@@ -221,7 +226,7 @@ class Composer:
             budget=budget,
             limit=limit,
             fixed=decide.fixed_tokens(journal, around, journal.tools.tokens, self._tokens),
-            last=self.payload.plan if self.payload else None,
+            last=sent_plan,
             new=new,
             pinned=pinned,
             asked=self._asked,
@@ -230,7 +235,7 @@ class Composer:
             wanted=wanted,
             compactions=compactions,
             state=journal.state,
-            faults=decide.faults(journal, new, self.payload.plan if self.payload else None),
+            faults=decide.faults(journal, new, sent_plan),
             back=[*back, *decide.wanted_back(timeline, journal.path, wanted)] if wanted else back,
             words=Said(journal, limit),
         )
@@ -260,9 +265,16 @@ class Composer:
 
     def _answering(self, view: View, around: Surroundings) -> Plan:
         """Of the conversation only its end, and in all the other room what may answer the question."""
-        narrow = structs.replace(view.budget, trigger=_END, target=_END)
-        words = Said(self.journal, view.limit, lists=False)  # the room is for the answer
-        plan = self._planned(replace(view, budget=narrow, words=words, command=view.command or "sweep: question"))
+        kind, first = self.journal.timeline.kind, self.journal.timeline.unit_row
+        narrow = replace(
+            view,
+            budget=structs.replace(view.budget, trigger=_END, target=_END),
+            words=Said(self.journal, view.limit, lists=False),  # the room is for the answer
+            command=QUESTION,
+            last=None,
+            new=[unit for unit in decide.complete_units(self.journal, 0) if kind[first[unit]] != Kind.RECALL],
+        )
+        plan = strategy("focus").plan(narrow)
         note = self._recall.answering(self._question(), view.limit - plan.tokens - _FRAMED, reduced(plan))
         if not self._bring_back(note):
             return plan
@@ -270,6 +282,10 @@ class Composer:
         recalled = Plan.extended(replace(view, last=plan, new=decide.new_units(self.journal, plan.rows)), {}, {})
         recalled.reason = plan.reason
         return recalled
+
+    def _too_long(self, view: View) -> bool:
+        """Whether not everything that was said could be shown in full."""
+        return view.fixed + view.full_tokens(decide.complete_units(self.journal, 0)) > view.limit
 
     def _question(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._asked])
@@ -310,6 +326,8 @@ class Composer:
             return ""
         if payload.plan.reason:
             return payload.plan.reason
+        if self.last is not None and self.last.question:
+            return "sweep: question answered"
         if before.chain[0] != payload.chain[0]:
             return "tools or system changed"
         return "window in place" if payload.shown_windows or before.shown_windows else "layout"
@@ -330,6 +348,7 @@ class Composer:
             windows=self.journal.blobs.keep(payload.shown_windows),
             idle=self._idle() if "cold" in reason else 0,
             breakpoints=payload.breakpoints,
+            question=payload.plan.reason == QUESTION,
         )
 
     def _restore(self, budget: Budget) -> None:

@@ -90,9 +90,10 @@ class Drafts:
                 answered.add(result.id)
             if call is None:
                 label = Text(say("orphan", locale, name=result.name or result.id))
-                drafts.append(self.message(Message(Role.USER, (label, *result.parts)), flags=LABELLED))
+                orphan = Message(Role.USER, (label, *result.parts), when=message.when)
+                drafts.append(self.message(orphan, flags=LABELLED))
             else:
-                drafts.append(self.result(result, call))
+                drafts.append(self.result(result, call, when=message.when))
         return drafts, [call for made in calls for call in made]
 
     def message(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:
@@ -118,10 +119,12 @@ class Drafts:
         type_ = "tool_use" if tool else "assistant"
         return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
 
-    def result(self, result: Result, call: Waiting, *, flags: int = 0) -> Entry:
+    def result(self, result: Result, call: Waiting, *, flags: int = 0, when: str = "") -> Entry:
         """The entry of what a tool answered to this call."""
-        tool_result = ToolResult(result.id, log.encode_parts(result.parts), result.error, result.name)
-        return self._entry("tool_result", Body("user"), tool_result=tool_result, subject=call.subject, flags=flags)
+        answer = ToolResult(result.id, log.encode_parts(result.parts), result.error, result.name)
+        return self._entry(
+            "tool_result", Body("user"), tool_result=answer, subject=call.subject, flags=flags, when=when
+        )
 
 
 def _binding(text: str) -> tuple[tuple[int, int], ...]:

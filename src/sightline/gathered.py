@@ -16,7 +16,8 @@ class Gathered:
         self._journal, self._reader = journal, journal.reader
         self._today, self._most = journal.today, room
         self._sources: list[Source] = []  # the best first
-        self._whens = {""}
+        self._whens = {self._today}
+        self._said: set[str] = set()  # what they say
         self._exact = False  # whether `room` has been counted since the last piece
         self.room = room - self._reader.counter.count(say("recalled", self._reader.locale))
 
@@ -28,27 +29,30 @@ class Gathered:
             tokens += reader.full_tokens(reader.media(RecallNote((source,))))
             when = reader.when(source, self._today)
             dated = tokens + (0 if when in self._whens else count(f"[{when}]") + 1)
-            if self._fits(dated):
+            if self._is_new(source) and self.has_room(dated):
                 self._sources.append(source)
                 self._whens.add(when)
                 self.room -= dated
                 self._exact = False
 
-    def has_room(self) -> bool:
-        """Whether another line fits."""
-        return self._fits(LINE)
-
-    def _fits(self, tokens: int) -> bool:
+    def has_room(self, tokens: int = LINE) -> bool:
         """Whether so many tokens are left. Lines counted apart are more than together: in doubt they are recounted."""
         if tokens > self.room and not self._exact and self._sources:
             self.room, self._exact = self._most - self._tokens(self._in_order()), True
         return tokens <= self.room
 
+    def _is_new(self, source: Source) -> bool:
+        """Whether no piece says just this: what was said often is shown once."""
+        text = self._reader.source_text(source, self._reader.locale).partition(" ")[2]
+        known = text in self._said
+        self._said.add(text)
+        return not known
+
     def note(self, query: str) -> RecallNote | None:
         """They, in the order in which they were said; None if there are none."""
         while self._sources:
             note = self._in_order(query)
-            if len(self._whens) <= 2 or self._tokens(note) <= self._most:
+            if self._tokens(note) <= self._most:
                 return note
             self._sources.pop()  # a time that comes and goes is said again each time
         return None

@@ -97,6 +97,7 @@ class ReceiptNote(Struct, omit_defaults=True):
     windows: dict[str, str] = {}  # id → hash of what was shown
     idle: int = 0  # seconds since the call before, where that decided
     breakpoints: tuple[int, ...] = ()
+    question: bool = False  # it answered one question: the conversation does not go on from what it shows
 
 
 class Settings(Struct, frozen=True, omit_defaults=True):

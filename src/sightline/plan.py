@@ -355,7 +355,7 @@ class Plan:
         preface = view.words.preface(shown, lods, says)
         body = preface[1] + view.full_tokens(units) - view.saved(lods)
         room, free = int(INDEX * (view.limit - view.fixed)), view.limit - view.fixed - body - MARKER
-        text, tokens = view.words.marker(left_out, shown, min(room, free)) if left_out else ("", 0)
+        text, tokens = view.words.marker(left_out, shown, min(room, free // 2)) if left_out else ("", 0)
         body += tokens
         if view.fixed + body > view.limit:  # what must be in has all the room: rules give way before anything fails
             without = body - preface[1]

@@ -18,7 +18,7 @@ from sightline.renditions import Shorter, identifiers, shorten, subject_of
 from sightline.stores import Span, Store
 from sightline.timeline import LABELLED, ORPHAN, Sizes, Timeline
 from sightline.tokens import TokenCounter
-from sightline.wording import said_by_another, say
+from sightline.wording import SPEAKS, plain_label, said_by_another, say
 
 _ENTRIES = 512  # decoded entries kept: those of a few turns, so that composing what was just appended reads nothing
 _RENDITIONS = 4096
@@ -26,6 +26,7 @@ _LARGE = 1 << 16  # characters
 _DAY = len("2026-01-31")
 _WHEN = 100  # characters of a caller's time; it is a label
 _BETWEEN = " … "  # quotes of one item
+_INDENTED = "\n  "
 _ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 WRAP = 1000  # characters: a longer line is read as several, so that pages and ranges can be small in any text
 
@@ -149,36 +150,44 @@ class Reader:
         """The text of a recall that names these sources: each after its handle, under when it was said."""
         if note.overview:
             return f"{say('overview', locale)}\n{note.overview}"
-        lines, when = [say("recalled", locale)], ""
+        lines, when = [say("recalled", locale)], today
         for source in note.sources:
             said, when = when, self.when(source, today)
-            if when and when != said:
+            if when != said:
                 lines.append(f"[{when}]")
-            lines.append(self.source_text(source, locale))
+            lines.append(self.source_text(source, locale, alone=len(note.sources) == 1))
         return "\n".join(lines)
 
-    def source_text(self, source: Source, locale: str) -> str:
-        """One piece that is shown again, after its handle."""
+    def source_text(self, source: Source, locale: str, *, alone: bool = False) -> str:
+        """One piece that is shown again, after its handle and who said it: alone byte for byte; among others its
+        further lines are indented, so that none of them can look like a piece of its own.
+        """
+        between = "\n" if alone else _INDENTED
         row = self.timeline.row(source.item)
         if row is None:
             return f"#{source.item}"
+        if source.first:
+            lines = self.lines(row)[source.first - 1 : source.last]
+            label = say("recalled lines", locale, id=source.item, first=source.first, last=source.last)
+            return between.join([label, *lines])
+        text = self.text(row)
         if source.quotes:
-            text = self.text(row)
             return f"#{source.item} " + _BETWEEN.join(text[first:end] for first, end in source.quotes)
-        if not source.first:
-            return f"#{source.item} {self.text(row)}"
-        lines = self.lines(row)[source.first - 1 : source.last]
-        label = say("recalled lines", locale, id=source.item, first=source.first, last=source.last)
-        return "\n".join([label, *lines])
+        return f"#{source.item} {self._speaker(row, text)}" + text.replace("\n", between)
+
+    def _speaker(self, row: int, text: str) -> str:
+        """Who says a text, where it does not begin with a name."""
+        role = {Kind.USER: "user: ", Kind.ASSISTANT: "assistant: "}.get(Kind(self.timeline.kind[row]), "")
+        return "" if SPEAKS.match(text) else role
 
     def when(self, source: Source, today: str) -> str:
-        """When an item was said: as the caller told it, else the day, if that is not today."""
+        """When an item was said: as the caller told it, else the day. Quotes of what was settled have no time."""
         row = self.timeline.row(source.item)
-        if row is None:
-            return ""
+        if row is None or source.quotes:
+            return today
         entry = self.entry(row)
-        day = entry.timestamp[:_DAY] if today else today
-        return " ".join(entry.when.split())[:_WHEN] or ("" if day == today else day)
+        told = plain_label(" ".join(entry.when.split())[:_WHEN])
+        return told or (entry.timestamp[:_DAY] if today else today)
 
     def binding(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that set a rule or name a task."""

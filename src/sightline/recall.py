@@ -11,7 +11,7 @@ from sightline.items import Call, File, Image, Kind, Lod, Text, ToolDefinition
 from sightline.journal import Journal
 from sightline.notes import RecallNote, Source
 from sightline.plan import Plan, View
-from sightline.search import Hit, SearchIndex, Where, asks_for_all, passages
+from sightline.search import BESIDE, Hit, SearchIndex, Where, asks_for_all, besides_all, passages
 from sightline.search.quotes import ledger
 from sightline.timeline import WHOLE
 from sightline.wording import say
@@ -101,9 +101,10 @@ class Recall:
             self._index.close()
             self._index = None
 
-    def take_in(self) -> None:
-        """Index all that is new: who imports a history waits once, and its first question finds everything."""
-        self._caught_up()
+    def take_in(self, messages: int) -> None:
+        """So many came at once: who imports a history waits once, and its first question finds everything."""
+        if messages > _AT_ONCE:
+            self._caught_up()
 
     def note(
         self, query: str, room: int, among: Callable[[int], bool] | None = None, *, unasked: bool = False
@@ -122,11 +123,11 @@ class Recall:
     def answering(self, query: str, room: int, among: Callable[[int], bool] | None = None) -> RecallNote | None:
         """Everything that may answer a question, as much as there is room for: the best first, then the newest.
 
-        Where it asks for everything and names nothing ("what have we settled so far?"), an overview of it all: of work
+        Where it asks for everything and names nothing ("what have we settled so far?"), an overview: of work
         with tools a digest, of a talk what was settled, in quotes of those who said it.
         """
         found, may_answer = Gathered(self._journal, room), self._answers(among)
-        if asks_for_all(query) and self._caught_up().covered(query, may_answer) < _VAGUE:
+        if asks_for_all(query) and self._caught_up().covered(besides_all(query), self._says) < _VAGUE:
             rows = list(islice(self._newest(may_answer, (*_SPOKEN, Kind.CALL, Kind.RESULT)), _OVERVIEWED))
             if self._is_work(rows):
                 return RecallNote((), query, overview) if (overview := self._digest(rows, room)) else None
@@ -137,7 +138,7 @@ class Recall:
             if not found.has_room():
                 break
             if row not in taken:
-                found.take(self._pieces(row, telling, found.room, self._whole(row, found.room)))
+                self._take(row, telling, found)
         return found.note(query)
 
     def _found(self, query: str, found: Gathered, among: Callable[[int], bool]) -> tuple[set[int], str]:
@@ -146,12 +147,21 @@ class Recall:
         for hit in hits:
             if not found.has_room():
                 break
-            found.take(self._pieces(hit.row, telling, found.room, self._whole(hit.row, found.room)))
+            self._take(hit.row, telling, found)
         return {hit.row for hit in hits}, telling
 
-    def _whole(self, row: int, room: int) -> int:
-        """Up to how many tokens a row that may answer a question is shown whole: what somebody said, half the room."""
-        return max(_WHOLE_TOKENS, room // 2) if self._journal.timeline.kind[row] in _SPOKEN else _WHOLE_TOKENS
+    def _take(self, row: int, telling: str, found: Gathered) -> None:
+        """Take a row that may answer a question: what somebody said whole, up to half the room that is left."""
+        timeline = self._journal.timeline
+        found.has_room(timeline.full[row] + LINE)
+        whole = max(_WHOLE_TOKENS, found.room // 2) if timeline.kind[row] in _SPOKEN else _WHOLE_TOKENS
+        found.take(self._pieces(row, telling, found.room, whole))
+
+    def _says(self, row: int) -> bool:
+        """Whether somebody says something here, and does not ask for everything as well."""
+        timeline, path = self._journal.timeline, self._journal.path
+        spoken = timeline.kind[row] in _SPOKEN and path.holds(timeline.branch[row], row)
+        return spoken and timeline.unit[row] not in self._asking() and not asks_for_all(self._journal.reader.text(row))
 
     def _is_work(self, rows: Iterable[int]) -> bool:
         """Whether more is done with tools than said by the user."""
@@ -235,7 +245,7 @@ class Recall:
             return max(full[row], 1) if there else 0
 
         def eligible(row: int) -> bool:
-            return not self._is_ours(row) and (among is None or among(row))
+            return full[row] > 0 and not self._is_ours(row) and (among is None or among(row))
 
         return index.answers(query, limit, Where(size, eligible, *breadth))
 
@@ -321,7 +331,8 @@ class Recall:
         end = len(timeline) if most is None else min(len(timeline), self._index.upto + most)
         while self._index.upto < end:  # an index that was thrown away begins again at 0
             fresh = range(self._index.upto, end)
-            texts = ((row, reader.text(row)) for row in fresh if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
+            said = (row for row in fresh if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
+            texts = ((row, f"{reader.text(row)}{BESIDE}{reader.entry(row).when}") for row in said)
             self._index.add(texts, end)
             if most is not None:
                 break

@@ -9,7 +9,7 @@ from sightline.journal import Journal
 from sightline.plan import LeftOut, Words
 from sightline.renditions import subject_of
 from sightline.timeline import BY_RULE
-from sightline.wording import say
+from sightline.wording import plain_label, say
 
 _PREFACE = 0.05  # of the limit: what the user laid down holds so much when it is no longer shown in place
 _LINE = 120  # characters of what a left-out unit was about
@@ -81,7 +81,7 @@ class Said(Words):
         call = self._journal.reader.item(row).parts[0]
         assert isinstance(call, Call)
         result = timeline.partner[row]
-        answer = f"#{timeline.id(result)}" if result >= 0 else ""
+        answer = f"→ #{timeline.id(result)}" if result >= 0 else ""
         return " ".join(filter(None, (call.name, _on_one_line(subject_of(call)), answer)))
 
     def preface(
@@ -160,4 +160,4 @@ class Said(Words):
 def _on_one_line(text: str) -> str:
     """The beginning of a text, in which no line, handle or label of ours can begin."""
     line = " ".join(text[: 4 * _LINE].split())
-    return (line if len(line) <= _LINE else f"{line[:_LINE]}…").replace("[", "(").replace("]", ")")
+    return plain_label(line if len(line) <= _LINE else f"{line[:_LINE]}…")

@@ -371,7 +371,7 @@ class Session:
             drafts, unanswered = self._journal.drafted(neutral)
             ids = self._append([*drafts, *self._given_up(unanswered)]) if drafts else []
             self.interrupt()  # calls from before the list
-            self._recall.take_in()
+            self._recall.take_in(len(neutral))
             return ids[: len(neutral)]
 
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:

@@ -139,12 +139,21 @@ def _beginnings() -> Iterator[str]:
 
 # The beginnings of what the engine says in a user's place: of the words above, of shortened texts (`[#412 …`), and of
 # the label that a system message gets in formats without a place for it.
+_HANDLE = re.compile(r"#(?=\d)")
 _OURS = re.compile(r"\\*(?:<Window |\[(?:" + "|".join(_beginnings()) + r"|#\d|system\]))")
 
 
 def said_by_another(text: str) -> str:
     """A text that is not the engine's, so that nobody takes it for that: what begins like ours gets a backslash."""
     return "\\" + text if _OURS.match(text) else text
+
+
+SPEAKS = re.compile(r"(?:\[[^\]\n]{1,60}\]\n)?([^\W\d_][^:：\n]{0,40})[:：]\s?\S")  # "Name: …", perhaps under a date
+
+
+def plain_label(text: str) -> str:
+    """A text that stands inside a line of the engine's: no bracket or handle of ours can begin in it."""
+    return _HANDLE.sub("# ", text.replace("[", "(").replace("]", ")"))
 
 
 def say(key: str, locale: str = "en", **values: Any) -> str:

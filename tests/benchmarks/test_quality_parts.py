@@ -68,6 +68,18 @@ def test_a_question_is_no_agents_run() -> None:
     assert not is_question([SYSTEM, USER, REPLY])
 
 
+def test_only_what_is_not_shown_in_full_has_a_handle() -> None:
+    """A number sign that somebody wrote leads nowhere; what was left out or shortened is led to."""
+    notes = [{"role": "user", "content": f"See #{number}."} for number in range(9)]
+    whole = [SYSTEM, USER, call("1"), tool("1"), *notes, REPLY]
+    assert Engine().compose([*whole, USER], "", 10**6)[1] == {}
+    engine, long = Engine(), [SYSTEM, USER, call("1"), tool("1", "word " * 4000), *notes, REPLY, USER]
+    engine.compose(long[:2], "", 1000)
+    handles = engine.compose(long, "", 1000)[1]
+    assert [3] in handles.values()
+    assert all(at <= [3] for at in handles.values())
+
+
 def test_slots_count_the_whole_session_and_topics_apart() -> None:
     """One question for everything and one for each topic; the question's own words are no evidence."""
     said = [SYSTEM, {"role": "user", "content": "Book Bombay House at 6:30 pm."}, *FILLER[:60]]

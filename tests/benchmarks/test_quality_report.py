@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
-from benchmarks.quality import page, plots, tables
+from benchmarks.quality import page, peers, plots, tables
 from benchmarks.quality.__main__ import main
 from benchmarks.quality.calling import Failed
 from benchmarks.quality.drawing import Scale
-from benchmarks.quality.jobs import JOBS, Asked, done
+from benchmarks.quality.jobs import JOBS, PARTS, Asked, done
 from benchmarks.quality.standing import standing
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,6 +99,40 @@ def test_a_run_measures_all_and_writes_a_page(ran: Ran) -> None:
         ElementTree.parse(ran.folder / "docs" / "pictures" / name)
     assert "prefix breaks" in ran.out
     assert "b claude_code" in ran.err
+
+
+def test_the_command_on_the_page_is_the_one_that_was_given(ran: Ran) -> None:
+    """Nothing that nobody said, and no file or folder of the one who ran it."""
+    about = json.loads((ran.folder / "rows.json").read_text())["about"]
+    assert about["command"] == "python -m benchmarks.quality --jobs 1 --part b"
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "expected"),
+    [
+        ("--rows", "no/such.json", "no file no/such.json"),
+        ("--scale", "0", "0 is not a number above 0"),
+        ("--scale", "nan", "nan is not a number above 0"),
+        ("--jobs", "0.5", "0.5 is not a whole number above 0"),
+        ("--peers", "nosuch", "no peer nosuch; there are lc_trim"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_a_line(
+    option: str, given: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is measured."""
+    with pytest.raises(SystemExit):
+        main([option, given])
+    assert f"argument {option}: {expected}" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_help_says_what_the_parts_are_and_names_the_peers(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each part."""
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert all(f"\n  {part}  " in said for part in PARTS)
+    assert all(name in said for name in peers.NAMES)
 
 
 def test_rows_can_be_reported_again(ran: Ran, tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from benchmarks.quality import rivals
+from benchmarks.quality.long_run import CACHED, WRITTEN, Sightline, replayed, shown, sightline_at
 from benchmarks.quality.messages import count_message, count_messages, full_text
 from benchmarks.quality.planted import FACTS, planted
-from benchmarks.quality.rivals import CACHED, SHORT_BUDGET, WRITTEN, Sightline, replayed, row, shown, sightline_at
+from benchmarks.quality.rivals import SHORT_BUDGET, row
 
 Json = dict[str, Any]
 SIZE = 400  # messages: enough for every fact to have its place
@@ -120,3 +121,23 @@ def test_rows_of_several_runs_make_one_table(tmp_path: Path) -> None:
     second.write_text(json.dumps([{"composer": "headroom", "short": 3, "long": 4}]))
     found = rivals._read([first, second])
     assert found == [{"composer": "sightline", "short": 2}, {"composer": "headroom", "short": 3, "long": 4}]
+
+
+@pytest.mark.parametrize(("option", "given"), [("--only", "nosuch"), ("--part", "nosuch"), ("--rows", "no/such.json")])
+def test_what_does_not_exist_is_said_in_a_line(option: str, given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is measured, with the choices there are."""
+    with pytest.raises(SystemExit):
+        rivals.main([option, given])
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"argument {option}" in said
+    assert given in said
+    assert {"--only": "sightline", "--part": "facts", "--rows": "no file"}[option] in said
+
+
+def test_help_explains_the_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every part and every composer stands in it."""
+    with pytest.raises(SystemExit):
+        rivals.main(["--help"])
+    said = capsys.readouterr().out
+    assert all(f"  {part}" in said for part in rivals.PARTS)
+    assert all(name in said for name in (*rivals.OURS, *rivals.peers.NAMES))

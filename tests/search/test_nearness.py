@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.search import Hit, SearchIndex, Where
-from sightline.search.terms import DATED, SPEAKER, asks_for_all, cues, query_cues
+from sightline.search.terms import DATED, SPEAKER, asks_for_all, besides_all, cues, query_cues, query_terms
 
 WIDE = {"reach": 60, "terms": 64, "common": 1.0}
 words = st.sampled_from(["ferry", "quay", "crane", "Monday", "渡轮", "码头", "Ada:", "Ben:", "48", "the", "soup"])
@@ -49,15 +49,20 @@ def test_cues() -> None:
     assert cues("[8 May]\nBen: see you tomorrow") == [SPEAKER + "ben", DATED]
     assert cues("王芳：明天见") == [SPEAKER + term for term in ("王", "芳", "王芳")] + [DATED]
     assert cues("a sentence that goes on for long before: this") == []
-    assert query_cues("When did Ada leave?", ["ada"]) == [SPEAKER + "ada", DATED]
+    assert query_cues("When did Ada leave?", ["ada", "leav"]) == [SPEAKER + "ada", DATED]
     assert query_cues("她什么时候走的？", []) == [DATED]
 
 
 def test_who_asks_for_everything() -> None:
     """Questions about all that was said are told from questions about something, in both languages."""
-    assert all(
-        map(asks_for_all, ["List everything we settled.", "What have we done so far?", "列出全部信息", "回顾这次对话"])
-    )
+    everything = [
+        "List everything we settled.", "What have we discussed so far?", "What did we agree on?", "Give me a summary.",
+        "Please sum up what was decided.", "列出全部信息", "回顾这次对话", "总结一下我们定下来的内容。",
+        "请汇总一下。", "我们都定了什么？",
+    ]  # fmt: skip
+    assert all(map(asks_for_all, everything))
+    assert [question for question in everything if query_terms(besides_all(question))] == []
+    assert besides_all("Summarize everything about the parser").split() == ["about", "parser"]
     assert not any(map(asks_for_all, ["What did Ada say about the ferry?", "渡轮几点开？"]))
 
 

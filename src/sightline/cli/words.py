@@ -50,6 +50,7 @@ _WORDS = {
     # reasons
     "sweep: forced": ("sweep: forced", "清扫：到达上限"),
     "sweep: pays": ("sweep: pays", "清扫：省下已够"),
+    "sweep: question answered": ("sweep: question answered", "清扫：问题已回答"),
     "sweep: question": ("sweep: question", "清扫：回答问题"),
     "sweep: cold": ("sweep: cold", "清扫：缓存过期"),
     "sweep: window": ("sweep: window", "清扫：滑动窗口"),

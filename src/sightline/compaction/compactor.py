@@ -260,7 +260,7 @@ class Compactor:
         view, plan = self._composer.view(job.budget), job.before.plan
         stay = [unit for unit in plan if not job.first <= unit <= job.last]
         shown = sum(view.unit_tokens(unit, plan.lods) for unit in stay)
-        return int(job.budget.target * plan.limit) - plan.fixed - shown
+        return int(job.budget.target * (plan.limit - plan.fixed)) - shown
 
     def _units(self, first: int, last: int) -> list[int]:
         timeline = self._journal.timeline

@@ -4,6 +4,6 @@ from sightline.search.index import SearchIndex
 from sightline.search.nearness import Where
 from sightline.search.passages import passages
 from sightline.search.ranking import Hit
-from sightline.search.terms import asks_for_all, terms
+from sightline.search.terms import BESIDE, asks_for_all, besides_all, terms
 
-__all__ = ["Hit", "SearchIndex", "Where", "asks_for_all", "passages", "terms"]
+__all__ = ["BESIDE", "Hit", "SearchIndex", "Where", "asks_for_all", "besides_all", "passages", "terms"]

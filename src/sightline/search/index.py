@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
 from sightline.search.file import damaged, discard, found_in_segments, opened, stored, transaction, written
@@ -18,6 +19,7 @@ from sightline.search.ranking import COMMON, Chosen, Hit, Part, best_coverage, b
 from sightline.search.terms import INDEXED, cues, indexed, query_cues, query_terms, terms
 
 SEEDS = 12  # rows that match, around which a search looks at least
+SEEDS_AT_MOST = 500  # and at most: those beyond are far from the best
 FLUSHED = 1 << 15  # postings kept in memory before they become a segment: 0.2 s to make again after a crash
 
 
@@ -86,10 +88,12 @@ class SearchIndex:
         with self._lock:
             parts = self._found([*wanted, *query_cues(query, wanted)]) if limit > 0 else []
             upto = self._upto  # a damaged file may hold any row
-            known = where._replace(size=lambda row: where.size(row) if row < upto else 0)
+            known = where._replace(size=cache(lambda row: where.size(row) if row < upto else 0))
             chosen = self._chosen(wanted, parts, where.common)[: where.terms]
             scores = scored(parts, chosen)
-            seeds = best_hits(scores, chosen, max(2 * limit, SEEDS), lambda row: known.size(row) > 0)
+            seeds = best_hits(
+                scores, chosen, min(max(2 * limit, SEEDS), SEEDS_AT_MOST), lambda row: known.size(row) > 0
+            )
             hits = best_around(parts, chosen, seeds, scores, known)
             return Answers(" ".join(term.term for term in chosen), hits[:limit])
 

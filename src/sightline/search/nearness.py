@@ -93,12 +93,13 @@ def _stretches(rows: Sequence[int], where: Where) -> Iterator[tuple[int, int]]:
     """Half-open runs of rows around these, which ascend; those that touch are one."""
     first = end = -1
     for row in rows:
-        low, high = _reach(row, -where.reach, where.size), _reach(row, where.reach, where.size) + 1
-        if first < 0 or low > end:
-            if first >= 0:
+        if row >= end:  # else it is in the run already
+            low = _reach(row, -where.reach, where.size)
+            if first >= 0 and low > end:
                 yield first, end
-            first = low
-        end = max(end, high)
+                first = low
+            first = low if first < 0 else first
+        end = max(end, _reach(row, where.reach, where.size) + 1)
     if first >= 0:
         yield first, end
 
@@ -106,8 +107,8 @@ def _stretches(rows: Sequence[int], where: Where) -> Iterator[tuple[int, int]]:
 def _reach(row: int, most: int, size: Callable[[int], int]) -> int:
     """How far from a row its surroundings go: so many rows to one side, or as far as anything counts."""
     tokens, step = 0, 1 if most > 0 else -1
-    for at in range(row + step, row + most + step, step):
-        if at < 0 or tokens > FAR:
+    for at in range(row + step, max(row + most + step, -1), step):
+        if tokens > FAR:
             break
         tokens += size(at)
         row = at

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 
+from sightline.wording import SPEAKS
+
 INDEXED = 65_536  # characters of a row's text that are indexed: beyond it head, tail and samples between
 HEAD = TAIL = INDEXED * 3 // 8  # what a text is about stands at its ends
 SAMPLE = 1_024  # characters of one sample of the middle
@@ -34,7 +36,8 @@ FUNCTION_WORDS = """
 # Cues: what else a row is known by. No text holds such a term.
 SPEAKER = "\0by "  # and a term of the name of who says it
 DATED = "\0dated"
-SPEAKS = re.compile(r"(?:\[[^\]\n]{1,60}\]\n)?([^\W\d_][^:：\n]{0,40})[:：]\s?\S")  # "Name: …", perhaps under a date
+BESIDE = "\0"  # after it stands what a text can be found by besides what it says, such as when it was said
+NAMED = re.compile(rf"\b[A-Z][^\W\d_]+|{CJK_RUN.pattern}")
 NAMES = 4  # words of a name; a longer beginning is a sentence
 TIMES = """
     yesterday today tonight tomorrow ago last next since week month year weekend
@@ -50,10 +53,21 @@ ASKS_WHEN = re.compile(
 )
 
 
+SETTLED = "(?:agreed?|settled?|decided?|booked?|arranged?|planned|discuss(?:ed)?|covered|talked)(?: (?:on|about|upon))?"
 ASKS_FOR_ALL = re.compile(
-    r"\b(?:everything|overview|recap|so far|up to now|until now|all (?:that|of|the|we|you|i)|"
-    r"(?:our|this|the) (?:whole |entire )?(?:conversation|session|chat))\b"
-    r"|全部|所有|一切|列出|概括|概述|回顾|到目前为止|(?:这次|整个|本次)(?:会话|对话|聊天)",
+    r"\b(?:list (?:all|everything)|everything|overview|recap|wrap up|sum up|so far|up to now|until now"
+    r"|summar(?:y|ise|ize)(?: of)?|all (?:that|of|the details|we|you|i)"
+    rf"|(?:what )?(?:did|have|had|do)? ?(?:we|you|i) (?:have |had )?{SETTLED}|what (?:was|were|has been) {SETTLED}"
+    r"|(?:in |of )?(?:our|this|the) (?:whole |entire )?(?:conversation|session|chat))\b"
+    r"|(?:全部|所有)(?:的?(?:信息|内容))?|一切|列出来?|概括|概述|回顾|总结|汇总|归纳|小结|梳理|到目前为止"
+    r"|在?(?:这次|整个|本次)?(?:会话|对话|聊天)里?"
+    r"|(?:我们)?都?(?:定|商量|决定|确定|谈|聊|约)(?:好|下来|下)?[了过]?(?:的|些|哪些)?(?:什么|内容|信息|全部|所有)",
+    re.I,
+)
+
+
+POLITE = re.compile(
+    r"\b(?:please|give|show|tell|me|us|can|could|would|you|my|our|an?|the|briefly)\b|请|一下|帮我?|给我?|把|吧|呢|我们|我|信息|内容|[的了]",
     re.I,
 )
 
@@ -63,16 +77,23 @@ def asks_for_all(query: str) -> bool:
     return bool(ASKS_FOR_ALL.search(query))
 
 
+def besides_all(query: str) -> str:
+    """What such a question names besides: nothing, or what of all that was said is meant."""
+    return POLITE.sub(" ", ASKS_FOR_ALL.sub(" ", query))
+
+
 def cues(text: str) -> list[str]:
     """Who says a text, where it begins with that, and whether it names a time."""
+    text = text.partition(BESIDE)[0]
     speaks = SPEAKS.match(text)
     name = terms(speaks[1]) if speaks else []
     return [SPEAKER + term for term in name if len(name) <= NAMES] + [DATED] * bool(TIMED.search(text))
 
 
 def query_cues(query: str, wanted: Iterable[str]) -> list[str]:
-    """The cues that speak for a row where this is asked."""
-    return [SPEAKER + term for term in wanted] + [DATED] * bool(ASKS_WHEN.search(query))
+    """The cues that speak for a row where this is asked: names are written with a capital, or in Chinese."""
+    names = set(terms(" ".join(NAMED.findall(query))))
+    return [SPEAKER + term for term in wanted if term in names] + [DATED] * bool(ASKS_WHEN.search(query))
 
 
 def terms(text: str) -> list[str]:

@@ -20,7 +20,8 @@ _HALF_LIFE = 10  # units after which an item is worth half
 _USER_SHARE = 0.4  # of the target: what the user said holds so much against newer words of others
 _WANTED = 0.7  # of the limit, from which on a summary is wanted
 _RETAINED = 0.2  # of the messages: the newest are not summarised
-_PROTECTED = 30  # units, as long as which a sweep leaves what was fetched again as it is while it can
+_PROTECTED = 30  # units, as long as which a sweep leaves what was fetched again as it is while it can,
+_FETCHED = 0.25  # up to this part of the room
 _ENTRY = 20  # no more than this part of the room enters in full at once,
 _SMALL = 200  # but what has fewer tokens always does: the model has just asked for it
 # Between target and trigger: from where on a sweep leaves units out, and down to where. They are far apart, since the
@@ -64,7 +65,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
     def wants(self, view: View) -> tuple[int, int] | None:
         """The oldest units, once most of the room is taken: a summary should be there before it must be."""
         tokens = view.fixed + (view.last.body if view.last else 0) + view.full_tokens(view.new)
-        if tokens < _WANTED * view.limit or view.summary_waits:
+        if tokens < _within(view, _WANTED) or view.summary_waits:
             return None
         return oldest(view, view.candidates(), _RETAINED)
 
@@ -241,10 +242,21 @@ class _Sweep:
         return Plan.swept(view, units, lods, why, reason=reason, left_out=self._left_out())
 
     def _fetched_again(self) -> set[int]:
-        """Units that an agent had to fetch again not long ago: what it needed twice it may need a third time."""
-        recent, unit = set(self.units[-_PROTECTED:]), self.timeline.unit
-        rows = [*self.timeline.more.faults[-_PROTECTED:], *self.view.faults]
-        return {unit[row] for row in rows if unit[row] in recent}
+        """Units that an agent had to fetch again not long ago: what it needed twice it may need a third time.
+
+        The newest first, in a part of the room, and none that something newer says again.
+        """
+        shown, unit = set(self.units), self.timeline.unit
+        first, room = self.units[-1] - _PROTECTED if self.units else 0, _FETCHED * (self.view.limit - self.view.fixed)
+        found: set[int] = set()
+        for row in sorted({*self.timeline.more.faults[-_PROTECTED:], *self.view.faults}, reverse=True):
+            again = self.timeline.subject[row] >= 0 and self.timeline.superseded(row)
+            if unit[row] >= first and unit[row] in shown and not again:
+                room -= self.timeline.unit_full[unit[row]]
+                if room < 0:
+                    break
+                found.add(unit[row])
+        return found
 
     def _heed(self, body: int) -> int:
         """What somebody asked for happens now, when the prefix changes anyway: items rise or sink."""

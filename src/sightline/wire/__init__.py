@@ -8,6 +8,8 @@ from itertools import groupby
 from types import ModuleType
 from typing import Any
 
+from msgspec.structs import replace
+
 from sightline.items import Message, Role, ToolDefinition
 from sightline.wire import anthropic, common, openai, responses
 
@@ -55,20 +57,37 @@ def was_cut(reply: object) -> bool:
 def read_messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
     """A message list in any of the three formats. Messages that fit several are read as their neighbours are.
 
+    A message may also say `when` it was said, as text.
+
     Raises:
         BadInput: a message that is none, saying its index, what was found and what is accepted.
     """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise common.refused("messages", common.kind_of(messages), "a list of messages")
     plain = [common.plain(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    whens = [_told_when(message, f"messages[{index}].when") for index, message in enumerate(plain)]
     formats = [_format_of(message) for message in plain]
     usual = next((found for found in formats if found is not None), openai)
     neutral: list[Message] = []
     numbered = enumerate(found or usual for found in formats)
     for found, places in groupby(numbered, key=lambda place: place[1]):
         indexes = [index for index, _ in places]
-        neutral += found.read(plain[indexes[0] : indexes[-1] + 1], at=indexes[0])
+        first, end = indexes[0], indexes[-1] + 1
+        if any(whens[first:end]):
+            for index in indexes:
+                read = found.read([plain[index]], at=index)
+                neutral += [replace(message, when=whens[index]) for message in read]
+        else:
+            neutral += found.read(plain[first:end], at=first)
     return neutral
+
+
+def _told_when(message: Any, where: str) -> str:
+    """When a message was said, taken out of it: no provider knows this key."""
+    when = message.pop("when", None) if isinstance(message, dict) else None
+    if when is not None and not isinstance(when, str):
+        raise common.refused(where, common.kind_of(when), "text, such as an ISO time")
+    return when or ""
 
 
 def read_tools(tools: Sequence[ToolDefinition | Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
