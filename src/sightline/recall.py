@@ -222,7 +222,7 @@ class Recall:
         self, query: str, limit: int, among: Callable[[int], bool] | None = None, unasked: bool = False
     ) -> tuple[str, list[Hit]]:
         """The telling part of a query, and the rows of the branch that themselves match it well, best first."""
-        telling, hits = self._ranked(query, limit * _TURN.reach, among, unasked)
+        telling, hits = self._ranked(query, 2 * limit, among, unasked)
         least = _NEAR_BEST * max((hit.share for hit in hits), default=1.0)
         return telling, [hit for hit in hits if hit.share >= max(least, _CLEAR if unasked else 0.0)][:limit]
 

@@ -1,7 +1,8 @@
 """Nearness: a turn answers a question by what it says and by what is said around it, by whom, and when.
 
-The weights were fitted on 926 questions about long chats and meetings whose evidence is known (a regression over the
-turns of each, five folds, no conversation in both parts), then rounded: a point around them finds as much.
+The weights were fitted on 574 questions about long chats and meetings whose evidence is known (a regression over the
+turns of each, five folds, no conversation in both parts: `benchmarks/quality/fitting.py`), then rounded: others around
+them find as much.
 """
 
 import math
