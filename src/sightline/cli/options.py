@@ -124,6 +124,11 @@ def branch_option(function: F) -> F:
     )
 
 
+def usual_output(window: int, output: int) -> int:
+    """Tokens kept for the answer where nobody says how many: at most a quarter of a small window."""
+    return min(output, max(window, 0) // 4)
+
+
 def budget(window: int, output: int) -> Budget:
     """A budget from the command line, refused as bad usage where it makes no sense."""
     try:
@@ -136,14 +141,17 @@ def budget_options(function: F) -> F:
     """Add --window and --output, both left to the session's last call."""
     of_last = f"that of the last call, else {WINDOW}"
     window = click.option("--window", type=int, help=f"Tokens the model takes.  [default: {of_last}]")
-    output = click.option("--output", type=int, help=f"Tokens of --window kept for its answer.  [default: {OUTPUT}]")
+    output = click.option(
+        "--output", type=int, help=f"Tokens of --window kept for its answer.  [default: {OUTPUT}, at most a quarter]"
+    )
     return window(output(function))
 
 
 def known_budget(journal: Journal, window: int | None, output: int | None) -> Budget:
     """What the command line says, else the room that the session's last call had."""
     if window is not None or output is not None:
-        return budget(WINDOW if window is None else window, OUTPUT if output is None else output)
+        window = WINDOW if window is None else window
+        return budget(window, usual_output(window, OUTPUT) if output is None else output)
     return decide.last_budget(journal, decide.last_receipt(journal)[0]) or budget(WINDOW, OUTPUT)
 
 

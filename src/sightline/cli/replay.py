@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from sightline import samples
-from sightline.cli.options import Place, budget, file_bytes, place, with_json
+from sightline.cli.options import Place, budget, file_bytes, place, usual_output, with_json
 from sightline.cli.show import Column, Rows, bar, console, first_words, print_json, printable
 from sightline.errors import BadInput
 from sightline.items import Role
@@ -73,7 +73,9 @@ class Watched(NamedTuple):
 @click.option("--list-samples", is_flag=True, help="Name the samples and stop.")
 @click.option("--window", type=int, help=f"Tokens the model takes.  [default: {_WINDOW}; less for samples]")
 @click.option(
-    "--output", type=int, help=f"Tokens of them kept for its answer.  [default: {_OUTPUT}; samples {_SAMPLE_OUTPUT}]"
+    "--output",
+    type=int,
+    help=f"Tokens of them kept for its answer.  [default: {_OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
 )
 @click.option("--profile", type=click.Choice(list(PROFILES)), default="openai", show_default=True, help="Whose prices.")
 @click.option("--strategy", type=click.Choice(_STRATEGIES), default="focus", show_default=True, help="Who decides.")
@@ -137,7 +139,7 @@ def _watched(asked: Asked) -> Watched:
 def _budget(asked: Asked, window: int, output: int) -> Budget:
     return budget(
         window if asked.window is None else asked.window,
-        output if asked.output is None else asked.output,
+        usual_output(asked.window or window, output) if asked.output is None else asked.output,
     )
 
 
