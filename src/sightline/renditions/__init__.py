@@ -18,7 +18,7 @@ from sightline.renditions.words import words
 
 __all__ = ["FORMAT", "Shorter", "identifiers", "shorten", "subject_of"]
 
-FORMAT = 3  # rises when the same input would give other bytes
+FORMAT = 4  # rises when the same input would give other bytes
 
 SMALLEST = 80  # tokens below which there is no lower level than full: a handle and a label would eat the saving
 SMALLEST_SAID = 200  # the same of what the user said: it is the task, and there is little of it

@@ -14,6 +14,7 @@ FIRST, LAST, QUESTION, RULE, PLAIN = 6.0, 3.0, 3.0, 4.0, 0.3
 AGAIN = 0.01  # a sentence said before
 OPENING = 110  # characters of one sentence in a gist
 LONGEST = 280  # characters of one sentence in a summary; what follows is cut
+DENSE = 3
 QUOTED, NAMED = 0.7, 0.4  # share of a summary and of a gist for whole sentences
 BESIDE = 5.0  # characters a sentence costs beside its own
 
@@ -47,7 +48,13 @@ def dialogue(sample: Sample, opening: Beginning = NO_OPENING) -> Levels:
         render = _Quoted(texts, rows, weighed.first, opening).render
         return Excerpt(later, texts, seen, names, share, 1.5, render, shown, len(opening.text))
 
-    return Levels(level(LONGEST, QUOTED, opening), level(OPENING, NAMED, NO_OPENING))
+    return Levels(level(LONGEST, QUOTED, opening), level(OPENING // _density(sentences), NAMED, NO_OPENING))
+
+
+def _density(sentences: list[str]) -> int:
+    """How many times as much a character says as a Latin letter: a Chinese sentence of 40 is a long one."""
+    beginning = "".join(sentences[:3])
+    return DENSE if len(beginning.encode()) > 2 * len(beginning) else 1
 
 
 class _Quoted(NamedTuple):

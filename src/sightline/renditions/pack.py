@@ -255,9 +255,11 @@ def fill(label: str, level: Level, count: Count, room: Room) -> Filled:
         aim *= free / max(1.0, filled.tokens - limit + free) * AIM
         if not low < aim < high:
             aim = (low + high) / 2
-    if best is NOTHING and (0, 0) not in tried:
-        filled = _filled(label, level, offer, (0, 0), count)
-        return filled if filled.tokens <= limit else NOTHING
+    few = bisect_right(offer.value_costs, free / 2)
+    for taken in ((1, few), (1, 0), (0, few), (0, 0)) if best is NOTHING else ():
+        filled = _filled(label, level, offer, taken, count)
+        if filled.tokens <= limit:
+            return filled
     return best
 
 
