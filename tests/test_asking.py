@@ -171,3 +171,14 @@ def test_a_recalled_overview_is_read_back() -> None:
     rows = session._journal.timeline.kind
     assert Kind.RECALL in rows
     assert all(each.good for each in verify(session._journal))
+
+
+def test_nothing_is_recalled_in_the_middle_of_a_turn() -> None:
+    """What matches a user's message comes right after it or not at all: never after a tool's answer."""
+    session = Session(MemoryStore("work"))
+    session.user("Which ferry leaves from quay nine?")
+    for at in range(30):
+        call = {"id": f"c{at}", "type": "function", "function": {"name": "look", "arguments": f'{{"at": {at}}}'}}
+        session.reply({"role": "assistant", "content": None, "tool_calls": [call]})
+        session.tool_result(f"c{at}", f"The ferry leaves from quay nine at {at}. " + "All is calm on the pier. " * 20)
+        assert session.compose(Budget(1_500)).body[-1].role is Role.TOOL

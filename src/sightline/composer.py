@@ -94,8 +94,9 @@ class Composer:
         if alone and not shows_all(view, plan):
             if ask and self._too_long(view):
                 plan = self._answering(view, around)
-            elif self._asked != self._searched and budget.recall:  # once per user message
+            elif self._asked != self._searched and budget.recall:  # once, right after a user's message
                 plan = self._reminded(view, plan, around)
+        if alone:
             self._searched = self._asked
         payload = compose(self.journal.reader, plan, self._layout, around, self.payload)
         self._send(payload, view.faults, alone)

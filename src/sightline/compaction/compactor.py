@@ -256,11 +256,11 @@ class Compactor:
         return digest(items, tokens=tokens, count=reader.counter.count, locale=reader.locale, before=before)
 
     def _freed(self, job: Job) -> int:
-        """Tokens up to a sweep's target, once what is covered is no longer shown."""
+        """Tokens up to between a sweep's target and its trigger, once what is covered is no longer shown."""
         view, plan = self._composer.view(job.budget), job.before.plan
         stay = [unit for unit in plan if not job.first <= unit <= job.last]
         shown = sum(view.unit_tokens(unit, plan.lods) for unit in stay)
-        return int(job.budget.target * (plan.limit - plan.fixed)) - shown
+        return int((job.budget.target + job.budget.trigger) / 2 * (plan.limit - plan.fixed)) - shown
 
     def _units(self, first: int, last: int) -> list[int]:
         timeline = self._journal.timeline

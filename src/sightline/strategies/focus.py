@@ -92,6 +92,8 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
     def _most(self, view: View, row: int) -> int:
         """Tokens up to which an item enters in full: a quarter of the limit, for tools' words also `entry`."""
         quarter = view.limit // 4
+        if view.timeline.kind[row] == Kind.SUMMARY:
+            return view.limit  # it was made to fit
         if view.timeline.state[row] & WHOLE or view.timeline.kind[row] not in (Kind.RESULT, Kind.CALL):
             return quarter
         return min(quarter, self._entering(view))
@@ -202,9 +204,11 @@ class _Sweep:
         return self._swept(reason)
 
     def _spared(self, keep: int) -> set[int]:
-        """What a sweep leaves as it is while it can: the newest, the question, the task, what was fetched again."""
+        """What a sweep leaves as it is while it can: the newest, the question, the task, what was fetched again, and
+        summaries, which are short as they are.
+        """
         newest = {*self.units[-keep:], self._task, *self._fetched_again()} - {-1} if keep else set()
-        return newest | {self.view.asked}
+        return newest | {self.view.asked, *self._summaries()}
 
     def _least(self) -> int:
         """Tokens of all units at their lowest levels."""
@@ -226,10 +230,13 @@ class _Sweep:
         return body
 
     def _fit(self, body: int, most: int, newest: set[int]) -> None:
-        """What was spared gives way where it is too much, the question last and never wholly."""
-        asked = self.view.asked
-        if body > most:
-            body = self._reduce(body, most, sorted(newest - {asked}), set())
+        """What was spared gives way where it is too much, the very last after the others, the question last and never
+        wholly.
+        """
+        asked, last = self.view.asked, self.units[-1:]
+        for spared in (sorted(newest - {asked, *last}), [unit for unit in last if unit in newest and unit != asked]):
+            if body > most:
+                body = self._reduce(body, most, spared, set())
         if body > most:
             self._reduce(body, most, [unit for unit in self.units if unit == asked], set(), leave_out=False)
 
