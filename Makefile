@@ -16,8 +16,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
 	@touch $@
 
-run: $(READY) ## set everything up, then replay a sample agent session turn by turn
+run: $(READY) ## set everything up, replay a sample agent session, then chat where there is a terminal
 	@$(BIN)/sightline replay --sample
+	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/sightline chat; else echo "In a terminal this goes on with: sightline chat"; fi
 
 test: check ## every promise at small size, what CI runs
 	$(BIN)/python -m pytest -n 2 -m "not soak"

@@ -1,11 +1,19 @@
 """Sizes: `make test` runs every promise small, `make soak` (SIGHTLINE_SOAK=1) at full size."""
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+if TYPE_CHECKING:
+    from sightline.agent.models.endpoint import Endpoint
+
+ROOT = Path(__file__).parent.parent
 SOAK = os.environ.get("SIGHTLINE_SOAK") == "1"
 
 settings.register_profile(
@@ -39,3 +47,25 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def soak() -> bool:
     """Whether this run is at full size."""
     return SOAK
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time: the workers of a parallel run share the cache."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "fetching.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def tiny_model() -> "Endpoint":
+    """The tiny model: in the folder that SIGHTLINE_TINY names, else in the project's .cache."""
+    from sightline.agent.models.fetching import fetch_tiny, tiny_endpoint
+
+    home = Path(os.environ.get("SIGHTLINE_TINY") or ROOT / ".cache")
+    with _alone(home):
+        fetch_tiny(home, quiet=True)
+    found = tiny_endpoint(home)
+    assert found is not None
+    return found

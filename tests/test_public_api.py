@@ -34,11 +34,12 @@ def test_every_public_name_says_what_it_promises() -> None:
 def test_the_names_are_these() -> None:
     """A name more or less is a decision: it is made here too."""
     assert set(sightline.__all__) == {
-        "AnchorConflict", "AppError", "BadInput", "BadSessionId", "Budget", "Compacted", "Conflict", "ContextTooLarge",
-        "Controller", "Damaged", "InvalidSourceData", "Item", "JsonlStore", "Kind", "Lod", "Loss", "MemoryStore",
-        "Message", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Refused", "Session",
-        "SessionNotFound", "Settings", "SightlineError", "StoreError", "Strategy", "StrategyError", "UnknownApp",
-        "UnknownCall", "UnknownItem", "Unwritable", "VersionMismatch", "View",
+        "AnchorConflict", "AppError", "BadCodeId", "BadInput", "BadSessionId", "Budget", "Compacted", "Conflict",
+        "ContextOverflow", "ContextTooLarge", "Controller", "Damaged", "InvalidSourceData", "Item", "JsonlStore",
+        "Kind", "Lod", "Loss", "MemoryStore", "Message", "ModelBusy", "ModelError", "ModelRefused", "NoModel",
+        "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Refused", "Session", "SessionNotFound",
+        "Settings", "SightlineError", "StoreError", "Strategy", "StrategyError", "ToolFailed", "UnknownApp",
+        "UnknownCall", "UnknownCode", "UnknownItem", "Unwritable", "VersionMismatch", "View",
     }  # fmt: skip
     assert {*sightline.__all__, "__version__"} == set(dir(sightline))
 

@@ -36,6 +36,15 @@ ANSWER = {
 }  # fmt: skip
 
 
+def streamed(answer: dict[str, Any]) -> bytes:
+    """The same answer as a stream of one piece."""
+    message = answer["choices"][0]["message"]
+    calls = [{"index": index, **call} for index, call in enumerate(message["tool_calls"])]
+    choice = {"index": 0, "delta": message | {"tool_calls": calls}, "finish_reason": "tool_calls"}
+    chunk = answer | {"object": "chat.completion.chunk", "choices": [choice]}
+    return f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()
+
+
 @pytest.fixture
 def provider() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A chat completions endpoint on this machine, and what it was asked."""
@@ -44,9 +53,10 @@ def provider() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            body = json.dumps(ANSWER).encode()
+            streams = asked[-1].get("stream")
+            body = streamed(ANSWER) if streams else json.dumps(ANSWER).encode()
             self.send_response(200)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", "text/event-stream" if streams else "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -103,3 +113,27 @@ def test_the_app_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         [window] = session.compose(sl.Budget(8_000)).tail
         assert '<item id="1">milk</item>' in str(window)
         assert '<item id="2">bread</item>' in str(window)
+
+
+def test_the_agent_runs(
+    provider: tuple[str, list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fourth example asks the SDK's client, runs the call and asks again, as often as it is allowed."""
+    import sightline as sl
+    from sightline.agent.tools import Tool
+    from sightline.items import ToolDefinition
+
+    async def read_file(_: Any) -> str:
+        return "x = 1"
+
+    address, asked = provider
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    tool = Tool(ToolDefinition("read_file", "Read a file.", {"type": "object"}), read_file)
+    with sl.Session.new(project=tmp_path, root=tmp_path) as session:
+        names: dict[str, Any] = {"session": session, "openai": openai, "tools": [tool], "print": lambda *_: None}
+        exec(BLOCKS[3], names)
+        assert "12 times" in names["answer"].error
+        assert not session.open_calls
+    assert len(asked) == 12
+    assert asked[1]["messages"][: len(asked[0]["messages"])] == asked[0]["messages"]

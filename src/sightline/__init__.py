@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     from sightline.controller import Controller as Controller
     from sightline.errors import AnchorConflict as AnchorConflict
     from sightline.errors import AppError as AppError
+    from sightline.errors import BadCodeId as BadCodeId
     from sightline.errors import BadInput as BadInput
     from sightline.errors import BadSessionId as BadSessionId
     from sightline.errors import Conflict as Conflict
+    from sightline.errors import ContextOverflow as ContextOverflow
     from sightline.errors import ContextTooLarge as ContextTooLarge
     from sightline.errors import Damaged as Damaged
     from sightline.errors import InvalidSourceData as InvalidSourceData
+    from sightline.errors import ModelBusy as ModelBusy
+    from sightline.errors import ModelError as ModelError
+    from sightline.errors import ModelRefused as ModelRefused
+    from sightline.errors import NoModel as NoModel
     from sightline.errors import NothingCompacted as NothingCompacted
     from sightline.errors import OpenCalls as OpenCalls
     from sightline.errors import PinnedOverflow as PinnedOverflow
@@ -30,8 +36,10 @@ if TYPE_CHECKING:
     from sightline.errors import SightlineError as SightlineError
     from sightline.errors import StoreError as StoreError
     from sightline.errors import StrategyError as StrategyError
+    from sightline.errors import ToolFailed as ToolFailed
     from sightline.errors import UnknownApp as UnknownApp
     from sightline.errors import UnknownCall as UnknownCall
+    from sightline.errors import UnknownCode as UnknownCode
     from sightline.errors import UnknownItem as UnknownItem
     from sightline.errors import Unwritable as Unwritable
     from sightline.errors import VersionMismatch as VersionMismatch
@@ -57,10 +65,11 @@ _HOMES = {
     "compaction.loss": ("Loss",),
     "controller": ("Controller",),
     "errors": (
-        "AnchorConflict", "AppError", "BadInput", "BadSessionId", "Conflict", "ContextTooLarge", "Damaged",
-        "InvalidSourceData", "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionNotFound",
-        "SightlineError", "StoreError", "StrategyError", "UnknownApp", "UnknownCall", "UnknownItem", "Unwritable",
-        "VersionMismatch",
+        "AnchorConflict", "AppError", "BadCodeId", "BadInput", "BadSessionId", "Conflict", "ContextOverflow",
+        "ContextTooLarge", "Damaged", "InvalidSourceData", "ModelBusy", "ModelError", "ModelRefused", "NoModel",
+        "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionNotFound", "SightlineError",
+        "StoreError", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall", "UnknownCode", "UnknownItem",
+        "Unwritable", "VersionMismatch",
     ),
     "items": ("Item", "Kind", "Lod", "Message"),
     "notes": ("Settings",),

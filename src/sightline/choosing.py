@@ -16,6 +16,9 @@ from sightline.strategies import names, strategy
 DEFAULT = "focus"
 WITHOUT_A_CHOICE = "sliding"  # what a plugin.json means that names no strategy
 
+KEYS = ("strategy", "config")
+OTHER_KEYS = ("model", "models", "tools", "mcp", "chat")  # of the agent, in the same file: no business of ours
+
 IDS = {
     "std-sliding-window-strategy": "sliding",
     "std-summarization-strategy": "summary",
@@ -86,7 +89,7 @@ def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
     Raises:
         BadInput: `where`, the key, and the valid choices.
     """
-    _check_keys(table, ("strategy", "config"), where)
+    _check_keys({key: value for key, value in table.items() if key not in OTHER_KEYS}, KEYS, where)
     wanted = table.get("strategy")
     if wanted is None:
         if "config" in table:

@@ -12,6 +12,7 @@ from sightline.items import Kind, Lod, Message, Opaque, Part, Role, Text, ToolDe
 from sightline.payload import Payload, Shared
 from sightline.plan import Plan, messages_of
 from sightline.reader import Reader
+from sightline.timeline import LABELLED, ORPHAN
 
 _encode = msgspec.json.encode
 
@@ -19,7 +20,8 @@ _encode = msgspec.json.encode
 class Layout(Struct, frozen=True):
     """The order of the sections, as data. `stable` alone keeps the prefix from call to call.
 
-    order: of the sections system, summary, dynamic, history and user (the last user message).
+    order: of the sections system, summary, dynamic, history and user (the open turn: what the user asked last, with
+    what the program told the model right before, and all that came after).
     windows: at the "tail", each in its "place" among the messages, or together as the section "dynamic".
     """
 
@@ -34,7 +36,7 @@ LAYOUTS = {
         Layout("stable"),
         Layout("contextui", windows="place"),
         Layout("openstarry", order=("system", "summary", "dynamic", "history"), windows="dynamic"),
-        Layout("ba-agent", order=("history", "system", "user")),
+        Layout("ba-agent", order=("history", "system", "dynamic", "user"), windows="dynamic"),
     )
 }
 
@@ -54,6 +56,7 @@ class Surroundings(Struct, frozen=True):
     windows: Mapping[str, str] = {}  # id → what it shows now
     window_rows: tuple[int, ...] = ()  # open windows, in order
     breakpoints: tuple[int, ...] = (0,)  # where a provider may cache up to, besides the end of the body
+    spared: Mapping[str, int] = {}  # windows that gave way → tokens that saved
 
 
 def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, base: Payload | None = None) -> Payload:
@@ -85,6 +88,7 @@ def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, ba
         tokens=plan.tokens,
         chain=chain,
         shown_windows=around.windows,
+        spared=around.spared,
     )
 
 
@@ -204,9 +208,11 @@ def _arranged(
 ) -> Iterator[Message]:
     sections: dict[str, list[Message]] = {"system": list(system), "summary": [], "history": [], "user": []}
     sections["dynamic"] = [_window(around, row, reader) for row in around.window_rows if layout.windows == "dynamic"]
-    asked = _last_user(reader, plan) if "user" in layout.order else None
+    turn = _open_turn(reader, plan) if "user" in layout.order else None
+    opened = False
     for unit, message in _in_order(reader, plan, layout, around):
-        if unit is not None and unit == asked:
+        opened = opened or (turn is not None and unit == turn)
+        if opened:
             section = "user"
         elif unit is not None and "summary" in layout.order and _kind(reader, unit) is Kind.SUMMARY:
             section = "summary"
@@ -258,5 +264,16 @@ def _kind(reader: Reader, unit: int) -> Kind:
     return Kind(reader.timeline.kind[reader.timeline.unit_row[unit]])
 
 
-def _last_user(reader: Reader, plan: Plan) -> int | None:
-    return next((unit for unit in reversed(list(plan)) if _kind(reader, unit) is Kind.USER), None)
+def _open_turn(reader: Reader, plan: Plan) -> int | None:
+    """The unit the open turn begins with: the user's last words, or what the program told the model before them."""
+    units = list(plan)
+    users = [at for at, unit in enumerate(units) if _kind(reader, unit) is Kind.USER]
+    at = next((at for at in reversed(users) if not _told(reader, units[at])), users[-1] if users else None)
+    while at and _kind(reader, units[at - 1]) is Kind.USER and _told(reader, units[at - 1]):
+        at -= 1
+    return None if at is None else units[at]
+
+
+def _told(reader: Reader, unit: int) -> bool:
+    """Whether a user message is the program's, not the user's."""
+    return bool(reader.timeline.state[reader.timeline.unit_row[unit]] & (LABELLED | ORPHAN))

@@ -18,6 +18,7 @@ from sightline.notes import RecallNote, ReceiptNote
 from sightline.payload import Payload
 from sightline.plan import Budget, Plan, Strategy, View
 from sightline.recall import Recall, reduced, shows_all
+from sightline.reductions import allowed
 from sightline.said import Said
 from sightline.strategies import strategy
 
@@ -53,6 +54,11 @@ class Composer:
         self._seen = 0  # rows that the last plan knows
         self._ends: tuple[int, ...] = ()  # where the body ended after the last sweep, and at the last call
         self._restored = self.last is None
+        self._sent_with = self._reductions  # what was allowed then
+
+    @property
+    def _reductions(self) -> tuple[str, ...]:
+        return self.journal.settings.reductions
 
     def configure(self) -> None:
         """Compose as the journal's settings say."""
@@ -92,7 +98,7 @@ class Composer:
         view = self._view(budget, around)
         plan = self._planned(view)
         if alone and not shows_all(view, plan):
-            if ask and self._too_long(view):
+            if ask and view.trims and self._too_long(view):
                 plan = self._answering(view, around)
             elif self._asked != self._searched and budget.recall:  # once, right after a user's message
                 plan = self._reminded(view, plan, around)
@@ -127,7 +133,9 @@ class Composer:
     def wanted(self, budget: Budget) -> tuple[int, int] | None:
         """The units that the strategy wants summarised by now, first and last; None for a strategy that wants none."""
         wants = getattr(self._strategy, "wants", None)
-        found: tuple[int, int] | None = wants(self.view(budget)) if wants is not None else None
+        if wants is None or "summaries" not in self._reductions:
+            return None
+        found: tuple[int, int] | None = wants(allowed(self.view(budget)))
         return found
 
     def preview(self, budget: Budget, command: str = "") -> Payload:
@@ -153,7 +161,7 @@ class Composer:
         self.command = "sweep: overflow"
 
     def _planned(self, view: View) -> Plan:
-        plan = self._strategy.plan(view)
+        plan = self._strategy.plan(allowed(view))
         if not isinstance(plan, Plan) or not plan.checked:
             raise StrategyError(f"strategy {self._strategy.name!r} must return what Plan.extended or Plan.swept gives")
         return plan
@@ -172,6 +180,7 @@ class Composer:
             windows=shown,
             window_rows=decide.window_rows(journal, shown, self._layout.windows, len(journal.timeline)),
             breakpoints=(0, *self._ends),
+            spared=self._host.spared if shown else {},
         )
 
     def _shown_windows(self, budget: Budget) -> dict[str, str]:
@@ -187,7 +196,7 @@ class Composer:
                 self._sizes[text] = counted[text] if text in counted else self._tokens(text)
             return (self._sizes[text] + framing) * references(window)
 
-        shown = self._host.shown(int(budget.windows * limit), size)
+        shown = self._host.shown(int(budget.windows * limit) if "windows" in self._reductions else None, size)
         before = self.payload.shown_windows if self.payload is not None else {}
         same = {window: text for window, text in before.items() if shown.get(window) == text}
         return same | shown
@@ -216,8 +225,10 @@ class Composer:
         pinned, wanted = self._marks()
         limit = self._calibration.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
-        compactions, command = decide.compacted(journal, sent)
+        compactions, command = decide.compacted(journal, sent) if "summaries" in self._reductions else ([], "")
         back = decide.undone(journal, sent) if compactions or command else []
+        if sent_plan is not None and self._sent_with != self._reductions:
+            back = decide.given_back(journal, sent_plan, compactions)
         if not command and wanted and sent and decide.raised(timeline, journal.path, sent):
             command = "command: expand"
         return View(
@@ -239,6 +250,7 @@ class Composer:
             faults=decide.faults(journal, new, sent_plan),
             back=[*back, *decide.wanted_back(timeline, journal.path, wanted)] if wanted else back,
             words=Said(journal, limit),
+            reductions=self._reductions,
         )
 
     def _marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
@@ -275,11 +287,11 @@ class Composer:
             last=None,
             new=[unit for unit in decide.complete_units(self.journal, 0) if kind[first[unit]] != Kind.RECALL],
         )
-        plan = strategy("focus").plan(narrow)
+        plan = strategy("focus").plan(allowed(narrow))
         note = self._recall.answering(self._question(), view.limit - plan.tokens - _FRAMED, reduced(plan))
         if not self._bring_back(note):
             return plan
-        view = self._view(view.budget, around)
+        view = allowed(self._view(view.budget, around))
         recalled = Plan.extended(replace(view, last=plan, new=decide.new_units(self.journal, plan.rows)), {}, {})
         recalled.reason = plan.reason
         return recalled
@@ -318,7 +330,7 @@ class Composer:
         sent = len(payload.body)
         self._ends = (sent,) if receipt.plan is not None else (*self._ends[:1], sent)
         self.payload, self.last, self._sent_at = payload, receipt, self._clock()
-        self._seen, self.command = plan.rows, ""
+        self._seen, self.command, self._sent_with = plan.rows, "", self._reductions
 
     def _why_changed(self, payload: Payload) -> str:
         """Why a payload does not begin with the one before it; empty: it does."""
@@ -347,6 +359,7 @@ class Composer:
             plan=decide.plan_note(plan) if whole else None,
             lods={} if whole else decide.added_lods(plan, previous),
             windows=self.journal.blobs.keep(payload.shown_windows),
+            spared=dict(payload.spared),
             idle=self._idle() if "cold" in reason else 0,
             breakpoints=payload.breakpoints,
             question=payload.plan.reason == QUESTION,
@@ -364,6 +377,6 @@ class Composer:
         windows = {window: self.journal.blobs.text(digest) or "" for window, digest in self.last.windows.items()}
         settings, around = decide.as_sent(self.journal, self.last, offset, windows)
         self.payload = compose(self.journal.reader, plan, layout(settings.layout), around)
-        self._seen, self._ends = plan.rows, (len(self.payload.body),)
+        self._seen, self._ends, self._sent_with = plan.rows, (len(self.payload.body),), settings.reductions
         if settings != self.journal.settings:
             self.command = self.command or "settings changed"

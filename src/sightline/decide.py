@@ -109,6 +109,12 @@ def compacted(journal: Journal, offset: int) -> tuple[list[Compaction], str]:
     return held, "command: uncompact" if undone(journal, offset) else ""
 
 
+def given_back(journal: Journal, sent: Plan, compactions: Sequence[Compaction]) -> list[int]:
+    """What the last payload did not show and no summary stands for: where less may be reduced than for that one."""
+    every = (unit for unit in complete_units(journal, 0) if unit not in sent)
+    return [unit for unit in every if not any(each.first <= unit <= each.last for each in compactions)]
+
+
 def complete_units(journal: Journal, since_row: int) -> list[int]:
     """New units that could be sent: none of whose calls waits for a result."""
     timeline = journal.timeline
@@ -268,6 +274,7 @@ def as_sent(
         windows=windows,
         window_rows=window_rows(journal, windows, layout(settings.layout).windows, rows, offset),
         breakpoints=note.breakpoints,
+        spared=note.spared,
     )
     return settings, around
 

@@ -4,7 +4,10 @@ SightlineError
 ├── BadInput             what was handed in cannot be used, and how to hand it in instead
 │   ├── BadSessionId     an id that is no plain file name
 │   ├── UnknownItem      an id that is not on this branch
-│   └── UnknownCall      a result for a call nobody made
+│   ├── UnknownCall      a result for a call nobody made
+│   ├── BadCodeId        an id that no piece of code may have
+│   ├── UnknownCode      no piece of code has this id
+│   └── NoModel          none is configured, and none was found on this machine
 ├── OpenCalls            the model's calls still wait for results
 ├── PinnedOverflow       what may not be reduced is larger than the budget
 ├── StrategyError        a strategy asked for something the laws forbid
@@ -15,6 +18,11 @@ SightlineError
 │   ├── VersionMismatch  a context of other data than those there are now
 │   ├── AnchorConflict   two anchors of one name: the first holds
 │   └── ContextTooLarge  it does not fit even at its lowest level
+├── ModelError           the model could not be asked
+│   ├── ModelBusy        it may work later: asked too often, its server failed, cut off, too slow
+│   ├── ModelRefused     it would not work later either: no permission, no such model, a request it does not take
+│   └── ContextOverflow  it takes less than it was sent
+├── ToolFailed           a tool could not do it, and why: what a tool raises
 └── StoreError           the log could not be read or written
     ├── Conflict         another writer was first; refresh and try again
     ├── Damaged          a line that was whole can no longer be read
@@ -63,6 +71,29 @@ class UnknownCall(BadInput):
             f"no call {call_id!r} waits for a result on this branch: it was never made, or has its result already; "
             f"waiting are: {known}; say anything else with session.user()"
         )
+
+
+class BadCodeId(BadInput):
+    """An id that no piece of code may have."""
+
+    def __init__(self, code_id: str) -> None:
+        self.code_id = code_id
+        super().__init__(
+            f"code id {code_id[:80]!r} is refused: it is 'code_' and up to 120 letters, digits or '_', "
+            "such as code_sales_analysis"
+        )
+
+
+class UnknownCode(BadInput):
+    """No piece of code has this id."""
+
+    def __init__(self, code_id: str, known: Sequence[str]) -> None:
+        self.code_id, self.known = code_id, tuple(known)
+        super().__init__(f"no code {code_id!r}; there are: {', '.join(known) or 'none'}")
+
+
+class NoModel(BadInput):
+    """No model is configured, and none was found on this machine."""
 
 
 class OpenCalls(SightlineError):
@@ -137,6 +168,34 @@ class ContextTooLarge(AppError):
             f"{app_id} needs {tokens:,} tokens at its lowest level, and {limit:,} are allowed; "
             "let its GIST say less, or allow more"
         )
+
+
+class ModelError(SightlineError):
+    """The model could not be asked."""
+
+
+class ModelBusy(ModelError):
+    """It may work later. `retry_after`: seconds that the provider asks to wait; None where it does not say."""
+
+    def __init__(self, why: str, retry_after: float | None = None) -> None:
+        self.why, self.retry_after = why, retry_after
+        super().__init__(why)
+
+
+class ModelRefused(ModelError):
+    """It would not work later either."""
+
+
+class ContextOverflow(ModelError):
+    """The model takes less than it was sent. `input_tokens`: what the provider counted, where it says so."""
+
+    def __init__(self, why: str, input_tokens: int | None = None) -> None:
+        self.why, self.input_tokens = why, input_tokens
+        super().__init__(why)
+
+
+class ToolFailed(SightlineError):
+    """A tool could not do it. Tools raise it; the model is shown the message."""
 
 
 class StoreError(SightlineError):

@@ -258,7 +258,15 @@ def _is_file(path: str) -> bool:
 
 # ---------------------------------------------------------------------- what stands in them
 
-_SECRET = re.compile(r"(?i)\.env(?:\..*)?|id_(?:rsa|dsa|ecdsa|ed25519)|.*\.(?:pem|key|p12|pfx|jks|keystore)")
+_SECRET = re.compile(
+    r"(?i)\.env(?:\..*)?|id_(?:rsa|dsa|ecdsa|ed25519)|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)"
+    r"|\.netrc|\.pgpass|\.pypirc|\.git-credentials|\.ssh|\.gnupg|\.aws|sightline\.toml"  # ours may hold a key, too
+)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a file or folder of this name holds keys or secrets: no tool and no summary opens it."""
+    return _SECRET.fullmatch(name) is not None
 
 
 def read_files(
@@ -287,7 +295,7 @@ def read_file(
     try:
         real = os.path.realpath(Path(root) / path, strict=True)
         within = Path(real).is_relative_to(os.path.realpath(root))
-        if not (within or allow_outside) or _SECRET.fullmatch(Path(real).name):
+        if not (within or allow_outside) or is_secret(Path(real).name):
             return None
         data = _beginning(real)
         text = getincrementaldecoder("utf-8-sig")().decode(data[:MOST_BYTES], len(data) <= MOST_BYTES)

@@ -19,7 +19,7 @@ from sightline.renditions import FORMAT as RENDITIONS
 from sightline.stores import Span, Tips
 from sightline.timeline import Timeline
 
-FORMAT = 11
+FORMAT = 12
 SUFFIX = ".idx"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 

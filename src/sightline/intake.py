@@ -13,7 +13,7 @@ from sightline.clock import Ids
 from sightline.compose import layout
 from sightline.errors import BadInput
 from sightline.items import Call, Message, Part, Result, Role, Text, ToolDefinition
-from sightline.notes import Settings
+from sightline.notes import REDUCTIONS, Settings
 from sightline.plan import Budget
 from sightline.profiles import profile
 from sightline.strategies import strategy
@@ -86,11 +86,11 @@ def _is_block(part: Any) -> bool:
 
 
 def checked_settings(settings: Settings) -> Settings:
-    """The settings themselves, if everything they name exists. Raises BadInput naming the choices."""
+    """The settings, if everything they name exists. Raises BadInput naming the choices."""
     if not isinstance(settings, Settings):
         raise BadInput(f"settings are a sightline.Settings(locale=…, profile=…), not {settings!r}")
     try:
-        msgspec.convert(msgspec.to_builtins(settings), Settings)
+        settings = msgspec.convert(msgspec.to_builtins(settings), Settings)
     except (TypeError, msgspec.ValidationError) as error:
         raise BadInput(f"settings of the wrong type: {error}; see sightline.Settings") from error
     check_locale(settings.locale)
@@ -99,6 +99,8 @@ def checked_settings(settings: Settings) -> Settings:
     profile(settings.profile)
     if settings.windows not in FORMS:
         raise BadInput(f"unknown form of windows {settings.windows!r}; choose one of {', '.join(FORMS)}")
+    if unknown := [name for name in settings.reductions if name not in REDUCTIONS]:
+        raise BadInput(f"unknown reduction {unknown[0]!r}; choose among {', '.join(REDUCTIONS)}")
     strategy(settings.strategy, settings.config)
     return settings
 

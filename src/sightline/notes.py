@@ -95,9 +95,15 @@ class ReceiptNote(Struct, omit_defaults=True):
     lods: dict[str, int] = {}  # else: new items below FULL
     faults: list[str] = []  # new results that show again what had been shortened
     windows: dict[str, str] = {}  # id → hash of what was shown
+    spared: dict[str, int] = {}  # windows that gave way → tokens that saved
     idle: int = 0  # seconds since the call before, where that decided
     breakpoints: tuple[int, ...] = ()
     question: bool = False  # it answered one question: the conversation does not go on from what it shows
+
+
+REDUCTIONS = ("gists", "windows", "summaries", "trim")
+"""What may be done to make things fit, in the order in which it is: items show less, live windows show less, a summary
+stands for the oldest part, units are left out."""
 
 
 class Settings(Struct, frozen=True, omit_defaults=True):
@@ -111,6 +117,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     config: dict[str, Any] = {}
     profile: str = "openai"
     windows: str = "xml"  # how they are written: "xml" or "markdown"
+    reductions: tuple[str, ...] = REDUCTIONS  # those that are allowed
 
 
 class ToolsNote(Struct, frozen=True, omit_defaults=True):

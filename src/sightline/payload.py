@@ -8,6 +8,7 @@ from sightline.items import Message, ToolDefinition
 
 if TYPE_CHECKING:
     from sightline.plan import Plan
+    from sightline.reductions import Reduction
 
 
 T = TypeVar("T")
@@ -71,6 +72,13 @@ class Payload:
     tokens: int
     chain: Sequence[bytes] = ()  # digest of the head, then of everything up to each block of the body
     shown_windows: Mapping[str, str] = field(default_factory=dict)  # id → what it showed
+    spared: Mapping[str, int] = field(default_factory=dict)  # windows that gave way → tokens that saved
+
+    def reductions(self) -> "tuple[Reduction, ...]":
+        """What each reduction took out of this payload, and what that saved, against showing everything in full."""
+        from sightline.reductions import reductions
+
+        return reductions(self.plan, self.spared)
 
     def shares_blocks_of(self, earlier: "Payload") -> bool:
         """Whether this payload went on from the other's very blocks, so that they need not be compared."""

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from itertools import pairwise
 from math import ceil, floor
 from typing import Any, NamedTuple, Protocol
@@ -12,6 +13,7 @@ from msgspec import Struct
 from sightline.branches import Compaction, Path
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
 from sightline.items import Kind, Lod
+from sightline.notes import REDUCTIONS
 from sightline.profiles import Profile
 from sightline.timeline import HEAD, Timeline
 
@@ -53,6 +55,7 @@ WORTHWHILE = 100  # tokens: an item that would save less stays as it is while th
 SETTLING = frozenset((Kind.ASSISTANT, Kind.CALL, Kind.RESULT))
 INDEX = 0.15  # of the room beside the head: what the lines for left-out units may take
 MARKER = 80  # tokens: the line before them is never longer
+_NAMED = 3  # items that an error names where all of them together are too much
 
 
 class LeftOut(NamedTuple):
@@ -126,6 +129,7 @@ class View:
     faults: frozenset[int] = frozenset()  # new rows that show again what had been shortened
     back: Sequence[int] = ()  # units that somebody wants to see again
     words: "Words" = field(default_factory=Words)  # what the engine says about a plan
+    reductions: Collection[str] = REDUCTIONS  # those that are allowed; without gists the timeline has no lower levels
 
     def row_tokens(self, row: int, lod: Lod) -> int:
         """What an item costs at a level, framing included."""
@@ -198,6 +202,16 @@ class View:
         return {self.asked, *(self.timeline.unit[row] for row in rows)}
 
     @property
+    def trims(self) -> bool:
+        """Whether units may be left out."""
+        return "trim" in self.reductions
+
+    def required(self) -> set[int]:
+        """The units that a sweep must show: what the laws keep or, where none may be left out, all it chooses from."""
+        units = set(self.candidates())
+        return units & self.must_show if self.trims else units
+
+    @property
     def summary_waits(self) -> bool:
         """Whether a summary has been made that no sweep has shown yet."""
         return any(unit not in (self.last or ()) for each in self.compactions for unit in each.summaries)
@@ -222,7 +236,8 @@ class Plan:
 
     __slots__ = (
         "_count", "_from", "_key", "_units", "base", "body", "calls", "checked", "fixed", "left_out", "limit", "lods",
-        "marker", "preface", "preface_tokens", "reason", "rows", "spare", "timeline", "weighed", "why",
+        "marker", "path", "preface", "preface_tokens", "profile", "reason", "rows", "spare", "timeline", "weighed",
+        "why",
     )  # fmt: skip
 
     def __init__(
@@ -238,7 +253,7 @@ class Plan:
         left_out: LeftOut | None = None,
         marker: str = "",
     ) -> None:
-        self.timeline = view.timeline
+        self.timeline, self.path, self.profile = view.timeline, view.path, view.profile
         self._units, self._count = units, len(units)
         self.lods, self.why = lods, why  # of this plan's rows; later plans add rows of their own
         self.body, self.fixed, self.limit = body, view.fixed, view.limit
@@ -306,6 +321,7 @@ class Plan:
         """
         _check_levels(view, lods)
         last = view.last or cls(view, [], {}, {}, body=0)
+        _check_allowed(view, last)
         body = last.body + view.full_tokens(view.new) - view.saved(lods)
         if view.fixed + body > view.limit:
             raise StrategyError(f"a plan of {view.fixed + body} tokens is over the limit of {view.limit}")
@@ -348,10 +364,12 @@ class Plan:
         if any(before >= after for before, after in pairwise(units)):
             raise StrategyError("the units of a plan must stand in seq order, each once")
         shown = set(units)
+        lods = {row: lod for row, lod in lods.items() if lod is Lod.FULL or view.timeline.level(row, lod) < Lod.FULL}
         _check_levels(view, lods)
-        for unit in view.must_show.intersection(view.candidates()) - shown:
+        for unit in view.required() - shown:
             item = view.timeline.id(view.timeline.unit_row[unit])
-            raise StrategyError(f"item #{item} must be in every plan: it is pinned, a system item or the question")
+            because = "it is pinned, a system item or the question" if view.trims else "nothing may be left out"
+            raise StrategyError(f"item #{item} must be in every plan: {because}")
         preface = view.words.preface(shown, lods, says)
         body = preface[1] + view.full_tokens(units) - view.saved(lods)
         room, free = int(INDEX * (view.limit - view.fixed)), view.limit - view.fixed - body - MARKER
@@ -399,10 +417,23 @@ def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:
             raise StrategyError(f"item #{view.timeline.id(row)} is pinned or a system item: it is shown in full")
 
 
+def _check_allowed(view: View, last: "Plan") -> None:
+    """What the last plan shows can stay only if the settings still allow it: a change of them is a command to sweep."""
+    if "gists" not in view.reductions and any(lod is not Lod.FULL for lod in last.levels().values()):
+        raise StrategyError("items are shown below FULL, which is switched off: only a sweep can go on from here")
+    if not view.trims and any(unit not in last for unit in {*view.back} - {*view.new}):
+        raise StrategyError("units are left out, which is switched off: only a sweep can go on from here")
+
+
 def _overflow(view: View, tokens: int, said: int) -> None:
     timeline = view.timeline
     pinned = [f"what the strategy says ({said} tokens)"] if said else []
     pinned += [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted(view.pinned)]
+    if not view.trims:
+        rows = [row for unit in view.candidates() for row in timeline.rows_of(unit)]
+        largest = nsmallest(_NAMED, rows, key=lambda row: (-timeline.full[row], row))
+        pinned += ["all that was said, since trim is switched off"]
+        pinned += [f"of it #{timeline.id(row)} ({timeline.full[row]} tokens)" for row in largest]
     if view.asked >= 0 and not pinned:
         pinned = [f"the last user message, #{timeline.id(timeline.unit_row[view.asked])}"]
     raise PinnedOverflow([f"system, tools and windows ({view.fixed} tokens)", *pinned], tokens - view.limit)

@@ -15,6 +15,7 @@ from sightline.log import Entry
 from sightline.notes import RecallNote, RenditionNote, Settings, Source
 from sightline.profiles import Profile, media_tokens
 from sightline.renditions import Shorter, identifiers, shorten, subject_of
+from sightline.renditions.reads import is_file_read
 from sightline.stores import Span, Store
 from sightline.timeline import LABELLED, ORPHAN, Sizes, Timeline
 from sightline.tokens import TokenCounter
@@ -39,7 +40,7 @@ class Reader:
 
     def __init__(self, store: Store, counter: TokenCounter, profile: Profile, locale: str = "en") -> None:
         self.store, self.counter, self.profile, self.locale = store, counter, profile, locale
-        self.timeline = Timeline(self.measure, subject_of)
+        self.timeline = Timeline(self.measure, subject_of, is_file_read)
         self._entries: OrderedDict[int, Entry] = OrderedDict()
         self._shorter: OrderedDict[str, Shorter] = OrderedDict()
         self._binding: dict[int, tuple[str, ...]] = {}

@@ -279,6 +279,10 @@ class Session:
         """Add an assistant's message that came from no model call."""
         return self._say(Message(Role.ASSISTANT, intake.parts(content, "assistant")))
 
+    def tell(self, content: intake.Content) -> str:
+        """Add what the program tells the model: shown in the user's place, never taken for the user's words."""
+        return self._say(Message(Role.USER, intake.parts(content)), flags=LABELLED)
+
     def reply(self, reply: Any) -> str:
         """Add the model's answer: an SDK's response object, its JSON, or plain text. Durable when it returns.
 
@@ -299,7 +303,7 @@ class Session:
 
     def _tell(self, answered: Answered) -> None:
         """Say what came of a call that the model made in its text."""
-        self._say(Message(Role.USER, (self._answers.told(answered),)), flags=LABELLED)
+        self.tell([self._answers.told(answered)])
         self.answered.append(answered)
 
     def tool_result(self, call_id: str, output: Any, *, error: bool | str = False) -> str:
@@ -590,12 +594,14 @@ class Session:
     # ------------------------------------------------------------------ how it is kept
 
     def configure(self, **changes: Any) -> None:
-        """Change locale, layout, strategy, config, profile or windows. They act at the next call, which is a sweep.
+        """Change locale, layout, strategy, config, profile, windows or reductions. They act at the next call, a sweep.
+
+        `reductions` are those that may be used to make things fit: "gists", "windows", "summaries", "trim".
 
         Raises:
             BadInput: a setting that does not exist, or `encoding`, which a log keeps for life.
         """
-        changeable = ("locale", "layout", "strategy", "config", "profile", "windows")
+        changeable = ("locale", "layout", "strategy", "config", "profile", "windows", "reductions")
         if unknown := [name for name in changes if name not in changeable]:
             raise BadInput(f"cannot change {', '.join(unknown)}; choose among {', '.join(changeable)}")
         with self._lock:

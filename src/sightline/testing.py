@@ -1,19 +1,22 @@
 """For tests, ours and yours: a word counter, clocks and ids that repeat, a scripted model, what apps must keep to."""
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import json
+import msgspec
 
 from sightline.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
+    from sightline.agent.models import Facts, Reply, Request, Said
     from sightline.apps import App, AppWindow
     from sightline.payload import Payload
 
-__all__ = ["MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "check_app", "numbered_ids"]
+__all__ = ["MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "calling", "check_app", "numbered_ids", "reply_of"]
 
 
 class WordCounter:
@@ -48,11 +51,36 @@ def numbered_ids(prefix: str = "id") -> Callable[[], str]:
 
 
 class ScriptedModel:
-    """Says its lines in order, and remembers what it was asked. A line that is an exception is raised."""
+    """Says its lines in order, and remembers what it was asked. A line that is an exception is raised.
 
-    def __init__(self, lines: Iterable[Any]) -> None:
-        self._lines = iter(lines)
+    It is the model of a `Controller`, and of an `Agent`: there a line of text is said word by word. Other keywords are
+    facts about it, such as its window.
+    """
+
+    def __init__(self, lines: Iterable[Any], **facts: Any) -> None:
+        self._lines, self._facts = iter(lines), facts
         self.asked: list[dict[str, Any]] = []
+
+    @property
+    def facts(self) -> "Facts":
+        """What it is."""
+        from sightline.agent.models import Facts
+
+        return Facts(**({"name": "scripted", "provider": "openai"} | self._facts))
+
+    async def stream(self, request: "Request") -> "AsyncGenerator[Said | Reply, None]":
+        """The next line, as an agent's model gives it."""
+        from sightline.agent.models import Reply, Said
+
+        line = self(request.payload)
+        raw = reply_of(line) if isinstance(line, str) else line
+        text = raw["choices"][0]["message"]["content"] or ""
+        for word in re.findall(r"\S+\s*", text):
+            yield Said(word)
+        yield Reply(self.facts.name, raw)
+
+    async def close(self) -> None:
+        """It holds nothing."""
 
     def __call__(self, payload: "Payload | None" = None, **request: Any) -> Any:
         """The next line, for an SDK's keyword arguments or, as a `Controller` asks, for a payload."""
@@ -61,6 +89,22 @@ class ScriptedModel:
         if isinstance(line, BaseException):
             raise line
         return line
+
+
+def calling(*calls: tuple[str, Mapping[str, Any]], text: str = "") -> dict[str, Any]:
+    """A reply of an OpenAI-compatible model that calls tools, each given by its name and its arguments."""
+    made = [
+        {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for number, (name, arguments) in enumerate(calls, 1)
+    ]
+    return reply_of(text, tool_calls=made)
+
+
+def reply_of(text: str, **more: Any) -> dict[str, Any]:
+    """A reply of an OpenAI-compatible model."""
+    message = {"role": "assistant", "content": text or None} | more
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    return {"model": "scripted", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
 
 
 def check_app(
@@ -107,7 +151,7 @@ def _check_window(window: "AppWindow", where: str) -> None:
     app, below = window.app, set[str]()
     again = type(app)()
     again.host, again.target = app.host, app.target
-    again.restore(json.decode(json.encode(app.save())))
+    again.restore(msgspec.json.decode(msgspec.json.encode(app.save())))
     for name, value in vars(app).items():
         told = f"{where}: {name} comes back as {vars(again).get(name)!r}, not {value!r}; declare its type on the class"
         assert name.startswith("_") or vars(again).get(name) == value, told

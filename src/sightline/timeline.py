@@ -41,6 +41,7 @@ REPLACING = 128  # a system item that stands in the place of all before it
 BY_RULE = 256  # a summary that no model made
 NOTICE = 1024  # a summary that only says that there is none
 FAULT = 512  # a result fetched again because the earlier one was shortened
+FILE_READ = 2048  # a call that reads a file, and its result if it is no error
 
 _COLUMNS = {
     "seq": "q", "sub": "H", "unit": "i", "branch": "H", "kind": "B", "state": "H", "gist": "i", "summary": "i",
@@ -90,14 +91,19 @@ class Timeline:
 
     COLUMNS: ClassVar = {**_COLUMNS, **_UNIT_COLUMNS, "subject_row": "i", **_RECEIPT_COLUMNS}
 
-    def __init__(self, measure: Callable[[Entry], Sequence[Sizes]], subject_of: Callable[[Call], str]) -> None:
+    def __init__(
+        self,
+        measure: Callable[[Entry], Sequence[Sizes]],
+        subject_of: Callable[[Call], str],
+        is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False,
+    ) -> None:
         """`measure` gives the sizes of an entry's items where the entry does not say them; `subject_of`, what a call is
-        about: a path, a command, a URL.
+        about: a path, a command, a URL; `is_file_read`, by id and tool, whether a call reads a file.
         """
         for name, typecode in self.COLUMNS.items():
             setattr(self, name, array(typecode))
         self.more = State([Branch("")])
-        self._measure, self._subject_of = measure, subject_of
+        self._measure, self._subject_of, self._is_file_read = measure, subject_of, is_file_read
         self._subject_ids: dict[str, int] | None = None
 
     def __len__(self) -> int:
@@ -157,7 +163,8 @@ class Timeline:
             self.more.binding.append(row)
         for number, call in enumerate(calls, start=1):
             self.more.open_calls[len(self.seq)] = call.id
-            row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, state & OPAQUE, sizes[number], span)
+            own = state & OPAQUE | (FILE_READ if self._is_file_read(call.id, call.name) else 0)
+            row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, own, sizes[number], span)
             self.subject[row] = self._subject_id(self._subject_of(call))
 
     def _speaks_of(self, seqs: Sequence[int], row: int) -> None:
@@ -175,6 +182,8 @@ class Timeline:
             self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.USER, state | ORPHAN, sizes, span)
             return
         del self.more.open_calls[call]
+        if not entry.tool_result.error:
+            state |= self.state[call] & FILE_READ
         row = self._add_row(entry.seq, 0, self.unit[call], branch, Kind.RESULT, state, sizes, span)
         self.partner[row], self.partner[call] = call, row
         self.more.interrupted.pop(entry.tool_result.id, None)

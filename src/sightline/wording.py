@@ -166,3 +166,14 @@ def check_locale(locale: str) -> str:
     if locale not in LOCALES:
         raise BadInput(f"unknown locale {locale!r}; choose one of {', '.join(LOCALES)}")
     return locale
+
+
+_SIZES = ("B", "KB", "MB", "GB", "TB")
+
+
+def size_text(size: int) -> str:
+    """A number of bytes as people say it: `312B`, `2.5KB`, `1.0MB`."""
+    amount, unit = float(size), 0
+    while round(amount, 1) >= 1024 and unit < len(_SIZES) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.1f}{_SIZES[unit]}" if unit else f"{size}B"

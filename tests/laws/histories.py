@@ -270,7 +270,7 @@ _agains = st.builds(Again, _which)
 _replaces = st.builds(Replace, small_texts)
 _configures = st.one_of(
     st.builds(Configure, st.just("locale"), st.sampled_from(["en", "zh"])),
-    st.builds(Configure, st.just("strategy"), st.sampled_from(["focus", "sliding", "summary", "entities"])),
+    st.builds(Configure, st.just("strategy"), st.sampled_from(["focus", "sliding", "summary", "entities", "rounds"])),
     st.builds(Configure, st.just("layout"), st.sampled_from(["stable", "contextui", "openstarry", "ba-agent"])),
     st.builds(Configure, st.just("windows"), st.sampled_from(["xml", "markdown"])),
 )

@@ -119,7 +119,7 @@ class _Life:
         choices: list[Operation] = [
             Mark(self.random.choice(marks), self._which()), Mark(self.random.choice(marks), self._which()),
             Replace(f"be {self.random.choice(WORDS)}"), Configure("locale", self.random.choice(["en", "zh"])),
-            Configure("strategy", self.random.choice(["focus", "sliding"])),
+            Configure("strategy", self.random.choice(["focus", "sliding", "rounds"])),
             Configure("layout", self.random.choice(["stable", "contextui", "openstarry", "ba-agent"])),
         ]  # fmt: skip
         return [self.random.choice(choices)]

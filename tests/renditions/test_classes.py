@@ -73,7 +73,7 @@ def test_methods_of_one_name_stand_behind_their_class() -> None:
     text = "".join(
         f"class Holder{n}:\n    def refresh(self):\n{body.replace('field', f'field_{n}')}\n" for n in range(9)
     )
-    _, gist = both(text, "src/app.py", "read_file")
+    _, gist = both(text, "src/app.py", "Read")
     assert "\nrefresh: self.first_field_0_value" in gist
     assert "\nHolder1.refresh: self.first_field_1_value" in gist
 

@@ -179,13 +179,13 @@ def test_the_work_on_a_huge_text_is_bounded() -> None:
 def test_size_and_subject_stand_in_the_header() -> None:
     """The label of a result says the tool, the subject, lines, tokens and how to see it all."""
     text = "\n".join(f"value_{n} = {n}" for n in range(300))
-    shorter = shorten(result(text), count=count, name="read_file", subject="src/app.py")
+    shorter = shorten(result(text), count=count, name="Read", subject="src/app.py")
     assert shorter.summary is not None
     assert shorter.gist is not None
     tokens = f"{count(text):,}"
-    label = f"[#412 read_file src/app.py: 300 lines, {tokens} tokens; shortened, expand #412 for all]"
+    label = f"[#412 Read src/app.py: 300 lines, {tokens} tokens; shortened, expand #412 for all]"
     assert label in shorter.summary.split("\n")
-    assert shorter.gist.startswith(f"[#412 read_file src/app.py: {tokens} tokens]")
+    assert shorter.gist.startswith(f"[#412 Read src/app.py: {tokens} tokens]")
 
 
 def test_the_label_follows_the_locale() -> None:

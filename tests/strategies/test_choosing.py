@@ -209,7 +209,7 @@ def test_an_installed_package_brings_strategies(tmp_path: Path) -> None:
         ("quiet", {"colour": 1}, "strategy 'quiet' does not take this configuration"),
         ("broken", {}, r"strategy 'broken' \(loudly:missing\) cannot be loaded"),
         ("none", {}, "has no method plan"),
-        ("other", {}, "unknown strategy 'other'; choose one of focus, sliding, summary, entities, broken, loud"),
+        ("other", {}, "unknown strategy 'other'; choose one of focus, sliding, summary, entities, rounds, broken"),
     ],
 )
 def test_a_package_that_offers_something_else_is_refused(name: str, config: dict[str, Any], told: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from sightline.apps.elements import xml_text
+from sightline.apps.failing import valid
 from sightline.apps.window import AppWindow
 from sightline.items import Lod
 from sightline.wording import say
@@ -27,6 +28,20 @@ def lower(windows: Iterable[AppWindow], over: int, size: Size) -> None:
                 before = size(window.id, window.render())
                 window.document.switch(lod)
                 over -= before - size(window.id, window.render())
+
+
+def spared(
+    windows: Iterable[AppWindow], texts: Mapping[str, str], shown: Mapping[str, str], size: Size
+) -> dict[str, int]:
+    """Tokens that are saved by what gave way, by window: those of ours below their own level, and what is hidden of
+    these texts.
+    """
+    wanted = {**texts, **{each.id: valid(each.whole()) for each in windows if each.document.lod < each.own_lod}}
+    other = {window_id: text for window_id, text in wanted.items() if shown.get(window_id) != text}
+    return {
+        window_id: size(window_id, text) - (size(window_id, shown[window_id]) if window_id in shown else 0)
+        for window_id, text in other.items()
+    }
 
 
 def _worth(window: AppWindow) -> tuple[bool, int]:

@@ -45,6 +45,7 @@ class Host:
         self._look = Look()
         self._windows: dict[str, AppWindow | Gone] = {}
         self._numbers: dict[str, int] = {}  # the last one that a window of each app got
+        self.spared: dict[str, int] = {}  # windows that gave way at the last look → tokens that saved
 
     # ------------------------------------------------------------------ apps
 
@@ -172,27 +173,30 @@ class Host:
         window.document.switch(lod)
         self._changed(window, window.saved, None)
 
-    def shown(self, room: int, size: fitting.Size) -> dict[str, str]:
+    def shown(self, room: int | None, size: fitting.Size) -> dict[str, str]:
         """What every open window shows now, in all within so many tokens; pinned ones as they are, whatever they need.
 
         A window that is gone shows nothing. What is shown at a lower level stays there, once `note` has written that
-        down, until it is acted on.
+        down, until it is acted on. Without a room none gives way. `spared` is what giving way saved.
         """
         self.refresh()
         live = {window_id: window for window_id in self._record.live() if (window := self.get(window_id)) is not None}
         ours = [window for window in live.values() if isinstance(window, AppWindow)]
         for window in ours:
-            window.document.switch(window.noted_lod)  # an earlier look at less room decided nothing
+            # An earlier look at less room decided nothing.
+            window.document.switch(window.own_lod if room is None else window.noted_lod)
         pinned = {window.id for window in ours if window.options.pinned}
         texts = {window_id: valid(window.render()) for window_id, window in live.items()}
-        over = sum(size(each, text) for each, text in texts.items() if each not in pinned) - room
-        if over <= 0:
-            return texts
-        fitting.lower(ours, over, size)
-        texts = {window_id: valid(window.render()) for window_id, window in live.items()}
-        free = {each: text for each, text in texts.items() if each not in pinned}
-        kept = fitting.hidden(free, fitting.order_of_loss(free, ours), room, size, self.locale)
-        return {each: kept.get(each, text) for each, text in texts.items() if each in pinned or each in kept}
+        over = sum(size(each, text) for each, text in texts.items() if each not in pinned) - (room or 0)
+        shown = texts
+        if room is not None and over > 0:
+            fitting.lower(ours, over, size)
+            texts = {window_id: valid(window.render()) for window_id, window in live.items()}
+            free = {each: text for each, text in texts.items() if each not in pinned}
+            kept = fitting.hidden(free, fitting.order_of_loss(free, ours), room, size, self.locale)
+            shown = {each: kept.get(each, text) for each, text in texts.items() if each in pinned or each in kept}
+        self.spared = fitting.spared(ours, texts, shown, size)
+        return shown
 
     def refresh(self) -> None:
         """Let every open app take in what changed outside."""

@@ -77,6 +77,7 @@ class AppWindow:
         self.place = 0  # where the log said it
         self.past: set[str] = set()  # anchors it has offered
         self._drawn: tuple[Content, Lod, str] | None = None
+        self._whole: tuple[tuple[int, int, Lod], str] | None = None  # drawn at its own level, and of what
         if kept is not None:
             self.document.rounds, self.place = kept.rounds, kept.place
             self.saved = msgspec.json.encode(kept.state)
@@ -124,25 +125,36 @@ class AppWindow:
         self.context()
         content = self.document.content()
         if self._drawn is None or self._drawn[0] is not content or self._drawn[1] is not self.own_lod:
-            draw = self._xml if self.look.form == "xml" else self._markdown
-            drawn = quietly(lambda: draw(content), f"{self.id} cannot be drawn")  # elements nested without end, say
-            self._drawn = (content, self.own_lod, drawn or Gone(self.id, say("app fails", self.look.locale)).render())
+            self._drawn = (content, self.own_lod, self._draw(content, self.document.lod))
         return self._drawn[2]
+
+    def whole(self) -> str:
+        """What it would show at its own level. Nothing changes by that."""
+        version = self.document.version
+        of = (version.major, version.patch, self.own_lod)
+        if self._whole is None or self._whole[0] != of:
+            self._whole = (of, self._draw(self.document.content_at(self.own_lod), self.own_lod))
+        return self._whole[1]
+
+    def _draw(self, content: Content, lod: Lod) -> str:
+        draw = self._xml if self.look.form == "xml" else self._markdown
+        drawn = quietly(lambda: draw(content, lod), f"{self.id} cannot be drawn")  # elements nested without end, say
+        return drawn or Gone(self.id, say("app fails", self.look.locale)).render()
 
     def about(self) -> str:
         """What the app is for, as it may be shown."""
         return self.document.clean(quietly(lambda: self.app.describe(self.look.locale)) or self.app.name)
 
-    def _xml(self, content: Content) -> str:
+    def _xml(self, content: Content, lod: Lod) -> str:
         if self.options.compact:
             return compact_xml(self.id, content.page.elements)
         actions = self.actions.values()
-        if self.document.lod is Lod.GIST:
+        if lod is Lod.GIST:
             return gist_xml(self.id, content.page.elements, actions)
-        lod = {"lod": self.document.lod.name.lower()} if self.document.lod is not self.own_lod else {}
-        return window_xml(self.id, self.about(), content.page.elements, actions, locale=self.look.locale, more=lod)
+        more = {"lod": lod.name.lower()} if lod is not self.own_lod else {}
+        return window_xml(self.id, self.about(), content.page.elements, actions, locale=self.look.locale, more=more)
 
-    def _markdown(self, content: Content) -> str:
+    def _markdown(self, content: Content, _: Lod) -> str:
         begin, end = (say(key, self.look.locale, id=self.id) for key in ("window", "window end"))
         if self.options.compact:
             return f"{begin} {escaped(one_line(content.page.elements))}"

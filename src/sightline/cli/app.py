@@ -7,8 +7,10 @@ from rich.text import Text
 
 from sightline import __version__
 from sightline.cli.apps import apps
+from sightline.cli.chat.command import chat
 from sightline.cli.compact import compact
 from sightline.cli.context import context
+from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.replay import replay
 from sightline.cli.sessions import sessions
@@ -54,16 +56,16 @@ class App(click.Group):
 def app() -> None:
     """Sightline decides what a language-model agent sees, and loses nothing.
 
-    These commands look at the sessions of a project: what they hold, what the model would see of them now, and
-    whether everything ever sent can be made again from the log.
+    `chat` talks to a model. The other commands look at the sessions of a project: what they hold, what the model would
+    see of them now, and whether everything ever sent can be made again from the log.
 
     \b
     Examples:
+      sightline chat                   talk to a model in the terminal
       sightline replay --sample        watch a sample agent session, call by call
-      sightline sessions               the sessions of this project
-      sightline context                what the newest one would send now
+      sightline context                what the newest session would send now
     """
 
 
-for command in (sessions, context, replay, strategies, apps, verify, compact, uncompact):
+for command in (chat, model, sessions, context, replay, strategies, apps, verify, compact, uncompact):
     app.add_command(command)

@@ -46,11 +46,11 @@ class _Listed(NamedTuple):
 
 
 def _list(here: Place, as_json: bool) -> None:
-    found = [_look(here, name) for name in registry.names()]
     if as_json:
-        print_json({"apps": [_facts(here, each) for each in found]})
+        print_json({"apps": [_facts(here, _look(here, name)) for name in registry.names()]})
     else:
-        _print(here, found)
+        print_apps(here, registry.names())
+        console().print(here.words("try app"), style="dim", soft_wrap=True)
 
 
 def _look(here: Place, name: str) -> _Listed:
@@ -72,8 +72,9 @@ def _facts(here: Place, app: _Listed) -> dict[str, Any]:
     return {"name": app.name, "about": app.about, "from": app.source, "error": app.error, "actions": actions}
 
 
-def _print(here: Place, found: Sequence[_Listed]) -> None:
-    out, words = console(), here.words
+def print_apps(here: Place, names: Sequence[str]) -> None:
+    """These apps, each with what can be done in it."""
+    out, words, found = console(), here.words, [_look(here, name) for name in names]
     indent = max(len(app.name) for app in found)
     titles = (words("action"), words("about"), words("parameters"))
     for app in found:
@@ -82,7 +83,6 @@ def _print(here: Place, found: Sequence[_Listed]) -> None:
         rows = [(each.id, first_words(each.said(words.language)), each.params) for each in app.actions]
         for number, line in enumerate(aligned([titles, *rows], indent + 2) if rows else ()):
             out.print(line, style="" if number else "dim", soft_wrap=True)
-    out.print(words("try app"), style="dim", soft_wrap=True)
 
 
 # ---------------------------------------------------------------------- run
@@ -113,7 +113,7 @@ def run(name: str, target: str, lines: tuple[str, ...], level: str | None, form:
       sightline apps run todo --do 'add buy milk' --do 'toggle 1' --json
     """
     here = place()
-    with _quiet(), session_with(name, here.project, here.words.language, form) as session:
+    with quiet(), session_with(name, here.project, here.words.language, form) as session:
         desk = Desk(session, open_window(session, name, target, level), form, here.words)
         failed = _scripted(desk, lines, as_json) if lines or as_json else _used(desk)
     if failed:
@@ -121,7 +121,7 @@ def run(name: str, target: str, lines: tuple[str, ...], level: str | None, form:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """What went wrong in an app is said by the outcome; the traceback, which the library logs, only with --debug."""
     logger, silent = logging.getLogger("sightline"), logging.NullHandler()
     if not click.get_current_context().meta.get(DEBUG):

@@ -126,7 +126,7 @@ def _compacted(here: Place, journal: Journal, asked: Asked, program: Program | N
         finally:
             if program is not None:
                 program.stop()
-        return _done(session, journal, allowed, result, program)
+        return outcome(session, journal, allowed, result, program)
 
 
 def _tried(here: Place, journal: Journal, asked: Asked, program: Program | None, *, quiet: bool) -> Done:
@@ -134,7 +134,7 @@ def _tried(here: Place, journal: Journal, asked: Asked, program: Program | None,
     allowed = known_budget(journal, asked.window, asked.output)
     with _copy(journal) as copy, open_session(copy) as session, _working(here, None, 0, quiet):
         job = session.compaction(allowed)
-        done = _done(session, copy, allowed, session.compact(allowed), program)
+        done = outcome(session, copy, allowed, session.compact(allowed), program)
         if program is None:
             return done
         question = sum(session.count(plain_text(message.parts)) for message in job.request.tail)
@@ -162,7 +162,10 @@ def _copy(journal: Journal) -> Iterator[Journal]:
         yield copy
 
 
-def _done(session: Session, journal: Journal, allowed: Budget, result: Compacted, program: Program | None) -> Done:
+def outcome(
+    session: Session, journal: Journal, allowed: Budget, result: Compacted, program: Program | None = None
+) -> Done:
+    """A compaction as people are told of it; `journal` is the session's log, as it is after it."""
     after = session.preview(allowed)
     covered = next(each for each in compactions(journal) if each.boundary == result.boundary)
     summary = summary_text(journal, covered)
@@ -228,10 +231,19 @@ def _facts(done: Done, asked: Asked) -> dict[str, Any]:
 
 
 def _show(out: Console, words: Words, done: Done, asked: Asked) -> None:
-    result = done.result
-    if not result.success:
+    if not done.result.success:
         _warn(words, done, asked)
-    heading = "would compact" if asked.dry_run else "compacted"
+    print_outcome(out, words, done, tried=asked.dry_run, full=asked.full)
+    out.print()
+    out.print(words("after dry run" if asked.dry_run else "after compact"), style="dim", soft_wrap=True)
+
+
+def print_outcome(
+    out: Console, words: Words, done: Done, *, tried: bool = False, full: bool = False, by_model: bool = False
+) -> None:
+    """What a compaction did: tokens, what it covers, the summary, what is kept word for word, what is hidden."""
+    result = done.result
+    heading = "would compact" if tried else "compacted"
     out.print(Text(words(heading, id=done.session, branch=done.branch), style="bold"), soft_wrap=True)
     change = tokens_change(words, result.pre_tokens, result.post_tokens, done.limit)
     grown = result.post_tokens > result.pre_tokens
@@ -244,13 +256,11 @@ def _show(out: Console, words: Words, done: Done, asked: Asked) -> None:
     if done.command and result.files:
         out.print(words("files included", files=printable(", ".join(result.files))), soft_wrap=True)
     out.print()
-    _show_summary(out, words, done, full=asked.full, by_rule=asked.dry_run or not done.command or not result.success)
+    _show_summary(out, words, done, full=full, by_rule=tried or not (done.command or by_model) or not result.success)
     out.print()
-    _show_kept(out, words, done.kept, full=asked.full)
+    _show_kept(out, words, done.kept, full=full)
     out.print()
-    print_loss(out, words, result.loss, full=asked.full)
-    out.print()
-    out.print(words("after dry run" if asked.dry_run else "after compact"), style="dim", soft_wrap=True)
+    print_loss(out, words, result.loss, full=full)
 
 
 def tokens_change(words: Words, pre: int, post: int, limit: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import click
@@ -81,18 +82,35 @@ def context(
     switch(journal, branch)
     allowed = known_budget(journal, window, output)
     session = Session(journal, windows=LastShown(journal))
-    payload = session.preview(allowed)
-    seen = _seen(journal, payload, allowed, session.faults)
-    factor = session.receipt.factor if session.receipt else 1.0
-    lines = sorted(payload.plan.lines(), key=lambda line: -line.tokens) if by == "size" else list(payload.plan.lines())
-    shown = lines if every or as_json else lines[:_LARGEST]
     if as_json:
-        print_json(_facts(journal, payload, seen, allowed, factor, shown))
+        payload, seen, factor = _looked(journal, session, allowed)
+        print_json(_facts(journal, payload, seen, allowed, factor, _lines(payload, by)))
     else:
-        out = console()
-        _print_summary(out, here, journal, payload, seen, factor)
-        _print_items(out, here, journal, shown, len(lines), seen.covered)
+        print_context(console(), here, journal, session, allowed, by=by, every=every)
     journal.store.close()
+
+
+def print_context(
+    out: Console, here: Place, journal: Journal, session: Session, allowed: Budget, *, by: str, every: bool
+) -> None:
+    """What the model would see of a session now, for people; `journal` is its log."""
+    payload, seen, factor = _looked(journal, session, allowed)
+    lines = _lines(payload, by)
+    _print_summary(out, here, journal, payload, seen, factor)
+    _print_items(out, here, journal, lines if every else lines[:_LARGEST], len(lines), seen.covered)
+
+
+def _looked(journal: Journal, session: Session, allowed: Budget) -> tuple[Payload, Seen, float]:
+    payload, last = session.preview(allowed), session.receipt
+    if last is not None and not session.host.apps:  # windows as they were sent, with what their giving way saved then
+        payload = replace(payload, spared=last.spared)
+    factor = last.factor if last else 1.0
+    return payload, _seen(journal, payload, allowed, session.faults), factor
+
+
+def _lines(payload: Payload, by: str) -> list[Line]:
+    lines = list(payload.plan.lines())
+    return sorted(lines, key=lambda line: -line.tokens) if by == "size" else lines
 
 
 class LastShown:
@@ -190,6 +208,9 @@ def _facts(
         },
         "levels": _levels(payload),
         "left_out": {"messages": seen.out_messages, "tokens": seen.out_tokens},
+        "reductions": [
+            {**each._asdict(), "off": each.kind not in journal.settings.reductions} for each in payload.reductions()
+        ],
         "marker": plan.marker,
         "summaries": [each._asdict() for each in seen.covered],
         "faults": {"results": seen.faults, "tokens": seen.fault_tokens},
@@ -237,6 +258,24 @@ def _print_summary(out: Console, here: Place, journal: Journal, payload: Payload
     if seen.faults:
         out.print(words("faults", count=seen.faults, tokens=seen.fault_tokens), soft_wrap=True)
     out.print(_next_sweep(here, payload, seen, journal.reader.profile), soft_wrap=True)
+    _print_reductions(out, here, journal, payload)
+
+
+def _print_reductions(out: Console, here: Place, journal: Journal, payload: Payload) -> None:
+    """What was done to make it fit, where something was or may not be."""
+    words, on = here.words, journal.settings.reductions
+    made = [each for each in payload.reductions() if each.removed or each.kind not in on]
+    if not made:
+        return
+    out.print()
+    rows = Rows(out, [
+        Column(words("reduction"), 10), Column(words("removed"), 8, right=True), Column(words("saved"), 9, right=True),
+        Column(""),
+    ], least=0)  # fmt: skip
+    rows.print_titles()
+    for each in made:
+        off = "" if each.kind in on else words("off")
+        rows.print(words("reduction " + each.kind), f"{len(each.removed):,}", f"{each.tokens:,}", off)
 
 
 def _next_sweep(here: Place, payload: Payload, seen: Seen, profile: Profile) -> str:

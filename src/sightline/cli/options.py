@@ -73,6 +73,11 @@ def place() -> Place:
     )
 
 
+def language_said() -> bool:
+    """Whether the command line says which language to speak."""
+    return _META + "lang" in click.get_current_context().meta
+
+
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     if value:
         ctx.meta[_META + str(param.name)] = value

@@ -41,7 +41,7 @@ def sessions(ctx: click.Context, every: bool, as_json: bool) -> None:
       sightline sessions --json | jq '.sessions[0].id'
     """
     if ctx.invoked_subcommand is None:
-        _list(place(), every, as_json)
+        print_sessions(place(), every, as_json)
 
 
 @sessions.command("list")
@@ -55,7 +55,7 @@ def list_sessions(every: bool, as_json: bool) -> None:
       sightline sessions list
       sightline sessions list --all --json
     """
-    _list(place(), every, as_json)
+    print_sessions(place(), every, as_json)
 
 
 class Listed(NamedTuple):
@@ -70,7 +70,8 @@ class Listed(NamedTuple):
     error: str = ""
 
 
-def _list(here: Place, every: bool, as_json: bool) -> None:
+def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
+    """The sessions of a project, newest first."""
     ids = here.folder.sessions()
     shown = ids if every else ids[:_NEWEST]
     if as_json:
@@ -307,7 +308,7 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
     found = here.find(session_id)
     journal = here.journal(found)
     switch(journal, branch)
-    data = b"".join(_exported(here, journal, format_))
+    data = b"".join(exported(here, journal, format_))
     if output is None:
         click.echo(data, nl=False)
         return
@@ -320,7 +321,8 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
         console().print(here.words("exported", **facts | {"bytes": human_size(len(data))}), soft_wrap=True)
 
 
-def _exported(here: Place, journal: Journal, format_: str) -> Iterator[bytes]:
+def exported(here: Place, journal: Journal, format_: str) -> Iterator[bytes]:
+    """A whole conversation in one of the forms that `sightline sessions export` knows."""
     if format_ == "jsonl":
         yield here.folder.existing(journal.store.session_id).read_bytes()
         return

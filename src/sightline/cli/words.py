@@ -1,5 +1,6 @@
 """What people see, in English and Chinese. One table; the library's errors stay English."""
 
+from collections.abc import Mapping
 from typing import Any
 
 LANGUAGES = ("en", "zh")
@@ -47,12 +48,22 @@ _WORDS = {
     "level summary": ("summary", "摘要"),
     "level gist": ("gist", "要点"),
     "left out": ("left out", "未显示"),
+    # what is done to make things fit
+    "reduction": ("reduction", "缩减"),
+    "removed": ("removed", "移除"),
+    "saved": ("saved", "节省"),
+    "off": ("off", "关闭"),
+    "reduction gists": ("gists", "要点"),
+    "reduction windows": ("windows", "窗口降级"),
+    "reduction summaries": ("summaries", "摘要压缩"),
+    "reduction trim": ("trim", "裁剪"),
     # reasons
     "sweep: forced": ("sweep: forced", "清扫：到达上限"),
     "sweep: pays": ("sweep: pays", "清扫：省下已够"),
     "sweep: question answered": ("sweep: question answered", "清扫：问题已回答"),
     "sweep: question": ("sweep: question", "清扫：回答问题"),
     "sweep: cold": ("sweep: cold", "清扫：缓存过期"),
+    "sweep: rounds": ("sweep: rounds", "清扫：新一轮"),
     "sweep: window": ("sweep: window", "清扫：滑动窗口"),
     "sweep: summary": ("sweep: summary", "清扫：新摘要"),
     "sweep: state": ("sweep: state", "清扫：状态已变"),
@@ -82,6 +93,10 @@ _WORDS = {
     "strategy entities": (
         "A typed state instead of the dialogue. Forms and bookings.",
         "只保留结构化状态，不保留对话。适合填表和订票。",
+    ),
+    "strategy rounds": (
+        "Files that were read are gists from the next question on; of many messages the newest stay. Data analysis.",
+        "读过的文件从下一轮提问起只留要点；消息过多时只留最新几条。适合数据分析。",
     ),
     "chosen": ("This project uses {name}, chosen in {file}.", "本项目使用 {name}，由 {file} 选定。"),
     "chosen by default": (
@@ -333,6 +348,38 @@ _WORDS = {
     "help as": ("write it another way", "换一种写法"),
     "help window": ("list the open windows, go to one", "列出打开的窗口，前往其中一个"),
     "help quit": ("this, and the end; an empty line shows it again", "本说明；结束。空行：再次显示"),
+    # model
+    "model": ("model", "模型"),
+    "window": ("window", "窗口"),
+    "model by variable": ("named by {where}", "由 {where} 指定"),
+    "model by configured": ("configured in {where}", "由 {where} 配置"),
+    "model by key": ("{where} is set", "已设置 {where}"),
+    "model by server": ("{where} is running here", "本机正在运行 {where}"),
+    "model by file": ("a file named in {where}", "由 {where} 指定的文件"),
+    "model by tiny": (
+        "the tiny model, for trying the machinery and not for answers",
+        "微型模型：可试用功能，回答不可靠",
+    ),
+    "key missing": ("; no key: set {variable}", "；缺少密钥：请设置 {variable}"),
+    "choose model": (
+        "The first is used. --model, SIGHTLINE_MODEL or `model` in sightline.toml choose another.",
+        "默认使用第一个。可用 --model、SIGHTLINE_MODEL 或 sightline.toml 中的 `model` 另选。",
+    ),
+    "no model": (
+        "No model is configured, and none was found on this machine. Set {variables}; describe one under [model] in "
+        "sightline.toml; start {servers}; or fetch a tiny one to try things with: sightline model get",
+        "没有配置模型，本机也没有找到。可设置 {variables}；在 sightline.toml 的 [model] 中配置；启动 {servers}；"
+        "或获取一个微型模型来试用：sightline model get",
+    ),
+    "really fetch": (
+        "Fetch SmolLM2 with 135 million parameters ({size} MB)? It is good for trying the machinery, not for answers.",
+        "获取 SmolLM2（1.35 亿参数，{size} MB）吗？它可用来试用功能，但回答不可靠。",
+    ),
+    "fetched": (
+        "Fetched: {file} ({size}). `sightline chat` uses it when there is no other; --model tiny names it.",
+        "已获取：{file}（{size}）。没有其他模型时 `sightline chat` 会使用它；也可用 --model tiny 指定。",
+    ),
+    "fetched before": ("It is here already: {file} ({size}).", "已在本机：{file}（{size}）。"),
     # verify
     "verifying": ("verifying {id}", "校验 {id}"),
     "verified": (
@@ -357,17 +404,19 @@ _WORDS = {
 class Words:
     """The table in one language."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, more: Mapping[str, tuple[str, str]] | None = None) -> None:
+        """`more`: the words that only one command needs."""
         self.language = language
         self._place = LANGUAGES.index(language)
+        self._words = _WORDS if more is None else {**_WORDS, **more}
 
     def __call__(self, key: str, /, **values: Any) -> str:
         """The words for `key`, filled in."""
-        return _WORDS[key][self._place].format(**values)
+        return self._words[key][self._place].format(**values)
 
     def reason(self, reason: str) -> str:
         """The engine's reason for a break; one that the table does not know is shown as it is."""
-        return _WORDS[reason][self._place] if reason in _WORDS else reason
+        return self._words[reason][self._place] if reason in self._words else reason
 
     def sweep(self, reason: str) -> str:
         """The same without the word for a sweep, for a column that has it as its title."""

@@ -45,6 +45,10 @@ _TOO_LITTLE = (
     "there is too little conversation to compact: go on, and try again later; to have the last compaction made again, "
     "undo it first with session.uncompact()"
 )
+_OFF = (
+    "summaries are switched off in this session; session.configure(reductions=(…, 'summaries')) allows them again, "
+    "and with them the compactions there are"
+)
 
 
 class Compacted(Struct, frozen=True, omit_defaults=True):
@@ -92,8 +96,10 @@ class Compactor:
         """What a compaction would cover now, and the request for a summary of it.
 
         Raises:
-            BadInput: there is too little to compact.
+            BadInput: there is too little to compact, or summaries are switched off.
         """
+        if "summaries" not in self._journal.settings.reductions:
+            raise BadInput(_OFF)
         before = self._composer.preview(budget)
         first, last = cover or self._range(before, budget, RETAINED)
         reader, apart = self._journal.reader, cover is not None and self._composer.summarises_apart

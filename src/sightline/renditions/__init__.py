@@ -11,6 +11,7 @@ from sightline.renditions.lines import Levels, view
 from sightline.renditions.media import labels
 from sightline.renditions.objects import document, held_text, parsed
 from sightline.renditions.pack import NOTHING, Filled, Room, fill
+from sightline.renditions.reads import is_file_read, read_gist
 from sightline.renditions.sample import BEGINNING, ROOM, Beginning, beginning, counted, legal, look
 from sightline.renditions.subjects import subject_of
 from sightline.renditions.values import identifiers, values_in
@@ -18,7 +19,7 @@ from sightline.renditions.words import words
 
 __all__ = ["FORMAT", "Shorter", "identifiers", "shorten", "subject_of"]
 
-FORMAT = 4  # rises when the same input would give other bytes
+FORMAT = 5  # rises when the same input would give other bytes
 
 SMALLEST = 80  # tokens below which there is no lower level than full: a handle and a label would eat the saving
 SMALLEST_SAID = 200  # the same of what the user said: it is the task, and there is little of it
@@ -29,6 +30,8 @@ GIST_MOST = 400  # up to here
 SHARES = (0.6, 0.25)  # of the original: a summary that saves less than four tenths is not worth a level
 SPOKEN_SHARES = (0.38, 0.12)  # what was said has more words to a name, and there is more of it that is never read again
 ONE_LEVEL = 1000  # tokens of a reply below which it has no summary: it would be written twice on its way to a gist
+HANDLE = 4  # tokens of a handle, at most
+READ_SHARE = 0.5  # of a file that the line for it may take: the gist of a short file is that line
 OPENING_SHARE = 0.35  # of a summary for the unchanged beginning; it is shorter than it should be only in a small one
 
 _SPOKEN = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
@@ -57,9 +60,10 @@ def shorten(
     it; of what was said they have at most 38 % and 12 %, and a gist never more than 120. Each is smaller than the level
     above it or None, and a short reply has only a gist. For a call both are JSON objects with all its short arguments.
     Else they are plain text with a label that says handle, what it is and its size: a gist begins with it; the summary
-    of a result or of what the user said begins as that does, and its label stands where the first gap is. Pure and
-    total: the same item gives the same bytes, and no text makes it raise. Of a text beyond 44 KB only parts are read;
-    beyond 128 KB its tokens are estimated from parts too.
+    of a result or of what the user said begins as that does, and its label stands where the first gap is. The gist of a
+    file that was read begins with the line for it, for which it may have half of a short file. Pure and total: the same
+    item gives the same bytes, and no text makes it raise. Of a text beyond 44 KB only parts are read, except that a
+    file's functions, rows and keys are looked for in more of it; beyond 128 KB its tokens are estimated from parts too.
     """
     wording = words(locale)
     if item.kind is Kind.CALL:
@@ -76,8 +80,19 @@ def shorten(
     summary = NOTHING
     if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
         summary = fill(_joined(header.summary(wording), media), levels.summary, count, Room(most, ratio))
-    gist = fill(_joined(header.gist(wording), media), levels.gist, count, Room(least, ratio))
+    label = header.gist(wording)
+    if line := _of_file(item, name, text, subject, locale):
+        label, least = f"{line} {header.handle}", max(least, min(count(line) + HANDLE, int(original * READ_SHARE)))
+    gist = fill(_joined(label, media), levels.gist, count, Room(least, ratio))
     return _ordered(summary, gist, original)
+
+
+def _of_file(item: Item, name: str, text: str, subject: str, locale: str) -> str | None:
+    """The line for a file that was read; None for all else, failures among them."""
+    result = item.parts[0] if item.kind is Kind.RESULT and item.parts else None
+    if not isinstance(result, Result) or result.error or not is_file_read(result.id, name or result.name):
+        return None
+    return read_gist(text, locale, subject)
 
 
 class _Header(NamedTuple):

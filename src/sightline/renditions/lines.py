@@ -73,7 +73,7 @@ class View(NamedTuple):
 
 def view(sample: Sample, subject: str, wording: Mapping[str, str], opening: Beginning) -> View:
     """Reads the values of every line."""
-    own = _numbered(sample.lines)
+    own = numbered(sample.lines)
     code = _code(sample.lines) if own else sample.lines
     values = values_of_lines(code)
     weighed = weigh(values)
@@ -116,7 +116,7 @@ def bare(line: str) -> str:
     return line[prefix.end() :] if prefix else line
 
 
-def _numbered(lines: list[str]) -> bool:
+def numbered(lines: list[str]) -> bool:
     """Whether most lines begin with a number and these rise. A bare number is an empty line of such a text."""
     if not any(line.lstrip()[:1].isdigit() for line in lines[:3]):
         return False

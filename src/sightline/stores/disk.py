@@ -59,7 +59,7 @@ class OsFile:
         try:
             self._fd = os.open(path, flags)
         except FileNotFoundError:
-            _make_directory(path.parent)
+            make_directory(path.parent)
             self._fd = os.open(path, flags | os.O_CREAT, 0o600)
             _sync_directory(path.parent)
         except IsADirectoryError:
@@ -122,10 +122,10 @@ class OsDisk:
         return OsFile(path)
 
 
-def _make_directory(path: Path) -> None:
+def make_directory(path: Path) -> None:
     """Make a directory and those above it that are missing, each durable and its owner's only."""
     if not path.is_dir():
-        _make_directory(path.parent)
+        make_directory(path.parent)
         path.mkdir(mode=0o700, exist_ok=True)
         _sync_directory(path.parent)
 

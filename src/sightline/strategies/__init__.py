@@ -11,13 +11,20 @@ from sightline.errors import BadInput
 from sightline.plan import Strategy
 from sightline.strategies.entities import Entities
 from sightline.strategies.focus import Focus
+from sightline.strategies.rounds import Rounds
 from sightline.strategies.sliding import Sliding
 from sightline.strategies.summary import Summary
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-STRATEGIES: dict[str, type[Any]] = {"focus": Focus, "sliding": Sliding, "summary": Summary, "entities": Entities}
+STRATEGIES: dict[str, type[Any]] = {
+    "focus": Focus,
+    "sliding": Sliding,
+    "summary": Summary,
+    "entities": Entities,
+    "rounds": Rounds,
+}
 
 GROUP = "sightline.strategies"
 """The entry point group in which a package offers strategies of its own: a name, and a class or a function that makes

@@ -49,7 +49,9 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
         return merged(self.schema, state, found, null_erases=self.null_erases)
 
     def _open_turn(self, view: View) -> list[int]:
-        """The question, what came after it, and what the laws keep."""
+        """The question, what came after it, and what the laws keep; all, where nothing may be left out."""
+        if not view.trims:
+            return within_reach(view)
         timeline, must = view.timeline, view.must_show
         after = [unit for unit in within_reach(view) if unit > view.asked or unit in must]
         return [unit for unit in after if unit in must or timeline.kind[timeline.unit_row[unit]] != Kind.SUMMARY]

@@ -193,7 +193,7 @@ class _Sweep:
         loose = int(target + _LOOSE * (trigger - target)) - int(INDEX * room)
         newest = self._spared(keep)
         body = self._heed(view.full_tokens(self.units) - view.saved(self.lods))
-        if self._least() > tight:
+        if view.trims and self._least() > tight:
             body = self._drop_hopeless(body, loose, newest)
         body = self._settle(body, keep, newest)
         if body > tight:
@@ -352,7 +352,7 @@ class _Sweep:
             worst = max(worst, density)
             worth_left += worth * _LEFT[lod]
             tokens_left += size
-        if leave_out and worth_left < inf:
+        if leave_out and worth_left < inf and self.view.trims:
             steps.append(_Step(max(worst, worth_left / tokens_left), 2, -rows[0], unit, None, tokens_left))
 
     def _lower_levels(self, row: int, lod: Lod, unit: int) -> Sequence[Lod]:

@@ -1,6 +1,6 @@
 """The plain sliding window: the newest units that fit. It breaks the prefix by design."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -55,8 +55,10 @@ def stands(view: View, *, by_turn: bool = False) -> bool:
 
 def within_reach(view: View) -> list[int]:
     """The units a window could show: those that fit from the newest back, were they all as short as they can be, and
-    those that have their place whatever else is shown.
+    those that have their place whatever else is shown. All, where none may be left out.
     """
+    if not view.trims:
+        return view.candidates()
     must = view.must_show
     kept = {unit for unit in view.candidates() if unit in must or _kind(view.timeline, unit) in _APART}
     kept.update(view.back)
@@ -86,17 +88,27 @@ def _kind(timeline: Timeline, unit: int) -> Kind:
     return Kind(timeline.kind[timeline.unit_row[unit]])
 
 
-def newest(view: View, units: Sequence[int], reason: str, *, says: str = "", by_turn: bool = False) -> Plan:
+def newest(
+    view: View,
+    units: Sequence[int],
+    reason: str,
+    *,
+    says: str = "",
+    by_turn: bool = False,
+    most: Mapping[int, Lod] | None = None,
+) -> Plan:
     """A sweep that keeps the newest of these units, as many as fit one after the other; all older ones are out.
 
     What may not be missing comes first: pinned units, the question, summaries. The question, a summary and the newest
     unit are shortened where they would not fit otherwise; everything else is shown whole or not at all. With `by_turn`
-    the oldest turn that is shown begins with its user message.
+    the oldest turn that is shown begins with its user message. Where no unit may be left out, the older ones are
+    shortened instead. `most` are levels above which rows are not shown, however much room there is.
 
     Raises:
         PinnedOverflow: what may not be reduced is larger than the limit.
     """
-    return _Window(view, units, says).plan(reason, by_turn)
+    window = _Window(view, units, says, most or {})
+    return window.plan(reason, by_turn) if view.trims else window.all(reason)
 
 
 def begins_turn(timeline: Timeline, unit: int) -> bool:
@@ -108,11 +120,11 @@ def begins_turn(timeline: Timeline, unit: int) -> bool:
 class _Window:
     """Fills the room there is, newest first."""
 
-    def __init__(self, view: View, units: Sequence[int], says: str) -> None:
-        self.view, self.says = view, says
+    def __init__(self, view: View, units: Sequence[int], says: str, most: Mapping[int, Lod]) -> None:
+        self.view, self.says, self.most = view, says, most
         self.timeline, self.lods = view.timeline, dict[int, Lod]()
         pinned = {self.timeline.unit[row] for row in (*self.timeline.more.systems, *view.pinned)}
-        self.kept = pinned.intersection(units)
+        self.kept = pinned.intersection(units) if view.trims else set()
         self.others = [unit for unit in units if unit not in self.kept]
         self.before = view.last.levels() if view.last else {}
         said = view.words.preface((), {}, says)[1] if says else 0
@@ -136,6 +148,17 @@ class _Window:
             lods = self._levels(asked, self.room + held[asked], shorten=True)
             self.kept.add(self._take(asked, self._least(asked) if lods is None else lods))
         self.kept.update(_from_a_turn(self.timeline, chosen, asked) if by_turn else chosen)
+        return self._swept(reason)
+
+    def all(self, reason: str) -> Plan:
+        """Every unit, the newest as whole as the others leave room for at their lowest levels."""
+        least = {unit: self._least(unit) for unit in self.others}
+        held = {unit: self._tokens(unit, lods) for unit, lods in least.items()}
+        self.room -= sum(held.values())
+        for unit in reversed(self.others):
+            self.room += held[unit]
+            lods = self._levels(unit, self.room, shorten=True)
+            self.kept.add(self._take(unit, least[unit] if lods is None else lods))
         return self._swept(reason)
 
     def _newest(self, history: Sequence[int], held: dict[int, int]) -> list[int]:
@@ -171,18 +194,18 @@ class _Window:
     def _levels(self, unit: int, room: int, *, shorten: bool) -> dict[int, Lod] | None:
         """The highest levels at which a unit fits: whole, as shown before, or shortened if it may be. None: at none."""
         rows = [row for row in self.timeline.rows_of(unit) if not self.view.never_reduced(row)]  # pinned since, maybe
-        as_before = {row: self.before[row] for row in rows if row in self.before}
-        choices = [{}, as_before, *(self._shorter(unit) if shorten else ())]
+        whole = {row: self.most[row] for row in rows if row in self.most}
+        as_before = {row: min(self.before[row], whole.get(row, Lod.FULL)) for row in rows if row in self.before}
+        choices = [whole, whole | as_before, *(self._shorter(unit, whole) if shorten else ())]
         return next((lods for lods in choices if self._tokens(unit, lods) <= room), None)
 
-    def _shorter(self, unit: int) -> list[dict[int, Lod]]:
+    def _shorter(self, unit: int, lods: dict[int, Lod]) -> list[dict[int, Lod]]:
         """The unit shortened step by step: its largest items as summaries, then as gists."""
         steps: list[dict[int, Lod]] = []
-        lods: dict[int, Lod] = {}
         rows = sorted(self._reducible(unit), key=lambda row: (-self.timeline.full[row], row))
         for wanted in (Lod.SUMMARY, Lod.GIST):
             for row in rows:
-                if self.timeline.level(row, wanted) is not self.timeline.level(row, lods.get(row, Lod.FULL)):
+                if self.timeline.level(row, wanted) < self.timeline.level(row, lods.get(row, Lod.FULL)):
                     lods = lods | {row: self.timeline.level(row, wanted)}
                     steps.append(lods)
         return steps
@@ -205,7 +228,7 @@ class _Window:
     def _swept(self, reason: str) -> Plan:
         lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.kept}
         lods = {row: lod for row, lod in lods.items() if lod is not Lod.FULL}
-        why = dict.fromkeys(lods, "larger than the window")
+        why = {row: "not wanted in full" if row in self.most else "larger than the window" for row in lods}
         return Plan.swept(self.view, sorted(self.kept), lods, why, reason=reason, says=self.says)
 
 

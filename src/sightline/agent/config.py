@@ -1,0 +1,329 @@
+"""What a project says of its models, tools and chat: `sightline.toml`, then the environment.
+
+    model = "fast"                      # which of the models below; or a [model] table of its own
+    [models.fast]
+    name = "gpt-5.6-terra"
+    fallback = ["ollama/qwen3"]
+    [models.house]
+    base_url = "http://gpu.example:8000/v1"
+    name = "qwen3-32b"
+    key_env = "HOUSE_KEY"
+    [tools]
+    folders = ["data", "src"]
+    run_python = true
+    [mcp.files]
+    command = "mcp-server-files"
+    args = ["data"]
+    [chat]
+    locale = "zh"
+
+The strategy stands in the same file; `sightline.choosing` reads it.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from sightline.agent.models import Price
+from sightline.agent.models.endpoint import ATTEMPTS, SECONDS, Endpoint, bare_address
+from sightline.agent.models.known import FAMILIES, OWN_KEY, PLACES, Place, place_of
+from sightline.agent.models.making import PROVIDERS
+from sightline.agent.models.secret import Secret
+from sightline.choosing import KEYS as CHOICE_KEYS
+from sightline.choosing import OTHER_KEYS
+from sightline.errors import BadInput
+
+FILE = "sightline.toml"
+MODEL_VARIABLE = "SIGHTLINE_MODEL"  # a model for this shell, in any form that --model takes
+LOCALES = ("en", "zh")
+T = TypeVar("T", bound=Struct)
+
+
+class ToolSettings(Struct, frozen=True):
+    """What the agent's tools may do."""
+
+    folders: tuple[str, ...] = (".",)  # that files may be read in, from the project's directory
+    run_python: bool = False
+    python_seconds: float = 30.0
+    python_memory_mb: int = 1024  # numpy and pandas alone reserve half of it
+    seconds: float = 60.0  # that any other tool may take
+
+
+class McpServer(Struct, frozen=True):
+    """A server of tools: a command to start, or an address. `env` are variables for the command, values kept secret."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, Secret] = {}
+    url: str = ""
+
+
+class ChatSettings(Struct, frozen=True):
+    """How `sightline chat` begins. Empty: what it would do anyway."""
+
+    locale: str = ""
+    strategy: str = ""
+
+
+class Config(Struct, frozen=True):
+    """What a project says. `model` is the label of the model that it chose; empty: it chose none."""
+
+    models: dict[str, Endpoint] = {}
+    model: str = ""
+    tools: ToolSettings = field(default_factory=ToolSettings)
+    mcp: dict[str, McpServer] = {}
+    chat: ChatSettings = field(default_factory=ChatSettings)
+    file: str = ""  # that says so; empty: there is none
+
+
+def read_config(project: str | Path, env: Mapping[str, str]) -> Config:
+    """The configuration of the project in this directory, with keys from this environment.
+
+    Raises:
+        BadInput: the file, the key and the choices there are. Never a secret.
+    """
+    file = Path(project) / FILE
+    if not file.is_file():
+        return Config()
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{file} cannot be read as TOML: {error}") from error
+    return from_tables(table, str(file), env)
+
+
+def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) -> Config:
+    """What the tables of a `sightline.toml` say.
+
+    Raises:
+        BadInput: `where`, the key and the choices there are. Never a secret.
+    """
+    _known(table, (*CHOICE_KEYS, *OTHER_KEYS), where)
+    models = {
+        label: _endpoint(each, f"{where} [models.{label}]", label, env, Path(where).parent)
+        for label, each in _tables(table, "models", where)
+    }
+    model = table.get("model", "")
+    if isinstance(model, Mapping):
+        models = {"model": _endpoint(model, f"{where} [model]", "model", env, Path(where).parent), **models}
+        model = "model"
+    config = Config(
+        models=models,
+        model=model,
+        tools=_struct(table.get("tools", {}), ToolSettings, f"{where} [tools]"),
+        mcp={label: _mcp(each, f"{where} [mcp.{label}]") for label, each in _tables(table, "mcp", where)},
+        chat=_chat(table.get("chat", {}), f"{where} [chat]"),
+        file=where,
+    )
+    return _consistent(config, env)
+
+
+def endpoint_of(given: str, config: Config, env: Mapping[str, str]) -> Endpoint:
+    """The model that these words mean, as `--model` takes them.
+
+    A label of the configuration; `provider/name`; an address and a name; a path to a .gguf file; or a name alone that
+    can only be one provider's.
+
+    Raises:
+        BadInput: they mean none; it says the forms there are.
+    """
+    given = given.strip()
+    if given in config.models:
+        return config.models[given]
+    if given.lower().endswith(".gguf"):
+        return _file_endpoint(given)
+    if given.startswith(("http://", "https://")):
+        return _address_endpoint(given, env)
+    place, slash, name = given.partition("/")
+    if slash and name and place in PLACES:
+        return at_place(place, name, env)
+    if place := next((place for start, place in FAMILIES.items() if given.startswith(start)), ""):
+        return at_place(place, given, env)
+    labels = f"{', '.join(config.models)} ([models] of {config.file}), " if config.models else ""
+    raise BadInput(
+        f"no model {given!r}; write {labels}PROVIDER/NAME with one of {', '.join(PLACES)}, "
+        "'http://HOST:PORT/v1 NAME', or the path of a .gguf file"
+    )
+
+
+def with_fallbacks(endpoint: Endpoint, config: Config, env: Mapping[str, str]) -> list[Endpoint]:
+    """The model, and those that are asked when it cannot be: each once, without their own fallbacks."""
+    others = [endpoint_of(each, config, env) for each in endpoint.fallback]
+    found = [endpoint]
+    found += [each for at, each in enumerate(others) if each != endpoint and each not in others[:at]]
+    return found
+
+
+def at_place(place_name: str, name: str, env: Mapping[str, str]) -> Endpoint:
+    """A model at one of the places that are known. `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` are heeded."""
+    place = PLACES[place_name]
+    key = env.get(place.key_env, "") if place.key_env else ""
+    return Endpoint(
+        name=name,
+        provider=place.provider,
+        base_url=_address(place, env),
+        key=Secret(key) if key else None,
+        key_env=place.key_env,
+    )
+
+
+def _address(place: Place, env: Mapping[str, str]) -> str:
+    moved = env.get(place.key_env.replace("_API_KEY", "_BASE_URL"), "") if place.key_env else ""
+    return moved or place.base_url
+
+
+def _file_endpoint(path: str) -> Endpoint:
+    # Tools as JSON, and no summaries: what such a file can do is not known; [models.NAME] says more of it.
+    return Endpoint(Path(path).stem, "local", gguf=str(Path(path).expanduser()), native=False, capable=False)
+
+
+def _address_endpoint(given: str, env: Mapping[str, str]) -> Endpoint:
+    address, _, name = given.partition(" ")
+    if not name.strip():
+        shown = bare_address(address)
+        raise BadInput(f"which model at {shown}? write '{shown} NAME'; GET {shown}/models lists them")
+    place = place_of(address)
+    variable = place.key_env if place else OWN_KEY
+    key = env.get(variable, "") if variable else ""
+    return Endpoint(
+        name.strip(),
+        place.provider if place else "openai",
+        base_url=address,
+        key=Secret(key) if key else None,
+        key_env=variable,
+    )
+
+
+# ---------------------------------------------------------------------- the tables
+
+
+class _ModelTable(Struct):
+    name: str = ""
+    provider: str = ""
+    base_url: str = ""
+    key: str = ""
+    key_env: str = ""
+    window: int = 0
+    output: int = 0
+    native: bool | None = None
+    capable: bool | None = None
+    seconds: float = SECONDS
+    attempts: int = ATTEMPTS
+    fallback: tuple[str, ...] = ()
+    price: Price | None = None
+    gguf: str = ""
+    headers: dict[str, str] = {}
+    options: dict[str, Any] = {}
+
+
+class _McpTable(Struct):
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    url: str = ""
+
+
+def _endpoint(table: Any, where: str, label: str, env: Mapping[str, str], folder: Path) -> Endpoint:
+    said = _struct(table, _ModelTable, where)
+    provider = said.provider or ("local" if said.gguf else "openai")
+    if provider not in (*PROVIDERS, *PLACES):
+        raise BadInput(f"{where}: unknown provider; choose one of {', '.join(dict.fromkeys([*PROVIDERS, *PLACES]))}")
+    if provider == "local" and not said.gguf:
+        raise BadInput(f"{where}: a local model needs gguf, the path of its file")
+    if provider != "local" and not said.name:
+        raise BadInput(f"{where}: name is missing, the model's name as its provider has it")
+    if min(said.window, said.output) < 0 or said.seconds <= 0 or said.attempts < 1:
+        raise BadInput(f"{where}: window and output are at least 0, seconds above 0, attempts at least 1")
+    place = PLACES.get(provider)
+    base_url = said.base_url or (_address(place, env) if place else "")
+    variable = said.key_env or (place.key_env if place and not said.base_url else _usual_variable(base_url))
+    key = said.key or (env.get(variable, "") if variable else "")
+    local = provider == "local"
+    return Endpoint(
+        name=said.name or Path(said.gguf).stem,
+        provider=place.provider if place else provider,
+        label=label,
+        base_url=base_url,
+        key=Secret(key) if key else None,
+        key_env=variable,
+        window=said.window,
+        output=said.output,
+        native=not local if said.native is None else said.native,
+        capable=not local if said.capable is None else said.capable,
+        price=said.price,
+        seconds=said.seconds,
+        attempts=said.attempts,
+        fallback=said.fallback,
+        gguf=str(folder / Path(said.gguf).expanduser()) if said.gguf else "",
+        headers={name: Secret(value) for name, value in said.headers.items()},
+        options=said.options,
+    )
+
+
+def _usual_variable(base_url: str) -> str:
+    """Where the key is if nobody says so. A key goes only to the provider it is for: a file may name any address."""
+    if not base_url:
+        return ""
+    place = place_of(base_url)
+    return place.key_env if place else OWN_KEY
+
+
+def _mcp(table: Any, where: str) -> McpServer:
+    said = _struct(table, _McpTable, where)
+    if bool(said.command) == bool(said.url):
+        raise BadInput(f"{where}: say either command, with args and env, or url")
+    return McpServer(said.command, said.args, {name: Secret(value) for name, value in said.env.items()}, said.url)
+
+
+def _chat(table: Any, where: str) -> ChatSettings:
+    chat = _struct(table, ChatSettings, where)
+    if chat.locale not in ("", *LOCALES):
+        raise BadInput(f"{where}: unknown locale; choose one of {', '.join(LOCALES)}")
+    return chat
+
+
+def _consistent(config: Config, env: Mapping[str, str]) -> Config:
+    """The configuration, if the model it chooses and all fallbacks are there; a model in --model's form is added."""
+    if not isinstance(config.model, str):
+        raise BadInput(f"{config.file}: model is a name or a table")
+    if config.model and config.model not in config.models:
+        chosen = _named(config.model, config, env, "model")
+        config = replace(config, models={config.model: replace(chosen, label=config.model), **config.models})
+    for label, endpoint in config.models.items():
+        for other in endpoint.fallback:
+            _named(other, config, env, f"[models.{label}] fallback")
+    return config
+
+
+def _named(given: str, config: Config, env: Mapping[str, str], key: str) -> Endpoint:
+    try:
+        return endpoint_of(given, config, env)
+    except BadInput as error:
+        raise BadInput(f"{config.file}: {key}: {error}") from error
+
+
+def _tables(table: Mapping[str, Any], key: str, where: str) -> list[tuple[str, Any]]:
+    found = table.get(key, {})
+    if not isinstance(found, Mapping):
+        raise BadInput(f"{where}: {key} holds tables: write [{key}.NAME]")
+    return list(found.items())
+
+
+def _struct(table: Any, kind: type[T], where: str) -> T:
+    if not isinstance(table, Mapping):
+        raise BadInput(f"{where} is a table")
+    _known(table, kind.__struct_fields__, where)
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:  # it says the types and the place, not the value
+        raise BadInput(f"{where}: {error}") from None
+
+
+def _known(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    if unknown := [key for key in table if key not in known]:
+        raise BadInput(f"{where}: unknown key {unknown[0]!r}; choose among {', '.join(known)}")

@@ -1,0 +1,65 @@
+"""What happens while a question is answered, as it happens: for whoever shows it."""
+
+from msgspec import Struct
+
+from sightline.agent.models import Retrying, Said
+from sightline.agent.response import StructuredResponse
+from sightline.code.store import Saved
+from sightline.items import Call, Usage
+
+__all__ = ["Answer", "Called", "Calling", "CodeSaved", "Composed", "Event", "Replied", "Retrying", "Said"]
+
+
+class Composed(Struct, frozen=True):
+    """What the model is about to see."""
+
+    tokens: int
+    limit: int
+    reused: int  # tokens of it that begin as the last call's did
+    reason: str  # why the rest differs from it; empty where it does not
+
+
+class Calling(Struct, frozen=True):
+    """A tool begins."""
+
+    call: Call
+
+
+class Called(Struct, frozen=True):
+    """A tool has answered. `error` is empty where it went well."""
+
+    call: Call
+    text: str
+    error: str = ""
+
+
+class Replied(Struct, frozen=True):
+    """The model has answered, perhaps with calls; all of it is in the log."""
+
+    model: str
+    item: str
+    usage: Usage | None
+    cost: float | None  # in the currency of its price
+
+
+class CodeSaved(Struct, frozen=True):
+    """A piece of code went into the store."""
+
+    saved: Saved
+
+
+class Answer(Struct, frozen=True):
+    """What came of a question. `success` is False where `error` says what stands in the way: asking again goes on."""
+
+    success: bool
+    text: str = ""  # for the user; references to code stand in it as tags
+    error: str = ""
+    response: StructuredResponse | None = None  # where the model answers in the document's form
+    saved: tuple[Saved, ...] = ()
+    warnings: tuple[str, ...] = ()  # what went wrong beside the answer, such as code that could not be saved
+    rounds: int = 0  # how often the model was asked
+    usage: Usage | None = None  # of all rounds
+    cost: float | None = None
+
+
+Event = Composed | Said | Retrying | Replied | Calling | Called | CodeSaved | Answer

@@ -1,0 +1,77 @@
+"""The loop of model and tools, as a LangGraph graph, and the node in it that decides what the model sees."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypedDict
+
+from sightline.payload import Payload
+from sightline.plan import Budget
+from sightline.session import Session
+
+
+class State(TypedDict, total=False):
+    """What goes from node to node while one question is answered."""
+
+    payload: Payload  # what the model is about to see
+    round: int  # how often it has been asked
+    next: str  # the node to go on with
+    told: bool  # that its last response was not in the form asked for
+    overflowed: bool  # it was sent too much once
+    error: str  # what stands in the way of an answer
+
+
+Node = Callable[[State], Awaitable[State]]
+
+
+def loop(context: Node, model: Node, tools: Node, answer: Node) -> Any:
+    """The compiled graph: context → model → tools → context, and so on, until the model has its answer.
+
+    Raises:
+        ModuleNotFoundError: LangGraph is not installed; the message says how to install it.
+    """
+    try:
+        from langgraph.graph import END, START, StateGraph
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("the agent's loop needs LangGraph: pip install 'sightline[agent]'") from error
+    graph = StateGraph(State)
+    for name, node in (("context", context), ("model", model), ("tools", tools), ("answer", answer)):
+        graph.add_node(name, node)  # type: ignore[call-overload]
+    graph.add_edge(START, "context")
+    graph.add_edge("context", "model")
+    graph.add_conditional_edges("model", _next, ["context", "tools", "answer"])
+    graph.add_conditional_edges("tools", _next, ["context", "answer"])
+    graph.add_edge("answer", END)
+    return graph.compile()
+
+
+def _next(state: State) -> str:
+    return state["next"]
+
+
+class ContextNode:
+    """What the model sees, as a node: ours, or one of a graph of yours.
+
+    It puts a `payload` into the state. Where the state has LangChain's `messages`, it first takes in those that are
+    new, and also gives `llm_input_messages`, as LangGraph's agents take them from a `pre_model_hook`: the state keeps
+    every message, and the model is sent what fits. One node belongs to one thread.
+    """
+
+    def __init__(self, session: Session, budget: Budget) -> None:
+        self.session, self.budget = session, budget
+        self._taken = 0  # messages of the state that are in the session
+
+    async def __call__(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Compose. Raises what `Session.compose` raises."""
+        messages = state.get("messages")
+        if messages is None:
+            return {"payload": await asyncio.to_thread(self.session.compose, self.budget)}
+        from langchain_core.messages import convert_to_messages, convert_to_openai_messages
+
+        new = convert_to_openai_messages(messages[self._taken :])
+        payload = await asyncio.to_thread(self._with, new)
+        self._taken = len(messages)
+        return {"payload": payload, "llm_input_messages": convert_to_messages(payload.openai()["messages"])}
+
+    def _with(self, messages: Any) -> Payload:
+        self.session.extend(messages)
+        return self.session.compose(self.budget)

@@ -1,0 +1,85 @@
+"""Where one model is asked, and how: what the configuration says of it, made complete."""
+
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from sightline.agent.models import Facts, Price
+from sightline.agent.models.known import LOCAL_WINDOW, place_of, price_of, window_of
+from sightline.agent.models.secret import Secret, redacted
+
+SECONDS = 180.0  # of silence: a model may think that long before its first word
+ATTEMPTS = 4
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
+_DEFAULT = Facts("", "openai")
+
+
+class Endpoint(Struct, frozen=True):
+    """One model: its name, where it is, the key for it, and what is known of it. 0 and None: not said."""
+
+    name: str  # as the provider calls it
+    provider: str = "openai"  # "openai" for every endpoint that speaks its chat completions, "anthropic", "local"
+    label: str = ""  # what the configuration calls it
+    base_url: str = ""
+    key: Secret | None = None
+    key_env: str = ""  # the variable that the key is, or would be, in
+    window: int = 0
+    output: int = 0
+    native: bool = True
+    capable: bool = True
+    price: Price | None = None
+    seconds: float = SECONDS  # that it may be silent
+    attempts: int = ATTEMPTS
+    fallback: tuple[str, ...] = ()
+    gguf: str = ""
+    headers: dict[str, Secret] = {}
+    options: dict[str, Any] = {}  # sent along as they are, such as a temperature
+
+    @property
+    def facts(self) -> Facts:
+        """What must be known of it before it is asked."""
+        window = self.window or self._usual_window()
+        return Facts(
+            name=self.name,
+            provider=self.provider,
+            window=window,
+            output=self.output or min(_DEFAULT.output, window // 4),
+            native=self.native,
+            capable=self.capable,
+            price=self.price or (price_of(self.name) if self.hosted else None),
+        )
+
+    @property
+    def hosted(self) -> bool:
+        """Whether it is at a provider's own address, where a key is always wanted and the usual price is paid."""
+        place = place_of(self.base_url)
+        return place is not None and bool(place.key_env)
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether nothing leaves this machine."""
+        return self.provider == "local" or urlsplit(self.base_url).hostname in _LOOPBACK
+
+    @property
+    def address(self) -> str:
+        """Where it is, without a password that the address may hold."""
+        return self.gguf or bare_address(self.base_url)
+
+    def hide(self, text: str) -> str:
+        """The text without this endpoint's secrets."""
+        password = urlsplit(self.base_url).password
+        secrets = [*self.headers.values(), *([self.key] if self.key else ()), *([Secret(password)] if password else ())]
+        return redacted(text, secrets)
+
+    def _usual_window(self) -> int:
+        place = place_of(self.base_url)
+        if place is not None and place.window:
+            return place.window
+        return window_of(self.name) or (LOCAL_WINDOW if self.on_this_machine else _DEFAULT.window)
+
+
+def bare_address(url: str) -> str:
+    """An address as it may be shown: no user, no password, no query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

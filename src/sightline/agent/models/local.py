@@ -1,0 +1,95 @@
+"""A GGUF file as a model, in this process: llama.cpp's own server, asked over the loopback as any other endpoint.
+
+That server listens on a port of its choosing in any case. Asking it there rather than through callbacks means one way
+of streaming for all models, and that closing the connection stops the answer, also while the prompt is still read.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from sightline.agent.models import Facts, Reply, Request, Said
+from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.openai import OpenAiModel
+from sightline.agent.models.secret import Secret
+from sightline.clock import Ids, nanoid
+from sightline.errors import BadInput, ModelRefused
+
+THREADS = 1  # more of them wait for each other on a machine that is busy
+BATCH = 128  # tokens of a prompt that are read at once: between two batches an answer can be stopped
+
+
+class LocalModel:
+    """The model in a GGUF file. It is loaded when it is first asked, and let go by `close`."""
+
+    def __init__(self, endpoint: Endpoint, *, threads: int = THREADS, ids: Ids = nanoid) -> None:
+        self.endpoint = endpoint
+        self._threads, self._ids = threads, ids
+        self._loading = asyncio.Lock()
+        self._server: Any = None
+        self._model: OpenAiModel | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What it is."""
+        return self.endpoint.facts
+
+    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        """See `Model.stream`."""
+        model = await self._loaded()
+        async with aclosing(model.stream(request)) as answer:
+            async for piece in answer:
+                yield piece
+
+    async def close(self) -> None:
+        """Unload it."""
+        model, self._model = self._model, None
+        if model is not None:
+            await model.close()
+        self._server = None
+
+    async def _loaded(self) -> OpenAiModel:
+        async with self._loading:
+            if self._model is None:
+                key = self._ids()  # the port is open to everyone on this machine
+                self._server = await asyncio.to_thread(_serve, self.endpoint, self._threads, key)
+                asked = replace(self.endpoint, base_url=f"{self._server.listening_address}/v1", key=Secret(key))
+                self._model = OpenAiModel(asked)
+            return self._model
+
+
+def _serve(endpoint: Endpoint, threads: int, key: str) -> Any:
+    """The server with this model in it.
+
+    Raises:
+        ModelRefused: the file is not there, or is no model.
+        BadInput: xllamacpp is not installed.
+    """
+    if not Path(endpoint.gguf).is_file():
+        raise ModelRefused(f"no file {endpoint.gguf}: `gguf` in sightline.toml names a model's .gguf file")
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise BadInput("a model in this process needs xllamacpp: pip install 'sightline[local]'") from error
+    try:
+        return xllamacpp.Server(_parameters(xllamacpp.CommonParams(), endpoint, threads, key))
+    except (RuntimeError, ValueError) as error:
+        raise ModelRefused(f"{endpoint.gguf} cannot be loaded as a model: {error}") from error
+
+
+def _parameters(parameters: Any, endpoint: Endpoint, threads: int, key: str) -> Any:
+    parameters.model.path = endpoint.gguf
+    parameters.model_alias = {endpoint.name}  # else replies are signed with the file's path
+    parameters.n_ctx = endpoint.facts.window
+    parameters.n_parallel = 1
+    parameters.n_batch = parameters.n_ubatch = BATCH
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    parameters.api_keys = [key]
+    parameters.ui = False
+    parameters.warmup = False
+    parameters.verbosity = -1  # it would talk into the terminal
+    return parameters

@@ -1,0 +1,197 @@
+"""Every endpoint that speaks OpenAI's chat completions: OpenAI, DeepSeek, vLLM, llama.cpp, Ollama, LM Studio, …"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from sightline.agent.models import Facts, Reply, Request, Said, failing
+from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.known import PLACES
+from sightline.agent.models.posting import Connection, Told, assembled, headers_of
+from sightline.errors import ModelRefused
+
+Json = dict[str, Any]
+
+# What an endpoint may not know; it is then asked again without. The two names of the same limit replace each other.
+LIMITS = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
+DISPENSABLE = ("stream_options", "response_format", *LIMITS)
+THINKING = (
+    "reasoning_content",
+    "reasoning",
+)  # DeepSeek, vLLM and llama.cpp say the first, OpenRouter and Ollama the other
+_GROWING = frozenset({"content", "refusal", "arguments", "input", "text", "summary", *THINKING})
+
+
+class OpenAiModel:
+    """A model behind an endpoint that speaks chat completions."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        key = {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {}
+        self._connection = Connection(endpoint, headers_of(endpoint, key))
+        self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
+        self._refused: set[str] = set()  # options that this endpoint turned out not to know
+
+    @property
+    def facts(self) -> Facts:
+        """What it is."""
+        return self.endpoint.facts
+
+    def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        """See `Model.stream`."""
+        return assembled(self.endpoint.name, Answer(self.endpoint), self._told(request))
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._connection.close()
+
+    async def _told(self, request: Request) -> AsyncGenerator[Told, None]:
+        """The answer's values; asked again as often as the endpoint names an option that it does not know."""
+        while True:
+            body = {"model": self.endpoint.name, **written(request, self.endpoint, self._refused), "stream": True}
+            try:
+                async with aclosing(self._connection.post(self._url, body)) as told:
+                    async for each in told:
+                        yield each
+                return
+            except ModelRefused as error:
+                unknown = refused_option(error, body)
+                if not unknown:
+                    raise
+                self._refused.add(unknown)
+
+
+def written(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
+    """What is asked, without the options that were refused."""
+    limit = "max_completion_tokens" if endpoint.base_url == PLACES["openai"].base_url else "max_tokens"
+    limit = LIMITS[limit] if limit in refused else limit
+    body: Json = {**request.payload.openai(), limit: request.output, "stream_options": {"include_usage": True}}
+    if request.schema is not None:
+        shape = {"name": "answer", "schema": request.schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": shape}
+    return {key: value for key, value in body.items() if key not in refused} | endpoint.options
+
+
+def refused_option(error: ModelRefused, body: Mapping[str, Any]) -> str:
+    """The dispensable option of this request that the endpoint's error names; empty: it is about something else."""
+    return next((option for option in DISPENSABLE if option in body and _names(str(error), option)), "")
+
+
+def _names(message: str, option: str) -> bool:
+    words = message.replace("'", " ").replace('"', " ").replace("`", " ").replace(".", " ").replace(":", " ").split()
+    return option in words
+
+
+class Answer:
+    """The chunks of one answer, put together into what the server would have said at once."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._head: Json = {}
+        self._message: Json = {"role": "assistant", "content": None}
+        self._calls: list[Json] = []
+        self._finish: str | None = None
+        self._done = False
+        self._whole: Json | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model has said that this is all."""
+        return self._finish not in (None, "error")
+
+    def take(self, told: Told) -> list[Said]:
+        """One more chunk; what it says.
+
+        Raises:
+            ModelBusy, ModelRefused, ContextOverflow: it is an error.
+        """
+        if told.done:
+            self._done = True
+            return []
+        if told.value.get("error"):
+            raise failing.failure_inside(self._endpoint, text_of(told.value))
+        self._head |= {key: value for key, value in told.value.items() if key != "choices" and value is not None}
+        choice = next((each for each in told.value.get("choices") or () if not each.get("index")), None)
+        if choice is None:
+            return []
+        self._finish = choice.get("finish_reason") or self._finish
+        if told.whole:
+            self._whole = told.value
+        return self._grow(choice.get("message" if told.whole else "delta") or {})
+
+    def reply(self) -> Json:
+        """The whole answer.
+
+        Raises:
+            ModelBusy: it has no end.
+        """
+        if self._whole is not None:
+            return self._whole
+        if not self.finished and not (self._done and self._finish is None):
+            raise failing.cut_off(self._endpoint)
+        calls = {"tool_calls": [self._whole_call(number) for number in range(len(self._calls))]} if self._calls else {}
+        finish = self._finish or ("tool_calls" if self._calls else "stop")
+        choice = {"index": 0, "message": self._message | calls, "finish_reason": finish}
+        return {**self._head, "object": "chat.completion", "choices": [choice]}
+
+    def _whole_call(self, number: int) -> Json:
+        call = {key: value for key, value in self._calls[number].items() if key != "index"}
+        return call | {"id": call.get("id") or f"call_{self._head.get('id', '')}_{number}"}  # some servers give none
+
+    def _grow(self, delta: Json) -> list[Said]:
+        for call in delta.get("tool_calls") or ():
+            self._grow_call(call)
+        merge(self._message, {key: value for key, value in delta.items() if key not in ("tool_calls", "role")})
+        thought = next((delta[key] for key in THINKING if delta.get(key)), "")
+        said = delta.get("content") or delta.get("refusal") or ""
+        return [
+            *([Said(thought, thinking=True)] if isinstance(thought, str) and thought else ()),
+            *([Said(said)] if isinstance(said, str) and said else ()),
+        ]
+
+    def _grow_call(self, delta: Json) -> None:
+        """Calls come in pieces by index. Some servers say no index, or the same one for every whole call."""
+        place, call_id = delta.get("index"), delta.get("id")
+        call = next((each for each in reversed(self._calls) if place is None or each["index"] == place), None)
+        if call is None or (call_id and call.get("id") and call["id"] != call_id):
+            call = {
+                "index": len(self._calls) if place is None else place,
+                "type": "function",
+                "function": {"arguments": ""},
+            }
+            self._calls.append(call)
+        merge(call, {key: value for key, value in delta.items() if key != "index"})
+
+
+def merge(whole: Json, piece: Mapping[str, Any]) -> None:
+    """Add what a piece says: texts that grow are appended to, lists by the index of their parts, the rest replaced."""
+    for key, value in piece.items():
+        old = whole.get(key)
+        match old, value:
+            case _, None:
+                whole.setdefault(key, None)
+            case dict(), dict():
+                merge(old, value)
+            case list(), [*parts]:
+                _merge_list(old, parts)
+            case str(), str() if key in _GROWING:
+                whole[key] = old + value
+            case _:
+                whole[key] = value
+
+
+def _merge_list(whole: list[Any], parts: list[Any]) -> None:
+    for part in parts:
+        place = part.get("index") if isinstance(part, dict) else None
+        same = (each for each in whole if isinstance(each, dict) and place is not None and each.get("index") == place)
+        if (found := next(same, None)) is not None:
+            merge(found, part)
+        else:
+            whole.append(part)
+
+
+def text_of(value: Any) -> str:
+    """A JSON value as text."""
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,135 @@
+"""The official async clients as models, for programs that have one already. Neither SDK is imported here."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from sightline.agent.models import Facts, Price, Reply, Request, Said, anthropic, failing, openai
+from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.posting import Told, assembled
+from sightline.agent.models.secret import Secret
+from sightline.errors import BadInput, ModelError, ModelRefused
+from sightline.wire import common
+
+
+class SdkModel:
+    """An `openai.AsyncOpenAI` or `anthropic.AsyncAnthropic` client, and the name of a model, as a model.
+
+    The client's own retries are turned off: `Patient` knows when to ask again. Closing the model leaves the client
+    open, for it is yours.
+
+    Raises:
+        BadInput: the client is neither.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        name: str,
+        *,
+        window: int = 0,
+        output: int = 0,
+        native: bool = True,
+        price: Price | None = None,
+    ) -> None:
+        provider = _provider(client)
+        key = getattr(client, "api_key", None)
+        self.endpoint = Endpoint(
+            name=name,
+            provider=provider,
+            base_url=str(getattr(client, "base_url", "")).rstrip("/"),
+            key=Secret(key) if isinstance(key, str) and key else None,
+            window=window,
+            output=output,
+            native=native,
+            price=price,
+        )
+        self._client = client.with_options(max_retries=0)
+        self._refused: set[str] = set()
+
+    @property
+    def facts(self) -> Facts:
+        """What it is."""
+        return self.endpoint.facts
+
+    def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        """See `Model.stream`."""
+        chat = self.endpoint.provider == "openai"
+        answer = openai.Answer(self.endpoint) if chat else anthropic.Answer(self.endpoint)
+        return assembled(self.endpoint.name, answer, self._told(request))
+
+    async def close(self) -> None:
+        """Nothing: the client is yours."""
+
+    async def _told(self, request: Request) -> AsyncGenerator[Told, None]:
+        """The SDK's chunks; what it raises becomes one of our errors."""
+        try:
+            async with await self._asked(request) as chunks:
+                async for chunk in chunks:
+                    yield Told(common.plain(chunk, "chunk"))
+        except Exception as error:
+            known = _known(error, self.endpoint)
+            if known is None:
+                raise
+            raise known from None
+
+    async def _asked(self, request: Request) -> Any:
+        """The stream; asked again as often as the endpoint names an option that it does not know."""
+        while True:
+            chat = self.endpoint.provider == "openai"
+            body = self._written(request)
+            create = self._client.chat.completions.create if chat else self._client.messages.create
+            try:
+                return await create(model=self.endpoint.name, stream=True, **body)
+            except Exception as error:
+                known = _known(error, self.endpoint)
+                if not isinstance(known, ModelRefused):
+                    raise
+                unknown = openai.refused_option(known, body) if chat else _unshaped(known, body)
+                if not unknown:
+                    raise
+                self._refused.add(unknown)
+
+    def _written(self, request: Request) -> dict[str, Any]:
+        if self.endpoint.provider == "openai":
+            return openai.written(request, self.endpoint, self._refused)
+        return anthropic.written(request, self.endpoint, shaped=anthropic.SHAPE not in self._refused)
+
+
+def _unshaped(error: ModelRefused, body: dict[str, Any]) -> str:
+    return anthropic.SHAPE if anthropic.SHAPE in body and anthropic.refuses_shape(error) else ""
+
+
+def _provider(client: Any) -> str:
+    for kind in type(client).__mro__:
+        root = kind.__module__.partition(".")[0]
+        if root in ("openai", "anthropic") and kind.__name__.startswith("Async"):
+            return root
+    raise BadInput(f"{type(client).__name__} is no client: give an openai.AsyncOpenAI or anthropic.AsyncAnthropic")
+
+
+def _known(error: Exception, endpoint: Endpoint) -> ModelError | None:
+    """What an SDK's error means. By the names of its classes, since the SDKs are not imported."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if isinstance(error, ModelError):
+        return error
+    status = getattr(error, "status_code", 0) if "APIStatusError" in names else 0
+    if status >= 300:  # below, it is an error inside a stream that had begun well
+        return failing.failure(endpoint, status, getattr(getattr(error, "response", None), "headers", {}), _body(error))
+    if names & {"APITimeoutError", "TimeoutException"}:
+        return failing.silent(endpoint)
+    if "APIConnectionError" in names:
+        return failing.unreachable(endpoint, getattr(error, "__cause__", None) or error)
+    if "TransportError" in names:
+        return failing.cut_off(endpoint, error)
+    if "APIError" in names:
+        return failing.failure_inside(endpoint, _body(error))
+    return None
+
+
+def _body(error: Exception) -> str:
+    body = getattr(error, "body", None)
+    if body is None:
+        return str(error)
+    if isinstance(body, dict) and "error" not in body:
+        body = {"error": body}
+    return body if isinstance(body, str) else openai.text_of(body)

@@ -1,0 +1,199 @@
+"""The structured response: what a model answers with where calls and code travel as JSON instead of natively.
+
+The form is BA-Agent's. Reading it is lenient, since models are not exact; what is wrong is named, so that the model can
+be told once.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from sightline.items import ToolDefinition
+
+MOST_CALLS = 6  # in one response
+LEAST_ANALYSIS = 10  # characters
+_BRACES = 200  # places of a text where an object may begin: more of them are code, not an answer
+
+
+class CodeBlock(Struct, frozen=True, omit_defaults=True):
+    """A piece of code to keep."""
+
+    code_id: str = ""
+    language: str = "python"
+    description: str = ""
+    code: str = ""
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True):
+    """A call of a tool."""
+
+    tool_name: str
+    tool_call_id: str = ""
+    arguments: dict[str, Any] = {}
+
+
+class Action(Struct, frozen=True, omit_defaults=True):
+    """What to do now: call tools, or give the user the final report."""
+
+    type: Literal["tool_call", "complete"] = "complete"
+    content: tuple[ToolCall, ...] | str = ""
+    recommended_questions: tuple[str, ...] = ()
+    download_links: tuple[str, ...] = ()
+    code_blocks: tuple[CodeBlock, ...] = ()
+
+
+class StructuredResponse(Struct, frozen=True):
+    """One response of the model."""
+
+    task_analysis: str = ""
+    execution_plan: str = ""
+    current_round: int = 1
+    action: Action = Action()
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls it makes."""
+        return self.action.content if isinstance(self.action.content, tuple) else ()
+
+    @property
+    def report(self) -> str:
+        """What the user is to read."""
+        return self.action.content if isinstance(self.action.content, str) else ""
+
+
+class Parsed(NamedTuple):
+    """A response, and what is wrong with it; nothing: it can be acted on."""
+
+    response: StructuredResponse
+    problems: tuple[str, ...] = ()
+
+
+def parse(text: str, tools: Sequence[str] = (), locale: str = "en") -> Parsed:
+    """What a model's text says: the whole of it as JSON, a fenced block, or an object somewhere in it.
+
+    A text that holds no response is one by itself: the report. Total: no text makes it raise.
+    """
+    why = ""
+    for found in _objects(text):
+        try:
+            response = msgspec.convert(_plain(found), StructuredResponse, strict=False)
+        except (msgspec.ValidationError, RecursionError) as error:
+            why = why or str(error)
+            continue
+        return Parsed(response, tuple(_problems(response, tools)))
+    raw = Action(content=text.strip(), recommended_questions=(_AGAIN[locale == "zh"],))
+    return Parsed(StructuredResponse(action=raw), (why or 'it is no JSON object with an "action"',))
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Objects that may be a response, the likeliest first."""
+    stripped = text.strip()
+    places = [0] if stripped.startswith("{") else []
+    places += [match.end() for match in _FENCE.finditer(stripped)]
+    places += [match.start() for match, _ in zip(_BRACE.finditer(stripped), range(_BRACES), strict=False)]
+    for place in dict.fromkeys(places):
+        try:
+            found, _ = _DECODER.raw_decode(stripped, place)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and ("action" in found or "task_analysis" in found):
+            yield found
+
+
+_FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\r?\n\s*(?=\{)")
+_BRACE = re.compile(r"\{")
+_DECODER = json.JSONDecoder(strict=False)  # models put real line breaks into strings
+_AGAIN = ("Please say again what you need", "请重新描述您的需求")
+
+
+def _plain(found: dict[str, Any]) -> dict[str, Any]:
+    """The object without what is null: a model says so of what it leaves out."""
+    action = found.get("action")
+    if isinstance(action, dict):
+        found = found | {"action": {key: value for key, value in action.items() if value is not None}}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _problems(response: StructuredResponse, tools: Sequence[str]) -> Iterator[str]:
+    if len(response.task_analysis.strip()) < LEAST_ANALYSIS:
+        yield f"task_analysis has fewer than {LEAST_ANALYSIS} characters"
+    if "R1" not in response.execution_plan:
+        yield "execution_plan does not name its rounds, as in R1: …; R2: …"
+    if response.current_round < 1:
+        yield "current_round counts from 1"
+    yield from _problems_of_action(response.action, tools)
+    for block in response.action.code_blocks:
+        if not block.code_id.startswith("code_"):
+            yield f"code_id {block.code_id[:60]!r} does not begin with code_"
+        if not block.code.strip():
+            yield f"the code of {block.code_id[:60]!r} is empty"
+
+
+def _problems_of_action(action: Action, tools: Sequence[str]) -> Iterator[str]:
+    calls = action.content if isinstance(action.content, tuple) else None
+    if action.type == "complete":
+        if calls is not None:
+            yield 'with action.type "complete", content is the report as text'
+        return
+    if not calls:
+        yield 'with action.type "tool_call", content is a list of calls'
+        return
+    if len(calls) > MOST_CALLS:
+        yield f"{len(calls)} calls; at most {MOST_CALLS} in one response"
+    if tools and (unknown := [call.tool_name[:60] for call in calls if call.tool_name not in tools]):
+        yield f"no tool {', '.join(unknown)}; there are {', '.join(tools)}"
+
+
+def again(problems: Sequence[str], locale: str = "en") -> str:
+    """What the model is told when its response cannot be acted on."""
+    told = "\n".join(f"- {problem}" for problem in problems)
+    if locale == "zh":
+        return f"[你的上一条回复不符合要求的 JSON 格式]\n{told}\n请只返回一个符合格式的 JSON 对象。"
+    asked = "Answer with one JSON object in that form, and nothing else."
+    return f"[your last response is not in the form asked for]\n{told}\n{asked}"
+
+
+def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+    """The JSON Schema of a response that calls these tools, for endpoints that hold a model to one."""
+    calls = [_call_schema(tool) for tool in tools]
+    complete = _object({"type": {"const": "complete"}, "content": _TEXT, "code_blocks": _CODE_BLOCKS})
+    actions = [complete]
+    if calls:
+        content = {"type": "array", "items": {"anyOf": calls}, "minItems": 1, "maxItems": MOST_CALLS}
+        actions.insert(0, _object({"type": {"const": "tool_call"}, "content": content}))
+    return _object(
+        {
+            "task_analysis": {"type": "string", "minLength": LEAST_ANALYSIS, "maxLength": 400},
+            "execution_plan": {"type": "string", "pattern": '^R1: [^"]{1,200}$'},
+            "current_round": {"type": "integer", "minimum": 1, "maximum": 99},
+            "action": {"anyOf": actions},
+        }
+    )
+
+
+_TEXT = {"type": "string", "maxLength": 8000}
+_BLOCK = {
+    "code_id": {"type": "string", "pattern": "^code_[a-z_]{3,40}$"},
+    "language": _TEXT,
+    "description": _TEXT,
+    "code": _TEXT,
+}
+_CODE_BLOCKS: dict[str, Any] = {"type": "array"}
+
+
+def _object(properties: dict[str, Any], optional: Sequence[str] = ()) -> dict[str, Any]:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _call_schema(tool: ToolDefinition) -> dict[str, Any]:
+    arguments = tool.schema or {"type": "object"}
+    return _object({"tool_name": {"const": tool.name}, "arguments": arguments})
+
+
+_CODE_BLOCKS["items"] = _object(_BLOCK)
+_CODE_BLOCKS["maxItems"] = MOST_CALLS

@@ -1,0 +1,240 @@
+"""The tools of MCP servers, as tools of the agent.
+
+A server is somebody else's program: it may not start, hang, answer nonsense or end at any moment. Each is kept by a
+task of its own, and whatever it does becomes a warning or the failure of one call.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+from msgspec.structs import replace
+
+from sightline.agent.config import McpServer
+from sightline.agent.tools import Tool
+from sightline.agent.tools.arguments import says
+from sightline.errors import ToolFailed
+from sightline.items import File, Image, Text, ToolDefinition
+
+if TYPE_CHECKING:
+    import mcp
+    import mcp_types
+
+STARTING = 20.0  # seconds that a server may take until its tools are known
+CALLING = 60.0  # that a call may take
+ENDING = 10.0  # that its end may take: the SDK itself asks politely for four
+MOST_PAGES = 20  # of a list of tools: one that never ends must not keep us
+MOST_TEXT = 900_000  # characters of a result
+LONGEST_NAME = 64  # that every provider takes
+
+Warn = Callable[[str], None]
+
+_LOG = logging.getLogger("sightline.agent")
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@asynccontextmanager
+async def servers(
+    configured: Mapping[str, McpServer],
+    locale: str = "en",
+    *,
+    warn: Warn = _LOG.warning,
+    starting: float = STARTING,
+    calling: float = CALLING,
+) -> AsyncIterator[Sequence[Tool]]:
+    """The tools of these servers, each named `server__tool`, while the block lasts. Servers start side by side.
+
+    One that does not start is left out, and `warn` told why.
+    """
+    kept = [_Server(name, config, locale, warn, calling) for name, config in configured.items()]
+    tasks = [asyncio.create_task(server.keep(starting)) for server in kept]
+    try:
+        await asyncio.gather(*(server.ready.wait() for server in kept))
+        yield _distinct([tool for server in kept for tool in server.tools])
+    finally:
+        for server in kept:
+            server.leave.set()
+        if tasks:
+            _, still = await asyncio.wait(tasks, timeout=ENDING)
+            for task in still:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Server:
+    """One server, from its start to its end."""
+
+    def __init__(self, name: str, config: McpServer, locale: str, warn: Warn, calling: float) -> None:
+        self.name, self.config, self.locale, self.warn, self.calling = name, config, locale, warn, calling
+        self.ready, self.leave = asyncio.Event(), asyncio.Event()
+        self.tools: list[Tool] = []
+        self._client: mcp.Client | None = None
+
+    async def keep(self, starting: float) -> None:
+        """Start it, and end it when it is no longer wanted. Raises nothing: what fails is told to `warn`."""
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+            try:
+                async with AsyncExitStack() as stack:
+                    await self._start(stack, said, starting)
+                    self.ready.set()
+                    await self.leave.wait()
+            except ImportError:
+                self.warn(
+                    self._says(
+                        "MCP servers need a library: pip install 'sightline[mcp]'",
+                        "MCP 服务器需要安装：pip install 'sightline[mcp]'",
+                    )
+                )
+            except Exception as error:
+                if not self.ready.is_set():
+                    why = _why(error, said)
+                    self.warn(
+                        self._says(
+                            f"MCP server {self.name} did not start: {why}", f"MCP 服务器 {self.name} 未能启动：{why}"
+                        )
+                    )
+            finally:
+                self._client = None
+                self.ready.set()
+
+    async def _start(self, stack: AsyncExitStack, said: TextIO, seconds: float) -> None:
+        await asyncio.to_thread(import_module, "mcp")  # it takes seconds, in which whoever waits should not stand still
+        from mcp import Client
+
+        async with asyncio.timeout(seconds):
+            client = await stack.enter_async_context(Client(self._target(said), read_timeout_seconds=self.calling))
+            self.tools = [self._tool(each) async for each in _listed(client)]
+            self._client = client
+
+    def _target(self, said: TextIO) -> Any:
+        """What the client connects to: an address, or a program whose messages go where they disturb nobody."""
+        if self.config.url:
+            return self.config.url
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        env = {name: secret.reveal() for name, secret in self.config.env.items()}
+        return stdio_client(
+            StdioServerParameters(command=self.config.command, args=list(self.config.args), env=env), errlog=said
+        )
+
+    def _tool(self, offered: "mcp_types.Tool") -> Tool:
+        async def run(arguments: Mapping[str, Any]) -> Any:
+            return await self._called(offered.name, dict(arguments))
+
+        schema = {"type": "object", "properties": {}, **offered.input_schema}
+        definition = ToolDefinition(_name(self.name, offered.name), offered.description or "", schema)
+        return Tool(definition, run, seconds=self.calling + 5)  # it should fail by itself first, and say why
+
+    async def _called(self, name: str, arguments: dict[str, Any]) -> Any:
+        client = self._client
+        if client is None:
+            raise ToolFailed(self._says(f"the MCP server {self.name} has ended", f"MCP 服务器 {self.name} 已结束"))
+        try:
+            async with asyncio.timeout(self.calling):
+                result = await client.call_tool(name, arguments)
+        except TimeoutError:
+            text = (
+                f"{self.name} did not answer within {self.calling:g} s",
+                f"{self.name} 未在 {self.calling:g} 秒内应答",
+            )
+            raise ToolFailed(self._says(*text)) from None
+        except Exception as error:  # the connection, the protocol, or what the server says: it failed
+            why = _why(error)
+            raise ToolFailed(self._says(f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
+        parts = _parts(result)
+        if result.is_error:
+            raise ToolFailed(_text(parts) or self._says("it failed and did not say why", "失败，未说明原因"))
+        return _text(parts) if all(isinstance(part, Text) for part in parts) else parts
+
+    def _says(self, en: str, zh: str) -> str:
+        return says(self.locale, en, zh)
+
+
+async def _listed(client: "mcp.Client") -> "AsyncIterator[mcp_types.Tool]":
+    cursor = None
+    for _ in range(MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            yield tool
+        cursor = page.next_cursor
+        if not cursor:
+            return
+
+
+def _why(error: BaseException, said: TextIO | None = None) -> str:
+    """What went wrong, in a line: the innermost error and the last thing the server's program said."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    why = str(error) or type(error).__name__
+    if said is not None:
+        with suppress(OSError, ValueError):
+            said.seek(0, 2)
+            said.seek(max(0, said.tell() - 2000))
+            last = said.read().strip().splitlines()[-1:]
+            why += f" ({last[0][:200]})" if last else ""
+    return why[:500]
+
+
+def _name(server: str, tool: str) -> str:
+    """A name that every provider takes. One that is too long keeps its beginning."""
+    name = _NO_NAME.sub("_", f"{server}__{tool}")
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _distinct(tools: Sequence[Tool]) -> list[Tool]:
+    """Each name once: a second one of the same name gets a number."""
+    seen: dict[str, int] = {}
+    distinct = []
+    for tool in tools:
+        count = seen[tool.name] = seen.get(tool.name, 0) + 1
+        name = tool.name if count == 1 else f"{tool.name[: LONGEST_NAME - 4]}_{count}"
+        distinct.append(replace(tool, definition=replace(tool.definition, name=name)))
+    return distinct
+
+
+# ---------------------------------------------------------------------- results
+
+_Part = Text | Image | File
+
+
+def _parts(result: "mcp_types.CallToolResult") -> tuple[_Part, ...]:
+    parts = tuple(_part(block) for block in result.content)
+    if result.structured_content is not None and not any(isinstance(part, Text) for part in parts):
+        parts = (*parts, Text(_bounded(msgspec.json.encode(result.structured_content).decode())))
+    return parts
+
+
+def _part(block: Any) -> _Part:
+    match block.type:
+        case "text":
+            return Text(_bounded(block.text))
+        case "image":
+            return Image(media_type=block.mime_type, data=block.data)
+        case "audio":
+            return File(media_type=block.mime_type, data=block.data)
+        case "resource" if hasattr(block.resource, "text"):
+            return Text(_bounded(block.resource.text))
+        case "resource":
+            return File(
+                media_type=block.resource.mime_type or "", data=block.resource.blob, name=str(block.resource.uri)
+            )
+        case _:
+            return Text(f"{getattr(block, 'name', '')} {getattr(block, 'uri', '')}".strip())
+
+
+def _bounded(text: str) -> str:
+    clean = text.encode("utf-8", "replace").decode()
+    return clean if len(clean) <= MOST_TEXT else f"{clean[:MOST_TEXT]}\n[+{len(clean) - MOST_TEXT} characters]"
+
+
+def _text(parts: Sequence[_Part]) -> str:
+    return "\n".join(part.text for part in parts if isinstance(part, Text))

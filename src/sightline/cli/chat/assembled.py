@@ -1,0 +1,231 @@
+"""Everything a conversation needs, put together in one place: configuration, model, session, code, tools, agent."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.text import Text
+
+from sightline.agent.config import read_config, with_fallbacks
+from sightline.agent.models import Facts, Model
+from sightline.agent.models.fetching import fetch_tiny
+from sightline.agent.models.finding import Found, Probe, found, named
+from sightline.agent.models.making import patient
+from sightline.agent.service import Agent
+from sightline.agent.tools import Tool
+from sightline.agent.trust import Trusted, reaches
+from sightline.apps import registry
+from sightline.choosing import chosen
+from sightline.cli.apps_run import loaded
+from sightline.cli.chat.equipment import equipment
+from sightline.cli.chat.words import WORDS
+from sightline.cli.options import Place, budget, usual_output
+from sightline.cli.show import error_console, printable
+from sightline.cli.words import Words
+from sightline.clock import wall_clock
+from sightline.code.references import shown
+from sightline.code.store import CodeStore
+from sightline.errors import BadInput, NoModel, SightlineError
+from sightline.notes import Settings
+from sightline.plan import Budget
+from sightline.profiles import PROFILES
+from sightline.session import Session
+from sightline.stores.folder import sightline_home
+
+if TYPE_CHECKING:
+    from sightline.cli.chat.command import Asked
+
+CODE = "code"  # the folder of saved code, beside the project's sessions
+
+
+class Assembled:
+    """An agent in a session, and what it is made of. `continued`: the session was there already."""
+
+    def __init__(self, here: Place, asked: "Asked", env: Mapping[str, str], probe: Probe | None = None) -> None:
+        self._asked, self._env, self._probe = asked, env, probe
+        self._config = read_config(here.project, env)
+        language = here.words.language if asked.language_said else self._config.chat.locale or here.words.language
+        self.here = here = here._replace(words=Words(language, WORDS))
+        self.continued = False
+        self._code = CodeStore(here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
+        self._started: Sequence[Tool] = ()  # those of servers, which live as long as this
+        self._open = AsyncExitStack()
+        self.agent: Agent
+
+    async def begin(self) -> None:
+        """Find the model, start the tools, open the session that was asked for."""
+        asked = self._asked
+        self._check_trust()
+        model = await self._model(asked.model)
+        self._started = await self._servers()
+        session_id = self.here.find(asked.resume) if asked.resume else None
+        if asked.go_on:
+            session_id = next(iter(self.here.folder.sessions()), None)
+        self.continued = session_id is not None
+        self.agent = self._agent(self._session(session_id, None, model.facts), model)
+        if self.continued and asked.strategy:
+            self.agent.session.configure(strategy=asked.strategy, config={})
+
+    async def enter(self, session_id: str | None, branch: str | None = None) -> None:
+        """The same agent in another session, or on another branch; None: in a new one."""
+        before = self.agent
+        session = self._session(session_id, branch, before.model.facts)  # where that fails, all is as it was
+        await asyncio.to_thread(before.session.close)
+        self.agent = self._agent(session, before.model, spent_by=before)
+
+    async def use(self, name: str) -> None:
+        """Ask this model from now on. Raises BadInput."""
+        before, model = self.agent.model, await self._model(name)
+        _fit(self.agent.session, model.facts)
+        self.agent = self._agent(self.agent.session, model, spent_by=self.agent)
+        await before.close()
+
+    async def close(self) -> None:
+        """Make everything durable; let go of files, connections and what was started."""
+        if hasattr(self, "agent"):
+            await asyncio.to_thread(self.agent.session.close)
+            await self.agent.model.close()
+        await self._open.aclose()
+
+    def resolved(self, text: str) -> str:
+        """A text of the model with its tags as a reader sees them."""
+        return shown(text, self._code, locale=self.here.words.language)
+
+    @property
+    def model_names(self) -> Sequence[str]:
+        """Those that the configuration names."""
+        return list(self._config.models)
+
+    # ------------------------------------------------------------------ the parts
+
+    @property
+    def _home(self) -> Path:
+        return Path(self.here.root) if self.here.root else sightline_home()
+
+    def _check_trust(self) -> None:
+        """Ask before the project's file reaches beyond the project. Raises BadInput where nobody can be asked."""
+        config, trusted, words = self._config, Trusted(self._home), self.here.words
+        reached = reaches(config, self.here.project)
+        if not reached or config in trusted:
+            return
+        told = "\n".join([words("reaches", file=config.file), *(f"  {printable(each)}" for each in reached)])
+        if not self._asked.trust:
+            if not _someone_there():
+                raise BadInput(f"{told}\n{words('trust how')}")
+            click.echo(told)
+            if not click.confirm(words("trust")):
+                raise click.Abort
+        trusted.add(config)
+
+    async def _model(self, name: str | None) -> Model:
+        endpoint = named(name, self._config, self._env, self._home) if name else (await self._found()).endpoint
+        return patient(with_fallbacks(endpoint, self._config, self._env))
+
+    async def _found(self) -> Found:
+        home = self._home
+        try:
+            return await found(self._config, self._env, home, self._probe)
+        except NoModel as error:
+            if not _someone_there():
+                raise
+            click.echo(str(error))
+            if not click.confirm(self.here.words("fetch")):
+                raise click.exceptions.Exit(1) from error
+            await asyncio.to_thread(fetch_tiny, home)
+            return await found(self._config, self._env, home, self._probe)
+
+    def _session(self, session_id: str | None, branch: str | None, facts: Facts) -> Session:
+        here, apps = self.here, [] if self._asked.no_tools else list(_apps())
+        if session_id is None:
+            return Session.new(here.project, root=here.root, settings=self._settings(facts), apps=apps)
+        session = Session.resume(session_id, here.project, root=here.root, branch=branch, apps=apps)
+        _fit(session, facts)
+        return session
+
+    def _settings(self, facts: Facts) -> Settings:
+        """How a new session is kept: as the command line says, else the project."""
+        choice, said = chosen(self.here.project), self._asked.strategy or self._config.chat.strategy
+        strategy, config = (said, {}) if said and said != choice.name else (choice.name, choice.config)
+        return Settings(
+            locale=self.here.words.language, strategy=strategy, config=config, profile=_profile(facts),
+        )  # fmt: skip
+
+    def _agent(self, session: Session, model: Model, *, spent_by: Agent | None = None) -> Agent:
+        tools = () if self._asked.no_tools else (*self._equipment(session), *self._started)
+        agent = Agent(session, model, tools=tools, code=self._code, budget=self._budget(model.facts))
+        if spent_by is not None:
+            agent.spent = spent_by.spent
+        return agent
+
+    def _budget(self, facts: Facts) -> Budget | None:
+        """What the command line says; None: what the model takes."""
+        asked = self._asked
+        if asked.budget is None and asked.output is None:
+            return None
+        window = min(asked.budget or facts.window, facts.window)
+        return budget(window, usual_output(window, facts.output) if asked.output is None else asked.output)
+
+    def _equipment(self, session: Session) -> Sequence[Tool]:
+        here, settings = self.here, self._config.tools
+        python = self._asked.allow_python or settings.run_python
+        return list(equipment(here.project, here.folder.path, settings, self._code, session, python=python))
+
+    async def _servers(self) -> Sequence[Tool]:
+        """The tools of the servers that the configuration names, started."""
+        if not self._config.mcp or self._asked.no_tools:
+            return ()
+        from sightline.agent.tools.mcp import servers
+
+        return await self._open.enter_async_context(servers(self._config.mcp, self.here.words.language, warn=_warn))
+
+
+def _someone_there() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _warn(message: str) -> None:
+    """A server that does not start is told of, and done without."""
+    error_console().print(Text(printable(message), style="yellow"), soft_wrap=True)
+
+
+def _fit(session: Session, facts: Facts) -> None:
+    """Count and price as the model's provider does."""
+    if session.settings.profile != _profile(facts):
+        session.configure(profile=_profile(facts))
+
+
+def _profile(facts: Facts) -> str:
+    return facts.provider if facts.provider in PROFILES else Settings().profile
+
+
+def _apps() -> Sequence[str]:
+    """The apps that can be opened here; `sightline apps` says why one cannot."""
+    names = []
+    for name in registry.names():
+        with suppress(SightlineError):
+            loaded(name)
+            names.append(name)
+    return names
+
+
+async def assembled(
+    here: Place, asked: "Asked", env: Mapping[str, str] = os.environ, probe: Probe | None = None
+) -> Assembled:
+    """What the command line asks for, ready. The caller closes it. `probe`: how servers on this machine are looked for.
+
+    Raises:
+        NoModel: there is none; it says the ways to get one.
+        BadInput: the configuration, a name or an id means nothing.
+    """
+    made = Assembled(here, asked, env, probe)
+    try:
+        await made.begin()
+    except BaseException:
+        await made.close()
+        raise
+    return made

@@ -1,0 +1,124 @@
+"""A conversation in the terminal: the agent that is talked to, where, and what came of it last."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from sightline.agent.events import Answer, Composed, Event
+from sightline.agent.service import Agent
+from sightline.cli.chat.assembled import Assembled
+from sightline.cli.chat.screen import REFRESH_SECONDS, Screen
+from sightline.cli.chat.status import Status
+from sightline.cli.options import Place
+from sightline.cli.show import console, printable
+from sightline.cli.words import Words
+from sightline.errors import BadInput
+from sightline.journal import Journal
+from sightline.session import Session
+
+
+class Chat:
+    """What the commands work on. `over`: the user leaves; `draft`: what the next prompt begins with."""
+
+    def __init__(self, made: Assembled, out: Console | None = None) -> None:
+        self.made, self.out = made, out or console()
+        self.composed: Composed | None = None
+        self.over, self.draft = False, ""
+        self.screen = Screen(self.out, self.words, time.monotonic, made.resolved)
+
+    @property
+    def here(self) -> Place:
+        """The project."""
+        return self.made.here
+
+    @property
+    def words(self) -> Words:
+        """The language to speak."""
+        return self.made.here.words
+
+    @property
+    def agent(self) -> Agent:
+        """Who answers."""
+        return self.made.agent
+
+    @property
+    def session(self) -> Session:
+        """Where it is written down."""
+        return self.made.agent.session
+
+    @property
+    def status(self) -> Status:
+        """What the line below the prompt says."""
+        agent, session = self.agent, self.session
+        return Status(
+            agent.model.facts.name, self.composed, agent.budget.limit(), agent.spent.cost, session.id,
+            session.settings.strategy,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ talking
+
+    async def answer(self, events: AsyncGenerator[Event, None]) -> Answer | None:
+        """Show an answer as it comes. None: the stream ended without one."""
+        answer = None
+        with self.screen.answering():
+            async with self._alive(), aclosing(events) as stream:
+                async for event in stream:
+                    self.screen.show(event)
+                    if isinstance(event, Composed):
+                        self.composed = event
+                    if isinstance(event, Answer):
+                        answer = event
+        self.out.print()
+        if answer is not None and answer.success:
+            self.agent.compact_in_background()
+        return answer
+
+    @asynccontextmanager
+    async def _alive(self) -> AsyncIterator[None]:
+        """Keep the moving part of the screen moving while nothing happens."""
+
+        async def tick() -> None:
+            while True:
+                await asyncio.sleep(REFRESH_SECONDS)
+                self.screen.refresh()
+
+        ticking = asyncio.create_task(tick())
+        try:
+            yield
+        finally:
+            ticking.cancel()
+            await asyncio.gather(ticking, return_exceptions=True)
+
+    # ------------------------------------------------------------------ saying
+
+    def say(self, key: str, /, style: str = "", **values: Any) -> None:
+        """Print words of the table."""
+        self.out.print(Text(printable(self.words(key, **values)), style=style), soft_wrap=True)
+
+    def complain(self, message: str) -> None:
+        """One line, in red."""
+        self.out.print(Text(printable(" ".join(message.split())), style="red"), soft_wrap=True)
+
+    # ------------------------------------------------------------------ the session
+
+    async def enter(self, session_id: str | None, branch: str | None = None) -> None:
+        """Go on in another session, or on another branch; None: in a new one. The one before is closed, and kept."""
+        await self.made.enter(session_id, branch)
+        self.composed = None
+
+    @contextmanager
+    def log(self) -> Iterator[Journal]:
+        """The session's log as it is now, to look at. Raises BadInput where nothing has been said yet."""
+        if self.session.id not in self.here.folder.sessions():
+            raise BadInput(self.words("nothing said"))
+        journal = self.here.journal(self.session.id)
+        try:
+            journal.switch(self.session.branch)
+            yield journal
+        finally:
+            journal.store.close()

@@ -1,0 +1,117 @@
+"""The commands that begin with a slash: the table, and what happens with a line that names one."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from rich.text import Text
+
+from sightline.cli.apps_run import aligned
+from sightline.cli.chat import changing, looking
+from sightline.cli.chat.chatting import Chat
+from sightline.errors import SightlineError
+
+
+class Command(NamedTuple):
+    """One command. Its help is in the table of words, under its name."""
+
+    name: str  # with the slash
+    run: Callable[[Chat, str], Awaitable[None]]
+    usage: str = ""  # what it takes
+    aliases: tuple[str, ...] = ()
+
+
+async def show_help(chat: Chat, name: str) -> None:
+    """All commands, or one of them."""
+    if name:
+        command = found(chat, "/" + name.removeprefix("/"))
+        if command is not None:
+            _explain(chat, command)
+        return
+    rows = [(" ".join([*_names(each), each.usage]).rstrip(), chat.words(each.name)) for each in COMMANDS]
+    for line in aligned(rows):
+        chat.out.print(Text(line), soft_wrap=True)
+    chat.say("help keys", style="dim")
+
+
+def _explain(chat: Chat, command: Command) -> None:
+    chat.out.print(Text(f"{command.name} {command.usage}".rstrip(), style="bold"), soft_wrap=True)
+    chat.say(command.name)
+    if command.aliases:
+        chat.say("also", names=", ".join(command.aliases), style="dim")
+
+
+def _names(command: Command) -> Sequence[str]:
+    return (command.name, *(f"({alias})" for alias in command.aliases))
+
+
+COMMANDS = (
+    Command("/help", show_help, "[COMMAND]"),
+    Command("/compact", changing.compact, "[full]", ("/c",)),
+    Command("/context", looking.context, "[all]"),
+    Command("/expand", changing.expand, "ID"),
+    Command("/recall", changing.recall, "WORDS"),
+    Command("/pin", changing.pin, "[ID]"),
+    Command("/unpin", changing.unpin, "ID"),
+    Command("/uncompact", changing.uncompact, "[ID]"),
+    Command("/fork", changing.fork, "[ID]"),
+    Command("/rewind", changing.rewind, "[N]"),
+    Command("/branch", changing.branch, "[NAME]"),
+    Command("/sessions", changing.sessions, "[ID | all]"),
+    Command("/windows", looking.windows, "[ID | close ID]"),
+    Command("/apps", looking.apps, "[open NAME [TARGET]]"),
+    Command("/code", looking.code, "[ID]"),
+    Command("/model", changing.model, "[NAME]"),
+    Command("/strategy", changing.strategy, "[NAME]"),
+    Command("/cost", looking.cost),
+    Command("/export", looking.export, "[FILE] [FORMAT]"),
+    Command("/clear", changing.clear),
+    Command("/version", looking.version),
+    Command("/retry", changing.retry),
+    Command("/quit", changing.leave, "", ("/exit",)),
+)
+NAMES = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
+
+
+def is_command(line: str) -> bool:
+    """Whether a line is for us and not for the model: one that begins with a slash, without a space before it."""
+    return line.startswith("/")
+
+
+async def run(chat: Chat, line: str) -> None:
+    """Do what a line says. What goes wrong is one line in red."""
+    name, _, rest = line.strip().partition(" ")
+    command = found(chat, name)
+    if command is None:
+        return
+    try:
+        await command.run(chat, rest.strip())
+    except (SightlineError, OSError) as error:
+        chat.complain(str(error))
+
+
+def found(chat: Chat, name: str) -> Command | None:
+    """The command of this name; where there is none, what may have been meant is said."""
+    command = NAMES.get(name.lower())
+    if command is None:
+        chat.say("no command", name=name.removeprefix("/"), style="red")
+        near = get_close_matches(name.lower(), NAMES, n=3, cutoff=0.6)
+        near = [each for each in NAMES if len(name) > 1 and each.startswith(name.lower())] or near
+        if near:
+            chat.say("did you mean", names=", ".join(near), style="yellow")
+        chat.say("see help", style="dim")
+    return command
+
+
+def completions(line: str, choices: Callable[[str], Sequence[str]]) -> list[tuple[str, int]]:
+    """How a line may go on: the words, and how many characters before the cursor each stands for.
+
+    `choices`: what a command may be given, by its name.
+    """
+    if not is_command(line):
+        return []
+    name, space, rest = line.partition(" ")
+    if not space:
+        return [(each, len(name)) for each in NAMES if each.startswith(name.lower())]
+    word = rest.rpartition(" ")[2]
+    return [(each, len(word)) for each in choices(NAMES[name].name if name in NAMES else "") if each.startswith(word)]

@@ -1,0 +1,37 @@
+"""The tools that the model has in a chat: what the configuration and the command line allow."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from sightline.agent.config import ToolSettings
+from sightline.agent.tools import Tool
+from sightline.agent.tools.code import write_code
+from sightline.agent.tools.folders import Folders
+from sightline.agent.tools.python import run_python
+from sightline.agent.tools.reading import file_reader
+from sightline.agent.tools.sandbox import Limits
+from sightline.agent.tools.searching import list_files, search_files
+from sightline.code.store import CodeStore
+from sightline.session import Session
+
+RUNS = "runs"  # the folder of what programs wrote, beside the project's sessions
+
+
+def equipment(
+    project: str, kept: Path, settings: ToolSettings, code: CodeStore, session: Session, *, python: bool
+) -> Iterator[Tool]:
+    """The tools of a session. `kept`: where what programs write is put; `python`: whether programs may be run."""
+    locale = session.settings.locale
+    folders = Folders([Path(project, folder).absolute() for folder in settings.folders], locale)
+    for tool in (
+        file_reader(folders, code, locale=locale),
+        list_files(folders, locale),
+        search_files(folders, locale),
+        write_code(code, session.id, locale),
+    ):
+        yield replace(tool, seconds=settings.seconds)
+    if python:
+        limits = Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb)
+        yield run_python(folders, code, limits=limits, keep=kept / RUNS / session.id, locale=locale)

@@ -1,0 +1,191 @@
+"""What happens while a question is answered, shown as it happens. What has been shown stays, all of it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import assert_never
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied, Retrying, Said
+from sightline.cli.chat.blocks import Blocks
+from sightline.cli.chat.markdown import drawn
+from sightline.cli.show import cut, first_words, printable
+from sightline.cli.words import Words
+from sightline.items import Call
+from sightline.renditions.subjects import subject_of
+
+_TAIL = 12  # lines of an unfinished block: enough to follow, few enough for every terminal
+_TAIL_CHARACTERS = 4_000  # of its end are laid out at each refresh
+REFRESH_SECONDS = 0.1  # fast enough to seem alive
+_SUBJECT = 60  # columns of what a call is about
+
+
+class Screen:
+    """Prints finished blocks of Markdown for good; what is still being said stands below them and moves.
+
+    Text of models and tools is only text: it colours nothing, moves no cursor, and is no markup.
+    """
+
+    def __init__(
+        self,
+        out: Console,
+        words: Words,
+        seconds: Callable[[], float],
+        resolved: Callable[[str], str] = lambda text: text,
+    ) -> None:
+        """`seconds`: a clock that only goes forward; `resolved`: what tags for code and files are shown as."""
+        self.out, self._words, self._seconds, self.resolved = out, words, seconds, resolved
+        self._spinner = Spinner("line" if out.options.ascii_only else "dots")
+        self._live: Live | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._blocks = Blocks()
+        self._said = ""  # of the model's present message
+        self._above = ""  # what was printed last: a block, a line, or nothing yet
+        self._doing = self._words("thinking")
+        self._begun: dict[str, float] = {}  # calls that run
+        self._started = self._refreshed = self._seconds()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Show the moving part while this lasts. What was said up to its end is printed, also where it is cut off."""
+        self._begin()
+        self.out.print()
+        # Drawn by whoever calls `refresh`, in one thread: a thread of its own would draw over what is being printed.
+        with Live(get_renderable=self._moving, console=self.out, transient=True, auto_refresh=False) as self._live:
+            try:
+                yield
+            finally:
+                self._finish()
+                self._doing = ""
+        self._live = None
+
+    def refresh(self) -> None:
+        """Draw the moving part anew. To be called several times a second while an answer is awaited."""
+        self._refreshed = self._seconds()
+        if self._live is not None:
+            self._live.refresh()
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case Composed():
+                self._show_composed(event)
+            case Said():
+                self._show_said(event)
+            case Retrying():
+                self._show_retrying(event)
+            case Replied():
+                self._finish()
+                self._doing = self._words("thinking")
+            case Calling():
+                self._begun[event.call.id] = self._seconds()
+                self._doing = f"{printable(event.call.name)} {_subject(event.call)}".rstrip()
+            case Called():
+                self._show_called(event)
+            case CodeSaved():
+                saved = event.saved
+                said = self._words("code saved", id=saved.code_id, language=saved.language, file=saved.path)
+                self._line(Text(f"  {printable(said)}", style="green"))
+            case Answer():
+                self._show_answer(event)
+            case _:
+                assert_never(event)
+
+    # ------------------------------------------------------------------ each kind
+
+    def _show_composed(self, event: Composed) -> None:
+        self._said = ""  # the next message begins
+        if event.reason.startswith("sweep"):
+            said = self._words("swept", reason=self._words.reason(event.reason), tokens=event.tokens)
+            self._line(Text(f"  {said}", style="dim"))
+
+    def _show_said(self, event: Said) -> None:
+        if event.thinking:
+            return
+        self._doing = self._words("answering")
+        self._said += event.text
+        if not self._is_form():
+            self._print_blocks(self._blocks.take(event.text))
+        if self._seconds() - self._refreshed >= REFRESH_SECONDS:  # pieces may come without a pause
+            self.refresh()
+
+    def _is_form(self) -> bool:
+        """Whether the model answers in a form that is for us to read: its report comes with the Answer."""
+        return self._said.lstrip().startswith(("{", "```json"))
+
+    def _show_retrying(self, event: Retrying) -> None:
+        self._blocks, self._said = Blocks(), ""  # what was cut off is said again
+        key = "falling back" if event.fallback else "retrying"
+        said = self._words(
+            key, model=event.model, why=first_words(event.why), seconds=event.seconds, again=event.again,
+            fallback=event.fallback,
+        )  # fmt: skip
+        self._line(Text(f"  {printable(said)}", style="yellow"))
+
+    def _show_called(self, event: Called) -> None:
+        seconds = self._seconds() - self._begun.pop(event.call.id, self._seconds())
+        if event.error:
+            mark, style, said = "✗", "red", self._words("tool failed", why=first_words(event.text or event.error))
+        else:
+            mark, style, said = "✓", "green", self._words("tool ok", seconds=seconds)
+        mark = {"✗": "x", "✓": "+"}[mark] if self.out.options.ascii_only else mark
+        room = max(self.out.width - 30, 16)
+        about = cut(f"{printable(event.call.name)} {_subject(event.call)}".rstrip(), room)
+        line = Text.assemble((f"  {mark} ", style), (f"{about}  ", "dim"), (said, style if event.error else "dim"))
+        line.truncate(max(self.out.width, 60), overflow="ellipsis")
+        self._line(line)
+        self._doing = self._words("thinking")
+
+    def _show_answer(self, event: Answer) -> None:
+        shown = "" if self._is_form() else self._said
+        self._finish()
+        if event.success and event.text.split() != shown.split():
+            self._print_blocks([event.text])
+        if not event.success:
+            self._line(Text(self._words("failed", why=first_words(event.error, 400)), style="red"))
+            self._line(Text(self._words("retry hint"), style="dim"))
+        self._doing = ""
+
+    # ------------------------------------------------------------------ printing
+
+    def _finish(self) -> None:
+        """Print what is left of the model's message. The last one is remembered, for the Answer."""
+        self._print_blocks(self._blocks.rest())
+        self._blocks = Blocks()
+
+    def _print_blocks(self, blocks: list[str]) -> None:
+        if blocks:
+            self.refresh()  # they leave the moving part
+        for block in blocks:
+            if self._above:
+                self.out.print()
+            self.out.print(drawn(self.out, self.resolved(block)), end="")
+            self._above = "block"
+
+    def _line(self, line: Text) -> None:
+        self._print_blocks(self._blocks.rest())
+        if self._above == "block":
+            self.out.print()
+        self.out.print(line, soft_wrap=True)
+        self._above = "line"
+
+    def _moving(self) -> RenderableType:
+        """The end of the unfinished block, and what is being done."""
+        if not self._doing:
+            return Text("")
+        waited = int(self._seconds() - self._started)
+        self._spinner.update(text=Text(f"{self._doing} {waited} s", style="dim"))
+        text = Text(printable("\n".join(self._blocks.open))[-_TAIL_CHARACTERS:])
+        lines = list(text.wrap(self.out, max(self.out.width - 1, 8))) if text else []
+        return Group(*lines[-min(_TAIL, max(self.out.height - 4, 1)) :], self._spinner)
+
+
+def _subject(call: Call) -> str:
+    """What a call is about, on one line."""
+    code_id = call.input.get("code_id") if isinstance(call.input, dict) else None
+    return cut(first_words(code_id if isinstance(code_id, str) else subject_of(call)), _SUBJECT)

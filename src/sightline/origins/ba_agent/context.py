@@ -1,0 +1,209 @@
+"""The document's ContextManager: the messages of one query. It opens no files, asks no model and reads no answers."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from sightline.agent.as_json import prompt
+from sightline.code.references import Upload, announcement, unified_listing
+from sightline.code.store import CodeStore
+from sightline.errors import BadInput
+from sightline.renditions.reads import is_file_read, read_gist
+from sightline.renditions.subjects import subject_of
+from sightline.wire.common import call_from
+from sightline.wording import check_locale
+
+Message = dict[str, Any]
+Summarize = Callable[[list[Message]], list[Message]]
+"""Shorter messages in the place of too many: the newest by rule, or one that a model has written."""
+FileContext = Mapping[str, Any] | Upload | str | Sequence[Mapping[str, Any] | Upload | str]
+"""The files of a query: by their ids alone, or with what is known of them."""
+
+MOST_MESSAGES = 20  # more than these are summarised
+KEPT = 5  # of the dialogue, then
+LAYOUTS = ("document", "system_first")
+
+logger = logging.getLogger("sightline.ba_agent")
+
+_NAMED = "a file context names its files by file_id, such as {{'file_id': 'upload_sales'}}, not {given!r:.200}"
+
+
+class ContextManager:
+    """Builds the messages of a query out of lists, which it never changes.
+
+    `layout`: "document" is the document's order, history before the system messages. Providers that refuse system
+    messages among the others take "system_first".
+    """
+
+    def __init__(
+        self,
+        code_store: CodeStore | None = None,
+        *,
+        locale: str = "zh",
+        layout: str = "document",
+        summarize: Summarize | None = None,
+    ) -> None:
+        if layout not in LAYOUTS:
+            raise BadInput(f"unknown layout {layout!r}; choose one of {', '.join(LAYOUTS)}")
+        self.code_store, self.locale, self.layout = code_store, check_locale(locale), layout
+        self._summarize = summarize or newest
+
+    def build_context(
+        self,
+        user_message: str,
+        history_messages: Sequence[Mapping[str, Any]] | None = None,
+        session_id: str = "",
+        file_context: FileContext | None = None,
+    ) -> list[Message]:
+        """The messages of a query: history with files as gists, system prompt, code list, files, and what is asked.
+
+        Raises:
+            BadInput: a file context that names no file.
+        """
+        messages = self.clean_file_contents(history_messages) if history_messages else []
+        told = [self.build_system_prompt(), self.build_code_list(session_id), self.build_file_context(file_context)]
+        messages += [{"role": "system", "content": text} for text in told if text]
+        messages.append({"role": "user", "content": user_message})
+        logger.info("context built: %d messages", len(messages))
+        return system_first(messages) if self.layout == "system_first" else messages
+
+    def build_system_prompt(self) -> str:
+        """How the model is to answer: the form, the rules for calls and code, the languages."""
+        return prompt(self.locale)
+
+    def build_code_list(self, session_id: str) -> str:
+        """The code of a session, as the model is told of it; "" where there is none."""
+        listed = self.code_store.listing(session_id, self.locale) if self.code_store is not None else ""
+        if listed:
+            logger.info("code list built: %d lines", listed.count("\n- "))
+        return listed
+
+    def build_file_context(self, file_context: FileContext | None) -> str:
+        """Which files the user has uploaded, by reference; "" for none. Raises BadInput."""
+        return announcement(uploads_of(file_context), self.locale)
+
+    def build_file_list(self, session_id: str, file_context: FileContext | None = None) -> str:
+        """Code and uploads in one list, as version 1.3.0 had it; "" where there is neither."""
+        codes = self.code_store.list(session_id) if self.code_store is not None else []
+        return unified_listing(codes, uploads_of(file_context), self.locale)
+
+    def clean_file_contents(self, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+        """The messages with a gist in the place of every file that was read. All else is as it was; so is the input.
+
+        What is no file read, or does not say of which file, stays. Cleaning again changes nothing.
+        """
+        calls = _calls(messages)
+        cleaned = [self._cleaned(message, calls) for message in messages]
+        changed = sum(before.get("content") != after["content"] for before, after in zip(messages, cleaned, strict=True)
+                      if "content" in after)  # fmt: skip
+        logger.info("history cleaned: %d of %d messages", changed, len(cleaned))
+        return cleaned
+
+    def should_clean_context(self, messages: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether there are so many messages that they are to be summarised."""
+        return len(messages) > MOST_MESSAGES
+
+    def summarize_context(self, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+        """All system messages and the newest of the others, in order; or what `summarize` makes of them."""
+        kept = self._summarize([dict(message) for message in messages])
+        logger.info("context summarised: %d of %d messages stay", len(kept), len(messages))
+        return kept
+
+    def _cleaned(self, message: Mapping[str, Any], calls: Mapping[str, tuple[str, str]]) -> Message:
+        call_id, text = str(message.get("tool_call_id") or ""), _text(message.get("content"))
+        name, path = calls.get(call_id, (str(message.get("name") or ""), ""))
+        if message.get("role") != "tool" or text is None or not is_file_read(call_id, name):
+            return dict(message)
+        gist = read_gist(text, self.locale, path)
+        return dict(message) if gist is None else {**message, "content": gist}
+
+
+def system_first(messages: Sequence[Message]) -> list[Message]:
+    """The system messages, then the others; each in their order."""
+    return sorted(messages, key=lambda message: message.get("role") != "system")
+
+
+def newest(messages: Sequence[Message], keep: int = KEPT) -> list[Message]:
+    """All system messages and the newest of the others, in order, each once.
+
+    A call and its results stay together, so there may be a few more of them; results of no call at all go. What the
+    user said last stays.
+    """
+    units = _units(messages)
+    kept = {at for at, message in enumerate(messages) if message.get("role") == "system"}
+    asked = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)
+    count = 0
+    for unit in reversed(units):
+        if count < keep or asked in unit:
+            kept.update(unit)
+            count += len(unit)
+    return [message for at, message in enumerate(messages) if at in kept]
+
+
+def _units(messages: Sequence[Message]) -> list[list[int]]:
+    """What stays or goes together, by where it begins: a message, or one with calls and their results."""
+    units: list[list[int]] = []
+    waiting: dict[str, list[int]] = {}
+    for at, message in enumerate(messages):
+        if message.get("role") == "tool":
+            if (unit := waiting.pop(str(message.get("tool_call_id")), None)) is not None:
+                unit.append(at)
+        elif message.get("role") != "system":
+            units.append([at])
+            waiting |= {str(call.get("id")): units[-1] for call in _tool_calls(message)}
+    return units
+
+
+def uploads_of(file_context: FileContext | None) -> list[Upload]:
+    """The files of a query, in whatever form they come. Raises BadInput for what names no file."""
+    match file_context:
+        case None:
+            return []
+        case Upload():
+            return [file_context]
+        case str():
+            return [_upload({"file_id": file_context})]
+        case {"files": list() | tuple() as several} | {"file_ids": list() | tuple() as several}:
+            return [upload for each in several for upload in uploads_of(each)]
+        case Mapping():
+            return [_upload(file_context)] if file_context else []
+        case list() | tuple():
+            return [upload for each in file_context for upload in uploads_of(each)]
+        case _:
+            raise BadInput(_NAMED.format(given=file_context))
+
+
+def _upload(said: Mapping[str, Any]) -> Upload:
+    file_id = str(said.get("file_id") or "").removeprefix("upload:")
+    if not file_id or not file_id.isprintable() or len(file_id.split()) > 1:
+        raise BadInput(_NAMED.format(given=said))
+    known = {name: value for name, value in said.items() if name in Upload.__struct_fields__}
+    try:
+        return msgspec.convert({"filename": file_id} | known | {"file_id": file_id}, Upload)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"the file context of {file_id} cannot be read: {error}") from error
+
+
+def _calls(messages: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """The tool and the path of every call, by its id."""
+    found = {}
+    for call in (call for message in messages for call in _tool_calls(message)):
+        match call:
+            case {"id": str(call_id), "function": {"name": str(name), "arguments": str() | dict() as arguments}}:
+                found[call_id] = (name, subject_of(call_from(call_id, name, arguments)))
+    return found
+
+
+def _tool_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = message.get("tool_calls") if message.get("role") == "assistant" else None
+    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+
+
+def _text(content: Any) -> str | None:
+    """The text of a message; None where it is none, or holds something else too."""
+    if isinstance(content, list) and content and all(isinstance(part, Mapping) for part in content):
+        texts = [part.get("text") for part in content if part.get("type", "text") == "text"]
+        return "\n".join(texts) if len(texts) == len(content) and all(isinstance(text, str) for text in texts) else None
+    return content if isinstance(content, str) else None

@@ -1,0 +1,265 @@
+"""The document's BAAgentService: a conversation is a durable session, a query one turn of an agent in it.
+
+What the document does with lists the session does when it composes: with the strategy `rounds` it shows earlier file
+reads as gists and, beyond twenty messages, the newest ones; with the layout `ba-agent` in the document's order. The log
+keeps everything.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from sightline.agent.events import Answer, Calling, CodeSaved, Composed, Event
+from sightline.agent.models import Model
+from sightline.agent.response import StructuredResponse
+from sightline.agent.service import Agent
+from sightline.agent.tools import Tool
+from sightline.agent.tools.folders import Folders
+from sightline.agent.tools.reading import file_reader
+from sightline.clock import Ids, nanoid
+from sightline.code.references import Upload, marked, resolved
+from sightline.code.store import CodeStore
+from sightline.errors import BadInput, SessionNotFound
+from sightline.items import Call
+from sightline.notes import Settings
+from sightline.origins.ba_agent.code_store import metadata
+from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, uploads_of
+from sightline.plan import Budget
+from sightline.reductions import Reduction
+from sightline.session import Session
+
+MOST_OPEN = 64  # conversations held open: each has its files open; the others are resumed when they go on
+
+logger = logging.getLogger("sightline.ba_agent")
+
+_HTML = re.compile(r"<(?:!doctype html|(?:html|body|div|table|p|span|ul|ol|h[1-6]|img|svg|style|script)\b)[^>]*>", re.I)
+
+
+class QueryResult(Struct, frozen=True):
+    """What a query gives back: the report for the user, and the structured fields as `metadata`."""
+
+    success: bool
+    session_id: str
+    response: str  # references stand in it as {{CODE:0}}, {{FILE:0}}; behind it, markers of the code that was saved
+    metadata: dict[str, Any]
+    error: str = ""
+
+
+class _Conversation(NamedTuple):
+    agent: Agent
+    turn: asyncio.Lock  # one query at a time; the next one waits
+    uploads: dict[str, Upload]  # announced so far
+
+
+class BAAgentService:
+    """Answers queries, each in its conversation.
+
+    Context is left to the session, code to the store, calls of tools to the agent's LangGraph loop.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        code_store: CodeStore | None = None,
+        *,
+        sessions: str | Path | Callable[[str], Session] | None = None,
+        project: str | Path = ".",
+        tools: Sequence[Tool] | None = None,
+        locale: str = "zh",
+        layout: str = "document",
+        budget: Budget | None = None,
+        ids: Ids = nanoid,
+    ) -> None:
+        """`sessions` opens the session of an id, or is the root of their files, as `Session.new` takes one.
+
+        `tools` are `file_reader` unless given: it reads the project's files, and code by its id.
+        """
+        # The same on plain lists, for whoever wants to see what a query would send.
+        self.context_manager = ContextManager(code_store, locale=locale, layout=layout)
+        self.model, self.code_store, self.locale = model, code_store, locale
+        self._project, self._sessions = project, sessions
+        self._tools = tools if tools is not None else [file_reader(Folders([project]), code_store, locale=locale)]
+        self._settings = Settings(locale=locale, strategy="rounds", layout=_LAYOUTS[layout])
+        self._budget, self._ids = budget or _budget(model), ids
+        self._open: dict[str, _Conversation] = {}
+        self._opening = asyncio.Lock()
+
+    # ------------------------------------------------------------------ a query
+
+    async def query(
+        self,
+        message: str,
+        session_id: str = "",
+        history_messages: Sequence[Mapping[str, Any]] | None = None,
+        file_context: FileContext | None = None,
+    ) -> QueryResult:
+        """Answer what the user says in a conversation, a new one unless an id is given.
+
+        `history_messages` are what was said before a conversation came here: taken in once, when it is new. The order
+        is the document's: context, cleaned and summarised; model and tools; the response read; its code saved.
+
+        Raises:
+            BadInput: the message, the id, the history or the files cannot be used.
+            PinnedOverflow, StoreError: as of `Agent.stream`.
+        """
+        if not isinstance(message, str) or not message.strip():
+            raise BadInput("there is no message: say what the user asks")
+        uploads = uploads_of(file_context)
+        session_id = session_id or f"conv_{sha256(self._ids().encode()).hexdigest()[:12]}"
+        async with self._turn(session_id, history_messages) as talk:
+            talk.uploads.update({upload.file_id: upload for upload in uploads})
+            calls: list[Call] = []
+            answer = Answer(False)
+            async with aclosing(talk.agent.stream(message, uploads=uploads)) as events:
+                async for event in events:
+                    self._trace(event, talk.agent)
+                    match event:
+                        case Calling(call):
+                            calls.append(call)
+                        case Answer():
+                            answer = event
+            known = list(talk.uploads.values())
+            return await asyncio.to_thread(self._extract_response_content, answer, session_id, calls, known)
+
+    def _extract_response_content(
+        self, answer: Answer, session_id: str, calls: Sequence[Call] = (), uploads: Sequence[Upload] = ()
+    ) -> QueryResult:
+        """The report as it is displayed, and the structured fields. Its code is saved by now: markers say which."""
+        shown = resolved(answer.text, self.code_store, uploads)
+        fields = _fields(answer.response or StructuredResponse()) | {
+            "tool_calls": [
+                {"tool_name": call.name, "tool_call_id": call.id, "arguments": call.input} for call in calls
+            ],
+            "status": "complete" if answer.success else "processing",
+            "saved_codes": [metadata(saved) for saved in answer.saved],
+            "code_refs": msgspec.to_builtins(shown.codes),
+            "file_refs": msgspec.to_builtins(shown.files),
+            "warnings": list(answer.warnings),
+        }
+        fields |= _content_type(answer.text)
+        return QueryResult(answer.success, session_id, marked(shown.text, answer.saved), fields, answer.error)
+
+    def _trace(self, event: Event, agent: Agent) -> None:
+        """Write down which of the document's steps was taken."""
+        match event:
+            case Composed(tokens=tokens, limit=limit) if logger.isEnabledFor(logging.INFO):
+                removed = _removed(agent)
+                if gists := removed.get("gists"):
+                    logger.info("history cleaned: %d items as gists, %d tokens saved", len(gists.removed), gists.tokens)
+                if agent.session.host.window("code_list") is not None:
+                    logger.info("code list built: it shows what there is now")
+                logger.info("context built: %d of %d tokens", tokens, limit)
+                if trim := removed.get("trim"):
+                    logger.info(
+                        "context summarised: %d items left out, %d tokens saved", len(trim.removed), trim.tokens
+                    )
+            case CodeSaved(saved):
+                logger.info("code saved: %s, version %d", saved.code_id, saved.version)
+            case Answer(success=success, rounds=rounds):
+                logger.info("response extracted: %s after %d model calls", "complete" if success else "failed", rounds)
+
+    # ------------------------------------------------------------------ conversations
+
+    @asynccontextmanager
+    async def _turn(
+        self, session_id: str, history: Sequence[Mapping[str, Any]] | None
+    ) -> AsyncGenerator[_Conversation, None]:
+        """A conversation, for one query alone."""
+        while True:
+            talk = await self._conversation(session_id, history)
+            async with talk.turn:
+                if self._open.get(session_id) is talk:  # else it was closed while this one waited for its turn
+                    yield talk
+                    return
+
+    async def _conversation(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> _Conversation:
+        async with self._opening:
+            talk = self._open.pop(session_id, None) or await self._opened(session_id, history)
+            self._open[session_id] = talk  # the last one used stands last
+            for other in [name for name, each in self._open.items() if not each.turn.locked() and each is not talk]:
+                if len(self._open) <= MOST_OPEN:
+                    break
+                await asyncio.to_thread(self._open.pop(other).agent.session.close)
+            return talk
+
+    async def _opened(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> _Conversation:
+        session = await asyncio.to_thread(self._begun, session_id, history)
+        agent = Agent(
+            session,
+            self.model,
+            tools=self._tools,
+            code=self.code_store,
+            budget=self._budget,
+            protocol="json",
+            ids=self._ids,
+        )
+        return _Conversation(agent, asyncio.Lock(), {})
+
+    def _begun(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> Session:
+        """The session of a conversation; a new one begins with its history."""
+        session = self._session(session_id)
+        try:
+            if history and not len(session):
+                session.extend([dict(message) for message in history])
+                logger.info("history taken in: %d messages", len(history))
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _session(self, session_id: str) -> Session:
+        if callable(self._sessions):
+            return self._sessions(session_id)
+        with suppress(SessionNotFound):
+            return Session.resume(session_id, self._project, root=self._sessions)
+        return Session.new(self._project, root=self._sessions, session_id=session_id, settings=self._settings)
+
+    async def close(self) -> None:
+        """Let go of the conversations. They are on disk, and go on when they are asked for again."""
+        async with self._opening:
+            while self._open:
+                _, talk = self._open.popitem()
+                async with talk.turn:
+                    await asyncio.to_thread(talk.agent.session.close)
+
+
+_LAYOUTS = dict(zip(LAYOUTS, ("ba-agent", "stable"), strict=True))
+
+
+def _budget(model: Model) -> Budget:
+    """The model's window. What is left out stays out until the model asks: the document recalls nothing."""
+    facts = model.facts
+    return Budget(window=facts.window, output=min(facts.output, facts.window // 4), recall=0.0)
+
+
+def _removed(agent: Agent) -> dict[str, Reduction]:
+    """What was newly left out or shortened for the call to come; empty where it goes on from the one before."""
+    receipt, payload = agent.session.receipt, agent.payload
+    if receipt is None or receipt.plan is None or payload is None:
+        return {}
+    return {each.kind: each for each in payload.reductions() if each.removed}
+
+
+def _fields(response: StructuredResponse) -> dict[str, Any]:
+    action = response.action
+    return {
+        "action_type": action.type,
+        "current_round": response.current_round,
+        "task_analysis": response.task_analysis,
+        "execution_plan": response.execution_plan,
+        "recommended_questions": list(action.recommended_questions),
+        "download_links": list(action.download_links),
+    }
+
+
+def _content_type(report: str) -> dict[str, Any]:
+    html = _HTML.search(report) is not None
+    return {"contains_html": html, "content_type": "html" if html else "markdown"}

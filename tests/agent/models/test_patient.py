@@ -1,0 +1,198 @@
+"""Asking again: how often, how long to wait, and whom to ask then. Nothing here really waits."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+import pytest
+from model_talk import KINDS, opened, pieces, reply, request, said
+from stub import Stub, answer, cut, error
+
+from sightline.agent.models import Facts, Reply, Request, Retrying, Said
+from sightline.agent.models.failing import retry_after
+from sightline.agent.models.retrying import LONGEST_ASKED, LONGEST_WAIT, Patient
+from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
+
+
+class Scripted:
+    """A model that says its lines: an error is raised, text is said, and a pair is text and then an error."""
+
+    def __init__(self, name: str, *lines: Any) -> None:
+        self.facts = Facts(name, "openai", window=1000)
+        self._lines = iter(lines)
+        self.closed = False
+        self.left = 0
+
+    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        line = next(self._lines)
+        text, problem = line if isinstance(line, tuple) else (line, None)
+        try:
+            if isinstance(text, Exception):
+                raise text
+            yield Said(text)
+            if problem is not None:
+                raise problem
+            yield Reply(self.facts.name, {"text": text})
+        finally:
+            self.left += 1
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def talk(models: Sequence[Any], **options: Any) -> tuple[list[Any], list[float]]:
+    """All that comes of a question, and the waits."""
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    patient = Patient(models, sleep=sleep, jitter=lambda: 1.0, **options)
+    return asyncio.run(pieces(patient, request())), waits
+
+
+def refused(models: Sequence[Any], kind: type[ModelError], **options: Any) -> ModelError:
+    """The error that remains."""
+    with pytest.raises(kind) as caught:
+        talk(models, **options)
+    return caught.value
+
+
+def test_the_waits_double() -> None:
+    """One second, two, four; then it gives up with the model's own error."""
+    found, waits = talk([Scripted("a", ModelBusy("1"), ModelBusy("2"), ModelBusy("3"), "hello")])
+    assert waits == [1, 2, 4]
+    assert [piece.again for piece in found if isinstance(piece, Retrying)] == [2, 3, 4]
+    assert isinstance(found[-1], Reply)
+    last = refused([Scripted("a", *(ModelBusy(str(number)) for number in range(9)))], ModelBusy)
+    assert str(last) == "3"
+
+
+def test_waits_have_a_limit_and_differ() -> None:
+    """Never more than half a minute of our own choosing, and at least half of that when the dice say so."""
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    model = Scripted("a", *(ModelBusy("x") for _ in range(12)), "done")
+    patient = Patient([model], attempts=13, sleep=sleep, jitter=lambda: 0.0)
+    asyncio.run(pieces(patient, request()))
+    assert waits[0] == 0.5
+    assert max(waits) == LONGEST_WAIT / 2
+
+
+def test_what_the_provider_asks_for_is_kept_to() -> None:
+    """Its seconds, exactly; more than a person would wait for is left for the next model, or given up at once."""
+    _, waits = talk([Scripted("a", ModelBusy("x", 7.5), "hello")])
+    assert waits == [7.5]
+    found, waits = talk([Scripted("a", ModelBusy("x", LONGEST_ASKED + 1)), Scripted("b", "hi")])
+    assert waits == [0]
+    assert found[0] == Retrying("a", "x", 0, 2, "b")
+    assert refused([Scripted("a", ModelBusy("x", 3600))], ModelBusy).retry_after == 3600  # type: ignore[attr-defined]
+
+
+def test_after_the_attempts_the_next_model_is_asked() -> None:
+    """Each has its own number of attempts; whoever answers signs the reply."""
+    found, waits = talk(
+        [Scripted("a", ModelBusy("1"), ModelBusy("2")), Scripted("b", ModelBusy("3"), "hi")], attempts=2
+    )
+    assert waits == [1, 0, 1]
+    assert [piece.fallback for piece in found if isinstance(piece, Retrying)] == ["", "b", ""]
+    assert found[-1].model == "b"
+
+
+def test_a_refusal_goes_to_the_next_model_and_is_told() -> None:
+    """No second attempt where none can help, and the reason is said."""
+    found, waits = talk([Scripted("a", ModelRefused("no key")), Scripted("b", "hi")])
+    assert found[0] == Retrying("a", "no key", 0, 2, "b")
+    assert waits == [0]
+    assert str(refused([Scripted("a", ModelRefused("no key"))], ModelRefused)) == "no key"
+
+
+def test_when_all_fail_all_are_told() -> None:
+    """One error, with what each of them said last: busy if one was."""
+    told = str(
+        refused([Scripted("a", ModelRefused("no key")), Scripted("b", ModelBusy("full"))], ModelBusy, attempts=1)
+    )
+    assert "no key" in told
+    assert "full" in told
+    refused([Scripted("a", ModelRefused("no")), Scripted("b", ModelRefused("no"))], ModelRefused)
+
+
+def test_too_long_is_not_asked_again() -> None:
+    """It has to be composed anew, by whoever composed it."""
+    assert refused([Scripted("a", ContextOverflow("long", 9)), Scripted("b", "hi")], ContextOverflow)
+
+
+def test_what_was_said_before_a_cut_is_said_anew() -> None:
+    """The pieces, then word that it begins again, then all of it from the start: one reply."""
+    found, _ = talk([Scripted("a", ("one tw", ModelBusy("cut")), "one two")])
+    assert [type(piece).__name__ for piece in found] == ["Said", "Retrying", "Said", "Reply"]
+    assert found[-1].raw == {"text": "one two"}
+
+
+def test_stopping_early_stops_the_model_and_closing_closes_all() -> None:
+    """The generator of the model that is speaking is closed; every model is."""
+    models = [Scripted("a", "hello"), Scripted("b")]
+
+    async def main() -> None:
+        patient = Patient(models)
+        stream = patient.stream(request())
+        await anext(stream)
+        await stream.aclose()
+        assert models[0].left == 1
+        await patient.close()
+
+    asyncio.run(main())
+    assert all(model.closed for model in models)
+
+
+def test_its_facts_are_the_first_models() -> None:
+    """Payloads are composed for that one."""
+    assert Patient([Scripted("a"), Scripted("b")]).facts.name == "a"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_a_real_server(kind: str) -> None:
+    """429, 500 and a cut in the middle, and then the answer: the caller sees one answer, and why it took so long."""
+    script = [
+        error(429, {"retry-after-ms": "1500"}, {"error": {"message": "slow down", "type": "rate_limit_error"}}),
+        error(500),
+        cut(answer("one two three"), 4),
+        answer("one two three"),
+    ]
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    async def main(stub: Stub) -> list[Any]:
+        async with opened(kind, stub) as model:
+            return await pieces(Patient([model], sleep=sleep, jitter=lambda: 1.0), request())
+
+    with Stub(script) as stub:
+        found = asyncio.run(main(stub))
+    assert waits == [1.5, 2, 4]
+    after = max(at for at, piece in enumerate(found) if isinstance(piece, Retrying))
+    assert said(found[after + 1 :]) == "one two three"
+    assert reply(found[after + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "3"}, 3),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, 30),
+        ({"retry-after": "Wed, 21 Oct 2020 07:28:00 GMT"}, 0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after-ms": "x"}, None),
+    ],
+)
+def test_how_long_to_wait_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
+    """Milliseconds, seconds, a date; a date that has passed is now; nonsense is nothing."""
+    now = 1_792_567_680_000  # 2026-10-21 07:28:00
+    assert retry_after(headers, lambda: now) == seconds

@@ -1,0 +1,113 @@
+"""The structured response: what a model's text says, and what is wrong with it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.agent.response import MOST_CALLS, again, parse, schema
+from sightline.items import ToolDefinition
+
+GOOD = {
+    "task_analysis": "The user wants the sales of May.",
+    "execution_plan": "R1: read the file; R2: report",
+    "current_round": 1,
+    "action": {
+        "type": "tool_call",
+        "content": [{"tool_name": "file_reader", "tool_call_id": "call_1", "arguments": {"path": "sales.csv"}}],
+    },
+}
+DONE = GOOD | {
+    "current_round": 2,
+    "action": {
+        "type": "complete",
+        "content": "Sales rose. <code_ref>code_sales</code_ref>",
+        "code_blocks": [{"code_id": "code_sales", "language": "sql", "code": "SELECT 1"}],
+        "recommended_questions": ["And in June?"],
+        "download_links": None,
+    },
+}
+
+
+@pytest.mark.accepts(341)
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(GOOD),
+        f"Here it is:\n```json\n{json.dumps(GOOD, indent=1)}\n```\nDone.",
+        f"I think {{so}} … {json.dumps(GOOD)} and that is all.",
+        "  \n" + json.dumps(GOOD) + "\n\ntrailing words",
+    ],
+)
+def test_a_response_is_found_wherever_it_stands(text: str) -> None:
+    """The whole text, a fenced block or an object among words are read alike."""
+    found = parse(text, ["file_reader"])
+    assert not found.problems
+    assert found.response.calls[0].arguments == {"path": "sales.csv"}
+    assert found.response.current_round == 1
+
+
+@pytest.mark.accepts(297, 341)
+def test_a_final_response_has_report_code_and_questions() -> None:
+    """What the user reads and the code to keep are told apart; what is null was left out."""
+    found = parse(json.dumps(DONE)).response
+    assert found.report.startswith("Sales rose.")
+    assert [(block.code_id, block.language) for block in found.action.code_blocks] == [("code_sales", "sql")]
+    assert found.action.recommended_questions == ("And in June?",)
+    assert not found.calls
+
+
+@pytest.mark.accepts(344)
+def test_a_text_without_json_is_the_report() -> None:
+    """Nothing the model said is lost, and the user is asked to say it again, in the language of the session."""
+    found = parse("Sorry, I can't do JSON.", locale="zh")
+    assert found.response.report == "Sorry, I can't do JSON."
+    assert found.response.action.recommended_questions == ("请重新描述您的需求",)
+    assert found.problems
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"task_analysis": "short"}, "task_analysis"),
+        ({"execution_plan": "read it"}, "execution_plan"),
+        ({"current_round": 0}, "current_round"),
+        ({"action": {"type": "complete", "content": GOOD["action"]["content"]}}, "complete"),  # type: ignore[index]
+        ({"action": {"type": "tool_call", "content": "words"}}, "tool_call"),
+        ({"action": {"type": "tool_call", "content": [{"tool_name": "file_reader"}] * 7}}, "at most 6"),
+        ({"action": {"type": "tool_call", "content": [{"tool_name": "rm"}]}}, "no tool rm"),
+        ({"action": {"type": "complete", "content": "x", "code_blocks": [{"code_id": "x", "code": "1"}]}}, "code_"),
+        ({"action": {"type": "complete", "content": "x", "code_blocks": [{"code_id": "code_x"}]}}, "empty"),
+        ({"action": {"type": "dance"}}, "dance"),
+    ],
+)
+def test_what_is_wrong_is_named(change: dict[str, object], said: str) -> None:
+    """Each rule of the form that is broken is told to the model in words it can act on."""
+    problems = parse(json.dumps(GOOD | change), ["file_reader"]).problems
+    assert any(said in problem for problem in problems), problems
+    for locale in ("en", "zh"):
+        assert all(problem in again(problems, locale) for problem in problems)
+
+
+@given(st.text() | st.text(alphabet='{}[]",:ab `\njson'))
+def test_no_text_makes_it_raise(text: str) -> None:
+    """Whatever a model says can be read, and what it said is in the response or it had a form."""
+    found = parse(text)
+    assert found.problems or found.response.task_analysis
+
+
+def test_nesting_without_end_is_no_response() -> None:
+    """A text that would exhaust a parser is the report."""
+    text = '{"action":' * 50_000
+    assert parse(text).response.report == text
+
+
+def test_the_schema_allows_only_the_tools_there_are() -> None:
+    """Names of tools are constants and their own schemas hold for the arguments, six calls at most."""
+    paths = {"type": "object", "properties": {"path": {"enum": ["a.py"]}}, "required": ["path"]}
+    made = schema([ToolDefinition("file_reader", schema=paths)])
+    calls = made["properties"]["action"]["anyOf"][0]["properties"]["content"]
+    assert calls["maxItems"] == MOST_CALLS
+    assert calls["items"]["anyOf"][0]["properties"]["arguments"] == paths
+    assert len(schema([])["properties"]["action"]["anyOf"]) == 1

@@ -1,0 +1,140 @@
+"""The tools of MCP servers, with a real server as a program of its own: over its streams and over HTTP."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.agent.config import McpServer
+from sightline.agent.models.secret import Secret
+from sightline.agent.tools import Tool
+from sightline.agent.tools.mcp import servers
+from sightline.errors import ToolFailed
+from sightline.items import Image, Text
+
+SERVER = str(Path(__file__).with_name("tool_mcp_server.py"))
+TRIAL = McpServer(command=sys.executable, args=(SERVER,), env={"TRIAL_KEY": Secret("k-1")})
+
+Use = Callable[[dict[str, Tool]], Awaitable[Any]]
+
+
+def using(configured: dict[str, McpServer], use: Use, **options: Any) -> tuple[Any, list[str]]:
+    """What comes of using the tools of these servers, and the warnings there were."""
+    warnings: list[str] = []
+
+    async def run() -> Any:
+        async with servers(configured, warn=warnings.append, **options) as tools:
+            return await use({tool.name: tool for tool in tools})
+
+    return asyncio.run(run()), warnings
+
+
+async def failing(tool: Tool, **arguments: Any) -> str:
+    """Why a call failed."""
+    with pytest.raises(ToolFailed) as failed:
+        await tool.run(arguments)
+    return str(failed.value)
+
+
+BAD = {
+    "missing": McpServer(command="no-such-program-anywhere"),
+    "broken": McpServer(command=sys.executable, args=(SERVER, "--broken")),
+    "nonsense": McpServer(command=sys.executable, args=("-c", "print('no protocol at all')")),
+    "nobody": McpServer(url="http://127.0.0.1:9/mcp"),
+}
+
+
+def test_tools_of_a_server_are_tools_of_the_agent() -> None:
+    """Named for their server, with their schemas; text, pictures and errors come back as such; keys reach it alone.
+
+    Servers that do not start are warnings with their names, and take nothing from the others.
+    """
+
+    async def use(tools: dict[str, Tool]) -> None:
+        assert {name.partition("__")[0] for name in tools} == {"trial"}
+        definition = tools["trial__add"].definition
+        assert definition.description == "Add two numbers"
+        assert definition.schema["required"] == ["a", "b"]
+        assert definition.schema["properties"]["a"]["type"] == "integer"
+        assert await tools["trial__add"].run({"a": 1, "b": 2}) == "3"
+        assert await tools["trial__odd_name_with_dots"].run({}) == "odd"
+        assert await tools["trial__picture"].run({}) == (Text("a dot"), Image(media_type="image/png", data="AAAA"))
+        assert await tools["trial__secret"].run({}) == "k-1 none"
+        assert "the warehouse is closed" in await failing(tools["trial__fail"])
+        assert await failing(tools["trial__add"], a="x") != ""
+        sums = await asyncio.gather(*(tools["trial__add"].run({"a": n, "b": 1}) for n in range(5)))
+        assert sums == ["1", "2", "3", "4", "5"]
+
+    _, warnings = using({**BAD, "trial": TRIAL}, use)
+    assert sorted(warning.partition(" did not start: ")[0] for warning in warnings) == [
+        f"MCP server {name}" for name in sorted(BAD)
+    ]
+    assert any("no licence found" in warning for warning in warnings)
+
+
+def test_a_server_that_hangs_or_dies_fails_its_calls_only() -> None:
+    """A call that is not answered fails in time; after the server's end every call fails, and others still work.
+
+    An error of whoever uses the tools comes out as it was.
+    """
+
+    async def use(tools: dict[str, Tool]) -> None:
+        assert await failing(tools["a__hang"]) == "a did not answer within 2 s"
+        await failing(tools["a__die"])
+        await failing(tools["a__add"], a=1, b=2)
+        assert await tools["b__add"].run({"a": 1, "b": 2}) == "3"
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        using({"a": TRIAL, "b": TRIAL}, use, calling=2.0)
+
+
+def test_a_server_that_says_nothing_is_not_waited_for() -> None:
+    """When its time is over, it is ended and told of."""
+
+    async def use(tools: dict[str, Tool]) -> int:
+        return len(tools)
+
+    silent = McpServer(command=sys.executable, args=(SERVER, "--silent"))
+    found, [warning] = using({"silent": silent}, use, starting=0.3, locale="zh")
+    assert found == 0
+    assert warning.startswith("MCP 服务器 silent 未能启动")
+
+
+@pytest.fixture
+def over_http() -> Iterator[str]:
+    """The address of the server, over HTTP."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with subprocess.Popen([sys.executable, SERVER, "--http", str(port)], stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr is not None
+        for line in program.stderr:
+            if "running on" in line:
+                break
+        try:
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            program.kill()
+
+
+def test_a_server_is_reached_over_http(over_http: str) -> None:
+    """The same tools, by their address."""
+
+    async def use(tools: dict[str, Tool]) -> Any:
+        return await tools["web__add"].run({"a": 20, "b": 22})
+
+    assert using({"web": McpServer(url=over_http)}, use) == ("42", [])
+
+
+def test_no_servers_are_no_tools() -> None:
+    """Nothing configured starts nothing."""
+
+    async def use(tools: dict[str, Tool]) -> int:
+        return len(tools)
+
+    assert using({}, use) == (0, [])

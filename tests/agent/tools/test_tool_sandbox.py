@@ -1,0 +1,345 @@
+"""Programs that nobody has read: what they can do, and what they cannot. Tried on this machine's own kernel."""
+
+import asyncio
+import json
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tool_project import SECRET, Project, called
+
+from sightline.agent.tools import Tool, sandbox
+from sightline.agent.tools.confined_child import seccomp_filter
+from sightline.agent.tools.python import run_python
+from sightline.agent.tools.sandbox import Limits, Protection, Ran, confined, protection
+from sightline.errors import ToolFailed
+
+# Everything that this machine has, and each way to keep a program from the network alone.
+WAYS = {"all": protection()}
+if protection().namespaces:
+    WAYS["namespaces"] = Protection(namespaces=True)
+if protection().seccomp:
+    WAYS["seccomp"] = Protection(seccomp=True)
+
+
+@pytest.fixture
+def python(here: Project) -> Tool:
+    """The tool, with little time."""
+    return run_python(here.folders, here.codes, limits=Limits(seconds=10), keep=here.root / "runs")
+
+
+@pytest.fixture
+def listening() -> Iterator[tuple[int, list[str]]]:
+    """The port of a server on this machine, and who reached it."""
+    reached: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        stop = threading.Event()
+
+        def serve() -> None:
+            while not stop.is_set():
+                try:
+                    connection, address = server.accept()
+                except TimeoutError:
+                    continue
+                connection.close()
+                reached.append(str(address))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield server.getsockname()[1], reached
+        finally:
+            stop.set()
+            thread.join()
+
+
+def ran(folder: Path, code: str, protected: Protection | None = None, **limits: float) -> Ran:
+    """What came of a program, protected in this way only."""
+    for inside in ("work", "home"):
+        (folder / inside).mkdir(parents=True, exist_ok=True)
+    program = folder / "program.py"
+    program.write_text(code)
+    return asyncio.run(confined(program, folder, Limits(**{"seconds": 10, **limits}), protected))
+
+
+def test_this_machine_offers_protection() -> None:
+    """There is a way to keep a program from the network, and one to keep it from files: the tests below show both."""
+    assert protection().network
+    assert protection().landlock
+
+
+def test_a_program_runs_and_its_output_is_given(here: Project, python: Tool) -> None:
+    """What it prints, its errors, its status, and the files that it wrote, which are kept."""
+    code = "import sys\nprint(1 + 2)\nprint('oh', file=sys.stderr)\nopen('out.txt', 'w').write('result')\nsys.exit(3)"
+    answer = called(python, code=code)
+    kept = here.root / "runs" / "run_0001"
+    assert answer == f"[exit status 3]\n3\n[errors]\noh\n[files written, kept in {kept}: out.txt (6B)]"
+    assert (kept / "out.txt").read_text() == "result"
+    chinese = run_python(here.folders, locale="zh")
+    assert called(chinese, code="open('a', 'w')") == "[退出状态 0]\n[写出的文件，未保留：a (0B)]"
+
+
+def test_saved_code_is_run_by_its_id(here: Project, python: Tool) -> None:
+    """If it is Python."""
+    here.codes.store("code_sum", "print(40 + 2)")
+    here.codes.store("code_page", "<p>", language="html")
+    assert called(python, code_id="code_sum") == "[exit status 0]\n42"
+    with pytest.raises(ToolFailed, match="html, not python"):
+        called(python, code_id="code_page")
+    with pytest.raises(ToolFailed, match="no code 'code_none'"):
+        called(python, code_id="code_none")
+
+
+def test_it_sees_the_files_it_is_given_and_no_others(here: Project, python: Tool) -> None:
+    """Under their paths; what it does to them is done to a copy."""
+    code = (
+        "print(open('data/sales.csv').readline()); open('data/sales.csv', 'w').close(); print(open('notes.txt').read())"
+    )
+    before = (here.root / "data" / "sales.csv").read_text()
+    answer = called(python, code=code, files=["data/sales.csv"])
+    assert "date,product,note" in answer
+    assert "FileNotFoundError" in answer
+    assert (here.root / "data" / "sales.csv").read_text() == before
+
+
+CONNECT = """
+import socket
+try:
+    socket.create_connection(("127.0.0.1", {port}), timeout=2)
+    print("CONNECTED")
+except OSError as error:
+    print("refused", type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("protected", WAYS.values(), ids=WAYS)
+def test_there_is_no_network(tmp_path: Path, listening: tuple[int, list[str]], protected: Protection) -> None:
+    """Neither for the program nor for a process of its process, with either way alone."""
+    port, reached = listening
+    with socket.create_connection(("127.0.0.1", port)):  # it can be reached from here
+        pass
+    inner = CONNECT.format(port=port)
+    middle = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {inner!r}])"
+    outer = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {middle!r}])"
+    for code in (inner, outer):
+        result = ran(tmp_path / "run", code, protected)
+        assert "refused" in result.out, result
+        assert "CONNECTED" not in result.out
+    assert len(reached) <= 1
+
+
+def test_no_socket_of_any_kind_is_had(tmp_path: Path) -> None:
+    """By the filter: not of the system's services either; a pair of streams, which many libraries need, is."""
+    code = (
+        "import socket, asyncio\n"
+        "for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK):\n"
+        "    try: socket.socket(family, socket.SOCK_DGRAM); print('HAD')\n"
+        "    except PermissionError: print('denied')\n"
+        "try: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); print('HAD')\n"
+        "except PermissionError: print('denied')\n"
+        "asyncio.run(asyncio.sleep(0)); print('fine')\n"
+    )
+    assert ran(tmp_path / "run", code, Protection(seccomp=True)).out.split() == ["denied"] * 5 + ["fine"]
+
+
+def test_it_reads_and_writes_nothing_outside(here: Project, python: Tool, tmp_path: Path) -> None:
+    """Neither the user's files nor the system's secrets nor other processes; not through a link, not as a child."""
+    target = tmp_path / "victim.txt"
+    target.write_text("whole")
+    code = (
+        "import os, subprocess\n"
+        f"secret, victim = {str(here.outside / 'secret.txt')!r}, {str(target)!r}\n"
+        "os.symlink(secret, 'link')\n"
+        "for path in (secret, 'link', '/etc/passwd', '/proc/1/environ', '/proc/self/root' + secret):\n"
+        "    try: print('READ', open(path).read())\n"
+        "    except OSError as error: print(type(error).__name__)\n"
+        "for attempt in (lambda: open(victim, 'w'), lambda: os.remove(victim), lambda: os.link(victim, 'hard'),\n"
+        "                lambda: os.listdir('/root'), lambda: os.mkdir('/tmp/made')):\n"
+        "    try: attempt(); print('DONE')\n"
+        "    except OSError as error: print(type(error).__name__)\n"
+        "print(subprocess.run(['/bin/cat', secret], capture_output=True, text=True))\n"
+    )
+    answer = called(python, code=code)
+    assert "READ" not in answer
+    assert "DONE" not in answer
+    assert SECRET not in answer
+    assert answer.count("PermissionError") >= 8
+    assert target.read_text() == "whole"
+
+
+def test_links_that_it_leaves_are_not_kept(here: Project, python: Tool) -> None:
+    """What is kept of its files is only what it wrote."""
+    code = f"import os\nos.symlink({str(here.outside / 'secret.txt')!r}, 'a')\nos.symlink('/etc', 'b')\nopen('c', 'w')"
+    assert "c (0B)]" in called(python, code=code)
+    assert [path.name for path in (here.root / "runs" / "run_0001").iterdir()] == ["c"]
+
+
+def test_it_knows_nothing_of_our_environment(python: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key of ours is in its variables, nor in those of its parents."""
+    monkeypatch.setenv("PROVIDER_API_KEY", SECRET)
+    code = (
+        "import os\nprint(sorted(os.environ))\n"
+        "for number in [*range(1, 20), os.getppid()]:\n"
+        "    try: print(open(f'/proc/{number}/environ').read())\n"
+        "    except OSError: pass\n"
+    )
+    answer = called(python, code=code)
+    assert SECRET not in answer
+    assert "PROVIDER_API_KEY" not in answer
+
+
+@pytest.mark.parametrize("protected", WAYS.values(), ids=WAYS)
+def test_it_is_stopped_with_all_its_processes(tmp_path: Path, protected: Protection) -> None:
+    """When its time is over, also those that it started: they hold its output, which we read to its end."""
+    code = (
+        "import subprocess, sys, time\n"
+        "for hidden in (False, True):\n"
+        "    try: subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=hidden)\n"
+        "    except OSError: pass\n"
+        "print('started', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    assert ran(tmp_path / "run", code, protected, seconds=1.5).stopped == "time"
+
+
+def test_processes_left_behind_end_with_it(tmp_path: Path) -> None:
+    """A program that ends leaves nobody, and we do not wait for those it started."""
+    code = (
+        "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\nprint('bye')"
+    )
+    for protected in WAYS.values():
+        assert ran(tmp_path / "run", code, protected) == Ran(0, "bye\n", "")
+
+
+def test_memory_and_files_are_bounded(tmp_path: Path) -> None:
+    """More memory than it may have is an error inside it; so is a larger file; too much on disk ends it."""
+    assert "MemoryError" in ran(tmp_path / "a", "bytearray(1 << 30)", memory_mb=512).err
+    large = "open('x', 'wb').write(bytes(1 << 21))"
+    assert "File too large" in ran(tmp_path / "b", large, file_bytes=1 << 20).err
+    many = "import time\nfor n in range(20): open(f'x{n}', 'wb').write(bytes(1 << 20))\ntime.sleep(60)"
+    assert ran(tmp_path / "c", many, disk=10 << 20).stopped == "disk"
+
+
+def test_limits_reach_the_program(tmp_path: Path) -> None:
+    """Processes, open files and core dumps are bounded, and it cannot gain privileges."""
+    code = (
+        "import resource as r\nprint(r.getrlimit(r.RLIMIT_NPROC)[1], r.getrlimit(r.RLIMIT_CORE)[1])\n"
+        "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('NoNewPrivs')])"
+    )
+    result = ran(tmp_path / "run", code, replace(protection(), landlock=False), processes=20)
+    processes, core, privileges = result.out.split()
+    assert int(processes) == 20 or not protection().namespaces
+    assert (core, privileges) == ("0", "['1']")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_output_is_bounded(tmp_path: Path, stream: str) -> None:
+    """The beginning and the end of it are kept, and how much is missing."""
+    code = f"import sys\nfor _ in range(3000): sys.{stream}.write('x' * 999 + '\\n')\nsys.{stream}.write('the end')"
+    result = ran(tmp_path / "run", code)
+    text = result.out if stream == "stdout" else result.err
+    assert len(text) < 2 * sandbox.OUTPUT + 100
+    assert text.startswith("xxx")
+    assert "[… 2940007 bytes …]" in text
+    assert text.endswith("the end")
+
+
+def test_it_has_nobody_to_ask(python: Tool) -> None:
+    """Its input is closed: a question ends it instead of making us wait."""
+    assert "EOFError" in called(python, code="input('name? ')")
+
+
+def test_a_call_that_is_given_up_ends_the_program(
+    here: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever cancels it leaves no process and no folder behind."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    tool = run_python(here.folders)
+
+    async def given_up() -> None:
+        task = asyncio.create_task(tool.run({"code": "import time\ntime.sleep(600)"}))
+        await asyncio.sleep(0.5)
+        assert list(folder.iterdir())
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(given_up())
+    assert not list(folder.iterdir())
+
+
+def test_without_protection_nothing_is_run(here: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system offers no way, the tool is not to be had, and says why."""
+    with pytest.raises(ToolFailed, match="keep a program from the network"):
+        ran(tmp_path / "run", "print(1)", Protection(landlock=True))
+    monkeypatch.setattr(sys, "platform", "darwin")
+    protection.cache_clear()
+    try:
+        for locale, word in (("en", "not available"), ("zh", "不可用")):
+            with pytest.raises(ToolFailed, match=word):
+                run_python(here.folders, locale=locale)
+    finally:
+        protection.cache_clear()
+
+
+def test_a_layer_that_fails_means_that_nothing_is_run(tmp_path: Path) -> None:
+    """What was promised and cannot be had ends the attempt before the program begins."""
+    (tmp_path / "run").mkdir()
+    request = sandbox._request(tmp_path / "program.py", tmp_path / "run", Limits(), protection())
+    broken = {**request, "environment": None, "reads": None}
+    command = [sys.executable, "-I", "-S", str(sandbox._CHILD), json.dumps(broken)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 125
+    assert done.stderr.startswith("not started: ")
+
+
+@pytest.mark.parametrize(("machine", "socket_number"), [("x86_64", 41), ("aarch64", 198)])
+@pytest.mark.parametrize("own_processes", [True, False])
+def test_the_filter_decides_as_it_should_on_both_machines(
+    machine: str, socket_number: int, own_processes: bool
+) -> None:
+    """Read as the kernel reads it: no sockets, no new namespaces, no other machine's calls; the rest is allowed."""
+    allow, eperm, enosys, kill = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
+    arch = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}[machine]
+    steps = list(struct.iter_unpack("HBBI", seccomp_filter(machine, own_processes)))
+
+    def verdict(number: int, *arguments: int, arch: int = arch) -> int:
+        data = struct.pack("IIQ6Q", number, arch, 0, *(*arguments, *[0] * 6)[:6])
+        at = value = 0
+        while True:
+            code, if_true, if_false, k = steps[at]
+            at += 1
+            match code:
+                case 0x20:
+                    value = struct.unpack_from("I", data, k)[0]
+                case 0x54:
+                    value &= k
+                case 0x06:
+                    return k
+                case _:
+                    holds = {0x15: value == k, 0x35: value >= k, 0x45: bool(value & k)}[code]
+                    at += if_true if holds else if_false
+
+    clone, pair, kill_call = {"x86_64": (56, 53, 62), "aarch64": (220, 199, 129)}[machine]
+    read = {"x86_64": 0, "aarch64": 63}[machine]
+    assert verdict(socket_number, 2, 1) == eperm
+    assert verdict(425) == eperm
+    assert verdict(read) == allow
+    assert verdict(read, arch=0x40000003) == kill
+    assert verdict(clone, 0x11) == allow
+    assert verdict(clone, 0x10000011) == eperm
+    assert verdict(435) == enosys
+    assert (verdict(pair, 1, 1 | 0o2000000), verdict(pair, 1, 2), verdict(pair, 1, 5)) == (allow, eperm, eperm)
+    assert verdict(kill_call) == (allow if own_processes else eperm)
+    if machine == "x86_64":
+        assert verdict(0x40000000 | 41) == eperm

@@ -1,0 +1,47 @@
+"""A project whose model is a stub of a provider, and lines said in its chat as if typed."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "agent" / "models"))  # where the stub of the providers is
+
+from sightline.cli.chat.assembled import assembled
+from sightline.cli.chat.changing import recap
+from sightline.cli.chat.chatting import Chat
+from sightline.cli.chat.command import Asked
+from sightline.cli.chat.terminal import said
+from sightline.cli.options import Place
+from sightline.cli.words import Words
+
+
+def configured(project: Path, url: str, more: str = "") -> Path:
+    """The project, its sightline.toml naming the stub, with prices."""
+    project.mkdir(exist_ok=True)
+    (project / "sightline.toml").write_text(
+        f'model = "stub"\n{more}\n[models.stub]\nname = "stub"\nbase_url = "{url}/v1"\nwindow = 16000\noutput = 1000\n'
+        "attempts = 1\nprice = {input = 1.0, cached = 0.1, written = 1.0, output = 2.0}\n"
+        f'[models.other]\nname = "other"\nbase_url = "{url}/v1"\nwindow = 8000\nattempts = 1\ncapable = false\n'
+    )
+    return project
+
+
+def talked(project: Path, lines: Sequence[str], *, language: str = "en", **asked: Any) -> Chat:
+    """Say these lines in a chat of this project, then leave it. What was printed is on standard output."""
+
+    async def talk() -> Chat:
+        here = Place(str(project), str(project.parent / "home"), Words(language))
+        made = await assembled(here, Asked(**asked, language_said=language != "en"))
+        chat = Chat(made)
+        try:
+            if made.continued:
+                recap(chat)
+            for line in lines:
+                await said(chat, line)
+        finally:
+            await made.close()
+        return chat
+
+    return asyncio.run(talk())

@@ -1,0 +1,334 @@
+"""What can be typed in the chat, on a real session with a stub of a provider behind it."""
+
+import asyncio
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import click
+import pytest
+from chat_place import configured, talked
+from stub import Stub, answer, cut, error
+
+from sightline import Session
+from sightline.agent.models.finding import Listening
+from sightline.cli.chat.assembled import assembled
+from sightline.cli.chat.command import Asked
+from sightline.cli.chat.commands import COMMANDS, completions
+from sightline.cli.chat.words import WORDS
+from sightline.cli.options import Place
+from sightline.cli.words import LANGUAGES, Words
+from sightline.errors import NoModel
+from sightline.stores.folder import Folder
+
+Shown = pytest.CaptureFixture[str]
+SUMMARY = "## Task\n" + "- The user sorts the shop's orders by hand and wants order 4711 to be first. " * 4
+
+
+def folder(project: Path) -> Folder:
+    return Folder(project, project.parent / "home")
+
+
+def test_every_command_has_its_help_in_both_languages(tmp_path: Path, capsys: Shown) -> None:
+    """/help lists all of them; /help COMMAND explains one, also by another name; a wrong one gets suggestions."""
+    assert {command.name for command in COMMANDS} <= set(WORDS)
+    with Stub([]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        for language in LANGUAGES:
+            talked(project, ["/help", "/help exit", "/help contxt"], language=language)
+            shown = capsys.readouterr().out
+            assert all(command.name in shown for command in COMMANDS)
+            assert WORDS["/quit"][LANGUAGES.index(language)] in shown
+            assert re.search(r"(Did you mean|是否想输入) /context", shown)
+
+
+def test_a_mistyped_command_is_not_sent_to_the_model(tmp_path: Path, capsys: Shown) -> None:
+    """It is answered with what may have been meant; a space before the slash makes it a message."""
+    with Stub([answer("A path.")]) as stub:
+        talked(configured(tmp_path / "shop", stub.url), ["/comapct", "/zzz", " /etc/hosts is what?"])
+    shown = capsys.readouterr().out
+    assert "Did you mean /compact" in shown
+    assert shown.count("There is no command") == 2
+    [asked] = stub.asked
+    assert asked.body["messages"][-1]["content"][0]["text"] == "/etc/hosts is what?"
+
+
+def test_before_anything_is_said_the_commands_say_so(tmp_path: Path, capsys: Shown) -> None:
+    """One line each, never a traceback, and no file is made."""
+    lines = ["/context", "/compact", "/uncompact", "/fork", "/rewind", "/retry", "/expand", "/expand 7", "/pin x",
+             "/unpin", "/recall", "/code", "/code code_x", "/windows close", "/apps open nope", "/apps shut",
+             "/branch nope", "/sessions nope", "/model nope", "/strategy nope", "/export a b c",
+             "/rewind x"]  # fmt: skip
+    with Stub([]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, lines)
+    shown = capsys.readouterr().out
+    assert shown.count("Nothing has been said in this session yet.") >= 4
+    assert "no session 'nope'" in shown
+    assert "choose one of focus" in shown
+    assert shown.count("Write it as") >= 6
+    assert "Traceback" not in shown
+    assert not folder(project).sessions()
+
+
+def test_looking_shows_what_the_other_commands_show(tmp_path: Path, capsys: Shown) -> None:
+    """The tables of `sightline context`, `sessions` and `apps`, with this chat's own words where they point on."""
+    with Stub([answer("Done.", usage=(1000, 100, 500))]) as stub:
+        chat = talked(
+            configured(tmp_path / "shop", stub.url),
+            [
+                "Sort the orders.",
+                "/context",
+                "/context all",
+                "/sessions",
+                "/apps",
+                "/cost",
+                "/version",
+                "/model",
+                "/strategy",
+            ],
+        )
+    shown = capsys.readouterr().out
+    assert f"What the model would see now: {chat.session.id}, branch main" in shown
+    assert "Sort the orders." in shown
+    assert "Keep a to-do list" in shown
+    assert "code_list" not in shown  # that one opens by itself
+    assert "1,000 tokens in, 500 of them from the provider's cache; 100 out" in shown
+    assert "cost 0.0008," in shown  # 500 fresh and 500 cached in, 100 out
+    assert "Asking stub: window 16,000" in shown
+    assert "Strategy focus. There are: focus," in shown
+
+
+def test_items_are_brought_back_and_held(tmp_path: Path, capsys: Shown) -> None:
+    """/expand, /recall and /pin work on ids as they are shown; the next request has what was brought back."""
+    with Stub([answer("Order 4711 is first."), answer("Yes.")]) as stub:
+        lines = [
+            "Which order is first?",
+            "/pin #3",
+            "/pin",
+            "/unpin 3",
+            "/pin",
+            "/recall order 4711",
+            "/expand 3",
+            "And now?",
+        ]
+        talked(configured(tmp_path / "shop", stub.url), lines)
+    shown = capsys.readouterr().out
+    assert "Pinned: #3" in shown
+    assert "Nothing is pinned." in shown
+    assert "Brought back for the next message:" in shown
+    assert "#3 stands in full at the end" in shown
+    assert "recalled from earlier" in json.dumps(stub.asked[-1].body["messages"])
+
+
+def test_compacting_asks_the_model_and_can_be_undone(tmp_path: Path, capsys: Shown) -> None:
+    """A capable model writes the summary; a small one is not asked, the digest is made by rule."""
+    talk = [answer(f"Sorted {number}. " + "The shop keeps its orders by hand. " * 30) for number in range(4)]
+    lines = [f"Sort the orders of day {number}, 4711 first." for number in range(4)]
+    with Stub([*talk, answer(SUMMARY), answer("Going on.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, [*lines, "/compact", "/uncompact", "/model other", "/c full", "/uncompact 3", "/uncompact 999"])
+        shown = capsys.readouterr().out
+        asked = len(stub.asked)
+        talked(project, ["Go on."], go_on=True)
+    assert "Compacted:" in shown
+    assert "wants order 4711 to be first" in shown
+    assert "What the last compaction covers is shown again" in shown
+    assert asked == 5  # the other model was not asked
+    assert "other is too small to summarise: made by rule." in shown
+    assert "summary, made by rule" in shown
+    assert "#3 is shown in full again where there is room." in shown
+    assert "no item #999" in shown
+
+
+def test_going_back_keeps_both_ways(tmp_path: Path, capsys: Shown) -> None:
+    """/rewind and /fork make branches and say how to return; the message taken back is the next draft."""
+    with Stub([answer("One."), answer("Two."), answer("Another two."), answer("Two again.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        chat = talked(project, ["first", "second", "/rewind"])
+        assert chat.draft == "second"
+        talked(project, ["second, otherwise", "/branch", "/branch main", "third", "/fork", "/rewind 9"], go_on=True)
+    shown = capsys.readouterr().out
+    assert "Back to before: second" in shown
+    assert "/branch main returns" in shown
+    assert re.search(r"(?m)^\* (?!main)", shown)  # the branch that it is on, marked
+    assert "On branch main." in shown
+    assert "New branch" in shown
+    assert "/rewind goes back at most so many" in shown
+    said = [[part["text"] for message in asked.body["messages"] for part in message["content"]] for asked in stub.asked]
+    assert said[2] == ["first", "One.", "second, otherwise"]
+    assert said[3] == ["first", "One.", "second", "Two.", "third"]
+    assert len(folder(project).sessions()) == 1
+
+
+def test_a_session_that_begins_with_the_message_cannot_go_back_before_it(tmp_path: Path, capsys: Shown) -> None:
+    """It says what to do instead, and nothing happens."""
+    with Stub([answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        chat = talked(project, ["first", "/rewind"])
+    assert "/clear begins a new one" in capsys.readouterr().out
+    assert chat.session.branch == ""
+
+
+def test_a_cleared_session_is_kept(tmp_path: Path, capsys: Shown) -> None:
+    """/clear begins anew, /sessions goes back with a recap; what was spent is still counted."""
+    with Stub([answer("One."), answer("Two.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        chat = talked(project, ["first", "/clear", "second"])
+        [newest, oldest] = folder(project).sessions()
+        assert chat.session.id == newest
+        assert chat.agent.spent.calls == 2
+        talked(project, [f"/sessions {oldest[:8]}"], go_on=True)
+    shown = capsys.readouterr().out
+    assert f"Session {newest} goes on, branch main: 2 messages." in shown
+    assert f"Session {oldest} goes on, branch main: 2 messages." in shown
+    assert "  you: first\n  answer: One.\n" in shown
+    assert len(stub.asked[1].body["messages"]) == 1
+
+
+def test_windows_are_opened_listed_shown_and_closed(tmp_path: Path, capsys: Shown) -> None:
+    """The model sees an open window with the next message; after a restart it is still open."""
+    with Stub([answer("I see it."), answer("Still.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["/windows", "/apps open todo", "/windows", "/windows todo_1", "What do you see?"])
+        talked(project, ["And now?", "/windows close todo_1", "/windows", "/windows todo_1"], go_on=True)
+    shown = capsys.readouterr().out
+    assert shown.count("No window is open.") == 2
+    assert "Window todo_1 is open" in shown
+    assert '<Window id="todo_1">' in shown
+    assert "There is no window todo_1" in shown
+    assert all('id=\\"todo_1\\"' in json.dumps(asked.body) for asked in stub.asked)
+
+
+def test_saved_code_is_listed_shown_and_resolved(tmp_path: Path, capsys: Shown) -> None:
+    """A call of write_code is one line with the id; a reference in an answer shows the code itself."""
+    call = {"code_id": "code_sum", "language": "python", "description": "Sums", "code": "total = 1 + 2\n"}
+    with Stub([answer("", [("c1", "write_code", call)]), answer("Here: <code_ref>code_sum</code_ref>")]) as stub:
+        talked(configured(tmp_path / "shop", stub.url), ["Write it.", "/code", "/code code_sum", "/code code_none"])
+    shown = capsys.readouterr().out
+    assert "✓ write_code code_sum" in shown
+    assert "<code_ref>" not in shown
+    assert shown.count("total = 1 + 2") == 2  # in the answer, and by /code
+    assert "no code 'code_none'" in shown
+
+
+def test_another_model_and_another_strategy(tmp_path: Path, capsys: Shown) -> None:
+    """Both act from the next message on; a name that means nothing changes nothing."""
+    with Stub([answer("One."), answer("Two.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        chat = talked(project, ["first", "/model other", "/model nope", "/strategy sliding", "second"])
+    shown = capsys.readouterr().out
+    assert [asked.body["model"] for asked in stub.asked] == ["stub", "other"]
+    assert "other is a small model" in shown
+    assert "no model 'nope'" in shown
+    assert chat.session.settings.strategy == "sliding"
+
+
+def test_a_conversation_is_exported_once(tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a file that is not there yet, in any form that `sightline sessions export` knows."""
+    monkeypatch.chdir(tmp_path)
+    with Stub([answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["first", "/export out.json anthropic", "/export out.json", "/export log.jsonl jsonl"])
+    assert [message["role"] for message in json.loads(Path("out.json").read_text())["messages"]] == [
+        "user",
+        "assistant",
+    ]
+    assert "out.json exists already" in capsys.readouterr().out
+    [session_id] = folder(project).sessions()
+    assert Path("log.jsonl").read_bytes() == folder(project).file(session_id).read_bytes()
+
+
+def test_a_failed_answer_is_gone_on_with(tmp_path: Path, capsys: Shown) -> None:
+    """A cut stream leaves the question in the log and no half answer; /retry asks again; then there is nothing left."""
+    with Stub([cut(answer("half of it is said"), after=3), answer("All of it.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["first"])
+        assert "The answer failed:" in (shown := capsys.readouterr().out)
+        assert "/retry" in shown
+        talked(project, ["/retry", "/retry"], go_on=True)
+    shown = capsys.readouterr().out
+    assert "The last message has no answer yet" in shown
+    assert "All of it." in shown
+    assert "There is nothing to go on with" in shown
+    assert [message["role"] for message in stub.asked[1].body["messages"]] == ["user"]
+
+
+def test_a_refusal_of_the_provider_is_one_line(tmp_path: Path, capsys: Shown) -> None:
+    """It says why, without colours where nobody sees them."""
+    with Stub([error(404, body={"error": {"message": "no such model\nhere"}})]) as stub:
+        talked(configured(tmp_path / "shop", stub.url), ["first"])
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "The answer failed" in line]
+    assert "no such model here" in line
+
+
+def test_how_a_session_begins_is_what_was_asked_for(tmp_path: Path) -> None:
+    """Strategy, window and language as the command line or the project say; --resume by the beginning of an id."""
+    with Stub([answer("One."), answer("Two.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url, '[chat]\nlocale = "zh"\nstrategy = "sliding"')
+        first = talked(project, ["first"], budget=4000, output=500)
+        assert (first.session.settings.locale, first.session.settings.strategy) == ("zh", "sliding")
+        assert (first.agent.budget.window, first.agent.budget.output) == (4000, 500)
+        again = talked(project, ["second"], resume=first.session.id[:6], strategy="focus")
+        assert (again.session.id, again.session.settings.strategy) == (first.session.id, "focus")
+        none = talked(project, [], no_tools=True)
+        assert none.agent.tools == ()
+
+
+def test_without_any_model_the_ways_are_told(tmp_path: Path) -> None:
+    """Where nobody can be asked whether to fetch one, the error says them all."""
+    here = Place(str(tmp_path), str(tmp_path / "home"), Words("en"))
+    with pytest.raises(NoModel, match="sightline model get"):
+        asyncio.run(assembled(here, Asked(), {}, none_there))
+
+
+async def none_there(_: object) -> list[Listening]:
+    """No server on this machine."""
+    return []
+
+
+class Typed(StringIO):
+    """A terminal, as far as a question goes."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_tiny_model_is_fetched_only_after_a_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal it is offered, with its size and what it is good for; a no ends with exit code 1."""
+    here, screen = Place(str(tmp_path), str(tmp_path / "home"), Words("zh")), Typed()
+    monkeypatch.setattr("sys.stdin", Typed("n\n"))
+    monkeypatch.setattr("sys.stdout", screen)
+    with pytest.raises(click.exceptions.Exit) as ended:
+        asyncio.run(assembled(here, Asked(language_said=True), {}, none_there))
+    assert ended.value.exit_code == 1
+    assert "93 MB" in screen.getvalue()
+    assert not list(tmp_path.rglob("*.gguf"))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("/com", [("/compact", 4)]),
+        ("/c", [("/compact", 2), ("/c", 2), ("/context", 2), ("/code", 2), ("/cost", 2), ("/clear", 2)]),
+        ("/strategy s", [("sliding", 1)]),
+        ("/nothing ", []),
+        ("hello /c", []),
+    ],
+)
+def test_commands_and_what_they_take_are_completed(line: str, words: list[tuple[str, int]]) -> None:
+    """Only in a line that is a command."""
+    assert completions(line, lambda name: ["sliding", "focus"] if name == "/strategy" else []) == words
+
+
+def test_chat_leaves_a_session_that_verifies(tmp_path: Path) -> None:
+    """Every payload that was sent can be made again from the log."""
+    from sightline.verify import verify
+
+    with Stub([answer("One."), answer("Two."), answer("Three.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["first", "/apps open todo", "second", "/rewind", "third"])
+    [session_id] = folder(project).sessions()
+    with Session.resume(session_id, project, root=tmp_path / "home") as session:
+        assert not [found for found in verify(session._journal) if not found.good]

@@ -1,0 +1,86 @@
+"""A real model, a real terminal: chat, tool call, file read, gist, code, compaction, kill, and on with everything."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_terminal import Terminal
+from shaping import Shaped, reads, reports
+
+from sightline import Session
+from sightline.agent.models.endpoint import Endpoint
+from sightline.clock import wall_clock
+from sightline.code.store import CodeStore
+from sightline.items import Kind, plain_text
+from sightline.stores.folder import Folder
+
+SOURCE = "".join(
+    f"def total_{n}(rows):\n    return sum(row.amount for row in rows if row.month == {n})\n\n\n" for n in range(12)
+)
+MARK = "row.month == 7"  # stands in the file, and in no gist of it
+
+
+def configured(project: Path, url: str) -> None:
+    """The project: one file, and where the model is."""
+    project.mkdir()
+    (project / "sales.py").write_text(SOURCE, encoding="utf-8")
+    settings = "window = 8192\noutput = 300\nnative = false\ncapable = false\nattempts = 1\nseconds = 300"
+    (project / "sightline.toml").write_text(
+        f'[model]\nname = "tiny"\nbase_url = "{url}"\n{settings}\n', encoding="utf-8"
+    )
+
+
+def said(request: dict[str, Any]) -> str:
+    """All that a request says."""
+    return json.dumps(request["messages"], ensure_ascii=False)
+
+
+@pytest.mark.accepts(313, 351, 368)
+def test_a_person_talks_to_a_real_model_and_nothing_is_lost(tmp_path: Path, tiny_model: Endpoint) -> None:
+    """What the machinery does is in the log, in the requests and on the screen; what the model says is its own."""
+    project = tmp_path / "shop"
+    shapes = [
+        reads("sales.py"),
+        reports(),
+        reports(code="code_sum_sales"),
+        reports("<code_ref>code_sum_sales</code_ref>"),
+        reports(),
+    ]
+    with Shaped(tiny_model.gguf, shapes) as model:
+        configured(project, model.url)
+        chat = Terminal(project, "--strategy", "rounds")
+        chat.prompt("rounds")
+        for question in ("What is in sales.py?", "Write code that sums it.", "Show me the code."):
+            chat.type(f"{question}\r")
+            chat.prompt("rounds")
+        chat.type("/compact\r")
+        chat.prompt("rounds")
+        chat.kill()
+        again = Terminal(project, "--continue")
+        again.prompt("rounds")
+        again.type("Thank you.\r")
+        again.prompt("rounds")
+        again.type("\x04")
+        assert again.end() == 0
+
+    read, reported, wrote, showed, thanked = map(said, model.asked)
+    assert "file_reader" in read
+    assert MARK in reported  # this round in full
+    assert "[file read] sales.py (python, " in wrote  # the next as its gist
+    assert "functions: total_0, total_1" in wrote
+    assert MARK not in wrote
+    assert "code_sum_sales (python)" in showed  # the list of code
+    assert "Thank you." in thanked
+    assert MARK not in thanked
+
+    folder = Folder(project)
+    [session_id] = folder.sessions()
+    code = CodeStore(folder.path / "code", clock=wall_clock)
+    assert [saved.code_id for saved in code.list(session_id)] == ["code_sum_sales"]
+    assert code.read("code_sum_sales") in chat.shown.replace("\r", "")
+    with Session.resume(session_id, project) as session:
+        texts = [plain_text(item.parts) for item in session.items() if item.kind is Kind.USER]
+        assert [text for text in texts if text.endswith(("?", "."))][-1] == "Thank you."
+        assert any(SOURCE in plain_text(item.parts) for item in session.items() if item.kind is Kind.RESULT)
+        assert [item.kind for item in session.items()].count(Kind.SUMMARY) == 1

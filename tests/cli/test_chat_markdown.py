@@ -1,0 +1,134 @@
+"""Markdown as it comes in: every block once, nothing lost, nothing that acts on the terminal."""
+
+import re
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from sightline.cli.chat.blocks import Blocks
+from sightline.cli.chat.markdown import rendered
+
+ANSWER = """Two things:
+of one paragraph
+
+1. first
+
+   with a second paragraph
+2. second
+   ```sh
+   make
+
+   test
+   ```
+
+```python
+def load():
+
+    return 1
+```
+right after it
+# A title
+| a | b |
+|---|---|
+| 1 | 2 |
+
+the end"""
+
+BLOCKS = [
+    "Two things:\nof one paragraph",
+    "1. first\n\n   with a second paragraph\n2. second\n   ```sh\n   make\n\n   test\n   ```",
+    "```python\ndef load():\n\n    return 1\n```",
+    "right after it",
+    "# A title",
+    "| a | b |\n|---|---|\n| 1 | 2 |",
+    "the end",
+]
+
+
+def taken(pieces: list[str]) -> list[str]:
+    blocks = Blocks()
+    return [block for piece in pieces for block in blocks.take(piece)] + blocks.rest()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_blocks_are_those_a_reader_sees(size: int) -> None:
+    """Lists with their paragraphs and code stay whole, a fence is one block, whatever the pieces are."""
+    assert taken([ANSWER[at : at + size] for at in range(0, len(ANSWER), size)]) == BLOCKS
+
+
+def test_a_block_is_given_as_soon_as_nothing_can_change_it() -> None:
+    """A heading and a fence at their last line, a paragraph when the next block begins."""
+    blocks = Blocks()
+    assert blocks.take("# Title\nsome ") == ["# Title"]
+    assert blocks.open == ["some "]
+    assert blocks.take("words\n\n") == []
+    assert blocks.take("```\ncode\n") == ["some words"]
+    assert blocks.take("```\n") == ["```\ncode\n```"]
+    assert blocks.open == []
+
+
+def test_a_fence_that_never_ends_is_still_shown() -> None:
+    """An answer may be cut off in the middle of its code."""
+    assert taken(["text\n```python\nx = 1\n\ny = 2"]) == ["text", "```python\nx = 1\n\ny = 2"]
+
+
+def test_code_within_a_line_opens_no_fence() -> None:
+    """Three backticks that are closed on the same line are ordinary text."""
+    assert taken(["```x``` is code\n\nmore"]) == ["```x``` is code", "more"]
+
+
+lines = st.lists(
+    st.sampled_from(
+        ["", "  ", "words", "- item", "  more", "```", "~~~py", "    code", "# head", "1. one", "| a |", "\t"]
+    ),
+    max_size=12,
+).map("\n".join)
+
+
+@given(lines | st.text(), st.integers(1, 9))
+def test_nothing_said_is_lost(text: str, size: int) -> None:
+    """All blocks together are the text, blank lines between them aside, however it was cut."""
+    whole = [line.removesuffix("\r") for line in text.split("\n")]
+    shown = "\n".join(taken([text[at : at + size] for at in range(0, len(text), size)])).split("\n")
+    assert [line for line in shown if line.strip()] == [line for line in whole if line.strip()]
+
+
+def drawn(text: str, **options: bool) -> str:
+    out = StringIO()
+    Console(file=out, width=60, force_terminal=True, color_system="truecolor", **options).print(rendered(text))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[2J\x1b]0;title\x07 gone",
+        "&#27;[2J and &#x1b;]0;t&#7;",
+        "```\n\x1b[2J\n```",
+        "`\x1b[2J`",
+        "[a](http://x/&#27;[2J)",
+        "![\x1b[2J](http://x)",
+        "| \x1b[2J |\n|---|\n| &#155;2J |",
+        "# \x9b2J",
+    ],
+)
+def test_no_text_acts_on_the_terminal(text: str) -> None:
+    """Only the colours that we set ourselves come out, whether the control character is there or spelled."""
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", drawn(text))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
+
+
+def test_markup_and_tags_in_an_answer_are_text() -> None:
+    """Neither rich's markup nor HTML is interpreted or swallowed."""
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", drawn("[bold red]x[/] <b>y</b> <code_ref>code_a</code_ref> :smile:"))
+    assert "[bold red]x[/] <b>y</b> <code_ref>code_a</code_ref> :smile:" in shown
+
+
+def test_an_address_stands_beside_its_words() -> None:
+    """No link hides where it leads to."""
+    shown = drawn("[your bank](http://evil.example)")
+    assert "http://evil.example" in shown
+    assert "\x1b]8" not in shown

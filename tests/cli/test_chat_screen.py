@@ -1,0 +1,138 @@
+"""What is shown while a question is answered."""
+
+import re
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from sightline.agent.events import Answer, Called, Calling, Composed, Replied, Retrying, Said
+from sightline.cli.chat.screen import Screen
+from sightline.cli.chat.status import Status, money, status_line
+from sightline.cli.chat.words import WORDS
+from sightline.cli.words import Words
+from sightline.items import Call
+
+
+class Clock:
+    """Seconds, by hand."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def shown(*events: object, language: str = "en", terminal: bool = False) -> str:
+    """What stays on the screen after these events."""
+    out, clock = StringIO(), Clock()
+    console = Console(file=out, width=80, height=24, force_terminal=terminal, color_system=None, highlight=False)
+    screen = Screen(console, Words(language, WORDS), clock, lambda text: text.replace("<code_ref>", "«"))
+    with screen.answering():
+        for event in events:
+            clock.now += 0.5
+            screen.show(event)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+READ = Call("c1", "file_reader", {"path": "data.csv"})
+DONE = Replied("m", "1", None, None)
+
+
+def test_an_answer_is_shown_once_and_whole() -> None:
+    """Piece by piece or not, with its tags resolved, and not again when the Answer comes."""
+    text = "# Title\n\nOne <code_ref>x\n\n- two\n"
+    pieces = [Said(text[at : at + 3]) for at in range(0, len(text), 3)]
+    screen = shown(*pieces, DONE, Answer(True, text))
+    assert screen.count("Title") == screen.count("One «x") == screen.count("two") == 1
+
+
+def test_thinking_is_not_shown() -> None:
+    """Only what is said for the user is."""
+    assert "hmm" not in shown(Said("hmm", thinking=True), Said("yes"), DONE, Answer(True, "yes"))
+
+
+def test_a_response_in_a_form_shows_its_report_only() -> None:
+    """JSON that is for the program is not shown to people."""
+    screen = shown(Said('{"task_analysis": "…", "action"'), Said(": {}}"), DONE, Answer(True, "The **report**."))
+    assert "task_analysis" not in screen
+    assert "The report." in screen
+
+
+def test_json_that_is_the_answer_is_shown() -> None:
+    """Where the user asked for JSON, the answer is JSON."""
+    assert '{"a": 1}' in shown(Said('{"a": 1}'), DONE, Answer(True, '{"a": 1}'))
+
+
+def test_tools_are_one_line_each() -> None:
+    """Name, what it is about, how it went, how long it took."""
+    screen = shown(
+        Said("Let me look."), DONE, Calling(READ), Called(READ, "a,b"), Said("Done."), DONE, Answer(True, "Done.")
+    )
+    assert "✓ file_reader data.csv  0.5 s" in screen
+    assert screen.index("Let me look.") < screen.index("file_reader") < screen.index("Done.")
+    failed = shown(Calling(READ), Called(READ, "no such\nfile", "failed"), Answer(True, ""))
+    assert "✗ file_reader data.csv  failed: no such file" in failed
+
+
+def test_what_was_cut_off_is_not_shown_as_said() -> None:
+    """A model that is asked again says it again; the line says why, and after how long."""
+    screen = shown(
+        Said("half a wo"), Retrying("m", "503", 2.0, 2), Said("whole words"), DONE, Answer(True, "whole words")
+    )
+    assert "half" not in screen
+    assert "m: 503; again in 2 s (attempt 2)" in screen
+    assert "whole words" in screen
+    assert "asking other instead" in shown(Retrying("m", "503", 0, 2, "other"))
+
+
+def test_a_failed_answer_says_why_and_how_to_go_on() -> None:
+    """In red on a terminal, in both languages."""
+    assert "The answer failed: no connection" in shown(Answer(False, error="no connection"))
+    assert "/retry" in shown(Answer(False, error="没有连接"), language="zh")
+
+
+def test_a_sweep_is_told() -> None:
+    """When levels change the reader is told in a dim line; other calls say nothing."""
+    assert "sweep: forced" in shown(Composed(900, 1000, 0, "sweep: forced"))
+    assert shown(Composed(900, 1000, 800, "")).strip() == ""
+
+
+@pytest.mark.parametrize("event", [
+    Said("\x1b[2Jx"), Called(Call("c", "t\x1b[2J", {"path": "\x1b[2J"}), "\x1b[2J", "failed"),
+    Answer(False, error="\x1b[2J"),
+    Retrying("m\x1b[2J", "\x1b[2J", 1, 2), Answer(True, "&#27;[2J"),
+])  # fmt: skip
+def test_nothing_that_is_said_acts_on_the_terminal(event: object) -> None:
+    """Not the model's words, a tool's name, its result, nor a provider's message."""
+    assert "\x1b[2J" not in shown(event)
+
+
+def test_on_a_terminal_the_unfinished_part_moves_and_then_stays() -> None:
+    """What is finished is printed for good; the cursor comes back at the end."""
+    screen = shown(Said("One.\n\nTwo"), DONE, Answer(True, "One.\n\nTwo"), terminal=True)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen)
+    assert plain.index("answering") < plain.rindex("One.") < plain.rindex("Two")
+    assert screen.rindex("\x1b[?25h") > screen.rindex("\x1b[?25l")
+
+
+def test_the_status_line() -> None:
+    """Model, room, cache, cost, session, strategy; what is not known is a dash."""
+    words = Words("en", WORDS)
+    new = Status("gpt", None, 120_000, None, "V1StGXR8_Z5jdHi6B-myT", "focus")
+    assert status_line(new, words) == "gpt · 0/120k ░░░░░░░░ 0% · cache – · cost – · V1StGXR8 · focus"
+    used = new._replace(composed=Composed(60_000, 120_000, 45_000, ""), cost=0.0123)
+    assert status_line(used, words) == "gpt · 60k/120k ████░░░░ 50% · cache 75% · cost 0.0123 · V1StGXR8 · focus"
+    assert status_line(used, words, plain=True).isascii()
+    assert "缓存 75%" in status_line(used, Words("zh", WORDS))
+    assert (money(None), money(12.345)) == ("–", "12.35")
+
+
+def test_both_languages_say_the_same_things() -> None:
+    """Every entry is there in both, with the same values to fill in."""
+    from string import Formatter
+
+    for key, said in WORDS.items():
+        fields = [{name for _, name, _, _ in Formatter().parse(text) if name} for text in said]
+        assert all(said), key
+        assert fields[0] == fields[1], key

@@ -1,0 +1,102 @@
+"""The chat on a real terminal, as a person uses it."""
+
+from pathlib import Path
+
+import pytest
+from chat_place import configured
+from chat_terminal import SECONDS, Terminal
+from stub import Stub, answer, hang
+
+from sightline import Session
+from sightline.stores.folder import Folder
+
+READ = ("c1", "file_reader", {"path": "notes.txt"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """Where the project's sessions are."""
+    return Folder(tmp_path / "shop")
+
+
+@pytest.mark.accepts(242, 243)
+def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder: Folder) -> None:
+    """A question with a tool call, commands, a stopped answer, SIGKILL; --continue has everything and goes on."""
+    script = [
+        answer("", [READ]),
+        answer("It says **milk**.", usage=(100, 20, 80)),
+        hang(answer("This one never ends"), after=4),
+        answer("Now it ended."),
+        answer("You asked about milk."),
+    ]
+    with Stub(script) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        (project / "notes.txt").write_text("buy milk\n")
+        terminal = Terminal(project)
+        terminal.prompt()
+        terminal.type("What do the notes say?\r")
+        terminal.until("✓ file_reader notes.txt")  # the call is one line
+        terminal.until("It says")
+        assert "**" not in terminal.until("milk")  # Markdown is drawn
+        terminal.until("cost 0.0001")  # the line below counts what was spent
+        terminal.type("/contxt\r")
+        terminal.until("Did you mean /context")
+        terminal.type("/context\r")
+        terminal.until("What the model would see now")
+        terminal.until("notes.txt")
+        terminal.prompt()
+        terminal.type("Tell me more\r")
+        terminal.until("This one never")
+        terminal.type("\x03")
+        terminal.until("Stopped.")
+        assert stub.left.wait(SECONDS)  # the model was stopped too
+        terminal.prompt()
+        terminal.type("/retry\r")
+        terminal.until("Now it ended.")
+        terminal.prompt()
+        terminal.kill()
+
+        [session_id] = folder.sessions()
+        terminal = Terminal(project, "--continue")
+        terminal.until(f"Session {session_id} goes on, branch main: 5 messages.")
+        terminal.until("you: Tell me more")
+        terminal.until("answer: Now it ended.")
+        terminal.prompt()
+        terminal.type("first line\nsecond line\r")  # Ctrl-J is a new line, Enter sends
+        terminal.until("You asked about milk.")
+        terminal.prompt()
+        terminal.type("half a thought\x03")  # Ctrl-C clears what is typed
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+        assert f"Session {session_id} is kept" in terminal.shown
+        assert "Traceback" not in terminal.shown
+    sent = [message["content"] for message in stub.asked[-1].body["messages"] if message["role"] == "user"]
+    assert [part[0]["text"] for part in sent] == ["What do the notes say?", "Tell me more", "first line\nsecond line"]
+    with Session.resume(session_id, project) as session:
+        said = [session.text(item.id) for item in session.items() if item.kind.name in ("USER", "ASSISTANT")]
+    assert said[-2:] == ["first line\nsecond line", "You asked about milk."]
+    assert not any("never ends" in text for text in said)  # a stopped answer is none
+    assert (folder.path / "chat_history").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.accepts(244)
+def test_without_a_session_to_continue_a_new_one_begins(tmp_path: Path, folder: Folder) -> None:
+    """With a notice, here in Chinese; text from the model cannot act on the terminal; Ctrl-C twice leaves."""
+    with Stub([answer("\x1b]0;stolen\x07你好 &#27;[2Jx")]) as stub:
+        project = configured(tmp_path / "shop", stub.url, '[chat]\nlocale = "zh"')
+        terminal = Terminal(project, "--continue")
+        terminal.until("本项目没有可继续的会话：开始一个新会话。")
+        terminal.prompt()
+        terminal.type("\x1b[200~第一行\r第二行\x1b[201~")  # what is pasted stays whole
+        terminal.type("\r")
+        terminal.until("你好")
+        terminal.prompt()
+        terminal.type("\x03")
+        terminal.until("再按一次 Ctrl-C")
+        terminal.type("\x03")
+        assert terminal.end() == 0
+        assert "\x1b]0;stolen" not in terminal.shown
+        assert "\x1b[2Jx" not in terminal.shown
+    [session_id] = folder.sessions()
+    with Session.resume(session_id, project) as session:
+        assert next(session.text(item.id) for item in session.items()) == "第一行\n第二行"
