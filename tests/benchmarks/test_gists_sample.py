@@ -23,11 +23,11 @@ def tool() -> ModuleType:
 
 
 def test_gists_say_what_they_stand_for_and_are_small(tool: ModuleType) -> None:
-    """Each is at most a quarter of its original, and one of plain text begins with its handle."""
+    """Each is at most a quarter of its original, and one of plain text begins with its handle or what file it was."""
     found = list(tool.gists("run", agent_run(80)))
     assert len(found) > 10
     assert all(gist.share <= tool.LARGEST for gist in found)
-    assert all(gist.text.startswith("[#") for gist in found if gist.kind != "call")
+    assert all(gist.text.startswith(("[#", "[file read] ")) for gist in found if gist.kind != "call")
 
 
 def test_the_same_gists_are_drawn_each_time(tool: ModuleType) -> None:

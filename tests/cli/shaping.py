@@ -16,9 +16,9 @@ Json = dict[str, Any]
 
 def shape(action: Json) -> Json:
     """The schema of a structured response with this action, short enough to be written in a second."""
-    words = {"type": "string", "minLength": 10, "maxLength": 24}
-    plan = {"type": "string", "enum": ["R1: read; R2: report"]}
-    fields = {"task_analysis": words, "execution_plan": plan, "current_round": {"enum": [1]}, "action": action}
+    words = {"type": "string", "minLength": 10, "maxLength": 14}
+    plan = {"type": "string", "enum": ["R1: go"]}
+    fields = {"task_analysis": words, "execution_plan": plan, "action": action}
     return closed(fields)
 
 
@@ -48,7 +48,7 @@ def reports(*texts: str, code: str = "") -> Json:
 class Shaped:
     """The address. `asked` is what came to it."""
 
-    def __init__(self, gguf: str, shapes: Iterable[Json], window: int = 8192) -> None:
+    def __init__(self, gguf: str, shapes: Iterable[Json], window: int = 4096) -> None:
         self.asked: list[Json] = []
         self._shapes = iter(shapes)
         self._gguf, self._window = gguf, window
@@ -58,7 +58,7 @@ class Shaped:
 
         made = xllamacpp.CommonParams()
         made.model.path, made.n_ctx, made.n_parallel, made.warmup, made.ui = self._gguf, self._window, 1, False, False
-        made.cpuparams.n_threads = made.cpuparams_batch.n_threads = 1
+        made.cpuparams.n_threads, made.cpuparams_batch.n_threads = 1, 2
         made.sampling.temp, made.sampling.seed = 0.0, 7
         made.verbosity = -1
         self._model = xllamacpp.Server(made)

@@ -45,8 +45,9 @@ T = TypeVar("T", bound=Struct)
 
 
 class ToolSettings(Struct, frozen=True):
-    """What the agent's tools may do."""
+    """What the agent's tools are, and what they may do."""
 
+    only: tuple[str, ...] = ()  # the tools it has, "apps" among them; empty: all
     folders: tuple[str, ...] = (".",)  # that files may be read in, from the project's directory
     run_python: bool = False
     python_seconds: float = 30.0

@@ -140,7 +140,7 @@ class Assembled:
             return await found(self._config, self._env, home, self._probe)
 
     def _session(self, session_id: str | None, branch: str | None, facts: Facts) -> Session:
-        here, apps = self.here, [] if self._asked.no_tools else list(_apps())
+        here, apps = self.here, list(_apps()) if self._offers("apps") else []
         if session_id is None:
             return Session.new(here.project, root=here.root, settings=self._settings(facts), apps=apps)
         session = Session.resume(session_id, here.project, root=here.root, branch=branch, apps=apps)
@@ -156,7 +156,7 @@ class Assembled:
         )  # fmt: skip
 
     def _agent(self, session: Session, model: Model, *, spent_by: Agent | None = None) -> Agent:
-        tools = () if self._asked.no_tools else (*self._equipment(session), *self._started)
+        tools = [tool for tool in (*self._equipment(session), *self._started) if self._offers(tool.name)]
         agent = Agent(session, model, tools=tools, code=self._code, budget=self._budget(model.facts))
         if spent_by is not None:
             agent.spent = spent_by.spent
@@ -169,6 +169,10 @@ class Assembled:
             return None
         window = min(asked.budget or facts.window, facts.window)
         return budget(window, usual_output(window, facts.output) if asked.output is None else asked.output)
+
+    def _offers(self, name: str) -> bool:
+        """Whether the model is to have this tool."""
+        return not self._asked.no_tools and (not self._config.tools.only or name in self._config.tools.only)
 
     def _equipment(self, session: Session) -> Sequence[Tool]:
         here, settings = self.here, self._config.tools
