@@ -65,7 +65,7 @@ def tiny_model() -> "Endpoint":
 
     home = Path(os.environ.get("SIGHTLINE_TINY") or ROOT / ".cache")
     with _alone(home):
-        fetch_tiny(home, quiet=True)
+        fetch_tiny(home)
     found = tiny_endpoint(home)
     assert found is not None
     return found

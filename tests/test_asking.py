@@ -6,6 +6,7 @@ import pytest
 
 from sightline import Budget, MemoryStore, Session
 from sightline.items import Kind, Message, Role, Text
+from sightline.testing import calling
 from sightline.verify import verify
 
 SMALL_TALK = (
@@ -46,6 +47,17 @@ def test_who_is_named_is_heard_first() -> None:
     lines = [(at, f"{who}: I went hiking in valley number {at}.") for at in range(20, 380, 3) for who in [_who(at)]]
     shown = answered(talk(*lines), "Where did Ben go hiking?", Budget(700))
     assert shown.count("Ben: I went hiking") > 2 * shown.count("Ada: I went hiking")
+
+
+def test_a_question_that_nothing_may_answer_changes_nothing() -> None:
+    """Where nothing is recalled, the model sees what it would see without `ask`, in all the room there is."""
+    session = Session(MemoryStore("talk"))
+    session.user("")
+    session.compose(Budget(200))
+    session.reply(calling(("look", {})))
+    session.tool_result("call_1", "\n".join(f"The {n}th line of a long text about nothing." for n in range(600)))
+    foreseen = session.preview(Budget(200))
+    assert session.compose(Budget(200), ask=True).hash == foreseen.hash
 
 
 def _who(at: int) -> str:

@@ -116,24 +116,23 @@ def test_the_app_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_agent_runs(
-    provider: tuple[str, list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    provider: tuple[str, list[dict[str, Any]]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The fourth example asks the SDK's client, runs the call and asks again, as often as it is allowed."""
     import sightline as sl
-    from sightline.agent.tools import Tool
-    from sightline.items import ToolDefinition
-
-    async def read_file(_: Any) -> str:
-        return "x = 1"
 
     address, asked = provider
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    tool = Tool(ToolDefinition("read_file", "Read a file.", {"type": "object"}), read_file)
-    with sl.Session.new(project=tmp_path, root=tmp_path) as session:
-        names: dict[str, Any] = {"session": session, "openai": openai, "tools": [tool], "print": lambda *_: None}
-        exec(BLOCKS[3], names)
-        assert "12 times" in names["answer"].error
+    (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
+    with sl.Session.new(project=tmp_path) as session:
+        exec(BLOCKS[3], {"session": session})
+        assert "12 times" in capsys.readouterr().out
         assert not session.open_calls
     assert len(asked) == 12
+    assert "x = 1" in json.dumps(asked[1])
     assert asked[1]["messages"][: len(asked[0]["messages"])] == asked[0]["messages"]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from sightline.agent.as_json import prompt
 from sightline.agent.service import Agent
 from sightline.agent.tools.folders import Folders
 from sightline.agent.tools.reading import file_reader
@@ -99,7 +100,15 @@ def _played(scene: Scene, strategy: str, locale: str) -> Counted:
             ids=numbered_ids(),
         )
         tools = [file_reader(Folders([folder]), locale=locale)]
-        agent = Agent(session, model, tools=tools, budget=BUDGET, protocol="json", ids=numbered_ids("call"))
+        agent = Agent(
+            session,
+            model,
+            tools=tools,
+            budget=BUDGET,
+            protocol="json",
+            instructions=prompt(locale),
+            ids=numbered_ids("call"),
+        )
         asyncio.run(_all_rounds(agent, scene, names))
         return _counted(model.asked[-1]["messages"])
 

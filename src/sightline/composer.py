@@ -99,7 +99,7 @@ class Composer:
         plan = self._planned(view)
         if alone and not shows_all(view, plan):
             if ask and view.trims and self._too_long(view):
-                plan = self._answering(view, around)
+                plan = self._answering(view, plan, around)
             elif self._asked != self._searched and budget.recall:  # once, right after a user's message
                 plan = self._reminded(view, plan, around)
         if alone:
@@ -145,10 +145,11 @@ class Composer:
         plan = self._planned(view)
         return compose(self.journal.reader, plan, self._layout, around, self.payload)
 
-    def observe(self, usage: Usage) -> None:
-        """Learn from what the provider counted for the last payload."""
+    def observe(self, usage: Usage, beside: int = 0) -> None:
+        """Learn from what the provider counted for the last payload and what was sent beside it."""
         if self.payload is not None and self.payload.tokens >= decide.TELLING:
-            self._observed = decide.factor(usage.input_tokens, self.payload.tokens, self.journal.reader.profile)
+            sent = max(self.payload.tokens + beside, 1)
+            self._observed = decide.factor(usage.input_tokens, sent, self.journal.reader.profile)
 
     def overflowed(self, input_tokens: int | None) -> None:
         """See `Session.overflowed`."""
@@ -276,8 +277,10 @@ class Composer:
         note = self._recall.note(self._question(), room, reduced(plan), unasked=True)
         return self._planned(self._view(view.budget, around)) if self._bring_back(note) else plan
 
-    def _answering(self, view: View, around: Surroundings) -> Plan:
-        """Of the conversation only its end, and in all the other room what may answer the question."""
+    def _answering(self, view: View, usual: Plan, around: Surroundings) -> Plan:
+        """Of the conversation only its end, and in all the other room what may answer the question; the usual plan
+        where nothing may.
+        """
         kind, first = self.journal.timeline.kind, self.journal.timeline.unit_row
         narrow = replace(
             view,
@@ -290,7 +293,7 @@ class Composer:
         plan = strategy("focus").plan(allowed(narrow))
         note = self._recall.answering(self._question(), view.limit - plan.tokens - _FRAMED, reduced(plan))
         if not self._bring_back(note):
-            return plan
+            return usual
         view = allowed(self._view(view.budget, around))
         recalled = Plan.extended(replace(view, last=plan, new=decide.new_units(self.journal, plan.rows)), {}, {})
         recalled.reason = plan.reason

@@ -283,17 +283,18 @@ class Session:
         """Add what the program tells the model: shown in the user's place, never taken for the user's words."""
         return self._say(Message(Role.USER, intake.parts(content)), flags=LABELLED)
 
-    def reply(self, reply: Any) -> str:
+    def reply(self, reply: Any, *, beside: int | None = 0) -> str:
         """Add the model's answer: an SDK's response object, its JSON, or plain text. Durable when it returns.
 
-        The usage it reports corrects how tokens are counted for the calls to come. Its calls of `expand`, `recall` and
+        The usage it reports corrects how tokens are counted for the calls to come; `beside` are tokens of the request
+        that were not in the payload, None where another model than usual counted. Its calls of `expand`, `recall` and
         of windows are answered at once; `open_calls` are those that are left for you.
         """
         with self._lock:
             message = intake.checked(intake.read(wire.read_reply, reply))
             item_id = self._say(message, receipt=self._composer.last.number if self._composer.last else 0)
-            if message.usage is not None:
-                self._composer.observe(message.usage)
+            if message.usage is not None and beside is not None:
+                self._composer.observe(message.usage, beside)
             self._journal.store.sync()
             self.answered.clear()
             self.settle()

@@ -77,7 +77,7 @@ class ScriptedModel:
         text = raw["choices"][0]["message"]["content"] or ""
         for word in re.findall(r"\S+\s*", text):
             yield Said(word)
-        yield Reply(self.facts.name, raw)
+        yield Reply(self.facts.name, raw, self.facts.price)
 
     async def close(self) -> None:
         """It holds nothing."""

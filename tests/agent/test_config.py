@@ -1,6 +1,7 @@
 """sightline.toml and the environment: what they say, what is refused and how, and that no key is ever told."""
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from sightline.agent.config import Config, McpServer, endpoint_of, read_config, with_fallbacks
 from sightline.agent.models import Price
+from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.failing import failure
 from sightline.agent.models.known import PLACES
-from sightline.agent.models.making import made
+from sightline.agent.models.making import made, patient
 from sightline.agent.models.secret import HIDDEN, Secret, redacted
 from sightline.choosing import chosen
 from sightline.errors import BadInput
@@ -105,6 +108,7 @@ def test_without_a_file_everything_is_as_usual(tmp_path: Path) -> None:
     config = read_config(tmp_path, {})
     assert config == Config()
     assert not config.tools.run_python
+    assert not config.tools.edit
 
 
 def test_one_model_of_its_own_table(tmp_path: Path) -> None:
@@ -186,7 +190,7 @@ def test_prices_are_those_of_the_provider_itself() -> None:
         ('[model]\nname = "x"\nwindow = -1', "at least 0"),
         ('[model]\nname = "x"\nattempts = 0', "attempts at least 1"),
         ('[models.a]\nname = "x"\nfallback = ["b"]', r"\[models.a\] fallback: no model 'b'; write a \(\[models\] of"),
-        ("[tools]\nfolder = 3", r"\[tools\]: unknown key 'folder'; choose among folders, run_python"),
+        ("[tools]\nfolder = 3", r"\[tools\]: unknown key 'folder'; choose among only, folders, edit"),
         ("tools = 3", r"\[tools\] is a table"),
         ("[mcp.a]\nargs = []", r"\[mcp.a\]: say either command, with args and env, or url"),
         ('[chat]\nlocale = "fr"', r"\[chat\]: unknown locale; choose one of en, zh"),
@@ -255,6 +259,84 @@ def test_a_provider_that_wants_a_key_says_which(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="set ANTHROPIC_API_KEY"):
         made(endpoint_of("claude-opus-5-5", Config(), {}))
     made(endpoint_of("ollama/qwen3", Config(), {}))
+
+
+@pytest.mark.parametrize(
+    ("keys", "env", "told"),
+    [
+        ('key = "bad"', {}, r"`key` of .*sightline\.toml \[models\.far\]"),
+        ('key = "bad"\nkey_env = "FAR"', {"FAR": KEY}, r"`key` of .*sightline\.toml \[models\.far\]"),
+        ('key_env = "FAR"', {"FAR": KEY}, "FAR in the environment"),
+        ("", {"SIGHTLINE_API_KEY": KEY}, "SIGHTLINE_API_KEY in the environment"),
+    ],
+)
+def test_a_refused_key_is_looked_for_where_it_came_from(
+    tmp_path: Path, keys: str, env: dict[str, str], told: str
+) -> None:
+    """The key of the file, the variable that the file names, or the usual one: the one that was sent."""
+    text = f'[models.far]\nname = "m"\nbase_url = "https://far.example/v1"\n{keys}'
+    far = read(tmp_path, text, **env).models["far"]
+    assert re.search(f"does not take the key: put a valid one into {told}", str(failure(far, 401, {}, "no")))
+    assert re.search(f"the key in {told} may not", str(failure(far, 403, {}, "no")))
+
+
+def test_a_variable_that_is_named_and_not_set_is_told_of_before_asking(tmp_path: Path) -> None:
+    """Whoever the server is: the file says that it wants that key. An address alone may want none."""
+    far = '[models.far]\nname = "m"\nbase_url = "https://far.example/v1"\n'
+    with pytest.raises(BadInput, match=r"set FAR in the environment \(`key_env` of .*\[models\.far\] names it\)"):
+        made(read(tmp_path, f'{far}key_env = "FAR"').models["far"])
+    made(read(tmp_path, far).models["far"])
+    made(read(tmp_path, f'{far}key_env = "FAR"', FAR=KEY).models["far"])
+
+
+def names(*endpoints: Endpoint, locale: str = "en") -> tuple[list[str], list[str]]:
+    """The models that are asked one after the other, and what is warned of."""
+    warned: list[str] = []
+    return [model.facts.name for model in patient(endpoints, locale, warn=warned.append).models], warned
+
+
+def test_a_fallback_without_its_key_is_left_out_with_a_warning() -> None:
+    """The first model is asked all the same; only where its own key is missing nothing begins."""
+    local, far = (endpoint_of(each, Config(), {}) for each in ("ollama/qwen3", "claude-opus-5-5"))
+    assert names(local, far) == (
+        ["qwen3"], ["fallback claude-opus-5-5 is left out: it wants a key; set ANTHROPIC_API_KEY"]
+    )  # fmt: skip
+    assert "ANTHROPIC_API_KEY" in names(local, far, locale="zh")[1][0]
+    assert "备用模型" in names(local, far, locale="zh")[1][0]
+    with pytest.raises(BadInput, match="set ANTHROPIC_API_KEY"):
+        names(far, local)
+
+
+def test_a_fallback_that_calls_tools_in_another_way_is_left_out_with_a_warning() -> None:
+    """A request is written before it is known who answers, so all who may be asked take the same kind."""
+    first = Endpoint("first", base_url="http://127.0.0.1:1/v1", label="mine")
+    same, other = Endpoint("same", base_url="http://127.0.0.1:2/v1"), endpoint_of("some.gguf", Config(), {})
+    kept, [warned] = names(first, other, same)
+    assert kept == ["first", "same"]
+    assert warned == "fallback some is left out: native is false (mine: true); they must be the same"
+
+
+def test_a_fallback_that_is_too_small_for_tools_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    """For it would be sent them. In the place of one that gets none either, any model can be asked."""
+    text = '[models.big]\nname = "b"\n[models.small]\nname = "s"\ntools = false\nnative = false\n'
+    models = read(tmp_path, text, OPENAI_API_KEY=KEY).models
+    assert names(models["big"], models["small"]) == (["b"], ["fallback small is left out: it takes no tools"])
+    assert names(models["small"], models["big"]) == (["s", "b"], [])
+
+
+def test_what_was_read_is_known_again_by_its_bytes_and_its_real_place(tmp_path: Path) -> None:
+    """The digest is of what was read, not of what the file says later; a link that leads elsewhere makes another."""
+    for name in ("a.toml", "b.toml"):
+        (tmp_path / name).write_text("[tools]\nseconds = 5\n", encoding="utf-8")
+    file = tmp_path / "sightline.toml"
+    file.symlink_to("a.toml")
+    first = read_config(tmp_path, {})
+    assert first.digest
+    assert first == read_config(tmp_path, {})
+    file.unlink()
+    file.symlink_to("b.toml")
+    assert read_config(tmp_path, {}).digest != first.digest
+    assert read_config(tmp_path, {}).tools == first.tools
 
 
 def test_the_documented_sample_is_one(tmp_path: Path) -> None:

@@ -29,23 +29,50 @@ DONE = GOOD | {
     },
 }
 
+AROUND = (
+    "Here it is:\n```json\n{}\n```\nDone.",
+    "I think {so} … {} and that is all.",
+    "{}\n\ntrailing words",
+    "```json\n{}\n```\n```json\n{}\n```",
+)
+
 
 @pytest.mark.accepts(341)
 @pytest.mark.parametrize(
     "text",
     [
         json.dumps(GOOD),
-        f"Here it is:\n```json\n{json.dumps(GOOD, indent=1)}\n```\nDone.",
-        f"I think {{so}} … {json.dumps(GOOD)} and that is all.",
-        "  \n" + json.dumps(GOOD) + "\n\ntrailing words",
+        f"```json\n{json.dumps(GOOD, indent=1)}\n```",
+        f"\n ```\n{json.dumps(GOOD)}\n```\n\n",
+        "  \n" + json.dumps(GOOD) + "\n\n",
     ],
 )
-def test_a_response_is_found_wherever_it_stands(text: str) -> None:
-    """The whole text, a fenced block or an object among words are read alike."""
+def test_a_response_is_the_whole_text_or_one_fence(text: str) -> None:
+    """White space and a fence around it aside, nothing else stands there: then its calls are made."""
     found = parse(text, ["file_reader"])
     assert not found.problems
     assert found.response.calls[0].arguments == {"path": "sales.csv"}
     assert found.response.current_round == 1
+
+
+@pytest.mark.accepts(341)
+@pytest.mark.parametrize("around", AROUND)
+def test_the_report_among_words_is_read(around: str) -> None:
+    """A complete response is found wherever it stands, as long as there is nothing in it to act on."""
+    found = parse(around.replace("{}", json.dumps(GOOD | {"action": {"type": "complete", "content": "Sales rose."}})))
+    assert (found.problems, found.response.report) == ((), "Sales rose.")
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("quoted", [GOOD, DONE, {"action": GOOD, "task_analysis": DONE}])
+def test_what_is_quoted_among_words_is_not_acted_on(around: str, quoted: dict[str, object]) -> None:
+    """Calls and code of an object that is not the whole answer are a problem to tell; the text is the report."""
+    text = around.replace("{}", json.dumps(quoted))
+    found = parse(text, ["file_reader"])
+    assert found.problems
+    assert not found.response.calls
+    assert not found.response.action.code_blocks
+    assert found.response.report == text.strip()
 
 
 @pytest.mark.accepts(297, 341)
@@ -80,6 +107,7 @@ def test_a_text_without_json_is_the_report() -> None:
         ({"action": {"type": "complete", "content": "x", "code_blocks": [{"code_id": "x", "code": "1"}]}}, "code_"),
         ({"action": {"type": "complete", "content": "x", "code_blocks": [{"code_id": "code_x"}]}}, "empty"),
         ({"action": {"type": "dance"}}, "dance"),
+        ({"action": {"type": "complete", "content": " "}}, "the report is empty"),
     ],
 )
 def test_what_is_wrong_is_named(change: dict[str, object], said: str) -> None:
@@ -95,6 +123,11 @@ def test_no_text_makes_it_raise(text: str) -> None:
     """Whatever a model says can be read, and what it said is in the response or it had a form."""
     found = parse(text)
     assert found.problems or found.response.task_analysis
+
+
+def test_without_tools_every_call_is_of_an_unknown_one() -> None:
+    """That there are none is known, and told."""
+    assert "there are: none" in parse(json.dumps(GOOD), []).problems[0]
 
 
 def test_nesting_without_end_is_no_response() -> None:

@@ -316,6 +316,32 @@ def test_uploads_are_announced_before_the_question() -> None:
     assert "总结一下" in json.dumps(messages[-1], ensure_ascii=False)
 
 
+def test_a_model_without_any_tools_answers_in_plain_words() -> None:
+    """Neither a form nor a tool is said to it: what it says is the answer."""
+    model = ScriptedModel(["Hello."], native=False)
+    assert answered(Agent(session(), model, tools=None), "Hi").text == "Hello."
+    assert [message["role"] for message in model.asked[0]["messages"]] == ["user"]
+    assert "tools" not in model.asked[0]
+
+
+def test_what_a_fallback_counted_does_not_change_the_budget() -> None:
+    """Another model's tokens say nothing about the usual one's."""
+
+    class Other(ScriptedModel):
+        async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+            raw = reply_of("Instead.") | {"usage": {"prompt_tokens": 90_000, "completion_tokens": 1}}
+            yield Reply("another", raw)
+
+    made = session()
+    made.extend([{"role": "user", "content": "word " * 3000}, {"role": "assistant", "content": "Noted."}])
+    agent = Agent(made, Other([]))
+    answered(agent, "Go on")
+    assert made.receipt is not None
+    before = made.receipt.limit
+    answered(agent, "And on")
+    assert made.receipt.limit == before
+
+
 def test_cost_is_counted_from_reported_usage() -> None:
     """Tokens times price, of the turn and of the run."""
     agent = Agent(session(), ScriptedModel(["a", "b"], price=Price(input=10, output=100)))

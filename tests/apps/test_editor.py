@@ -160,6 +160,66 @@ def test_a_folder_that_became_a_link_out_is_not_followed(project: Path, desk: De
     assert (project.parent / "elsewhere" / "a.py").read_bytes() == before
 
 
+def test_keys_and_secrets_are_not_opened(project: Path, desk: Desk) -> None:
+    """What is called like one, stands in a folder called so, or is reached through a link that is or leads to one."""
+    for path in (".env", "id_rsa", "certs/Server.PEM", ".ssh/config", "src/.aws/x", "sub/sightline.toml"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text("hunter2\n")
+        for said in (path, str(project / path), f"src/../{path}"):
+            assert "keys or secrets" in desk.open(path=said).message, said
+    (project / "notes.txt").symlink_to(".env")
+    (project / "keys").symlink_to(".ssh")
+    (project / "shown.key").symlink_to("src/a.py")
+    for path in ("notes.txt", "keys/config", "shown.key", "no.such.key"):
+        assert "keys or secrets" in desk.open(path=path).message, path
+    assert desk.app.path == "src/a.py"
+    assert "hunter2" not in desk.shown()
+
+
+def test_the_configuration_is_not_opened_under_any_name(project: Path, desk: Desk) -> None:
+    """Neither the file that sightline.toml is a link to, nor one that is the same file."""
+    (project / "settings").write_text('[model]\nkey = "hunter2"\n')
+    assert desk.open(path="settings").success
+    (project / "sightline.toml").symlink_to("settings")
+    os.link(project / "settings", project / "also.txt")
+    for path in ("settings", "sightline.toml", "also.txt"):
+        assert "keys or secrets" in desk.open(path=path).message, path
+    assert not desk.edit(first=1, last=1, text="").success
+    assert "hunter2" not in desk.shown()
+    assert "hunter2" in (project / "settings").read_text()
+
+
+def test_a_file_that_became_a_link_to_a_secret_is_neither_read_nor_written(project: Path, desk: Desk) -> None:
+    """It is asked anew, every time, where the path leads."""
+    (project / ".env").write_text((project / "src" / "a.py").read_text())
+    (project / "src" / "a.py").unlink()
+    (project / "src" / "a.py").symlink_to("../.env")
+    assert "keys or secrets" in desk.edit(first=1, last=1, text="mine").message
+    assert "mine" not in (project / ".env").read_text()
+    assert "keys or secrets" in desk.shown()
+
+
+def test_an_editor_can_be_held_to_folders(project: Path) -> None:
+    """By a subclass that names them: links count by where they lead, and outside the project nothing opens at all."""
+
+    class Held(Editor):
+        """Edit some files."""
+
+        folders = ("src", "linked")
+
+    (project / "docs" / "deep").mkdir(parents=True)
+    (project / "linked").symlink_to("docs/deep")
+    for path in ("docs/deep/b.md", "docs/c.md", "srcs.md"):
+        (project / path).write_text("text\n")
+    (project / "src" / "out.md").symlink_to("../docs/c.md")
+    session = sl.Session(MemoryStore(), apps=[Held], project=project)
+    window = session.open_window("editor")
+    for path in ("src/a.py", "docs/deep/b.md", "linked/b.md"):
+        assert session.act(window, "open", path=path).success, path
+    for path in ("docs/c.md", "srcs.md", "src/out.md", "src/../docs/c.md"):
+        assert "outside the folders" in session.act(window, "open", path=path).message, path
+
+
 def test_a_resumed_window_asks_again_where_its_path_leads(project: Path, desk: Desk) -> None:
     """What a log says of a path is not believed."""
     state = json.loads(json.dumps(desk.app.save())) | {"path": "../secret.txt"}

@@ -138,6 +138,43 @@ def test_an_expanded_folder_that_became_a_link_is_not_followed(project: Path, tr
     assert "secret" not in tree.shown()
 
 
+def test_keys_and_secrets_are_not_shown(project: Path, tree: Tree) -> None:
+    """Neither by name nor behind a name; what only resembles one is shown."""
+    (project / "keys.pem").mkdir()
+    for path in ("id_rsa", "server.key", "sightline.toml", "keys.pem/a.txt", "keyboard.txt"):
+        (project / path).write_text("")
+    assert tree.texts() == ["docs/", "src/", "keyboard.txt", "README.md"]
+    assert "no folder" in tree.expand(path="keys.pem").message
+    assert not tree.open(path="id_rsa").success
+
+
+def test_a_tree_can_be_held_to_folders(project: Path) -> None:
+    """By a subclass that names them: they are shown, with the way to them; a folder above the project is all of it."""
+
+    class Held(Files):
+        """Show some files."""
+
+        folders = ("src/deep", "../elsewhere", "gone")
+
+    class Whole(Files):
+        """Show all files."""
+
+        folders = ("..",)
+
+    (project / "src" / "deeper").mkdir()
+    session = sl.Session(MemoryStore(), apps=[Held], project=project)
+    window = session.host.window(session.open_window("files", "src/deep"))
+    assert window is not None
+    shown = [element.text for element in every(window.app.page(sl.Lod.FULL).elements)]
+    assert shown == ["1 folder, 0 files", "src/", "deep/", "c.py"]
+    for path in ("docs", "src/deeper", "../elsewhere"):
+        assert "no folder" in session.act(window.id, "expand", path=path).message, path
+    session = sl.Session(MemoryStore(), apps=[Whole], project=project)
+    window = session.host.window(session.open_window("files"))
+    assert window is not None
+    assert [element.text for element in window.app.page(sl.Lod.FULL).elements][1:] == ["docs/", "src/", "README.md"]
+
+
 def test_files_open_in_the_editor_once(tree: Tree) -> None:
     """A file that is open already is not opened again; one outside is refused by the editor."""
     assert tree.open(path="src/a.py").message == "src/a.py is open in editor_1"

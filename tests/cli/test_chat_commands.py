@@ -9,17 +9,18 @@ from pathlib import Path
 import click
 import pytest
 from chat_place import configured, talked
+from stub import Asked as Request
 from stub import Stub, answer, cut, error
 
 from sightline import Session
 from sightline.agent.models.finding import Listening
 from sightline.cli.chat.assembled import assembled
 from sightline.cli.chat.command import Asked
-from sightline.cli.chat.commands import COMMANDS, completions
+from sightline.cli.chat.commands import COMMANDS, NAMES, completions
 from sightline.cli.chat.words import WORDS
-from sightline.cli.options import Place
+from sightline.cli.options import DEBUG, Place
 from sightline.cli.words import LANGUAGES, Words
-from sightline.errors import NoModel
+from sightline.errors import Conflict, NoModel
 from sightline.stores.folder import Folder
 
 Shown = pytest.CaptureFixture[str]
@@ -28,6 +29,18 @@ SUMMARY = "## Task\n" + "- The user sorts the shop's orders by hand and wants or
 
 def folder(project: Path) -> Folder:
     return Folder(project, project.parent / "home")
+
+
+def asked_first(project: Path) -> str:
+    """The id of the first question of the newest session."""
+    with Session.resume(folder(project).sessions()[0], project, root=project.parent / "home") as session:
+        return next(item.id for item in session.items() if item.kind.name == "USER")
+
+
+def said_in(asked: Request) -> list[str]:
+    """What a request says, the system's words aside."""
+    messages = [message for message in asked.body["messages"] if message["role"] != "system"]
+    return [part["text"] for message in messages for part in message["content"]]
 
 
 def test_every_command_has_its_help_in_both_languages(tmp_path: Path, capsys: Shown) -> None:
@@ -65,7 +78,7 @@ def test_before_anything_is_said_the_commands_say_so(tmp_path: Path, capsys: Sho
         talked(project, lines)
     shown = capsys.readouterr().out
     assert shown.count("Nothing has been said in this session yet.") >= 4
-    assert "no session 'nope'" in shown
+    assert "There is no session nope" in shown
     assert "choose one of focus" in shown
     assert shown.count("Write it as") >= 6
     assert "Traceback" not in shown
@@ -103,22 +116,16 @@ def test_looking_shows_what_the_other_commands_show(tmp_path: Path, capsys: Show
 def test_items_are_brought_back_and_held(tmp_path: Path, capsys: Shown) -> None:
     """/expand, /recall and /pin work on ids as they are shown; the next request has what was brought back."""
     with Stub([answer("Order 4711 is first."), answer("Yes.")]) as stub:
-        lines = [
-            "Which order is first?",
-            "/pin #3",
-            "/pin",
-            "/unpin 3",
-            "/pin",
-            "/recall order 4711",
-            "/expand 3",
-            "And now?",
-        ]
-        talked(configured(tmp_path / "shop", stub.url), lines)
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["Which order is first?"])
+        at = asked_first(project)
+        lines = [f"/pin #{at}", "/pin", f"/unpin {at}", "/pin", "/recall order 4711", f"/expand {at}", "And now?"]
+        talked(project, lines, go_on=True)
     shown = capsys.readouterr().out
-    assert "Pinned: #3" in shown
+    assert f"Pinned: #{at}" in shown
     assert "Nothing is pinned." in shown
     assert "Brought back for the next message:" in shown
-    assert "#3 stands in full at the end" in shown
+    assert f"#{at} stands in full at the end" in shown
     assert "recalled from earlier" in json.dumps(stub.asked[-1].body["messages"])
 
 
@@ -128,17 +135,17 @@ def test_compacting_asks_the_model_and_can_be_undone(tmp_path: Path, capsys: Sho
     lines = [f"Sort the orders of day {number}, 4711 first." for number in range(4)]
     with Stub([*talk, answer(SUMMARY), answer("Going on.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)
-        talked(project, [*lines, "/compact", "/uncompact", "/model other", "/c full", "/uncompact 3", "/uncompact 999"])
-        shown = capsys.readouterr().out
-        asked = len(stub.asked)
-        talked(project, ["Go on."], go_on=True)
+        talked(project, [*lines, "/compact", "/uncompact", "/model other", "/c"])
+        asked, at = len(stub.asked), asked_first(project)
+        talked(project, [f"/uncompact {at}", "/uncompact 999", "Go on."], go_on=True)
+    shown = capsys.readouterr().out
     assert "Compacted:" in shown
     assert "wants order 4711 to be first" in shown
     assert "What the last compaction covers is shown again" in shown
     assert asked == 5  # the other model was not asked
     assert "other is too small to summarise: made by rule." in shown
     assert "summary, made by rule" in shown
-    assert "#3 is shown in full again where there is room." in shown
+    assert f"#{at} is shown in full again where there is room." in shown
     assert "no item #999" in shown
 
 
@@ -156,9 +163,8 @@ def test_going_back_keeps_both_ways(tmp_path: Path, capsys: Shown) -> None:
     assert "On branch main." in shown
     assert "New branch" in shown
     assert "/rewind goes back at most so many" in shown
-    said = [[part["text"] for message in asked.body["messages"] for part in message["content"]] for asked in stub.asked]
-    assert said[2] == ["first", "One.", "second, otherwise"]
-    assert said[3] == ["first", "One.", "second", "Two.", "third"]
+    assert said_in(stub.asked[2]) == ["first", "One.", "second, otherwise"]
+    assert said_in(stub.asked[3]) == ["first", "One.", "second", "Two.", "third"]
     assert len(folder(project).sessions()) == 1
 
 
@@ -166,7 +172,7 @@ def test_a_session_that_begins_with_the_message_cannot_go_back_before_it(tmp_pat
     """It says what to do instead, and nothing happens."""
     with Stub([answer("One.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)
-        chat = talked(project, ["first", "/rewind"])
+        chat = talked(project, ["first", "/rewind"], no_tools=True)  # nor does it begin with how to use them
     assert "/clear begins a new one" in capsys.readouterr().out
     assert chat.session.branch == ""
 
@@ -184,7 +190,7 @@ def test_a_cleared_session_is_kept(tmp_path: Path, capsys: Shown) -> None:
     assert f"Session {newest} goes on, branch main: 2 messages." in shown
     assert f"Session {oldest} goes on, branch main: 2 messages." in shown
     assert "  you: first\n  answer: One.\n" in shown
-    assert len(stub.asked[1].body["messages"]) == 1
+    assert said_in(stub.asked[1]) == ["second"]
 
 
 def test_windows_are_opened_listed_shown_and_closed(tmp_path: Path, capsys: Shown) -> None:
@@ -210,7 +216,7 @@ def test_saved_code_is_listed_shown_and_resolved(tmp_path: Path, capsys: Shown) 
     assert "✓ write_code code_sum" in shown
     assert "<code_ref>" not in shown
     assert shown.count("total = 1 + 2") == 2  # in the answer, and by /code
-    assert "no code 'code_none'" in shown
+    assert "There is no code code_none" in shown
 
 
 def test_another_model_and_another_strategy(tmp_path: Path, capsys: Shown) -> None:
@@ -252,7 +258,7 @@ def test_a_failed_answer_is_gone_on_with(tmp_path: Path, capsys: Shown) -> None:
     assert "The last message has no answer yet" in shown
     assert "All of it." in shown
     assert "There is nothing to go on with" in shown
-    assert [message["role"] for message in stub.asked[1].body["messages"]] == ["user"]
+    assert said_in(stub.asked[1]) == ["first"]
 
 
 def test_a_refusal_of_the_provider_is_one_line(tmp_path: Path, capsys: Shown) -> None:
@@ -332,3 +338,65 @@ def test_chat_leaves_a_session_that_verifies(tmp_path: Path) -> None:
     [session_id] = folder(project).sessions()
     with Session.resume(session_id, project, root=tmp_path / "home") as session:
         assert not [found for found in verify(session._journal) if not found.good]
+
+
+def test_nothing_that_goes_wrong_ends_the_chat(tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command or a turn that fails in a way nobody thought of is one line with its class, and the next is asked."""
+
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    def unread(*_: object) -> None:
+        raise RuntimeError("odd")
+
+    with Stub([answer("One."), answer("Two.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        monkeypatch.setitem(NAMES, "/version", NAMES["/version"]._replace(run=broken))
+        with monkeypatch.context() as patched:
+            patched.setattr(Session, "compose", unread)
+            talked(project, ["Hello", "/version"])
+        talked(project, ["Again"])
+    shown = capsys.readouterr().out
+    assert "RuntimeError: odd" in shown
+    assert "ZeroDivisionError: division by zero" in shown
+    assert "Traceback" not in shown
+    assert "One." in shown
+
+
+def test_a_question_that_could_not_be_written_is_typed_already(
+    tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next prompt begins with it; one that is in the log is not typed twice."""
+
+    def taken(*_: object) -> None:
+        raise Conflict("", "a", "b")
+
+    with Stub([answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        with monkeypatch.context() as patched:
+            patched.setattr(Session, "user", taken)
+            assert talked(project, ["What is it?"]).draft == "What is it?"
+        assert talked(project, ["What is it?"]).draft == ""
+    assert "another writer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("stop", "said"), [("length", "was cut off"), ("content_filter", "refuses to say more")])
+def test_an_answer_that_ended_early_is_warned_of(tmp_path: Path, capsys: Shown, stop: str, said: str) -> None:
+    """What there is of it is shown, and below it why there is no more."""
+    with Stub([answer("The result is", stop=stop)]) as stub:
+        talked(configured(tmp_path / "shop", stub.url), ["What is it?"])
+    shown = capsys.readouterr().out
+    assert shown.index("The result is") < shown.index(said)
+
+
+def test_with_debug_the_traceback_is_shown(tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the line that says what went wrong."""
+
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setitem(NAMES, "/version", NAMES["/version"]._replace(run=broken))
+    with Stub([]) as stub, click.Context(click.Command("chat")) as context:
+        context.meta[DEBUG] = True
+        talked(configured(tmp_path / "shop", stub.url), ["/version"])
+    assert "Traceback" in capsys.readouterr().out

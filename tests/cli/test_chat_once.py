@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_place import configured
+from chat_place import configured, talked
 from click.testing import CliRunner, Result
 from stub import Stub, answer, error
 
@@ -36,7 +36,7 @@ def test_only_the_answer_is_on_standard_output(tmp_path: Path, ask: Ask) -> None
         (configured(tmp_path / "shop", stub.url) / "notes.txt").write_text("buy milk")
         done = ask("-p", "What do the notes say?", input="from the pipe\n")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "It says **milk**.\n", "")
-    assert stub.asked[0].body["messages"][0]["content"][0]["text"] == "What do the notes say?\n\nfrom the pipe\n"
+    assert stub.asked[0].body["messages"][-1]["content"][0]["text"] == "What do the notes say?\n\nfrom the pipe\n"
 
 
 def test_json_tells_everything_there_is_to_know(tmp_path: Path, ask: Ask) -> None:
@@ -65,7 +65,8 @@ def test_a_script_may_go_on_too(tmp_path: Path, ask: Ask) -> None:
         first = json.loads(ask("-p", "first", "--json").stdout)["session"]
         assert json.loads(ask("-p", "second", "--continue", "--json").stdout)["session"] == first
         assert json.loads(ask("-p", "third", "--resume", first[:5], "--json").stdout)["session"] == first
-    said = [part["text"] for message in stub.asked[-1].body["messages"] for part in message["content"]]
+    messages = [message for message in stub.asked[-1].body["messages"] if message["role"] != "system"]
+    said = [part["text"] for message in messages for part in message["content"]]
     assert said == ["first", "One.", "second", "Two.", "third"]
 
 
@@ -80,6 +81,71 @@ def test_a_question_that_fails_has_exit_code_1(tmp_path: Path, ask: Ask) -> None
         done = ask("-p", "first", "--json")
     assert done.exit_code == 1
     assert not json.loads(done.stdout)["success"]
+
+
+def test_a_question_that_nobody_answered_is_not_gone_on_with(tmp_path: Path, ask: Ask) -> None:
+    """--continue means the conversation before; the question is kept, and --resume has it answered."""
+    refusal = error(401, body={"error": {"message": "who are you"}})
+    with Stub([answer("One."), refusal, answer("Two."), answer("Three."), answer("Four.")]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        first = json.loads(ask("-p", "first", "--json").stdout)["session"]
+        lost = json.loads(ask("-p", "lost", "--json").stdout)["session"]
+        assert json.loads(ask("-p", "second", "--continue", "--json").stdout)["session"] == first
+        assert set(Folder(tmp_path / "shop", tmp_path / "home").sessions()) == {first, lost}
+        assert json.loads(ask("-p", "third", "--resume", lost, "--json").stdout)["session"] == lost
+        assert json.loads(ask("-p", "fourth", "--continue", "--json").stdout)["session"] == lost
+    messages = [message for message in stub.asked[-1].body["messages"] if message["role"] != "system"]
+    said = [part["text"] for message in messages for part in message["content"]]
+    assert said == ["lost", "third", "Three.", "fourth"]
+
+
+def test_a_question_typed_in_a_chat_is_gone_on_with(tmp_path: Path) -> None:
+    """Also where nobody has answered it: that is what was promised when the chat was left."""
+    with Stub([error(401, body={}), answer("Here.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        before = talked(project, ["Anybody?"]).session.id
+        assert talked(project, ["/retry"], go_on=True).session.id == before
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("", "sightline model get"),
+        ("model = 3", "model is a name or a table"),
+        ('[model]\nname = "m"\nbase_url = "https://far.example/v1"', "--trust"),
+        ('[model]\nname = "m"\nbase_url = "http://127.0.0.1:9/v1"\nkey_env = "NOT_SET"', "set NOT_SET"),
+        ('[model]\ngguf = "none.gguf"', "no file"),
+    ],
+)
+def test_json_is_an_object_also_where_nothing_can_be_asked(
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, toml: str, told: str
+) -> None:
+    """No model, a file that is wrong or not trusted, no key: the keys of every answer, and why."""
+    monkeypatch.setattr("os.environ", {"PATH": "/bin"})
+    monkeypatch.setattr("sightline.agent.models.finding.SERVERS", ())
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "sightline.toml").write_text(toml)
+    done = ask("-p", "Hello?", "--json")
+    facts = json.loads(done.stdout)
+    assert (done.exit_code, done.stderr, facts["success"]) == (1, "", False)
+    assert told in facts["error"]
+    with Stub([answer("One.")]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        assert list(json.loads(ask("-p", "Hello?", "--json").stdout)) == list(facts)
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "One of these helps"), ("zh", "以下任选其一")])
+def test_without_a_model_there_is_a_short_list(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, language: str, said: str
+) -> None:
+    """One way on a line, the quickest first, in the language that was asked for."""
+    monkeypatch.setattr("os.environ", {"PATH": "/bin"})
+    monkeypatch.setattr("sightline.agent.models.finding.SERVERS", ())
+    done = ask("-p", "Hello?", "--lang", language)
+    assert (done.exit_code, done.stdout) == (1, "")
+    first, *ways = done.stderr.splitlines()
+    assert said in first
+    assert [len(ways), ways[0].split()[:3]] == [5, ["sightline", "model", "get"]]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +183,7 @@ def test_without_its_packages_it_says_which_to_install(tmp_path: Path, package: 
     failed = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
     assert failed.returncode == 1
     assert package in failed.stderr.lower()
-    assert f"pip install 'sightline[{extra}]'" in failed.stderr
+    assert f"pip install '.[{extra}]'" in failed.stderr
     assert "Traceback" not in failed.stderr
 
 
@@ -134,3 +200,26 @@ def test_a_file_that_reaches_beyond_the_project_is_obeyed_only_when_trusted(tmp_
         assert ask("-p", "Hello").stdout == "Two.\n"
         configured(tmp_path / "shop", stub.url, "[tools]\nrun_python = true\nseconds = 5\n")
         assert ask("-p", "Hello").exit_code == 1
+
+
+@pytest.mark.parametrize(("stop", "code", "said"), [("length", 0, "cut off"), ("content_filter", 1, "refuses")])
+def test_a_script_learns_why_an_answer_ended(tmp_path: Path, ask: Ask, stop: str, code: int, said: str) -> None:
+    """On standard error, and in JSON; a refusal is a failure, an answer that was cut off is not."""
+    with Stub([answer("The result is", stop=stop)] * 2) as stub:
+        configured(tmp_path / "shop", stub.url)
+        done = ask("-p", "What is it?")
+        facts = json.loads(ask("-p", "What is it?", "--json").stdout)
+    assert (done.exit_code, done.stdout) == (code, "The result is\n")
+    assert said in done.stderr
+    assert facts["stop"] == {"length": "length", "content_filter": "refused"}[stop]
+
+
+def test_a_pipe_without_end_is_refused(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than any model reads is not read, and nothing is asked."""
+    monkeypatch.setattr("sightline.cli.chat.once.MOST_PIPED", 1000)
+    with Stub([]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        done = ask("-p", "Sum up", input="x" * 1001)
+    assert done.exit_code == 1
+    assert "come through the pipe" in done.stderr
+    assert not stub.asked

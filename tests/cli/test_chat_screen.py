@@ -75,6 +75,34 @@ def test_tools_are_one_line_each() -> None:
     assert "✗ file_reader data.csv  failed: no such file" in failed
 
 
+@pytest.mark.parametrize(("text", "well"), [
+    ("[exit status 0]\n42", True), ("[退出状态 0]", True), ("[exit status 1]\n[errors]\nNameError", False),
+    ("[退出状态 1]", False), ("[stopped after 5 s]", False),
+])  # fmt: skip
+def test_a_program_that_failed_is_a_failed_call(text: str, well: bool) -> None:
+    """Though the tool did what it should; what another tool's result begins with means nothing."""
+    run = Call("c1", "run_python", {"code_id": "code_sum"})
+    assert ("✓ run_python code_sum" in shown(Calling(run), Called(run, text))) == well
+    assert ("✗ run_python code_sum  failed: [" in shown(Calling(run), Called(run, text), language="en")) != well
+    assert "✓ file_reader" in shown(Calling(READ), Called(READ, "[exit status 1]"))
+
+
+@pytest.mark.parametrize(("name", "given", "about"), [
+    ("action", {"window_id": "todo_1", "action_id": "add", "params": {"text": "milk"}}, "todo_1 add"),
+    ("create", {"name": "editor", "target": "notes.txt"}, "editor notes.txt"),
+    ("create", {}, ""), ("action", {"path": "x.txt"}, "x.txt"), ("action", ["odd"], ""),
+])  # fmt: skip
+def test_a_call_of_a_window_says_what_is_done(name: str, given: object, about: str) -> None:
+    """The window and its action; the app and what it is opened for."""
+    call = Call("c1", name, given)
+    assert f"✓ {name} {about}".rstrip() + "  0.5 s" in shown(Calling(call), Called(call, "done"))
+
+
+def test_seconds_are_told_to_a_tenth() -> None:
+    """As people say them."""
+    assert "again in 0.6 s (attempt 2)" in shown(Retrying("m", "503", 0.586417, 2))
+
+
 def test_what_was_cut_off_is_not_shown_as_said() -> None:
     """A model that is asked again says it again; the line says why, and after how long."""
     screen = shown(
@@ -117,15 +145,26 @@ def test_on_a_terminal_the_unfinished_part_moves_and_then_stays() -> None:
 
 
 def test_the_status_line() -> None:
-    """Model, room, cache, cost, session, strategy; what is not known is a dash."""
+    """Model, room, what is reused, cost, session, strategy; what is not known is a dash."""
     words = Words("en", WORDS)
-    new = Status("gpt", None, 120_000, None, "V1StGXR8_Z5jdHi6B-myT", "focus")
-    assert status_line(new, words) == "gpt · 0/120k ░░░░░░░░ 0% · cache – · cost – · V1StGXR8 · focus"
-    used = new._replace(composed=Composed(60_000, 120_000, 45_000, ""), cost=0.0123)
-    assert status_line(used, words) == "gpt · 60k/120k ████░░░░ 50% · cache 75% · cost 0.0123 · V1StGXR8 · focus"
+    new = Status("gpt", None, 120_000, None, None, "V1StGXR8_Z5jdHi6B-myT", "focus")
+    assert status_line(new, words) == "gpt · –/120k ░░░░░░░░ · reused – · cost – · V1StGXR8 · focus"
+    used = new._replace(tokens=60_000, reused=45_000, cost=0.0123)
+    assert status_line(used, words) == "gpt · 60k/120k ████░░░░ 50% · reused 75% · cost 0.0123 · V1StGXR8 · focus"
     assert status_line(used, words, plain=True).isascii()
-    assert "缓存 75%" in status_line(used, Words("zh", WORDS))
+    assert "复用 75%" in status_line(used, Words("zh", WORDS))
     assert (money(None), money(12.345)) == ("–", "12.35")
+
+
+def test_where_there_is_little_room_the_status_line_says_less() -> None:
+    """Whole parts go, what matters least first; only a model's name is ever cut."""
+    words = Words("en", WORDS)
+    used = Status("gpt-5-mini", 60_000, 120_000, 45_000, 0.0123, "V1StGXR8_Z5jdHi6B-myT", "focus")
+    assert status_line(used, words, width=100) == status_line(used, words)
+    assert status_line(used, words, width=56) == "gpt-5-mini · 60k/120k 50% · reused 75% · cost 0.0123"
+    assert status_line(used, words, width=50) == "gpt-5-mini · 60k/120k 50% · cost 0.0123"
+    assert status_line(used, words, width=25) == "gpt-5-mini · 60k/120k 50%"
+    assert status_line(used, words, width=10) == "gpt-5-min…"
 
 
 def test_both_languages_say_the_same_things() -> None:

@@ -99,4 +99,40 @@ def test_without_a_session_to_continue_a_new_one_begins(tmp_path: Path, folder: 
         assert "\x1b[2Jx" not in terminal.shown
     [session_id] = folder.sessions()
     with Session.resume(session_id, project) as session:
-        assert next(session.text(item.id) for item in session.items()) == "第一行\n第二行"
+        said = [session.text(item.id) for item in session.items() if item.kind.name == "USER"]
+    assert said == ["第一行\n第二行"]
+
+
+def test_lines_typed_before_the_prompt_are_separate(tmp_path: Path) -> None:
+    """Two commands typed while it starts are two; a line that has not ended stands in the prompt."""
+    with Stub([]) as stub:
+        terminal = Terminal(configured(tmp_path / "shop", stub.url))
+        terminal.type("/version\r/strategy\r/co")
+        terminal.until("❯ /version")
+        terminal.until("sightline ")
+        terminal.until("❯ /strategy")
+        terminal.until("Strategy focus.")
+        terminal.prompt()
+        terminal.type("st\r")
+        terminal.until("0 calls in this run")
+        terminal.prompt()
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+
+
+def test_what_is_typed_while_an_answer_comes_is_not_lost_when_it_is_stopped(tmp_path: Path) -> None:
+    """It stands in the next prompt, and is not echoed into the answer."""
+    with Stub([hang(answer("This one never ends"), after=4)]) as stub:
+        terminal = Terminal(configured(tmp_path / "shop", stub.url))
+        terminal.prompt()
+        terminal.type("Tell me\r")
+        terminal.until("This one never")
+        terminal.type("/ver")
+        terminal.type("\x03")
+        assert "/ver" not in terminal.until("Stopped.")
+        terminal.prompt()
+        terminal.type("sion\r")
+        terminal.until("sightline ")
+        terminal.prompt()
+        terminal.type("/quit\r")
+        assert terminal.end() == 0

@@ -2,7 +2,8 @@
 
 from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied, Retrying, Said
 from sightline.agent.graph import ContextNode
-from sightline.agent.service import Agent, Spent
+from sightline.agent.service import Agent
+from sightline.agent.spending import Spent
 
 __all__ = [
     "Agent",

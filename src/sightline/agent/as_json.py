@@ -1,6 +1,7 @@
 """Calls, results and tool definitions as text, for a model that takes no tools: the structured response both ways."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,24 +12,39 @@ from msgspec.structs import replace as set_fields
 from sightline.agent.response import MOST_CALLS, Action, CodeBlock, Parsed, StructuredResponse, parse
 from sightline.clock import Ids
 from sightline.code.languages import LANGUAGES
+from sightline.code.words import one_line
 from sightline.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
 from sightline.payload import Payload
 from sightline.renditions.reads import TOOLS as FILE_READERS
-from sightline.wording import said_by_another, say
+from sightline.wording import plain_label, said_by_another, say
 
 SHORT_CODE = 200  # characters: as many as it takes to say where the code is
+_NAME = re.compile(r"[^A-Za-z0-9_-]")  # what no provider takes in a tool's name
+_LONGEST_NAME = 64
 
 
-def written(payload: Payload, locale: str) -> Payload:
-    """The same payload without tools: the head lists them, an assistant's calls are its text, results are said."""
+def written(payload: Payload, locale: str, *, form: bool = True) -> Payload:
+    """The same payload without tools: an assistant's calls are its text, results are said.
+
+    With `form` the head says how to answer, unless the conversation does, and lists the tools. None of that is in the
+    log, so another model can go on with it natively.
+    """
     names: dict[str, str] = {}  # of calls, for their results
-    tools = (Message(Role.SYSTEM, (Text(_listed(payload.tools, locale)),)),) if payload.tools else ()
+    head = [Message(Role.SYSTEM, (Text(text),)) for text in _head(payload, locale)] if form else []
     return replace(
         payload,
-        system=(*payload.system, *tools),
+        system=(*payload.system, *head),
         tools=(),
         body=[_said(message, names, locale) for message in payload.body],
     )
+
+
+def _head(payload: Payload, locale: str) -> Iterator[str]:
+    told = prompt(locale)
+    if not any(plain_text(each.parts) == told for each in (*payload.system, *payload.body) if each.role is Role.SYSTEM):
+        yield told
+    if payload.tools:
+        yield _listed(payload.tools, locale)
 
 
 def _listed(tools: Sequence[ToolDefinition], locale: str) -> str:
@@ -85,8 +101,8 @@ def _told(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:
     """A result as something said. No line of it begins like one of ours."""
     if not isinstance(result, Result):
         return
-    name = result.name or names.get(result.id, "")
-    text = "\n".join(map(said_by_another, plain_text(result.parts).split("\n")))
+    name = plain_label(one_line(result.name or names.get(result.id, ""), _LONGEST_NAME))
+    text = "".join(map(said_by_another, plain_text(result.parts).splitlines(keepends=True)))
     yield Text(say("call failed" if result.error else "call result", locale, name=name, message=text))
     yield from (part for part in result.parts if not isinstance(part, Text | Opaque))
 
@@ -99,29 +115,35 @@ def _spelled(text: str, calls: Sequence[Call]) -> str:
 
 
 def read(raw: dict[str, Any], parsed: Parsed, ids: Ids) -> dict[str, Any]:
-    """A model's reply with the calls of its text as calls, so that the log pairs them with their results.
+    """A model's reply with the calls of its text as calls, all of them, so that the log pairs them with their results.
 
-    A file reader's call has an id that says so.
+    A file reader's call has an id that says so. A name that no provider would take back is written as one it would.
     """
-    calls = [
-        {
-            "id": f"call_{'read_file' if call.tool_name in FILE_READERS else call.tool_name[:30]}_{ids()[:12]}",
-            "type": "function",
-            "function": {"name": call.tool_name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
-        }
-        for call in parsed.response.calls[:MOST_CALLS]
-    ]
+    calls = [(call, name := _name(call.tool_name), _id(name, ids)) for call in parsed.response.calls]
     match raw:
         case {"choices": [{"message": dict(message)} as choice, *rest]} if calls:
-            return raw | {"choices": [choice | {"message": message | {"tool_calls": calls}}, *rest]}
-        case {"content": [*blocks], "role": "assistant"} if calls:
-            uses = [
-                {"type": "tool_use", "id": call["id"], "name": asked.tool_name, "input": asked.arguments}
-                for call, asked in zip(calls, parsed.response.calls, strict=False)
+            made = [
+                {"id": id_, "type": "function", "function": {"name": name, "arguments": _encoded(call.arguments)}}
+                for call, name, id_ in calls
             ]
+            return raw | {"choices": [choice | {"message": message | {"tool_calls": made}}, *rest]}
+        case {"content": [*blocks], "role": "assistant"} if calls:
+            uses = [{"type": "tool_use", "id": id_, "name": name, "input": call.arguments} for call, name, id_ in calls]
             return raw | {"content": [*blocks, *uses]}
         case _:
             return raw
+
+
+def _name(said: str) -> str:
+    return _NAME.sub("_", said)[:_LONGEST_NAME] or "unnamed"
+
+
+def _id(name: str, ids: Ids) -> str:
+    return f"call_{'read_file' if name in FILE_READERS else name[:30]}_{ids()[:12]}"
+
+
+def _encoded(arguments: dict[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
 
 
 def prompt(locale: str) -> str:

@@ -11,6 +11,7 @@
     [tools]
     folders = ["data", "src"]
     run_python = true
+    edit = true
     [mcp.files]
     command = "mcp-server-files"
     args = ["data"]
@@ -20,8 +21,10 @@
 The strategy stands in the same file; `sightline.choosing` reads it.
 """
 
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,6 +52,7 @@ class ToolSettings(Struct, frozen=True):
 
     only: tuple[str, ...] = ()  # the tools it has, "apps" among them; empty: all
     folders: tuple[str, ...] = (".",)  # that files may be read in, from the project's directory
+    edit: bool = False  # whether the app `editor` is there, which writes into them
     run_python: bool = False
     python_seconds: float = 30.0
     python_memory_mb: int = 1024  # numpy and pandas alone reserve half of it
@@ -80,6 +84,7 @@ class Config(Struct, frozen=True):
     mcp: dict[str, McpServer] = {}
     chat: ChatSettings = field(default_factory=ChatSettings)
     file: str = ""  # that says so; empty: there is none
+    digest: str = ""  # of where that file really is, and of the bytes that were read
 
 
 def read_config(project: str | Path, env: Mapping[str, str]) -> Config:
@@ -92,10 +97,13 @@ def read_config(project: str | Path, env: Mapping[str, str]) -> Config:
     if not file.is_file():
         return Config()
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        real = file.resolve(strict=True)
+        data = real.read_bytes()  # once: what is trusted later is what was read here
+        table = tomllib.loads(data.decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{file} cannot be read as TOML: {error}") from error
-    return from_tables(table, str(file), env)
+    digest = sha256(os.fsencode(real) + b"\0" + data).hexdigest()
+    return replace(from_tables(table, str(file), env), digest=digest)
 
 
 def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) -> Config:
@@ -173,6 +181,12 @@ def at_place(place_name: str, name: str, env: Mapping[str, str]) -> Endpoint:
     )
 
 
+def usual_places(base_url: str, env: Mapping[str, str]) -> list[Place]:
+    """The known places that are at this address: at their own, or where this environment has moved them."""
+    address = base_url.rstrip("/")
+    return [each for each in PLACES.values() if address in (each.base_url, _address(each, env).rstrip("/"))]
+
+
 def _address(place: Place, env: Mapping[str, str]) -> str:
     moved = env.get(place.key_env.replace("_API_KEY", "_BASE_URL"), "") if place.key_env else ""
     return moved or place.base_url
@@ -212,6 +226,7 @@ class _ModelTable(Struct):
     window: int = 0
     output: int = 0
     native: bool | None = None
+    tools: bool = True
     capable: bool | None = None
     seconds: float = SECONDS
     attempts: int = ATTEMPTS
@@ -242,7 +257,8 @@ def _endpoint(table: Any, where: str, label: str, env: Mapping[str, str], folder
         raise BadInput(f"{where}: window and output are at least 0, seconds above 0, attempts at least 1")
     place = PLACES.get(provider)
     base_url = said.base_url or (_address(place, env) if place else "")
-    variable = said.key_env or (place.key_env if place and not said.base_url else _usual_variable(base_url))
+    usual = place.key_env if place and not said.base_url else _usual_variable(base_url)
+    variable = "" if said.key else said.key_env or usual
     key = said.key or (env.get(variable, "") if variable else "")
     local = provider == "local"
     return Endpoint(
@@ -252,9 +268,11 @@ def _endpoint(table: Any, where: str, label: str, env: Mapping[str, str], folder
         base_url=base_url,
         key=Secret(key) if key else None,
         key_env=variable,
+        key_said=f"`key` of {where}" if said.key else f"`key_env` of {where}" if said.key_env else "",
         window=said.window,
         output=said.output,
         native=not local if said.native is None else said.native,
+        tools=said.tools,
         capable=not local if said.capable is None else said.capable,
         price=said.price,
         seconds=said.seconds,

@@ -60,6 +60,7 @@ class Answer(Struct, frozen=True):
     rounds: int = 0  # how often the model was asked
     usage: Usage | None = None  # of all rounds
     cost: float | None = None
+    stop: str = ""  # why the model ended: "length" (it had no more room), "refused" (it may not say this), else empty
 
 
 Event = Composed | Said | Retrying | Replied | Calling | Called | CodeSaved | Answer

@@ -72,40 +72,65 @@ class Parsed(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def parse(text: str, tools: Sequence[str] = (), locale: str = "en") -> Parsed:
-    """What a model's text says: the whole of it as JSON, a fenced block, or an object somewhere in it.
+def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> Parsed:
+    """What a model's text says: the whole of it as JSON, or one fenced block that is all of it; else the report.
 
-    A text that holds no response is one by itself: the report. Total: no text makes it raise.
+    An object among other words may be quoted from anywhere: the report of a complete one is read, and nothing of it is
+    acted on, neither calls nor code. A text that holds no response is one by itself: the report. `tools`: the names
+    there are. Total: no text makes it raise.
     """
-    why = ""
-    for found in _objects(text):
+    whole, why = _whole(text), ""
+    for found in [whole] if whole is not None else _objects(text):
         try:
             response = msgspec.convert(_plain(found), StructuredResponse, strict=False)
         except (msgspec.ValidationError, RecursionError) as error:
             why = why or str(error)
             continue
-        return Parsed(response, tuple(_problems(response, tools)))
+        if whole is not None or _only_reports(response):
+            return Parsed(response, tuple(_problems(response, tools)))
+        why = "calls and code count only where the JSON object is the whole answer, without words around it"
+        break
     raw = Action(content=text.strip(), recommended_questions=(_AGAIN[locale == "zh"],))
     return Parsed(StructuredResponse(action=raw), (why or 'it is no JSON object with an "action"',))
 
 
+def _whole(text: str) -> dict[str, Any] | None:
+    """The object that a text is, perhaps in a fence; None where it is anything else."""
+    fenced = _FENCED.fullmatch(text)
+    try:
+        found = _DECODER.decode((fenced["inside"] if fenced else text).strip())
+    except (ValueError, RecursionError):
+        return None
+    return found if _may_be_response(found) else None
+
+
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Objects that may be a response, the likeliest first."""
-    stripped = text.strip()
-    places = [0] if stripped.startswith("{") else []
-    places += [match.end() for match in _FENCE.finditer(stripped)]
-    places += [match.start() for match, _ in zip(_BRACE.finditer(stripped), range(_BRACES), strict=False)]
-    for place in dict.fromkeys(places):
+    """Objects somewhere in a text that may be a response, in order, none of them inside another."""
+    at = 0
+    for _ in range(_BRACES):
+        at = text.find("{", at)
+        if at < 0:
+            return
         try:
-            found, _ = _DECODER.raw_decode(stripped, place)
+            found, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
+            at += 1
             continue
-        if isinstance(found, dict) and ("action" in found or "task_analysis" in found):
+        if _may_be_response(found):
             yield found
 
 
-_FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\r?\n\s*(?=\{)")
-_BRACE = re.compile(r"\{")
+def _may_be_response(found: Any) -> bool:
+    return isinstance(found, dict) and ("action" in found or "task_analysis" in found)
+
+
+def _only_reports(response: StructuredResponse) -> bool:
+    """Whether there is a report and nothing to act on."""
+    action = response.action
+    return action.type == "complete" and bool(response.report) and not action.code_blocks
+
+
+_FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.DOTALL)
 _DECODER = json.JSONDecoder(strict=False)  # models put real line breaks into strings
 _AGAIN = ("Please say again what you need", "请重新描述您的需求")
 
@@ -118,7 +143,7 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _problems(response: StructuredResponse, tools: Sequence[str]) -> Iterator[str]:
+def _problems(response: StructuredResponse, tools: Sequence[str] | None) -> Iterator[str]:
     if len(response.task_analysis.strip()) < LEAST_ANALYSIS:
         yield f"task_analysis has fewer than {LEAST_ANALYSIS} characters"
     if "R1" not in response.execution_plan:
@@ -133,19 +158,21 @@ def _problems(response: StructuredResponse, tools: Sequence[str]) -> Iterator[st
             yield f"the code of {block.code_id[:60]!r} is empty"
 
 
-def _problems_of_action(action: Action, tools: Sequence[str]) -> Iterator[str]:
+def _problems_of_action(action: Action, tools: Sequence[str] | None) -> Iterator[str]:
     calls = action.content if isinstance(action.content, tuple) else None
     if action.type == "complete":
         if calls is not None:
             yield 'with action.type "complete", content is the report as text'
+        elif not str(action.content).strip() and not action.code_blocks:
+            yield "the report is empty"
         return
     if not calls:
         yield 'with action.type "tool_call", content is a list of calls'
         return
     if len(calls) > MOST_CALLS:
         yield f"{len(calls)} calls; at most {MOST_CALLS} in one response"
-    if tools and (unknown := [call.tool_name[:60] for call in calls if call.tool_name not in tools]):
-        yield f"no tool {', '.join(unknown)}; there are {', '.join(tools)}"
+    if tools is not None and (unknown := [call.tool_name[:60] for call in calls if call.tool_name not in tools]):
+        yield f"no tool {', '.join(unknown)}; there are: {', '.join(tools) or 'none'}"
 
 
 def again(problems: Sequence[str], locale: str = "en") -> str:

@@ -35,15 +35,26 @@ class Toolbox:
             if tool is None:
                 raise ToolFailed(_unknown(call.name, list(self._named)))
             arguments = _arguments(call, tool)
-            return Output(call, await asyncio.wait_for(tool.run(arguments), tool.seconds))
-        except TimeoutError:
-            seconds = tool.seconds if tool else 0
-            return Output(call, f"{call.name} took longer than {seconds:g} seconds and was stopped", failed=True)
+            return Output(call, await _answered(tool, arguments))
         except SightlineError as error:
             return Output(call, str(error), failed=True)
         except Exception as error:  # a tool is somebody else's code: what it raises is its result
             _LOG.warning("tool %s failed: %s", call.name, error, exc_info=True)
             return Output(call, f"{type(error).__name__}: {error}", failed=True)
+
+
+async def _answered(tool: Tool, arguments: Mapping[str, Any]) -> Any:
+    """What it answers within its time. A TimeoutError that it raises before is its own."""
+    try:
+        async with asyncio.timeout(tool.seconds) as time:
+            return await tool.run(arguments)
+    except TimeoutError:
+        if not time.expired():
+            raise
+        raise ToolFailed(
+            f"{tool.name} took longer than {tool.seconds:g} seconds and was told to stop; "
+            "its answer is lost, and what it began may be done or not"
+        ) from None
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

@@ -3,23 +3,28 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
-from typing import Any, Literal, NamedTuple
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any, Literal, TypeVar
 
-from sightline.agent import as_json, response
-from sightline.agent.code_list import code_list
+from sightline.agent import as_json, fitting, response
+from sightline.agent.asking import says_nothing, to_the_end, whole
+from sightline.agent.code_list import code_list, kept
 from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied
-from sightline.agent.graph import ContextNode, State, loop
-from sightline.agent.models import Model, Price, Reply, Request, Said
+from sightline.agent.graph import State, loop
+from sightline.agent.models import Model, Reply, Request, Said
 from sightline.agent.running import Output, Toolbox
+from sightline.agent.spending import Spent, cost_of
+from sightline.agent.summing import Summarizing
 from sightline.agent.tools import Tool
 from sightline.agent.tools.code import WRITE_CODE
+from sightline.agent.tools.functions import tool_of
 from sightline.clock import Ids, nanoid
 from sightline.code.references import Upload, announcement
 from sightline.code.store import CodeStore, Saved
 from sightline.compaction.compactor import Compacted
-from sightline.errors import BadInput, ContextOverflow, ModelError, SightlineError
-from sightline.items import Result, Usage, plain_text
+from sightline.errors import BadInput, Conflict, ContextOverflow, ModelError, SightlineError, StoreError
+from sightline.items import Call, Result, plain_text
 from sightline.payload import Payload
 from sightline.plan import Budget
 from sightline.profiles import profile
@@ -32,21 +37,7 @@ _STEPS = 4  # nodes of the graph in one round, with one to spare
 _LOG = logging.getLogger("sightline.agent")
 
 Protocol = Literal["native", "json"]
-
-
-class Spent(NamedTuple):
-    """What this run of the program has used."""
-
-    usage: Usage = Usage(0, 0)
-    cost: float | None = None  # in the currency of the prices; None where no price is known
-    calls: int = 0
-
-    def and_also(self, usage: Usage | None, price: Price | None) -> "Spent":
-        """With one more call."""
-        if usage is None:
-            return self._replace(calls=self.calls + 1)
-        cost = self.cost if price is None else (self.cost or 0.0) + cost_of(usage, price)
-        return Spent(_sum(self.usage, usage), cost, self.calls + 1)
+T = TypeVar("T")
 
 
 class Agent:
@@ -57,7 +48,7 @@ class Agent:
         session: Session,
         model: Model,
         *,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[Tool | Callable[..., Any]] | None = (),
         code: CodeStore | None = None,
         budget: Budget | None = None,
         rounds: int = ROUNDS,
@@ -67,13 +58,18 @@ class Agent:
     ) -> None:
         """`protocol`: how the model calls tools, natively or in the JSON of a structured response; else as it can.
 
-        `instructions` open the conversation; without them the model is told what it needs for its tools and code.
+        A tool is a `Tool`, or a function with type hints and a docstring, which the model is told. `expand` and
+        `recall` come with them, unless `tools` is None.
+        `instructions` open the conversation, as a system message. Nothing else is said unasked, but for the form of a
+        structured response, which every request has where the protocol is JSON.
         """
         if rounds < 1:
             raise BadInput(f"rounds must be at least 1, not {rounds}")
         self.session, self.model, self.code, self.rounds = session, model, code, rounds
-        self.spent = Spent()
-        self._toolbox, self._ids = Toolbox(tools), ids
+        self.spent = Spent()  # summaries included
+        self.question = ""  # the item of the last question; empty while it is not in the log
+        self._toolbox, self._ids = Toolbox([tool_of(tool) for tool in tools or ()]), ids
+        self._recalls = tools is not None
         self._given, self._protocol, self._instructions = budget, protocol, instructions
         self._busy = asyncio.Lock()
         self._saved: list[Saved] = []
@@ -81,6 +77,8 @@ class Agent:
         self._turn = Spent()
         self._text = ""
         self._response: response.StructuredResponse | None = None
+        self._stop = ""
+        self._reserve = 0  # tokens of the budget kept for what the JSON protocol adds to a payload
         self._before: Payload | None = None
         self._say: Callable[[Event], None] = _to_nobody
         self._graph = loop(self._context, self._model, self._tools, self._answer)
@@ -100,8 +98,9 @@ class Agent:
 
     @property
     def protocol(self) -> Protocol:
-        """How the model calls tools."""
-        return self._protocol or ("native" if self.model.facts.native else "json")
+        """How the model calls tools. One that has none to call answers in plain words."""
+        tools = self._recalls or self._toolbox.tools or self.session.host.apps or self.code
+        return self._protocol or ("native" if self.model.facts.native or not tools else "json")
 
     @property
     def payload(self) -> Payload | None:
@@ -129,16 +128,19 @@ class Agent:
             StoreError: the log cannot be written.
         """
         async with self._one_at_a_time():
-            await asyncio.to_thread(self._ask, text, uploads)
+            self.question = ""
+            await to_the_end(asyncio.to_thread(self._ask, text, uploads))
             async with aclosing(self._answered()) as events:
                 async for event in events:
                     yield event
 
     async def proceed(self) -> AsyncGenerator[Event, None]:
         """Go on where the last turn stopped: after a failed or cut call, a limit, or an interruption."""
-        async with self._one_at_a_time(), aclosing(self._answered()) as events:
-            async for event in events:
-                yield event
+        async with self._one_at_a_time():
+            await asyncio.to_thread(self._insisting, self._prepare)
+            async with aclosing(self._answered()) as events:
+                async for event in events:
+                    yield event
 
     def _one_at_a_time(self) -> asyncio.Lock:
         if self._busy.locked():
@@ -146,25 +148,31 @@ class Agent:
         return self._busy
 
     def _ask(self, text: str, uploads: Sequence[Upload]) -> None:
-        self._prepare()
+        self._insisting(self._prepare)
         if uploads:
-            self.session.tell(announcement(uploads, self._locale))
-        self.session.user(text)
+            self._insisting(lambda: self.session.tell(announcement(uploads, self._locale)))
+        self.question = self._insisting(lambda: self.session.user(text))
+
+    def _insisting(self, write: Callable[[], T]) -> T:
+        """Write; once more where another program wrote to the session first: none of this depends on what it said."""
+        try:
+            return write()
+        except Conflict:
+            self.session.refresh()
+            return write()
 
     def _prepare(self) -> None:
         """Say how to answer and with which tools. Saying it again changes nothing."""
         session = self.session
         if self._instructions:
             session.system(self._instructions)
-        if self.protocol == "json":
-            session.system(as_json.prompt(self._locale))
         definitions = [tool.definition for tool in self._toolbox.tools]
         windows = session.host.tools() if set(session.host.apps) - {"code_list"} else ()
-        session.tools([*definitions, *windows])
+        session.tools([*definitions, *windows], recall=self._recalls)
 
     async def _answered(self) -> AsyncGenerator[Event, None]:
         await asyncio.to_thread(self.session.interrupt)  # what a stopped turn may have left
-        self._saved, self._warnings, self._turn, self._text, self._response = [], [], Spent(), "", None
+        self._saved, self._warnings, self._turn, self._text, self._stop, self._response = [], [], Spent(), "", "", None
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._say = events.put_nowait
         running = asyncio.create_task(self._run(events))
@@ -173,11 +181,13 @@ class Agent:
                 yield event
             await running
         finally:
-            if not running.done():
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-                self.session.interrupt()
             self._say = _to_nobody
+            running.cancel()
+            try:
+                await asyncio.gather(running, return_exceptions=True)
+            finally:
+                with suppress(StoreError):  # of a log that cannot be written: the next turn tries again
+                    self.session.interrupt()
 
     async def _run(self, events: "asyncio.Queue[Event | None]") -> None:
         try:
@@ -190,14 +200,23 @@ class Agent:
     async def _context(self, state: State) -> State:
         if self.code is not None:
             await asyncio.to_thread(self._show_code_list)
-        found = await ContextNode(self.session, self.budget)({})
-        payload, receipt = found["payload"], self.session.receipt
-        reused = reused_tokens(self._before, payload, profile(self.session.settings.profile))
-        self._before = payload
-        _LOG.info("context built: %d tokens, %s", payload.tokens, receipt.reason if receipt else "")
-        if receipt is not None:
-            self._say(Composed(payload.tokens, receipt.limit, min(reused, payload.tokens), receipt.reason))
-        return {"payload": payload, "round": state["round"] + 1}
+        sent = await asyncio.to_thread(self._composed)
+        reason = self.session.receipt.reason if self.session.receipt else ""
+        reused = reused_tokens(self._before, sent.payload, profile(self.session.settings.profile))
+        self._before = sent.payload
+        _LOG.info("context built: %d tokens, %s", sent.tokens, reason)
+        self._say(Composed(sent.tokens, sent.limit, min(reused, sent.tokens), reason))
+        return {"sent": sent, "round": state["round"] + 1}
+
+    def _composed(self) -> fitting.Sent:
+        if self.protocol == "native":
+            return fitting.native(self.session, self.budget)
+        sent = fitting.fitted(self.session, self.budget, self._written, self._reserve)
+        self._reserve = sent.reserve
+        return sent
+
+    def _written(self, payload: Payload, form: bool = True) -> Payload:
+        return as_json.written(payload, self._locale, form=form)
 
     def _show_code_list(self) -> None:
         """Open the list of code once there is any. It shows what there is from then on."""
@@ -216,14 +235,18 @@ class Agent:
         except ModelError as error:
             _LOG.warning("the model could not be asked: %s", error)
             return {"next": "answer", "error": str(error)}
+        self.spent, self._turn, self._stop = self.spent.and_also(reply), self._turn.and_also(reply), reply.stop
+        if says_nothing(reply):  # it is not logged: asking again is asking the same
+            did = "refused to answer" if reply.stop == "refused" else "said nothing"
+            return {"next": "answer", "error": f"{reply.model} {did}"}
         return await (self._spoken if self.protocol == "json" else self._called)(reply, state)
 
     async def _reply_to(self, state: State) -> Reply:
-        payload, output = state["payload"], self.budget.output
+        sent, output = state["sent"], self.budget.output
         if self.protocol == "native":
-            return await _whole(self.model, Request(payload, output), self._say)
-        request = Request(as_json.written(payload, self._locale), output, response.schema(payload.tools))
-        return await _whole(self.model, request, self._say_but_text)
+            return await whole(self.model, Request(sent.written, output), self._say)
+        request = Request(sent.written, output, response.schema(sent.payload.tools))
+        return await whole(self.model, request, self._say_but_text)
 
     def _say_but_text(self, event: Event) -> None:
         """Tell what happens while a response in JSON comes: its text is for the parser, its report for the user."""
@@ -232,7 +255,7 @@ class Agent:
 
     async def _called(self, reply: Reply, state: State) -> State:
         """A reply whose calls are native."""
-        await self._take_in(reply, reply.raw)
+        await self._take_in(reply, reply.raw, state)
         if self.session.open_calls or self.session.answered:
             return self._on("tools", state)
         return {"next": "answer"}
@@ -240,13 +263,13 @@ class Agent:
     async def _spoken(self, reply: Reply, state: State) -> State:
         """A reply that is a structured response."""
         text = plain_text(read_reply(reply.raw).parts)
-        names = [tool.name for tool in state["payload"].tools]
+        names = [tool.name for tool in state["sent"].payload.tools]
         parsed = response.parse(text, names, self._locale)
         if parsed.problems and not state.get("told"):
-            await self._take_in(reply, reply.raw)
+            await self._take_in(reply, reply.raw, state)
             await asyncio.to_thread(self.session.tell, response.again(parsed.problems, self._locale))
             return self._on("context", state) | {"told": True}
-        await self._take_in(reply, as_json.read(reply.raw, parsed, self._ids))
+        await self._take_in(reply, as_json.read(reply.raw, parsed, self._ids), state)
         self._response, self._text = parsed.response, parsed.response.report
         if self._text:
             self._say(Said(self._text))
@@ -260,14 +283,12 @@ class Agent:
             return {"next": node}
         return {"next": "answer", "error": f"the model asked for tools {self.rounds} times; let it go on, or ask anew"}
 
-    async def _take_in(self, reply: Reply, raw: dict[str, Any]) -> None:
-        """Log a reply, answer what is the session's to answer, and count what it cost."""
-        item = await asyncio.to_thread(self.session.reply, raw)
-        usage, price = read_reply(reply.raw).usage, self.model.facts.price
-        self.spent, self._turn = self.spent.and_also(usage, price), self._turn.and_also(usage, price)
+    async def _take_in(self, reply: Reply, raw: dict[str, Any], state: State) -> None:
+        """Log a reply, and answer what is the session's to answer."""
+        beside = state["sent"].beside if reply.model == self.model.facts.name else None
+        item = await asyncio.to_thread(self.session.reply, raw, beside=beside)
         self._text = self.session.text(item)
-        cost = cost_of(usage, price) if usage is not None and price is not None else None
-        self._say(Replied(reply.model, item, usage, cost))
+        self._say(Replied(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
         for answered in self.session.answered:
             self._say(Calling(answered.call))
             self._say(Called(answered.call, plain_text(answered.result.parts), answered.result.error))
@@ -277,19 +298,10 @@ class Agent:
         for block in blocks if self.code is not None else ():
             assert self.code is not None
             try:
-                saved = await asyncio.to_thread(
-                    self.code.store,
-                    block.code_id,
-                    block.code,
-                    language=block.language,
-                    description=block.description,
-                    session_id=self.session.id,
-                )
+                self._note_saved(await asyncio.to_thread(kept, block, self.code, self.session.id))
             except (SightlineError, OSError) as error:
                 _LOG.warning("code %s was not saved: %s", block.code_id, error)
                 self._warnings.append(str(error))
-                continue
-            self._note_saved(saved)
 
     def _note_saved(self, saved: Saved) -> None:
         _LOG.info("code saved: %s (%s, version %d)", saved.code_id, saved.language, saved.version)
@@ -303,13 +315,16 @@ class Agent:
         for call in beyond:
             why = f"not run: at most {response.MOST_CALLS} calls in one response; make this one again"
             await self._log_output(Output(call, why, failed=True))
-        async with asyncio.TaskGroup() as group:
-            for call in run:
-                self._say(Calling(call))
-                group.create_task(self._run_one(call))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for call in run:
+                    self._say(Calling(call))
+                    group.create_task(self._run_one(call))
+        except ExceptionGroup as failed:  # tools raise nothing: the log could not be written, and the others stopped
+            raise failed.exceptions[0] from None
         return {"next": "context"}
 
-    async def _run_one(self, call: Any) -> None:
+    async def _run_one(self, call: Call) -> None:
         await self._log_output(await self._toolbox.run(call))
 
     async def _log_output(self, output: Output) -> None:
@@ -327,6 +342,8 @@ class Agent:
 
     async def _answer(self, state: State) -> State:
         error, turn = state.get("error", ""), self._turn
+        if not error and not self._text.strip() and not self._saved:
+            error = "the model's report is empty"
         if error:
             await asyncio.to_thread(self.session.interrupt)
         await asyncio.to_thread(self.session.flush)
@@ -341,6 +358,7 @@ class Agent:
                 rounds=turn.calls,
                 usage=turn.usage if turn.calls else None,
                 cost=turn.cost,
+                stop=self._stop,
             )
         )
         return {}
@@ -350,45 +368,29 @@ class Agent:
     async def compact(self) -> Compacted:
         """Put a summary in the place of the oldest messages: the model's, where its words can be trusted with one.
 
+        Cancelling it while the model writes leaves everything as it was.
+
         Raises:
             BadInput: there is too little to compact.
         """
-        model = self._summarizer() if self.model.facts.capable else None
-        return await asyncio.to_thread(self.session.compact, self.budget, model=model)
+        async with self._one_at_a_time():
+            return await self._summarizing().compact()
 
     def compact_in_background(self) -> bool:
         """Have the oldest part summarised while the conversation goes on, if that is wanted and the model can."""
-        return self.model.facts.capable and self.session.compact_in_background(self._summarizer())
+        return self.model.facts.capable and self._summarizing().begin()
 
-    def _summarizer(self) -> Callable[[Any], Any]:
-        """The model as a plain function, for the thread that summarises."""
-        running = asyncio.get_running_loop()
+    def _summarizing(self) -> Summarizing:
+        budget = fitting.less(self.budget, self._reserve if self.protocol == "json" else 0)
+        written = partial(self._written, form=False) if self.protocol == "json" else None
+        return Summarizing(self.session, self.model, budget, self._count_summary, written)
 
-        def summarize(payload: Any) -> Any:
-            request = Request(payload, self.budget.output)
-            return asyncio.run_coroutine_threadsafe(_whole(self.model, request), running).result().raw
-
-        return summarize
+    def _count_summary(self, reply: Reply) -> None:
+        self.spent = self.spent.and_also(reply)
 
     @property
     def _locale(self) -> str:
         return self.session.settings.locale
-
-
-def cost_of(usage: Usage, price: Price) -> float:
-    """What a call cost."""
-    fresh = usage.input_tokens - usage.cached_tokens - usage.written_tokens
-    paid = fresh * price.input + usage.cached_tokens * price.cached
-    return (paid + usage.written_tokens * price.written + usage.output_tokens * price.output) / 1_000_000
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        one.cached_tokens + other.cached_tokens,
-        one.written_tokens + other.written_tokens,
-    )
 
 
 def _to_nobody(_: Event) -> None:
@@ -401,14 +403,3 @@ async def _last(events: AsyncGenerator[Event, None]) -> Answer:
         if isinstance(event, Answer):
             answer = event
     return answer
-
-
-async def _whole(model: Model, request: Request, say: Callable[[Event], None] | None = None) -> Reply:
-    """The model's reply, its pieces told as they come."""
-    async with aclosing(model.stream(request)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, Reply):
-                return piece
-            if say is not None:
-                say(piece)
-    raise ModelError(f"{model.facts.name} ended without an answer")

@@ -1,67 +1,93 @@
 """What a project's own `sightline.toml` may do before anybody has looked at it: nothing that reaches beyond it.
 
-A cloned folder can hold a file that starts programs, sends the keys of this shell to an address of its choice, or opens
-folders outside of it. Such a file is obeyed once somebody has said so; when it changes, it is asked about again.
+A cloned folder can hold a file that starts programs, sends the conversation or the keys of this shell to an address of
+its choice, lets the model write, or opens folders outside of it. Such a file is obeyed once somebody has said so; when
+it changes, or what it reaches does, it is asked about again.
 """
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from sightline.agent.config import Config
+from sightline.agent.config import Config, usual_places, with_fallbacks
 from sightline.agent.models.endpoint import Endpoint, bare_address
-from sightline.agent.models.known import place_of
 from sightline.errors import Unwritable
 
 FILE = "trusted.json"
 
 
-def reaches(config: Config, project: str | Path) -> list[str]:
-    """What the file does beyond the project, each in a few words; nothing: it needs no trust."""
-    return [*_servers(config), *_keys(config), *_tools(config, Path(project))]
+def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[str]:
+    """What the file does beyond the project, each in a few words and without a secret; nothing: it needs no trust."""
+    found = [*_servers(config), *_models(config, env), *_tools(config, Path(project))]
+    return list(dict.fromkeys(map(_on_one_line, found)))
+
+
+def _on_one_line(said: str) -> str:
+    """Nothing in it can pass for the next line, or for the question."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in said)
 
 
 def _servers(config: Config) -> Iterator[str]:
     for name, server in config.mcp.items():
-        said = " ".join([server.command, *server.args]) if server.command else bare_address(server.url)
-        yield f"mcp.{name}: {said}"
+        said = shlex.join([server.command, *server.args]) if server.command else bare_address(server.url)
+        variables = f" (env {', '.join(server.env)})" if server.env else ""
+        yield f"mcp.{name}: {said}{variables}"
 
 
-def _keys(config: Config) -> Iterator[str]:
+def _models(config: Config, env: Mapping[str, str]) -> Iterator[str]:
     for label, endpoint in config.models.items():
-        if endpoint.key_env and endpoint.key is not None and not _usual(endpoint):
-            yield f"models.{label}: ${endpoint.key_env} → {endpoint.address}"
+        for each in with_fallbacks(endpoint, config, env):
+            if not each.on_this_machine and (sent := _sent(each, env)) is not None:
+                name = each.label or f"{label}.fallback"
+                yield f"models.{name}: {', '.join(sent)}{' ' * bool(sent)}→ {each.address}"
 
 
-def _usual(endpoint: Endpoint) -> bool:
-    """Whether the key goes where keys of that name go, or nowhere."""
-    place = place_of(endpoint.base_url)
-    return endpoint.on_this_machine or (place is not None and place.key_env == endpoint.key_env)
+def _sent(endpoint: Endpoint, env: Mapping[str, str]) -> list[str] | None:
+    """What the file has sent there besides the conversation; None where all is as if the file had said nothing.
+
+    A key of the file's own is among it, and so are headers: they decide whose account the conversation is kept in. An
+    option that is a table or a list can name others whom a provider calls.
+    """
+    usual = [place.key_env for place in usual_places(endpoint.base_url, env)]
+    sent = []
+    if endpoint.key is not None and env.get(endpoint.key_env) != endpoint.key.reveal():
+        sent.append("key")
+    elif endpoint.key is not None and endpoint.key_env not in usual:
+        sent.append(f"${endpoint.key_env}")
+    if endpoint.headers:
+        sent.append(f"headers {' '.join(endpoint.headers)}")
+    if wide := [name for name, value in endpoint.options.items() if isinstance(value, dict | list)]:
+        sent.append(f"options {' '.join(wide)}")
+    return sent if sent or not usual else None
 
 
 def _tools(config: Config, project: Path) -> Iterator[str]:
-    if config.tools.run_python:
-        yield "tools.run_python: true"
+    for name in ("run_python", "edit"):
+        if getattr(config.tools, name):
+            yield f"tools.{name}: true"
     inside = project.resolve()
     for folder in config.tools.folders:
-        if not (project / folder).resolve().is_relative_to(inside):
-            yield f"tools.folders: {folder}"
+        real = (project / folder).resolve()
+        if not real.is_relative_to(inside):
+            yield f"tools.folders: {folder} → {real}"
 
 
 class Trusted:
-    """The files that somebody has looked at, by path and content."""
+    """The files that somebody has looked at: by place, by content, and by what they reached then."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / FILE
 
-    def __contains__(self, config: Config) -> bool:
-        return self._known().get(_path(config)) == _digest(config)
+    def holds(self, config: Config, reached: Sequence[str]) -> bool:
+        """Whether somebody has said yes to this file, as it was read, and to all that it reaches."""
+        return self._known().get(_path(config)) == _seen(config, reached)
 
-    def add(self, config: Config) -> None:
-        """Obey this file from now on, as it is. Raises Unwritable."""
-        known = self._known() | {_path(config): _digest(config)}
+    def add(self, config: Config, reached: Sequence[str]) -> None:
+        """Obey this file from now on, as it was read, while it reaches no more than this. Raises Unwritable."""
+        known = self._known() | {_path(config): _seen(config, reached)}
         new = self._file.with_suffix(".new")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -78,8 +104,10 @@ class Trusted:
 
 
 def _path(config: Config) -> str:
-    return str(Path(config.file).resolve())
+    """The project's own file, also where it is a link: what it says of folders and commands is said from there."""
+    file = Path(config.file)
+    return str(file.parent.resolve() / file.name)
 
 
-def _digest(config: Config) -> str:
-    return sha256(Path(config.file).read_bytes()).hexdigest()
+def _seen(config: Config, reached: Sequence[str]) -> str:
+    return sha256(ascii((config.digest, *reached)).encode()).hexdigest()

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import Any, ClassVar
 
 from sightline.apps import App, Element, Lod, Page, Refused, action, textfile
+from sightline.apps.grounds import WHOLE
 from sightline.apps.textfile import Stamp, Step, TextFile
 
 SHOWN = {Lod.SUMMARY: 20, Lod.FULL: 200}  # lines around the cursor
@@ -17,6 +18,7 @@ class Editor(App):
 
     name = "editor"
     zh = "文本编辑器：打开并编辑项目中的文本文件"
+    folders: ClassVar[tuple[str, ...]] = WHOLE  # of the project, that it is held to
     path: str  # from the project's folder on; empty while no file is open
     cursor: int
     selection: tuple[int, int] | None
@@ -52,7 +54,7 @@ class Editor(App):
     @action(label="Open a file of the project", zh="打开项目中的文件")
     def open(self, path: str) -> str:
         """Open a text file of the project instead of the one that is open, whose edits cannot be undone then."""
-        file = TextFile(self.host.project, path, self.says)
+        file = self._file(path)
         file.read()
         if file.name() != self.path:
             self.path, self.cursor, self.selection, self.steps = file.name(), 1, None, []
@@ -150,8 +152,9 @@ class Editor(App):
 
     # ------------------------------------------------------------------ the file
 
-    def _file(self) -> TextFile:
-        return TextFile(self.host.project, self.path, self.says)
+    def _file(self, path: str | None = None) -> TextFile:
+        """A file of the project; without a path, the one that is open."""
+        return TextFile(self.host.project, self.path if path is None else path, self.says, self.folders)
 
     def _load(self) -> None:
         """Read the file, or why it cannot be read."""

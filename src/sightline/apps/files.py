@@ -5,10 +5,12 @@ import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
+from sightline.apps.grounds import WHOLE, grounds
+from sightline.files import is_secret
 
 MOST = 50  # entries shown of one folder: who wants more of it has a pattern
 IGNORED = ("node_modules", "__pycache__")  # made by machines; and all that begins with a dot
@@ -36,6 +38,7 @@ class Files(App):
 
     name = "files"
     zh = "项目文件树：展开与折叠文件夹"
+    folders: ClassVar[tuple[str, ...]] = WHOLE  # of the project, that it is held to
     expanded: list[str]  # folders, by their paths
     pattern: str
 
@@ -158,16 +161,24 @@ class Files(App):
             if before is not None and before.modified == found.st_mtime_ns:
                 return before
             settled = found.st_mtime_ns // 1_000_000 + SETTLED < self.host.clock()
-            return Listing(found.st_mtime_ns if settled else 0, tuple(_entries(place)))
+            return Listing(found.st_mtime_ns if settled else 0, tuple(self._entries(place)))
         except OSError as error:
             return Listing(0, problem=error.strerror or str(error))
 
+    def _entries(self, place: Path) -> list[Entry]:
+        """Folders first, then the others, each by name: those that an app held to its folders may show."""
+        ours = grounds(self.host.project, self.folders)
+        with os.scandir(place) as found:
+            listed = [each for each in found if _listed(each.name)]
+        if not ours.hold(place):
+            listed = [each for each in listed if ours.hold(Path(each.path)) or ours.lead_through(Path(each.path))]
+        return sorted(
+            map(_entry, listed), key=lambda entry: (entry.kind != "folder", entry.name.casefold(), entry.name)
+        )
 
-def _entries(place: Path) -> list[Entry]:
-    """Folders first, then the others, each by name."""
-    with os.scandir(place) as found:
-        entries = [_entry(each) for each in found if not each.name.startswith(".") and each.name not in IGNORED]
-    return sorted(entries, key=lambda entry: (entry.kind != "folder", entry.name.casefold(), entry.name))
+
+def _listed(name: str) -> bool:
+    return not name.startswith(".") and name not in IGNORED and not is_secret(name)
 
 
 def _entry(found: os.DirEntry[str]) -> Entry:

@@ -137,7 +137,7 @@ class Monitor(App):
         try:
             psutil: Any = import_module("psutil")
         except ImportError as error:
-            how = "pip install 'sightline[apps]'"
+            how = "pip install psutil"
             raise Refused(self.says(f"this needs psutil: {how}", f"需要 psutil：{how}")) from error
         begin = not self._begun or self._fresh()  # nothing to reach back to, or it is too near
         try:

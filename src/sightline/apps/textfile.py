@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from sightline.apps.grounds import WHOLE, grounds
 from sightline.errors import Refused
 
 SIZE = 4_000_000  # bytes: whoever opens a file holds its text in memory
@@ -42,10 +43,12 @@ class TextFile(NamedTuple):
     project: Path
     path: str
     says: Callable[[str, str], str]
+    folders: tuple[str, ...] = WHOLE  # of the project, that it must be in
 
     def place(self) -> Path:
-        """Where the path leads, all links followed: a regular file inside the project."""
-        root = self.project.resolve()
+        """Where the path leads, all links followed: a regular file inside the project that holds no keys or secrets."""
+        ours = grounds(self.project, self.folders)
+        root = ours.root
         try:
             self.path.encode()  # what is no text cannot be shown or saved
             place = (root / self.path).resolve()
@@ -53,6 +56,10 @@ class TextFile(NamedTuple):
                 raise self._refused("it is outside the project", "不在项目之内")
             if ".git" in place.relative_to(root).parts:  # what stands there may be run
                 raise self._refused("it belongs to git", "属于 git")
+            if ours.keep_secret(self.path, place):
+                raise self._refused("it is a file of keys or secrets", "这是密钥或机密文件")
+            if not ours.hold(place):
+                raise self._refused("it is outside the folders that may be read", "不在允许读取的文件夹之内")
             mode = place.lstat().st_mode
         except (FileNotFoundError, NotADirectoryError):
             raise self._refused("there is no such file", "文件不存在") from None

@@ -14,7 +14,7 @@ from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.replay import replay
 from sightline.cli.sessions import sessions
-from sightline.cli.show import error_console
+from sightline.cli.show import error_console, printable
 from sightline.cli.strategies import strategies
 from sightline.cli.uncompact import uncompact
 from sightline.cli.verify import verify
@@ -24,11 +24,11 @@ INTERRUPTED = 130  # what a shell expects of a program stopped by Ctrl-C
 
 
 class Failure(click.ClickException):
-    """Something went wrong that the message explains: one line, exit code 1."""
+    """Something went wrong that the message explains, in one line or in those it has: exit code 1."""
 
     def show(self, file: Any = None) -> None:  # noqa: ARG002 - click's parameter
         """Say it in red, where colour is wanted."""
-        error_console().print(Text(self.message.replace("\n", " "), style="red"), soft_wrap=True)
+        error_console().print(Text(printable(self.message), style="red"), soft_wrap=True)
 
 
 class App(click.Group):

@@ -231,7 +231,10 @@ def _print_summary(out: Console, here: Place, journal: Journal, payload: Payload
     heading = words("context heading", id=journal.store.session_id, branch=branch_label(journal.branch_name))
     out.print(Text(heading, style="bold"), soft_wrap=True)
     free = plan.limit - plan.tokens
-    out.print(words("context tokens", tokens=plan.tokens, limit=plan.limit, free=free, factor=factor), soft_wrap=True)
+    said = words("context tokens", tokens=plan.tokens, limit=plan.limit, free=free)
+    if f"{factor:.2f}" != "1.00":
+        said += words("context factor", factor=factor)
+    out.print(said, soft_wrap=True)
     out.print()
     rows = Rows(out, [
         Column(words("kind"), 10), Column(words("items"), 6, right=True, spare=2),

@@ -12,11 +12,13 @@ from rich.text import Text
 from sightline.agent.config import Config, read_config
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.fetching import MEGABYTES, fetch_tiny, tiny_file
-from sightline.agent.models.finding import Found, candidates
-from sightline.agent.models.known import PLACES, SERVERS
+from sightline.agent.models.finding import Found, candidates, key_variables, server_names
 from sightline.cli.options import Place, place, with_json
-from sightline.cli.show import Column, Rows, console, first_words, human_size, print_json
+from sightline.cli.show import Column, Rows, console, first_words, print_json
+from sightline.cli.words import Words
 from sightline.stores.folder import sightline_home
+
+NAMED = 4  # of the providers and servers there are: what is most used, and fits on a line
 
 
 @click.group(short_help="Which model is asked, and a tiny one to try things with.")
@@ -52,7 +54,7 @@ def list_(as_json: bool) -> None:
     elif found:
         _print(here, found)
     else:
-        console().print(_ways(here), soft_wrap=True)
+        console().print(ways(here.words), soft_wrap=True)
 
 
 @model.command(short_help="Fetch the tiny model.")
@@ -73,12 +75,13 @@ def get(yes: bool, as_json: bool) -> None:
     there = tiny_file(home)
     if there is None and not yes and not click.confirm(here.words("really fetch", size=MEGABYTES), err=True):
         raise click.Abort
-    file = there or fetch_tiny(home, quiet=as_json)
+    if there is None and not as_json:
+        click.echo(here.words("fetching", size=MEGABYTES), err=True)
+    file = there or fetch_tiny(home)
     if as_json:
         print_json({"file": str(file), "bytes": file.stat().st_size, "fetched": there is None})
         return
-    said = here.words("fetched" if there is None else "fetched before", file=file, size=human_size(file.stat().st_size))
-    console().print(said, soft_wrap=True)
+    console().print(here.words("fetched" if there is None else "fetched before", file=file), soft_wrap=True)
 
 
 async def _all(config: Config, home: Path) -> list[Found]:
@@ -89,10 +92,10 @@ def _home(here: Place) -> Path:
     return Path(here.root) if here.root else sightline_home()
 
 
-def _ways(here: Place) -> str:
-    """How to come by a model."""
-    variables = [known.key_env for known in PLACES.values() if known.model]
-    return here.words("no model", variables=" / ".join(variables), servers=" / ".join(each.title for each in SERVERS))
+def ways(words: Words) -> str:
+    """How to come by a model: a short list, the best first."""
+    variables, servers = key_variables()[:NAMED], server_names()[:NAMED]
+    return words("no model", size=MEGABYTES, variables=", ".join(variables), servers=", ".join(servers))
 
 
 def _print(here: Place, found: Sequence[Found]) -> None:
@@ -122,8 +125,7 @@ def _why(here: Place, found: Found) -> str:
     """Where it comes from, whether a key that it wants is missing, and where it is."""
     endpoint = found.endpoint
     where = Path(found.where).name if found.why in ("configured", "file") else found.where
-    missing = endpoint.hosted and endpoint.key is None
-    key = here.words("key missing", variable=endpoint.key_env) if missing else ""
+    key = here.words("key missing", variable=endpoint.key_env) if endpoint.keyless else ""
     at = "" if endpoint.address == found.where else f" ({endpoint.address})"
     return first_words(here.words(f"model by {found.why}", where=where) + key + at)
 
@@ -141,6 +143,7 @@ def _facts(found: Found) -> dict[str, Any]:
         "window": facts.window,
         "output": facts.output,
         "native": facts.native,
+        "tools": facts.tools,
         "capable": facts.capable,
         "price": facts.price,
         "key_env": endpoint.key_env,

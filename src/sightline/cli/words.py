@@ -134,11 +134,15 @@ _WORDS = {
         "模型现在会看到的内容：{id}，分支 {branch}",
     ),
     "context tokens": (
-        "{tokens:,} of {limit:,} tokens, {free:,} free; the model counts {factor:.2f} for each of ours",
-        "{tokens:,} / {limit:,} 个 token，剩余 {free:,}；模型计数为我们的 {factor:.2f} 倍",
+        "{tokens:,} of {limit:,} tokens, {free:,} free",
+        "{tokens:,} / {limit:,} 个 token，剩余 {free:,}",
+    ),
+    "context factor": (
+        "; the model counts {factor:.2f} tokens where we count one",
+        "；我们计 1 个 token 处，模型计 {factor:.2f} 个",
     ),
     "context levels": (
-        "{full:,} items in full, {summary:,} as summaries, {gist:,} as gists",
+        "Items in full: {full:,}, as summaries: {summary:,}, as gists: {gist:,}",
         "全文 {full:,} 项，摘要 {summary:,} 项，要点 {gist:,} 项",
     ),
     "sweep now": (
@@ -366,20 +370,33 @@ _WORDS = {
         "默认使用第一个。可用 --model、SIGHTLINE_MODEL 或 sightline.toml 中的 `model` 另选。",
     ),
     "no model": (
-        "No model is configured, and none was found on this machine. Set {variables}; describe one under [model] in "
-        "sightline.toml; start {servers}; or fetch a tiny one to try things with: sightline model get",
-        "没有配置模型，本机也没有找到。可设置 {variables}；在 sightline.toml 的 [model] 中配置；启动 {servers}；"
-        "或获取一个微型模型来试用：sightline model get",
+        "No model is configured, and none was found on this machine. One of these helps, the quickest first:\n"
+        "  sightline model get           fetches a tiny model ({size} MB), to try the machinery with\n"
+        "  a key in the environment      {variables}, …\n"
+        "  a server on this machine      {servers}, …: found while it runs\n"
+        "  sightline chat -m PATH.gguf   a model's file, run in this process\n"
+        "  [model] in sightline.toml     any other model: see docs/chat.md",
+        "没有配置模型，本机也没有找到。以下任选其一，最快的在前：\n"
+        "  sightline model get           获取微型模型（{size} MB），用于试用\n"
+        "  环境变量中的密钥              {variables} 等\n"
+        "  本机上的服务                  {servers} 等：运行时会被发现\n"
+        "  sightline chat -m PATH.gguf   模型文件，在本进程中运行\n"
+        "  sightline.toml 中的 [model]   其他任何模型：见 docs/chat.md",
     ),
+    "too small for tools": (
+        "{model} is too small for tools: it gets no tools and no windows, and answers in plain text.",
+        "{model} 太小，无法使用工具：不提供工具和窗口，它只以纯文本回答。",
+    ),
+    "fetching": ("Fetching the tiny model, {size} MB …", "正在获取微型模型，{size} MB……"),
     "really fetch": (
         "Fetch SmolLM2 with 135 million parameters ({size} MB)? It is good for trying the machinery, not for answers.",
         "获取 SmolLM2（1.35 亿参数，{size} MB）吗？它可用来试用功能，但回答不可靠。",
     ),
     "fetched": (
-        "Fetched: {file} ({size}). `sightline chat` uses it when there is no other; --model tiny names it.",
-        "已获取：{file}（{size}）。没有其他模型时 `sightline chat` 会使用它；也可用 --model tiny 指定。",
+        "Fetched: {file}. `sightline chat` uses it when there is no other; --model tiny names it.",
+        "已获取：{file}。没有其他模型时 `sightline chat` 会使用它；也可用 --model tiny 指定。",
     ),
-    "fetched before": ("It is here already: {file} ({size}).", "已在本机：{file}（{size}）。"),
+    "fetched before": ("It is here already: {file}", "已在本机：{file}"),
     # verify
     "verifying": ("verifying {id}", "校验 {id}"),
     "verified": (

@@ -22,6 +22,7 @@ from sightline.wording import size_text
 _TAG = re.compile(
     r"<code_ref>\s*(?P<code>code_[A-Za-z0-9_]+)\s*</code_ref>|<file_ref>\s*(?P<file>upload_[A-Za-z0-9_]+)\s*</file_ref>"
 )
+_PLACE = re.compile(r"\{\{(?=(?:CODE|FILE):)")
 _MARKER = re.compile(r"<!--[ \t]*CODE_SAVED:[ \t]*(?P<id>code_[A-Za-z0-9_]+)[ \t]*(?P<then>\||-->)")
 
 
@@ -86,7 +87,10 @@ def references(text: str) -> list[Reference]:
 
 
 def resolved(text: str, store: CodeStore | None, uploads: Iterable[Upload] = ()) -> Resolved:
-    """The text with `{{CODE:0}}` and `{{FILE:0}}` for tags. An id has one number; an unknown one keeps its tag."""
+    """The text with `{{CODE:0}}` and `{{FILE:0}}` for tags. An id has one number; an unknown one keeps its tag.
+
+    A place that the text itself writes down is none: it has a backslash between its braces.
+    """
     known = {upload.file_id: upload for upload in uploads}
     codes: dict[str, CodeReference] = {}
     files: dict[str, FileReference] = {}
@@ -100,7 +104,7 @@ def resolved(text: str, store: CodeStore | None, uploads: Iterable[Upload] = ())
             return f"{{{{FILE:{files.setdefault(tag.id, file).index}}}}}"
         return text[tag.start : tag.end]
 
-    pieces = [piece if isinstance(piece, str) else place(piece) for piece in _pieces(text)]
+    pieces = [_PLACE.sub(r"{\\{", piece) if isinstance(piece, str) else place(piece) for piece in _pieces(text)]
     return Resolved("".join(pieces), list(codes.values()), list(files.values()))
 
 
@@ -188,8 +192,10 @@ def marker(saved: Saved) -> str:
 
 
 def marked(text: str, saved: Iterable[Saved]) -> str:
-    """An answer with the markers of what was saved with it."""
-    return "\n\n".join([text, *map(marker, saved)])
+    """An answer with the markers of what was saved with it, and no others: those in its own words are only words."""
+    plain = plain_places(text, open_fences=False)
+    said = _MARKER.sub(lambda found: f"&lt;{found[0][1:]}" if found.start() in plain else found[0], text)
+    return "\n\n".join([said, *map(marker, saved)])
 
 
 def markers(text: str) -> list[Marker]:

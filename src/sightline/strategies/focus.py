@@ -32,12 +32,13 @@ _TIGHT, _LOOSE = 0.67, 0.35
 # each other.
 _RENT = 2.0
 _ROOMY = 0.25  # of the limit: below, nothing is shortened for its price; replayed runs cost the same
+_HELD = 1  # unit more than a sweep keeps now may have been kept by the last one, before a question
 _COLD = 0.1  # of the body: what a sweep must save when the prefix is written anyway
 
 
 class Focus(Struct, frozen=True, forbid_unknown_fields=True):
     """entry: a tool result or call larger than this is first shown as its summary, so the cache never holds the rest.
-    keep: the newest units, which a sweep leaves as they are while it can.
+    keep: the newest units, which a sweep leaves as they are while it can. A question keeps what it follows.
 
     A sweep settles what came since the last one: long items sink to their gists, all before them stays as it is and in
     the provider's cache. It comes when reading them in full has cost as much as the sweep will. Only where gists fill
@@ -56,11 +57,12 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         why = dict.fromkeys(lods, "large on entry")
         body = (view.last.body if view.last else 0) + view.full_tokens(view.new) - view.saved(lods)
         reason = _moment(view, view.fixed + body)
+        keep = self.keep and self.keep + _asks(view)
         if reason:
-            return _Sweep(view, lods, why).plan(self.keep, reason)
+            return _Sweep(view, lods, why).plan(keep, reason)
         plan = Plan.extended(view, lods, why)
-        pays = _pays(view, plan, self.keep)
-        return _Sweep(view, lods, why).settled(self.keep, pays) if pays else plan
+        pays = _pays(view, plan, keep)
+        return _Sweep(view, lods, why).settled(keep, pays) if pays else plan
 
     def wants(self, view: View) -> tuple[int, int] | None:
         """The oldest units, once most of the room is taken: a summary should be there before it must be."""
@@ -103,6 +105,11 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         return min(self.entry, max(_SMALL, (view.limit - view.fixed) // _ENTRY))
 
 
+def _asks(view: View) -> bool:
+    """Whether the newest unit is the user's: the answer that it follows is what it most likely speaks of."""
+    return bool(view.new) and view.new[-1] == view.asked
+
+
 def _moment(view: View, tokens: int) -> str:
     """Why to sweep now; empty: not now."""
     if view.command:
@@ -136,10 +143,8 @@ def _pays(view: View, plan: Plan, keep: int) -> str:
     paid for once, by writing anew all from the first item that changes. So each waits for the other's price, which
     needs no guess how long the conversation will be.
     """
-    held, newest = (
-        plan.after(plan.weighed - keep)[: min(keep, plan.weighed)],
-        plan.after(len(plan) - keep) if keep else (),
-    )
+    before = min(_HELD + keep, plan.weighed)
+    held, newest = plan.after(plan.weighed - before)[:before], plan.after(len(plan) - keep) if keep else ()
     saved = plan.spare + sum(view.spare(unit, plan.lods) for unit in held)
     saved -= sum(view.spare(unit, plan.lods) for unit in newest)
     if view.last is None or saved <= 0 or plan.tokens < _ROOMY * view.limit:
@@ -218,7 +223,7 @@ class _Sweep:
     def _settle(self, body: int, keep: int, spared: set[int]) -> int:
         """The units that no sweep has settled sink to their gists: at once, so that they are written only once more."""
         last, timeline, lods = self.view.last, self.timeline, self.lods
-        for unit in self.units[max(0, last.weighed - keep) if last else 0 :]:
+        for unit in self.units[max(0, last.weighed - keep - _HELD) if last else 0 :]:
             if unit in spared or unit in self.out:
                 continue
             for row in timeline.rows_of(unit):

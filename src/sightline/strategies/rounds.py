@@ -36,8 +36,8 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
             return Plan.extended(view, {}, {})
         first = _round(view)
         units = self._kept(view, first) if asks else view.candidates()
-        gists = _gists(view, units, first)
-        new = {row: lod for row, lod in gists.items() if view.timeline.unit[row] in set(view.new)}
+        gists, unseen = _gists(view, units, first), set(view.new)
+        new = {row: lod for row, lod in gists.items() if view.timeline.unit[row] in unseen}
         if not view.command and _unchanged(view, units, gists) and _fits(view, new):
             return Plan.extended(view, new, dict.fromkeys(new, _READ))
         return _swept(view, units, gists, view.command or ("sweep: rounds" if asks else "sweep: window"))

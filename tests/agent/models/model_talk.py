@@ -62,10 +62,10 @@ def _client(kind: str, stub: Stub, seconds: float) -> Any:
     if kind.startswith("openai"):
         import openai
 
-        return openai.AsyncOpenAI(api_key=KEY, base_url=f"{stub.url}/v1", timeout=seconds)
+        return openai.AsyncOpenAI(api_key=KEY, base_url=f"{stub.url}/v1", timeout=seconds, max_retries=0)
     import anthropic
 
-    return anthropic.AsyncAnthropic(api_key=KEY, base_url=stub.url, timeout=seconds)
+    return anthropic.AsyncAnthropic(api_key=KEY, base_url=stub.url, timeout=seconds, max_retries=0)
 
 
 def use(kind: str, stub: Stub, do: Callable[[Model], Awaitable[T]], **more: Any) -> T:

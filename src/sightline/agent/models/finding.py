@@ -11,7 +11,7 @@ from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.fetching import TINY, tiny_endpoint
 from sightline.agent.models.known import PLACES, SERVERS, Place
 from sightline.agent.models.posting import needed
-from sightline.errors import NoModel
+from sightline.errors import BadInput, NoModel
 
 PROBE_SECONDS = 0.7  # a server on this machine answers in a few milliseconds, unless it is busy with an answer
 OTHERS = ("embed", "rerank", "whisper", "tts", "bge-", "clip")  # models on such servers that do not talk
@@ -46,14 +46,21 @@ async def found(config: Config, env: Mapping[str, str], home: Path, probe: Probe
     async with aclosing(candidates(config, env, home, probe)) as all_:
         async for each in all_:
             return each
-    variables = ", ".join(place.key_env for place in PLACES.values() if place.model)
-    servers = ", ".join(place.title for place in SERVERS)
     raise NoModel(
-        f"no model is configured and none was found on this machine. One of these helps: set {variables}; say "
-        f"[model] in sightline.toml, --model PROVIDER/NAME, or {MODEL_VARIABLE}; start {servers} (looked for on their "
-        "usual ports); name a .gguf file with --model; or fetch a tiny model to try the machinery with: "
-        "sightline model get"
+        "no model is configured and none was found on this machine: `sightline model get` fetches a tiny one; else set "
+        f"{' or '.join(key_variables())}; start {' or '.join(server_names())} here; name a .gguf file with --model; or "
+        f"say [model] in sightline.toml, --model PROVIDER/NAME, or {MODEL_VARIABLE}"
     )
+
+
+def key_variables() -> list[str]:
+    """The variables that a key alone is enough in."""
+    return [place.key_env for place in PLACES.values() if place.model]
+
+
+def server_names() -> list[str]:
+    """The servers that are looked for on this machine."""
+    return [place.title for place in SERVERS]
 
 
 async def candidates(
@@ -81,16 +88,26 @@ def named(given: str, config: Config, env: Mapping[str, str], home: Path) -> End
         BadInput: it means none, and the forms there are.
     """
     if given.strip() != TINY or TINY in config.models:
-        return endpoint_of(given, config, env)
+        return _there(endpoint_of(given, config, env), given, config, "--model and /model take")
     tiny = tiny_endpoint(home)
     if tiny is None:
         raise NoModel("the tiny model is not here yet: sightline model get")
     return tiny
 
 
+def _there(endpoint: Endpoint, given: str, config: Config, who: str) -> Endpoint:
+    """The endpoint. Raises BadInput where these words are the path of a file, and there is none."""
+    if endpoint.gguf and given.strip() not in config.models and not Path(endpoint.gguf).is_file():
+        raise BadInput(f"no file {endpoint.gguf}: {who} the path of a model's .gguf file")
+    return endpoint
+
+
 def _chosen(config: Config, env: Mapping[str, str]) -> list[Found]:
     named = env.get(MODEL_VARIABLE, "")
-    chosen = [Found(endpoint_of(named, config, env), "variable", MODEL_VARIABLE)] if named else []
+    chosen = []
+    if named:
+        endpoint = _there(endpoint_of(named, config, env), named, config, f"{MODEL_VARIABLE} takes")
+        chosen.append(Found(endpoint, "variable", MODEL_VARIABLE))
     if config.model:
         chosen.append(Found(config.models[config.model], "configured", config.file))
     others = (each for each in config.models.values() if not each.gguf and each.label != config.model)

@@ -74,7 +74,9 @@ def _serve(endpoint: Endpoint, threads: int, key: str) -> Any:
     try:
         import xllamacpp
     except ImportError as error:
-        raise BadInput("a model in this process needs xllamacpp: pip install 'sightline[local]'") from error
+        raise BadInput(
+            "a model in this process needs xllamacpp: pip install '.[local]' in Sightline's folder"
+        ) from error
     try:
         return xllamacpp.Server(_parameters(xllamacpp.CommonParams(), endpoint, threads, key))
     except (RuntimeError, ValueError) as error:

@@ -1,15 +1,15 @@
 """Every endpoint that speaks OpenAI's chat completions: OpenAI, DeepSeek, vLLM, llama.cpp, Ollama, LM Studio, …"""
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from sightline.agent.models import Facts, Reply, Request, Said, failing
+from sightline.agent.models import Request, Said, failing
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.known import PLACES
-from sightline.agent.models.posting import Connection, Told, assembled, headers_of
+from sightline.agent.models.posting import Told
+from sightline.agent.models.served import Protocol, ServedModel
 from sightline.errors import ModelRefused
 
 Json = dict[str, Any]
@@ -24,45 +24,6 @@ THINKING = (
 _GROWING = frozenset({"content", "refusal", "arguments", "input", "text", "summary", *THINKING})
 
 
-class OpenAiModel:
-    """A model behind an endpoint that speaks chat completions."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        key = {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {}
-        self._connection = Connection(endpoint, headers_of(endpoint, key))
-        self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
-        self._refused: set[str] = set()  # options that this endpoint turned out not to know
-
-    @property
-    def facts(self) -> Facts:
-        """What it is."""
-        return self.endpoint.facts
-
-    def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
-        """See `Model.stream`."""
-        return assembled(self.endpoint.name, Answer(self.endpoint), self._told(request))
-
-    async def close(self) -> None:
-        """Let go of connections."""
-        await self._connection.close()
-
-    async def _told(self, request: Request) -> AsyncGenerator[Told, None]:
-        """The answer's values; asked again as often as the endpoint names an option that it does not know."""
-        while True:
-            body = {"model": self.endpoint.name, **written(request, self.endpoint, self._refused), "stream": True}
-            try:
-                async with aclosing(self._connection.post(self._url, body)) as told:
-                    async for each in told:
-                        yield each
-                return
-            except ModelRefused as error:
-                unknown = refused_option(error, body)
-                if not unknown:
-                    raise
-                self._refused.add(unknown)
-
-
 def written(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
     """What is asked, without the options that were refused."""
     limit = "max_completion_tokens" if endpoint.base_url == PLACES["openai"].base_url else "max_tokens"
@@ -74,9 +35,14 @@ def written(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
     return {key: value for key, value in body.items() if key not in refused} | endpoint.options
 
 
-def refused_option(error: ModelRefused, body: Mapping[str, Any]) -> str:
-    """The dispensable option of this request that the endpoint's error names; empty: it is about something else."""
-    return next((option for option in DISPENSABLE if option in body and _names(str(error), option)), "")
+def refused_option(error: ModelRefused, body: Mapping[str, Any], endpoint: Endpoint) -> str:
+    """The dispensable option of this request that the endpoint's error names; empty: asking again would not help.
+
+    What the configuration says is sent in any case, so it is not dispensable. What `written` has left out is not in the
+    request, so no option is named twice.
+    """
+    ours = (option for option in DISPENSABLE if option in body and option not in endpoint.options)
+    return next((option for option in ours if _names(str(error), option)), "")
 
 
 def _names(message: str, option: str) -> bool:
@@ -116,10 +82,11 @@ class Answer:
         choice = next((each for each in told.value.get("choices") or () if not each.get("index")), None)
         if choice is None:
             return []
-        self._finish = choice.get("finish_reason") or self._finish
+        said = self._grow(choice.get("message" if told.whole else "delta") or {})
+        self._finish = choice.get("finish_reason") or self._finish  # only now: a chunk that is odd is no end
         if told.whole:
             self._whole = told.value
-        return self._grow(choice.get("message" if told.whole else "delta") or {})
+        return said
 
     def reply(self) -> Json:
         """The whole answer.
@@ -195,3 +162,19 @@ def _merge_list(whole: list[Any], parts: list[Any]) -> None:
 def text_of(value: Any) -> str:
     """A JSON value as text."""
     return msgspec.json.encode(value).decode()
+
+
+def _key(endpoint: Endpoint) -> Json:
+    return {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {}
+
+
+PROTOCOL = Protocol(
+    lambda endpoint: endpoint.base_url.rstrip("/") + "/chat/completions", _key, written, refused_option, Answer
+)
+
+
+class OpenAiModel(ServedModel):
+    """A model behind an endpoint that speaks chat completions."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(endpoint, PROTOCOL)

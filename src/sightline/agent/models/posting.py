@@ -1,11 +1,12 @@
 """One request to a model's server, and its answer as it comes: JSON values, whole or one by one."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
+from sightline import intake, wire
 from sightline.agent.models import Reply, Said, failing
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.sse import Event, Events
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0  # a server that is there answers much faster
 DRAIN_SECONDS = 0.2  # the end of the response comes with the last event, or never
 DONE = "[DONE]"
+ODD = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RecursionError)
+"""What comes of reading a value that is not what the protocol says: nothing where an object should be, and so on."""
+
+STOPS = {
+    "length": "length", "model_length": "length", "max_tokens": "length", "model_context_window_exceeded": "length",
+    "content_filter": "refused", "refusal": "refused",
+}  # fmt: skip
+"""Why an answer ended, from the words of OpenAI, Mistral and Anthropic. Any other word is an end as it should be."""
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -47,18 +59,48 @@ class Assembling(Protocol):
 
 
 async def assembled(
-    name: str, answer: Assembling, told: AsyncGenerator[Told, None]
+    endpoint: Endpoint, answer: Assembling, told: AsyncGenerator[Told, None]
 ) -> AsyncGenerator[Said | Reply, None]:
-    """What an answer says as it comes, then all of it."""
+    """What an answer says as it comes, then all of it, which the session can read.
+
+    Raises:
+        ModelError: one of those of `Model.stream`, whatever the server says.
+    """
     try:
         async with aclosing(told):
             async for each in told:
-                for said in answer.take(each):
+                for said in _understood(endpoint, answer.take, each):
                     yield said
     except ModelBusy:
         if not answer.finished:  # else only the usage is lost, or the goodbye
             raise
-    yield Reply(name, answer.reply())
+    raw = _understood(endpoint, _readable, answer)
+    yield Reply(endpoint.name, raw, endpoint.facts.price, why_ended(raw))
+
+
+def _understood(endpoint: Endpoint, read: Callable[[T], U], told: T) -> U:
+    """What is read from what a server said. It may say anything: here, and nowhere else, that becomes our error."""
+    try:
+        return read(told)
+    except ODD as error:
+        raise failing.garbled(endpoint, error) from None
+
+
+def _readable(answer: Assembling) -> dict[str, Any]:
+    raw = answer.reply()
+    intake.checked(intake.read(wire.read_reply, raw))
+    return raw
+
+
+def why_ended(raw: dict[str, Any]) -> str:
+    """`Reply.stop` of an answer in either format."""
+    match raw:
+        case {"choices": [{"message": {"refusal": str(words)}}, *_]} if words:
+            return "refused"
+        case {"choices": [{"finish_reason": str(word)}, *_]} | {"stop_reason": str(word)}:
+            return STOPS.get(word, "")
+        case _:
+            return ""
 
 
 class Connection:
@@ -137,7 +179,7 @@ class Connection:
     def _json(self, text: str) -> dict[str, Any]:
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             raise failing.cut_off(self._endpoint, f"no JSON: {text[:80]!r}") from None
 
 
@@ -153,7 +195,7 @@ def needed() -> Any:
     try:
         import httpx2
     except ImportError as error:
-        raise BadInput("asking a model needs httpx2: pip install 'sightline[agent]'") from error
+        raise BadInput("asking a model needs httpx2: pip install '.[agent]' in Sightline's folder") from error
     return httpx2
 
 

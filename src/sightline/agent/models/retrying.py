@@ -2,13 +2,15 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from sightline.agent.models import Facts, Model, Reply, Request, Retrying, Said
 from sightline.agent.models.endpoint import ATTEMPTS
-from sightline.errors import ModelBusy, ModelError, ModelRefused
+from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 30.0  # between two attempts of our own choosing
@@ -26,8 +28,8 @@ class Patient:
     """Asks a model again while it is busy, and after that, or where it refuses, the next one.
 
     Its facts are the first model's: payloads are composed for that one. What was said of an answer that broke off does
-    not count: whoever showed it drops it when `Retrying` comes. Too long a payload is not asked again: it must be
-    composed anew.
+    not count: whoever showed it drops it when `Retrying` comes. A payload that is too long for the first model is not
+    asked again: it must be composed anew. One that is too long for a fallback is only a fallback less.
     """
 
     def __init__(
@@ -49,23 +51,29 @@ class Patient:
         return self.models[0].facts
 
     async def stream(self, request: Request) -> AsyncGenerator[Said | Retrying | Reply, None]:
-        """See `Model.stream`. Where several models failed, the error tells of all of them."""
-        failures: list[tuple[str, ModelError]] = []
+        """See `Model.stream`. Where several models failed, the error tells of all of them.
+
+        `ContextOverflow` is raised for the first model alone.
+        """
+        failures: dict[int, ModelError] = self._too_small(request)  # what each model said last, by its place
         place, tries, again = 0, 1, 2
         while True:
             model = self.models[place]
             try:
-                async with aclosing(model.stream(request)) as answer:
+                async with aclosing(model.stream(self._for(place, request))) as answer:
                     async for piece in answer:
                         yield piece
                 return
-            except (ModelBusy, ModelRefused) as error:
-                failures.append((model.facts.name, error))
-                following = self._after(error, place, tries)
+            except (ModelBusy, ModelRefused, ContextOverflow) as error:
+                if not place and isinstance(error, ContextOverflow):
+                    raise
+                failures[place] = error
+                following = self._after(failures, place, tries)
             if following is None:
                 raise _summed_up(failures)
             fallback = self.models[following.place].facts.name if following.place != place else ""
-            yield Retrying(model.facts.name, str(failures[-1][1]), following.seconds, again, fallback)
+            why = "; ".join(str(failures[each]) for each in (place, *range(place + 1, following.place)))
+            yield Retrying(model.facts.name, why, following.seconds, again, fallback)
             await self._sleep(following.seconds)
             tries = tries + 1 if following.place == place else 1
             place, again = following.place, again + 1
@@ -75,11 +83,26 @@ class Patient:
         for model in self.models:
             await model.close()
 
-    def _after(self, error: ModelError, place: int, tries: int) -> _Next | None:
-        seconds = self._wait(error, tries) if tries < self._attempts[place] else None
+    def _for(self, place: int, request: Request) -> Request:
+        """The request as a model takes it: a fallback may have less room for its answer than the first one."""
+        return replace(request, output=min(request.output, self.models[place].facts.output)) if place else request
+
+    def _too_small(self, request: Request) -> dict[int, ModelError]:
+        """The fallbacks that cannot hold this request, and why."""
+        found: dict[int, ModelError] = {}
+        for place, model in enumerate(self.models):
+            needed = request.payload.tokens + self._for(place, request).output
+            if place and needed > model.facts.window:
+                why = f"{model.facts.name} is not asked: {needed} tokens do not fit into its {model.facts.window}"
+                found[place] = ModelRefused(why)
+        return found
+
+    def _after(self, failures: Mapping[int, ModelError], place: int, tries: int) -> _Next | None:
+        seconds = self._wait(failures[place], tries) if tries < self._attempts[place] else None
         if seconds is not None:
             return _Next(place, seconds)
-        return _Next(place + 1, 0.0) if place + 1 < len(self.models) else None
+        untried = (each for each in range(place + 1, len(self.models)) if each not in failures)
+        return next((_Next(each, 0.0) for each in untried), None)
 
     def _wait(self, error: ModelError, tries: int) -> float | None:
         """Seconds to wait before this model is asked again; None: it is not."""
@@ -91,12 +114,11 @@ class Patient:
         return float(longest * (0.5 + self._jitter() / 2))
 
 
-def _summed_up(failures: Sequence[tuple[str, ModelError]]) -> ModelError:
-    """The last error; where several models were asked, one that says why each of them failed."""
-    last = dict(failures)  # of each model, what it said last
-    if len(last) == 1:
-        return failures[-1][1]
-    told = "none of the models answered: " + "; ".join(map(str, last.values()))
-    if any(isinstance(error, ModelBusy) for error in last.values()):
-        return ModelBusy(told)
-    return ModelRefused(told)
+def _summed_up(failures: Mapping[int, ModelError]) -> ModelError:
+    """The model's error; where there are several models, one that says why each of them failed. Busy, if one was."""
+    if len(failures) == 1:
+        return failures[0]
+    errors = [failures[place] for place in sorted(failures)]
+    told = "none of the models answered: " + "; ".join(map(str, errors))
+    busy = [error for error in errors if isinstance(error, ModelBusy)]
+    return ModelBusy(told, busy[0].retry_after) if busy else ModelRefused(told)

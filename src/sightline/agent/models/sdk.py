@@ -5,7 +5,7 @@ from typing import Any
 
 from sightline.agent.models import Facts, Price, Reply, Request, Said, anthropic, failing, openai
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.posting import Told, assembled
+from sightline.agent.models.posting import ODD, Told, assembled
 from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput, ModelError, ModelRefused
 from sightline.wire import common
@@ -14,8 +14,7 @@ from sightline.wire import common
 class SdkModel:
     """An `openai.AsyncOpenAI` or `anthropic.AsyncAnthropic` client, and the name of a model, as a model.
 
-    The client's own retries are turned off: `Patient` knows when to ask again. Closing the model leaves the client
-    open, for it is yours.
+    The client asks again as often as you told it to. Closing the model leaves the client open, for it is yours.
 
     Raises:
         BadInput: the client is neither.
@@ -43,7 +42,7 @@ class SdkModel:
             native=native,
             price=price,
         )
-        self._client = client.with_options(max_retries=0)
+        self._client = client
         self._refused: set[str] = set()
 
     @property
@@ -53,21 +52,24 @@ class SdkModel:
 
     def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
         """See `Model.stream`."""
-        chat = self.endpoint.provider == "openai"
-        answer = openai.Answer(self.endpoint) if chat else anthropic.Answer(self.endpoint)
-        return assembled(self.endpoint.name, answer, self._told(request))
+        wire = openai if self.endpoint.provider == "openai" else anthropic
+        return assembled(self.endpoint, wire.Answer(self.endpoint), self._told(request))
 
     async def close(self) -> None:
         """Nothing: the client is yours."""
 
     async def _told(self, request: Request) -> AsyncGenerator[Told, None]:
         """The SDK's chunks; what it raises becomes one of our errors."""
+        opened = False
         try:
             async with await self._asked(request) as chunks:
+                opened = True
                 async for chunk in chunks:
                     yield Told(common.plain(chunk, "chunk"))
         except Exception as error:
             known = _known(error, self.endpoint)
+            if known is None and opened and isinstance(error, ODD):
+                known = failing.garbled(self.endpoint, error)
             if known is None:
                 raise
             raise known from None
@@ -76,7 +78,7 @@ class SdkModel:
         """The stream; asked again as often as the endpoint names an option that it does not know."""
         while True:
             chat = self.endpoint.provider == "openai"
-            body = self._written(request)
+            body = (openai if chat else anthropic).written(request, self.endpoint, self._refused)
             create = self._client.chat.completions.create if chat else self._client.messages.create
             try:
                 return await create(model=self.endpoint.name, stream=True, **body)
@@ -84,19 +86,10 @@ class SdkModel:
                 known = _known(error, self.endpoint)
                 if not isinstance(known, ModelRefused):
                     raise
-                unknown = openai.refused_option(known, body) if chat else _unshaped(known, body)
+                unknown = (openai if chat else anthropic).refused_option(known, body, self.endpoint)
                 if not unknown:
                     raise
                 self._refused.add(unknown)
-
-    def _written(self, request: Request) -> dict[str, Any]:
-        if self.endpoint.provider == "openai":
-            return openai.written(request, self.endpoint, self._refused)
-        return anthropic.written(request, self.endpoint, shaped=anthropic.SHAPE not in self._refused)
-
-
-def _unshaped(error: ModelRefused, body: dict[str, Any]) -> str:
-    return anthropic.SHAPE if anthropic.SHAPE in body and anthropic.refuses_shape(error) else ""
 
 
 def _provider(client: Any) -> str:

@@ -1,10 +1,10 @@
 """The tool that saves code."""
 
-import asyncio
 from typing import Any
 
 from sightline.agent.tools import Tool
 from sightline.agent.tools.arguments import Parameter, Wording, says, tool
+from sightline.agent.tools.threads import in_thread
 from sightline.code.references import marker
 from sightline.code.store import CodeStore, Saved
 from sightline.errors import BadInput, StoreError, ToolFailed
@@ -36,7 +36,7 @@ def write_code(codes: CodeStore, session_id: str = "", locale: str = "en") -> To
     """The tool that saves code, for a session."""
 
     async def run(arguments: dict[str, Any]) -> str:
-        return await asyncio.to_thread(_stored, codes, arguments, session_id, locale)
+        return await in_thread(_stored, codes, arguments, session_id, locale)
 
     return tool(WRITE_CODE, _ABOUT, _PARAMETERS, run, locale)
 

@@ -10,7 +10,6 @@ processes); no new privileges; Landlock (which files); seccomp (which system cal
 import ctypes
 import json
 import os
-import platform
 import resource
 import signal
 import struct
@@ -103,86 +102,10 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 # ---------------------------------------------------------------------- seccomp
 
-_MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-# Numbers on x86_64 and aarch64. Without `socket` there is no network, whatever else fails; io_uring would be a way
-# around this filter, the rest are ways around the other layers or doors into the kernel that no program here needs.
-_DENIED = {
-    "socket": (41, 198),
-    "connect": (42, 203),
-    "bind": (49, 200),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "kcmp": (312, 272),
-    "pidfd_getfd": (438, 438),
-    "setsid": (112, 157),  # who left the group of processes would not be stopped with it
-    "setpgid": (109, 154),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsmount": (432, 432),
-    "mount_setattr": (442, 442),
-    "open_by_handle_at": (304, 265),
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    "kexec_load": (246, 104),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-}
-_SIGNALS = {  # where processes have no namespace of their own, these would reach others of the same user
-    "kill": (62, 129),
-    "tkill": (200, 130),
-    "tgkill": (234, 131),
-    "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240),
-    "pidfd_send_signal": (424, 424),
-}
-_CLONE, _CLONE3, _SOCKETPAIR = (56, 220), (435, 435), (53, 199)
-_NAMESPACES = 0x7E020000  # the flags of clone that make new ones
-_STREAM = 1  # a pair of datagram sockets could write to other addresses than each other's
 
-_LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
-_NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24  # where these stand in what the filter sees
-
-
-def seccomp_filter(machine: str, own_processes: bool) -> bytes:
-    """The filter as the kernel takes it. Raises KeyError for a machine that it is not written for."""
-    which = list(_MACHINES).index(machine)
-    steps = [
-        (_LOAD, 0, 0, _MACHINE),
-        (_EQUAL, 1, 0, _MACHINES[machine]),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, _NUMBER),
-    ]
-    if machine == "x86_64":  # the numbers of its other ABI
-        steps += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _EPERM)]
-    for numbers in [*_DENIED.values(), *([] if own_processes else _SIGNALS.values())]:
-        steps += [(_EQUAL, 0, 1, numbers[which]), (_RETURN, 0, 0, _EPERM)]
-    steps += [(_EQUAL, 0, 1, _CLONE3[which]), (_RETURN, 0, 0, _ENOSYS)]  # its flags cannot be seen; clone is used then
-    steps += [(_EQUAL, 0, 4, _CLONE[which]), (_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NAMESPACES)]
-    steps += [(_RETURN, 0, 0, _EPERM), (_RETURN, 0, 0, _ALLOW)]
-    steps += [(_EQUAL, 0, 4, _SOCKETPAIR[which]), (_LOAD, 0, 0, _SECOND), (_AND, 0, 0, 0xF), (_EQUAL, 1, 0, _STREAM)]
-    steps += [(_RETURN, 0, 0, _EPERM), (_RETURN, 0, 0, _ALLOW)]
-    return b"".join(struct.pack("HBBI", *step) for step in steps)
-
-
-def restrict_calls(own_processes: bool) -> None:
-    """From now on the kernel refuses what the filter refuses. Raises OSError, KeyError."""
-    steps = ctypes.create_string_buffer(seccomp_filter(platform.machine(), own_processes))
+def restrict_calls(calls: str) -> None:
+    """From now on the kernel refuses what the filter refuses, given as `seccomp_filter` makes it. Raises OSError."""
+    steps = ctypes.create_string_buffer(bytes.fromhex(calls))
     count = (len(steps) - 1) // 8
     program = struct.pack("HxxxxxxP", count, ctypes.addressof(steps))
     if _libc.prctl(22, 2, program, 0, 0):  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
@@ -193,6 +116,13 @@ def no_new_privileges() -> None:
     """No program started from here gains any. Raises OSError."""
     if _libc.prctl(38, 1, 0, 0, 0):
         _fail("no_new_privs")
+
+
+def no_capabilities() -> None:
+    """What root may do beyond what its files allow, no program started from here may. Others never could."""
+    number = 0
+    while not _libc.prctl(24, number, 0, 0, 0):  # PR_CAPBSET_DROP
+        number += 1
 
 
 # ---------------------------------------------------------------------- all together
@@ -237,11 +167,12 @@ def _running() -> int:
 def give_up(request: dict[str, Any]) -> None:
     """The layers that hold for this process and all that come of it."""
     limit_processes(request["processes"], request["namespaces"])
+    no_capabilities()
     no_new_privileges()
     if request["landlock"]:
         restrict_files(request["reads"], request["writes"])
-    if request["seccomp"]:
-        restrict_calls(request["namespaces"])
+    if request["calls"]:
+        restrict_calls(request["calls"])
 
 
 def become(request: dict[str, Any]) -> NoReturn:
@@ -276,11 +207,11 @@ def _status(child: int) -> int:
             return code if code >= 0 else 128 - code
 
 
-def probe() -> dict[str, Any]:
+def probe(calls: str) -> dict[str, Any]:
     """What this machine lets us do, tried in processes of their own."""
     return {
         "namespaces": _works(_try_namespaces),
-        "seccomp": _works(_try_seccomp),
+        "seccomp": bool(calls) and _works(lambda: _try_seccomp(calls)),
         "landlock": _works(_try_landlock) if landlock_version() else False,
     }
 
@@ -305,11 +236,11 @@ def _try_namespaces() -> None:
         raise OSError
 
 
-def _try_seccomp() -> None:
+def _try_seccomp(calls: str) -> None:
     import socket
 
     no_new_privileges()
-    restrict_calls(own_processes=True)
+    restrict_calls(calls)
     try:
         socket.socket().close()
     except PermissionError:
@@ -331,7 +262,7 @@ def main() -> None:
     """Probe, or confine."""
     request = json.loads(sys.argv[1])
     if request.get("probe"):
-        json.dump(probe(), sys.stdout)
+        json.dump(probe(request["calls"]), sys.stdout)
         return
     try:
         confine(request)

@@ -218,8 +218,8 @@ def _why(path: str, error: sheets.Unreadable, locale: str) -> str:
     detail = error.detail
     en, zh = {
         "missing": (
-            "reading Excel files needs a library: pip install 'sightline[code]'",
-            "读取 Excel 文件需要安装：pip install 'sightline[code]'",
+            "reading Excel files needs a library: pip install '.[code]' in Sightline's folder",
+            "读取 Excel 文件需要安装：在 Sightline 目录中运行 pip install '.[code]'",
         ),
         "bomb": (
             f"{path} is refused: unpacked it would be too large ({detail})",

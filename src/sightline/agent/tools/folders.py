@@ -11,10 +11,12 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from sightline.agent.tools.arguments import says
+from sightline.agent.tools.threads import go_on
 from sightline.errors import ToolFailed
 from sightline.files import is_secret
 
@@ -225,13 +227,8 @@ class Folders:
         name = path.rstrip("/").rpartition("/")[2]
         if name in ("", "."):  # the folder itself is missing
             return []
-        seen: list[str] = []
         try:
-            for found in self.walk():
-                if found.kind == "file":
-                    seen.append(found.path)
-                if len(seen) >= MOST_LOOKED_AT:
-                    break
+            seen = [found.path for found in islice(self.walk(), MOST_LOOKED_AT) if found.kind == "file"]
         except ToolFailed:
             return []
         same = [each for each in seen if each.rpartition("/")[2].casefold() == name.casefold()]
@@ -283,6 +280,7 @@ def _opened(name: str, folder: int, *, last: bool, held: ExitStack) -> int:
 def _below(folder: int, path: str, depth: int, deepest: int) -> Iterator[Found]:
     """What stands below an open folder."""
     for name in sorted(os.listdir(folder)):
+        go_on()
         if is_secret(name):
             continue
         try:

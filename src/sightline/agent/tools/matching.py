@@ -10,6 +10,8 @@ from pathlib import Path
 from threading import Timer
 from typing import NamedTuple
 
+from sightline.agent.tools.threads import ending_with
+
 MEMORY = 1 << 30
 
 _CHILD = Path(__file__).with_name("matching_child.py")
@@ -58,7 +60,8 @@ def matcher(query: str, *, regex: bool, seconds: float, most: int) -> Iterator[M
         timer.daemon = True
         timer.start()
         try:
-            yield lambda text: _asked(child, text)
+            with ending_with(child.kill):
+                yield lambda text: _asked(child, text)
         finally:
             timer.cancel()
             child.kill()

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from sightline.agent.config import McpServer
 from sightline.agent.tools import Tool
 from sightline.agent.tools.arguments import says
+from sightline.agent.tools.threads import in_thread
 from sightline.errors import ToolFailed
 from sightline.items import File, Image, Text, ToolDefinition
 
@@ -88,8 +89,8 @@ class _Server:
             except ImportError:
                 self.warn(
                     self._says(
-                        "MCP servers need a library: pip install 'sightline[mcp]'",
-                        "MCP 服务器需要安装：pip install 'sightline[mcp]'",
+                        "MCP servers need a library: pip install '.[mcp]' in Sightline's folder",
+                        "MCP 服务器需要安装：在 Sightline 目录中运行 pip install '.[mcp]'",
                     )
                 )
             except Exception as error:
@@ -105,7 +106,7 @@ class _Server:
                 self.ready.set()
 
     async def _start(self, stack: AsyncExitStack, said: TextIO, seconds: float) -> None:
-        await asyncio.to_thread(import_module, "mcp")  # it takes seconds, in which whoever waits should not stand still
+        await in_thread(import_module, "mcp")  # it takes seconds, in which whoever waits should not stand still
         from mcp import Client
 
         async with asyncio.timeout(seconds):

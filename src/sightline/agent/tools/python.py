@@ -1,10 +1,11 @@
-"""The tool that runs Python. Whoever gives it to an agent has decided that programs may be run at all."""
+"""The tool that runs Python. Whoever gives it to an agent has decided that programs may be run at all.
 
-import os
-import shutil
-import stat
-import tempfile
-from collections.abc import Iterator, Sequence
+What touches the disk is done in threads: a file that a program is given may have hundreds of megabytes.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -12,21 +13,26 @@ from msgspec.structs import replace
 
 from sightline.agent.tools import Tool
 from sightline.agent.tools.arguments import Parameter, Wording, says, tool
-from sightline.agent.tools.folders import Folders, printable
+from sightline.agent.tools.folders import Folders
+from sightline.agent.tools.places import Left, Place, copied, left_behind
 from sightline.agent.tools.sandbox import Limits, Protection, Ran, confined, protection
+from sightline.agent.tools.threads import in_thread
 from sightline.code.store import CodeStore
 from sightline.errors import BadInput, StoreError, ToolFailed
 from sightline.wording import size_text
 
 MOST_GIVEN = 200 << 20  # bytes of files that a program is given
 MOST_NAMED = 50  # files it wrote
+REMOVING = 5.0  # seconds that the removal of its folder is waited for
 
 _ABOUT = Wording(
     "Run a Python program and get what it prints. It has no network, and sees only the files named in `files`, under "
     "the same paths; paths are relative to its own empty folder. Installed libraries can be imported. Give the program "
-    "itself or the id of saved code. Files that it writes are listed.",
+    "itself or the id of saved code. Files that it writes are listed. Modes and times of files cannot be changed: copy "
+    "with shutil.copyfile, not shutil.copy.",
     "运行 Python 程序并返回其输出。程序不能联网，只能看到 files 中列出的文件（路径不变）；路径相对于它自己的空文件夹。"
-    "可以导入已安装的库。提供程序代码或已保存代码的 ID。程序写出的文件会被列出。",
+    "可以导入已安装的库。提供程序代码或已保存代码的 ID。程序写出的文件会被列出。"
+    "不能修改文件的权限和时间：复制文件请用 shutil.copyfile，不要用 shutil.copy。",
 )
 _PARAMETERS = (
     Parameter("code", "string", Wording("the program", "程序代码")),
@@ -37,11 +43,12 @@ _PARAMETERS = (
 )
 
 
-class Written(NamedTuple):
-    """A file that a program left behind."""
+class _Given(NamedTuple):
+    """What a program begins with: where it stands, and the files it may read, by their names in its folder."""
 
-    path: str
-    size: int
+    folder: Path
+    program: Path
+    files: frozenset[str]
 
 
 def run_python(
@@ -89,19 +96,27 @@ class _Runner(NamedTuple):
     protected: Protection
 
     async def run(self, arguments: dict[str, Any]) -> str:
-        code = self._code(arguments)
         limits = replace(self.limits, seconds=float(arguments.get("seconds", self.limits.seconds)))
-        with tempfile.TemporaryDirectory(prefix="sightline-run-", ignore_cleanup_errors=True) as name:
-            folder = Path(name).resolve()
-            for inside in ("work", "home"):
-                (folder / inside).mkdir()
-            program = folder / "program.py"
-            program.write_text(code, encoding="utf-8", errors="replace")
-            given = self._given(arguments.get("files", ()), folder / "work")
-            ran = await confined(program, folder, limits, self.protected)
-            written = [each for each in _written(folder / "work") if each.path not in given]
-            kept = _kept(folder / "work", written, self.keep) if self.keep and written else None
-            return self._told(ran, limits, written, kept)
+        place = Place()
+        try:
+            given = await in_thread(place.used, self._prepared, arguments)
+            ran = await confined(given.program, given.folder, limits, self.protected)
+            left = await in_thread(place.used, self._left, given.files)
+            return self._told(ran, limits, left)
+        finally:
+            with suppress(TimeoutError):  # it is removed all the same, as soon as nobody writes there
+                async with asyncio.timeout(REMOVING):
+                    await in_thread(place.remove)
+
+    def _prepared(self, folder: Path, arguments: dict[str, Any]) -> _Given:
+        code, program = self._code(arguments), folder / "program.py"
+        for inside in ("work", "home"):
+            (folder / inside).mkdir()
+        program.write_text(code, encoding="utf-8", errors="replace")
+        return _Given(folder, program, self._files(arguments.get("files", ()), folder / "work"))
+
+    def _left(self, folder: Path, given: frozenset[str]) -> Left:
+        return left_behind(folder / "work", given, self.keep, self.limits.disk)
 
     def _code(self, arguments: dict[str, Any]) -> str:
         code, code_id = arguments.get("code"), arguments.get("code_id")
@@ -120,7 +135,7 @@ class _Runner(NamedTuple):
         except (BadInput, StoreError) as error:
             raise ToolFailed(str(error)) from error
 
-    def _given(self, paths: Sequence[str], work: Path) -> set[str]:
+    def _files(self, paths: Sequence[str], work: Path) -> frozenset[str]:
         """Copy the files that the program may read into its folder, and only those."""
         given: set[str] = set()
         room = MOST_GIVEN
@@ -131,25 +146,22 @@ class _Runner(NamedTuple):
                     text = (f"files of more than {size_text(MOST_GIVEN)}", f"文件总量超过 {size_text(MOST_GIVEN)}")
                     raise ToolFailed(says(self.locale, *text))
                 shown = opened.path if not opened.path.startswith("/") else PurePosixPath(opened.path).name
-                target = work / shown
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("wb") as copy:
-                    shutil.copyfileobj(opened.file, copy)
+                copied(opened.file, work / shown, opened.size)
                 given.add(shown)
-        return given
+        return frozenset(given)
 
-    def _told(self, ran: Ran, limits: Limits, written: Sequence[Written], kept: str | None) -> str:
+    def _told(self, ran: Ran, limits: Limits, left: Left) -> str:
         parts = [f"[{self._ending(ran, limits)}]", ran.out.rstrip("\n")]
         if ran.err.strip():
             parts += [says(self.locale, "[errors]", "[错误输出]"), ran.err.rstrip("\n")]
-        if written:
-            named = ", ".join(f"{each.path} ({size_text(each.size)})" for each in written[:MOST_NAMED])
-            where = (
-                says(self.locale, f"kept in {kept}", f"保存在 {kept}")
-                if kept
-                else says(self.locale, "not kept", "未保留")
-            )
-            parts.append(says(self.locale, f"[files written, {where}: {named}]", f"[写出的文件，{where}：{named}]"))
+        kept = says(self.locale, f"kept in {left.where}", f"保存在 {left.where}")
+        for where, files in (
+            (kept, [each for each in left.files if each.kept]),
+            (says(self.locale, "not kept", "未保留"), [each for each in left.files if not each.kept]),
+        ):
+            if files:
+                named = ", ".join(f"{each.shown} ({size_text(each.size)})" for each in files[:MOST_NAMED])
+                parts.append(says(self.locale, f"[files written, {where}: {named}]", f"[写出的文件，{where}：{named}]"))
         return "\n".join(part for part in parts if part)
 
     def _ending(self, ran: Ran, limits: Limits) -> str:
@@ -161,28 +173,3 @@ class _Runner(NamedTuple):
                 return says(self.locale, "stopped: it wrote too much", "写入过多，已停止")
             case _:
                 return says(self.locale, f"exit status {ran.status}", f"退出状态 {ran.status}")
-
-
-def _written(work: Path) -> Iterator[Written]:
-    """The regular files in a folder, by name. Links are none: where they lead is not the program's."""
-    for place, folders, names in os.walk(work):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(place, name)
-            state = path.lstat()
-            if stat.S_ISREG(state.st_mode) and state.st_nlink == 1:  # a second name of a file may be another's
-                yield Written(printable(path.relative_to(work).as_posix()), state.st_size)
-
-
-def _kept(work: Path, written: Sequence[Written], keep: Path) -> str:
-    """Copy what a program wrote into a folder of its own, and say where."""
-    keep.mkdir(parents=True, exist_ok=True)
-    number = 1 + max((int(each.name[4:]) for each in keep.glob("run_*") if each.name[4:].isdigit()), default=0)
-    target = keep / f"run_{number:04d}"
-    target.mkdir()
-    for each in written:
-        source = work / each.path
-        if source.is_file():  # not one whose name could not be shown
-            (target / each.path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target / each.path, follow_symlinks=False)
-    return str(target)

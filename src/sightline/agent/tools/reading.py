@@ -4,7 +4,6 @@ The first line of a result is ours: `[file] path`, with details in brackets wher
 What follows is the file's text and nothing else, whatever it says of itself.
 """
 
-import asyncio
 import os
 import re
 import stat
@@ -18,6 +17,7 @@ from sightline.agent.tools import Tool
 from sightline.agent.tools.arguments import Parameter, Wording, says, tool
 from sightline.agent.tools.contents import Asked, contents, header
 from sightline.agent.tools.folders import Folders, Opened, printable
+from sightline.agent.tools.threads import in_thread
 from sightline.code.saved import ID
 from sightline.code.store import CodeStore
 from sightline.errors import StoreError, ToolFailed, UnknownCode
@@ -82,7 +82,7 @@ def file_reader(
     sources = Sources(folders.saying(locale), codes, uploads or {})
 
     async def run(arguments: dict[str, Any]) -> str:
-        return await asyncio.to_thread(read, sources, arguments, locale)
+        return await in_thread(read, sources, arguments, locale)
 
     return tool(NAME, _ABOUT, _PARAMETERS, run, locale, aliases=(ALIAS,))
 

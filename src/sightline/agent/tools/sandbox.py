@@ -1,14 +1,20 @@
 """A program that nobody has read, run so that it can do little harm.
 
 What holds, where the kernel (Linux) has the means: no network, of any kind, for it and all its processes; no more
-memory, time, processes, output and disk than it is given; nothing of our environment; and, with Landlock, no file but
-Python's own, the system's programs and its own folder. Without Landlock it can read what the user can read, and write
-what the user can write: `Protection` says which. As root the number of processes is not bounded, only their time.
+memory, time, processes, output and disk than it is given; nothing of our environment; no other process of the user;
+with Landlock, no file but Python's own, the system's programs and its own two folders; with seccomp, no change of a
+file's mode, owner, times or attributes, not even of its own files. Without Landlock it can read what the user can
+read, and write what the user can write: `Protection` says which.
+
+What is left to it: whether a file exists, its size and times (no layer hides them); native code, also from memory,
+which is held as the rest is; processor time on this machine. As root the number of processes is not bounded, only
+their time.
 """
 
 import asyncio
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -20,11 +26,14 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.json import decode
 
+from sightline.agent.tools.seccomp import seccomp_filter
+from sightline.agent.tools.threads import go_on, in_thread
 from sightline.errors import ToolFailed
 
 OUTPUT = 30_000  # bytes of each end of what it writes that are kept: about 15,000 tokens in all
 WATCHED = 0.2  # seconds between two looks at what it has on disk
-MOST_FILES = 1000
+MOST_FILES = 1000  # and folders
+DEEPEST = 32  # folders within folders: below what paths can name, nothing would be counted
 
 _CHILD = Path(__file__).with_name("confined_child.py")
 _READS = (
@@ -73,7 +82,8 @@ def protection() -> Protection:
     """What this machine can enforce: tried once, in a process of its own."""
     if not sys.platform.startswith("linux"):
         return Protection()
-    command = [sys.executable, "-I", "-S", str(_CHILD), '{"probe": true}']
+    request = json.dumps({"probe": True, "calls": _calls(own_processes=True)})
+    command = [sys.executable, "-I", "-S", str(_CHILD), request]
     try:
         done = subprocess.run(command, capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL, env={})
         return decode(done.stdout, type=Protection)
@@ -118,15 +128,24 @@ def _request(program: Path, folder: Path, limits: Limits, protected: Protection)
         "program": [sys.executable, "-I", "-u", "-X", "utf8", str(program)],
         "environment": _environment(folder),
         "reads": [*_READS, *sorted(interpreter - {"/"}), str(program)],
-        "writes": [str(folder), "/dev/null"],
+        # Not the folder itself: it could put another, or a link, in the place of these.
+        "writes": [str(folder / "work"), str(folder / "home"), "/dev/null"],
         "memory": limits.memory_mb << 20,
         "file_bytes": limits.file_bytes,
         "seconds": int(limits.seconds) + 2,
         "processes": limits.processes,
         "namespaces": protected.namespaces,
-        "seccomp": protected.seccomp,
+        "calls": _calls(own_processes=protected.namespaces) if protected.seccomp else "",
         "landlock": protected.landlock,
     }
+
+
+def _calls(*, own_processes: bool) -> str:
+    """The filter of system calls; empty for a machine that it is not written for."""
+    try:
+        return seccomp_filter(platform.machine(), own_processes).hex()
+    except KeyError:
+        return ""
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -151,7 +170,7 @@ async def _watched(process: asyncio.subprocess.Process, folder: Path, limits: Li
             done, _ = await asyncio.wait({ended}, timeout=limits.seconds / rounds)
             if done or process.returncode is not None:  # `wait` also waits for others that hold its output
                 return ""
-            if await asyncio.to_thread(_too_much, folder, limits.disk):
+            if await in_thread(_too_much, folder, limits.disk):
                 return "disk"
         return "time"
     finally:
@@ -161,14 +180,19 @@ async def _watched(process: asyncio.subprocess.Process, folder: Path, limits: Li
 
 def _too_much(folder: Path, most: int) -> bool:
     size = files = 0
-    for place, _, names in os.walk(folder, onerror=None):
+    top = str(folder).count(os.sep)
+    for place, folders, names in os.walk(folder, onerror=None):
+        go_on()
+        files += len(folders)
+        if place.count(os.sep) - top > DEEPEST:
+            return True
         for name in names:
             with suppress(OSError):  # gone since
                 size += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118 - many of them, often
             files += 1
             if size > most or files > MOST_FILES:
                 return True
-    return False
+    return files > MOST_FILES
 
 
 def _end(process: asyncio.subprocess.Process) -> None:

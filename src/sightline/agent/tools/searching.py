@@ -1,6 +1,5 @@
 """The tools that find files: by what they are called, and by what stands in them."""
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +11,7 @@ from sightline.agent.tools.arguments import Parameter, Wording, says, tool
 from sightline.agent.tools.folders import Folders, Found
 from sightline.agent.tools.matching import Match, Matcher, Stopped, matcher
 from sightline.agent.tools.texts import binary, decode
+from sightline.agent.tools.threads import in_thread
 from sightline.errors import ToolFailed
 from sightline.wording import size_text
 
@@ -52,7 +52,7 @@ def list_files(folders: Folders, locale: str = "en") -> Tool:
     """The tool that lists files."""
 
     async def run(arguments: dict[str, Any]) -> str:
-        return await asyncio.to_thread(listed, folders.saying(locale), arguments, locale)
+        return await in_thread(listed, folders.saying(locale), arguments, locale)
 
     return tool("list_files", _LIST, _LISTING, run, locale)
 
@@ -61,7 +61,7 @@ def search_files(folders: Folders, locale: str = "en", clock: Callable[[], float
     """The tool that searches in files. `clock` gives seconds."""
 
     async def run(arguments: dict[str, Any]) -> str:
-        return await asyncio.to_thread(searched, folders.saying(locale), arguments, locale, clock)
+        return await in_thread(searched, folders.saying(locale), arguments, locale, clock)
 
     return tool("search_files", _SEARCH, _SEARCHING, run, locale)
 
@@ -125,14 +125,15 @@ def searched(
     query, regex = arguments["query"], arguments.get("regex", False)
     if not query:
         raise ToolFailed(says(locale, "the query is empty", "查询内容为空"))
-    files = _files(folders, arguments.get("path", ""), arguments.get("pattern", ""))
+    pattern = arguments.get("pattern", "")
     search, until = _Search(), clock() + SECONDS
     try:
         with matcher(query, regex=regex, seconds=SECONDS, most=MOST_PER_FILE) as matches:
-            for found in files:
+            for found in _found(folders, arguments.get("path", "")):
                 if _enough(search, clock() > until):
                     break
-                _search(folders, found, matches, search)
+                if found.kind == "file" and (not pattern or _matches(found.path, pattern)):
+                    _search(folders, found, matches, search)
     except Stopped:
         search.stopped = "time"
     except (re.error, RecursionError, OverflowError) as error:
@@ -141,12 +142,10 @@ def searched(
     return _told(search, locale)
 
 
-def _files(folders: Folders, path: str, pattern: str) -> Iterator[Found]:
-    """Those to search: of one folder, or of all that can be read."""
+def _found(folders: Folders, path: str) -> Iterator[Found]:
+    """What stands in one folder, or in all that can be read."""
     for start in [path] if path else ["", *map(str, folders.paths[1:])]:
-        for found in folders.walk(start):
-            if found.kind == "file" and (not pattern or _matches(found.path, pattern)):
-                yield found
+        yield from folders.walk(start)
 
 
 def _enough(search: _Search, late: bool) -> bool:

@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from sightline.agent.tools.threads import ending_with
+
 MEMORY = 1 << 30  # of the process that opens the file
 SECONDS = 20.0  # 200,000 cells take it a fifth of one
 MOST_UNPACKED = 100 << 20  # bytes an .xlsx may say it has inside
@@ -70,19 +72,22 @@ def _asked(file: BinaryIO, request: dict[str, Any]) -> dict[str, Any]:
     file.seek(0)
     command = [sys.executable, "-P", "-S", str(_CHILD), msgspec.json.encode(request).decode()]
     libraries = os.pathsep.join(path for path in sys.path if path and Path(path).is_dir())
+    with subprocess.Popen(
+        command,
+        stdin=file.fileno(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={"PYTHONPATH": libraries},
+    ) as child:
+        try:
+            with ending_with(child.kill):
+                said, _ = child.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise Unreadable("slow", f"{SECONDS:g}") from None
+        finally:
+            child.kill()
     try:
-        done = subprocess.run(
-            command,
-            stdin=file.fileno(),
-            capture_output=True,
-            env={"PYTHONPATH": libraries},
-            timeout=SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise Unreadable("slow", f"{SECONDS:g}") from None
-    try:
-        answer: dict[str, Any] = msgspec.json.decode(done.stdout, type=dict[str, Any])
+        answer: dict[str, Any] = msgspec.json.decode(said, type=dict[str, Any])
     except msgspec.DecodeError:  # it was ended in the middle: out of memory, in a library that then stops the process
         raise Unreadable("large", str(MEMORY >> 20)) from None
     return answer

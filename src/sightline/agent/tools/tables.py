@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from sightline.agent.tools.texts import BLOCK, MOST_BYTES
+from sightline.agent.tools.threads import go_on
 
 MOST_COUNTED = 2 << 30  # bytes looked through to count rows: a gigabyte takes some seconds
 
@@ -79,6 +80,7 @@ def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]
     def lines() -> Iterator[str]:
         # Latin-1 keeps every byte, and in UTF-8 and GB 18030 no other character has the byte of a quote or newline.
         while line := file.readline(_LONGEST):
+            go_on()
             if len(line) == _LONGEST and not line.endswith(b"\n"):
                 raise csv.Error(f"a line of more than {_LONGEST} bytes")
             taken.append(line)
@@ -94,6 +96,7 @@ def _rest(file: BinaryIO, most: int) -> tuple[int, bool]:
     """How many rows stand from here to the end, and whether the end was reached within so many bytes."""
     rows, until = 0, file.tell() + most
     while block := file.read(BLOCK):
+        go_on()
         rows += _in_block(block + file.readline(_LONGEST), file)
         if file.tell() > until:
             return rows, not file.read(1)
@@ -130,6 +133,7 @@ def _spanned(lines: list[bytes], at: int, file: BinaryIO) -> int:
             given += 1
             yield lines[at + given - 1].decode("latin-1") + "\n"
         while line := file.readline(_LONGEST):
+            go_on()
             given += 1
             yield line.decode("latin-1")
 

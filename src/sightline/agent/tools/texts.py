@@ -3,6 +3,8 @@
 import codecs
 from typing import BinaryIO, NamedTuple
 
+from sightline.agent.tools.threads import go_on
+
 PAGE_LINES = 2000  # and PAGE_BYTES: what one call shows unless it asks for more. About 50,000 tokens
 PAGE_BYTES = 200_000
 MOST_BYTES = 900_000  # that any one call shows: with what stands around it, a result stays below 1 MB
@@ -117,6 +119,7 @@ def _counted(file: BinaryIO, start: int) -> tuple[int, int, int]:
     last = b"\n"
     found = start == 1
     while block := file.read(BLOCK):
+        go_on()
         newlines = block.count(b"\n")
         if not found and total + newlines >= start - 1:
             offset, found = position + _after(block, start - 1 - total), True
@@ -142,6 +145,7 @@ def _line(file: BinaryIO, most: int) -> tuple[bytes, bool]:
         return line, False
     left = len(line) - most
     while more := file.readline(BLOCK):
+        go_on()
         left += len(more)
         if more.endswith(b"\n"):
             break

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,24 +13,24 @@ from rich.text import Text
 
 from sightline.agent.config import read_config, with_fallbacks
 from sightline.agent.models import Facts, Model
-from sightline.agent.models.fetching import fetch_tiny
+from sightline.agent.models.fetching import MEGABYTES, TINY, fetch_tiny, tiny_file
 from sightline.agent.models.finding import Found, Probe, found, named
 from sightline.agent.models.making import patient
 from sightline.agent.service import Agent
 from sightline.agent.tools import Tool
 from sightline.agent.trust import Trusted, reaches
-from sightline.apps import registry
 from sightline.choosing import chosen
-from sightline.cli.apps_run import loaded
-from sightline.cli.chat.equipment import equipment
+from sightline.cli.chat import unanswered
+from sightline.cli.chat.equipment import equipment, openable
 from sightline.cli.chat.words import WORDS
+from sightline.cli.model import ways
 from sightline.cli.options import Place, budget, usual_output
 from sightline.cli.show import error_console, printable
 from sightline.cli.words import Words
 from sightline.clock import wall_clock
 from sightline.code.references import shown
 from sightline.code.store import CodeStore
-from sightline.errors import BadInput, NoModel, SightlineError
+from sightline.errors import BadInput, NoModel
 from sightline.notes import Settings
 from sightline.plan import Budget
 from sightline.profiles import PROFILES
@@ -53,7 +53,7 @@ class Assembled:
         self.here = here = here._replace(words=Words(language, WORDS))
         self.continued = False
         self._code = CodeStore(here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
-        self._started: Sequence[Tool] = ()  # those of servers, which live as long as this
+        self._started: Sequence[Tool] | None = None  # those of servers, which live as long as this; None: not yet
         self._open = AsyncExitStack()
         self.agent: Agent
 
@@ -62,12 +62,13 @@ class Assembled:
         asked = self._asked
         self._check_trust()
         model = await self._model(asked.model)
-        self._started = await self._servers()
+        await self._start_servers(model.facts)
         session_id = self.here.find(asked.resume) if asked.resume else None
         if asked.go_on:
-            session_id = next(iter(self.here.folder.sessions()), None)
+            session_id = unanswered.newest(self.here)
         self.continued = session_id is not None
         self.agent = self._agent(self._session(session_id, None, model.facts), model)
+        self._tell_of_tools(model.facts)
         if self.continued and asked.strategy:
             self.agent.session.configure(strategy=asked.strategy, config={})
 
@@ -80,10 +81,21 @@ class Assembled:
 
     async def use(self, name: str) -> None:
         """Ask this model from now on. Raises BadInput."""
-        before, model = self.agent.model, await self._model(name)
-        _fit(self.agent.session, model.facts)
-        self.agent = self._agent(self.agent.session, model, spent_by=self.agent)
-        await before.close()
+        before, model = self.agent, await self._model(name)
+        await self._start_servers(model.facts)
+        session = before.session
+        if model.facts.tools != before.model.facts.tools:  # its apps come or go
+            session = self._session(session.id, session.branch, model.facts)
+            await asyncio.to_thread(before.session.close)
+        _fit(session, model.facts)
+        self.agent = self._agent(session, model, spent_by=before)
+        await before.model.close()
+        self._tell_of_tools(model.facts)
+
+    def give_up(self) -> None:
+        """Nobody answered: where the session began with this question, `--continue` is not to go on with it."""
+        if not self.continued:
+            unanswered.mark(self.here, self.agent.session)
 
     async def close(self) -> None:
         """Make everything durable; let go of files, connections and what was started."""
@@ -98,8 +110,9 @@ class Assembled:
 
     @property
     def model_names(self) -> Sequence[str]:
-        """Those that the configuration names."""
-        return list(self._config.models)
+        """Those that the configuration names, and the tiny one where it is."""
+        tiny = [TINY] if tiny_file(self._home) is not None else []
+        return list(dict.fromkeys([*self._config.models, *tiny]))
 
     # ------------------------------------------------------------------ the parts
 
@@ -110,39 +123,44 @@ class Assembled:
     def _check_trust(self) -> None:
         """Ask before the project's file reaches beyond the project. Raises BadInput where nobody can be asked."""
         config, trusted, words = self._config, Trusted(self._home), self.here.words
-        reached = reaches(config, self.here.project)
-        if not reached or config in trusted:
+        reached = reaches(config, self.here.project, self._env)
+        if not reached or trusted.holds(config, reached):
             return
         told = "\n".join([words("reaches", file=config.file), *(f"  {printable(each)}" for each in reached)])
         if not self._asked.trust:
-            if not _someone_there():
+            if not self._someone_there():
                 raise BadInput(f"{told}\n{words('trust how')}")
             click.echo(told)
             if not click.confirm(words("trust")):
                 raise click.Abort
-        trusted.add(config)
+        trusted.add(config, reached)
 
     async def _model(self, name: str | None) -> Model:
         endpoint = named(name, self._config, self._env, self._home) if name else (await self._found()).endpoint
-        return patient(with_fallbacks(endpoint, self._config, self._env))
+        return patient(with_fallbacks(endpoint, self._config, self._env), self.here.words.language, warn=_warn)
 
     async def _found(self) -> Found:
         home = self._home
         try:
             return await found(self._config, self._env, home, self._probe)
         except NoModel as error:
-            if not _someone_there():
-                raise
-            click.echo(str(error))
-            if not click.confirm(self.here.words("fetch")):
+            words = self.here.words
+            if not self._someone_there():
+                raise NoModel(ways(words)) from error
+            click.echo(ways(words))
+            if not click.confirm(words("fetch")):
                 raise click.exceptions.Exit(1) from error
+            click.echo(words("fetching", size=MEGABYTES))
             await asyncio.to_thread(fetch_tiny, home)
             return await found(self._config, self._env, home, self._probe)
 
     def _session(self, session_id: str | None, branch: str | None, facts: Facts) -> Session:
-        here, apps = self.here, list(_apps()) if self._offers("apps") else []
-        if session_id is None:
-            return Session.new(here.project, root=here.root, settings=self._settings(facts), apps=apps)
+        here, settings = self.here, self._config.tools
+        edit = self._asked.allow_edit or settings.edit
+        apps = list(openable(settings, edit=edit)) if self._offers("apps", facts) else []
+        if session_id is None or session_id not in here.folder.sessions():  # nothing has been said in it yet
+            settled = self._settings(facts)
+            return Session.new(here.project, root=here.root, session_id=session_id, settings=settled, apps=apps)
         session = Session.resume(session_id, here.project, root=here.root, branch=branch, apps=apps)
         _fit(session, facts)
         return session
@@ -156,8 +174,17 @@ class Assembled:
         )  # fmt: skip
 
     def _agent(self, session: Session, model: Model, *, spent_by: Agent | None = None) -> Agent:
-        tools = [tool for tool in (*self._equipment(session), *self._started) if self._offers(tool.name)]
-        agent = Agent(session, model, tools=tools, code=self._code, budget=self._budget(model.facts))
+        facts, given = model.facts, self._gives_tools(model.facts)
+        every = (*self._equipment(session), *(self._started or ()))
+        tools = [tool for tool in every if self._offers(tool.name, facts)] if given else None
+        agent = Agent(
+            session,
+            model,
+            tools=tools,
+            code=self._code if given else None,
+            budget=self._budget(facts),
+            instructions=self.here.words("instructions") if given else "",
+        )
         if spent_by is not None:
             agent.spent = spent_by.spent
         return agent
@@ -170,30 +197,41 @@ class Assembled:
         window = min(asked.budget or facts.window, facts.window)
         return budget(window, usual_output(window, facts.output) if asked.output is None else asked.output)
 
-    def _offers(self, name: str) -> bool:
-        """Whether the model is to have this tool."""
-        return not self._asked.no_tools and (not self._config.tools.only or name in self._config.tools.only)
+    def _gives_tools(self, facts: Facts) -> bool:
+        """Whether this model is to have any tools at all; else it is talked to in plain text."""
+        return facts.tools and not self._asked.no_tools
+
+    def _offers(self, name: str, facts: Facts) -> bool:
+        """Whether this model is to have this tool."""
+        only = self._config.tools.only
+        return self._gives_tools(facts) and (not only or name in only)
+
+    def _tell_of_tools(self, facts: Facts) -> None:
+        """Say that the model gets none, where some were expected. A script gets its answer and no more."""
+        if not facts.tools and not self._asked.no_tools and self._asked.question is None:
+            _warn(self.here.words("too small for tools", model=facts.name))
 
     def _equipment(self, session: Session) -> Sequence[Tool]:
         here, settings = self.here, self._config.tools
         python = self._asked.allow_python or settings.run_python
         return list(equipment(here.project, here.folder.path, settings, self._code, session, python=python))
 
-    async def _servers(self) -> Sequence[Tool]:
-        """The tools of the servers that the configuration names, started."""
-        if not self._config.mcp or self._asked.no_tools:
-            return ()
+    async def _start_servers(self, facts: Facts) -> None:
+        """Start the servers of tools that the configuration names, once, for the first model that gets tools."""
+        if not self._config.mcp or self._started is not None or not self._gives_tools(facts):
+            return
         from sightline.agent.tools.mcp import servers
 
-        return await self._open.enter_async_context(servers(self._config.mcp, self.here.words.language, warn=_warn))
+        entered = servers(self._config.mcp, self.here.words.language, warn=_warn)
+        self._started = await self._open.enter_async_context(entered)
 
-
-def _someone_there() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    def _someone_there(self) -> bool:
+        """Whether somebody can be asked: on standard output, where --json has an object and nothing else."""
+        return not self._asked.as_json and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _warn(message: str) -> None:
-    """A server that does not start is told of, and done without."""
+    """A server that does not start, or a model that cannot be asked, is told of and done without."""
     error_console().print(Text(printable(message), style="yellow"), soft_wrap=True)
 
 
@@ -205,16 +243,6 @@ def _fit(session: Session, facts: Facts) -> None:
 
 def _profile(facts: Facts) -> str:
     return facts.provider if facts.provider in PROFILES else Settings().profile
-
-
-def _apps() -> Sequence[str]:
-    """The apps that can be opened here; `sightline apps` says why one cannot."""
-    names = []
-    for name in registry.names():
-        with suppress(SightlineError):
-            loaded(name)
-            names.append(name)
-    return names
 
 
 async def assembled(

@@ -6,9 +6,10 @@ from rich.text import Text
 
 from sightline.cli.chat.chatting import Chat
 from sightline.cli.compact import outcome, print_outcome
+from sightline.cli.compactions import made, print_loss, summary_text
 from sightline.cli.sessions import branch_label, print_sessions
-from sightline.cli.show import first_words, printable
-from sightline.errors import BadInput
+from sightline.cli.show import Column, Rows, first_words, printable
+from sightline.errors import BadInput, ModelError
 from sightline.items import Kind
 from sightline.journal import Journal
 from sightline.strategies import names
@@ -20,17 +21,43 @@ _RECALLED = 6  # passages listed
 async def compact(chat: Chat, rest: str) -> None:
     """A summary in the place of the oldest messages: the model's where it is good enough, else by rule."""
     agent, words = chat.agent, chat.words
+    if rest not in ("", "full"):
+        raise BadInput(words("usage", usage="/compact [full]"))
+    if rest:
+        _show_compacted(chat)
+        return
+    if "summaries" not in chat.session.settings.reductions:
+        raise BadInput(words("summaries off"))
     by_model = agent.model.facts.capable
     with chat.out.status(Text(words("compacting"), style="dim")):
-        result = await agent.compact()
+        try:
+            result = await agent.compact()
+        except BadInput as error:
+            raise BadInput(words("too little")) from error
         with chat.log() as journal:
             done = await asyncio.to_thread(outcome, chat.session, journal, agent.budget, result)
     if not by_model:
         chat.say("digest", model=agent.model.facts.name, style="dim")
     if not result.success:
         chat.say("no summary", error=result.error, style="yellow")
-    print_outcome(chat.out, words, done, full=rest == "full", by_model=by_model)
+    print_outcome(chat.out, words, done, by_model=by_model)
     chat.say("after compact", style="dim")
+
+
+def _show_compacted(chat: Chat) -> None:
+    """The summaries that stand for something now, whole, and all that each hides. Nothing is compacted by that."""
+    with chat.log() as journal:
+        held = [each for each in made(journal) if each.covered.state == "holds"]
+        texts = [summary_text(journal, each.covered) for each in held]
+    if not held:
+        raise BadInput(chat.words("nothing compacted"))
+    for each, text in zip(held, texts, strict=True):
+        summaries = ", ".join("#" + item_id for item_id in each.covered.summaries)
+        chat.say("stands for", style="bold", **each.covered._asdict() | {"summaries": summaries})
+        chat.out.print(Text(printable(text)), soft_wrap=True)
+        chat.out.print()
+        if each.loss is not None:
+            print_loss(chat.out, chat.words, each.loss, full=True)
 
 
 async def uncompact(chat: Chat, rest: str) -> None:
@@ -106,7 +133,7 @@ async def rewind(chat: Chat, rest: str) -> None:
     back = int(rest or 1)
     with chat.log() as journal:
         rows, timeline = _rows(journal), journal.timeline
-        said = [row for row in rows if timeline.kind[row] == Kind.USER and not timeline.state[row] & LABELLED]
+        said = _said(journal)
         if not 1 <= back <= len(said):
             raise BadInput(chat.words("too far", count=len(said)))
         earlier = [row for row in rows if row < said[-back]]
@@ -126,6 +153,12 @@ def _rows(journal: Journal) -> list[int]:
     return [row for row in rows if timeline.kind[row] != Kind.WINDOW]
 
 
+def _said(journal: Journal) -> list[int]:
+    """What the user said on the branch."""
+    timeline = journal.timeline
+    return [row for row in _rows(journal) if timeline.kind[row] == Kind.USER and not timeline.state[row] & LABELLED]
+
+
 async def _branch_off(chat: Chat, at: str) -> None:
     with chat.session.fork(at) as forked:
         name = forked.branch
@@ -136,9 +169,7 @@ async def branch(chat: Chat, rest: str) -> None:
     """The branches, or go to one: the beginning of its name is enough."""
     known = chat.session.branches
     if not rest:
-        for name in known:
-            mark = "*" if name == chat.session.branch else " "
-            chat.say("branch listed", mark=mark, name=branch_label(name))
+        _list_branches(chat)
         return
     matching = [name for name in known if branch_label(name).startswith(rest)]
     if len(matching) != 1:
@@ -147,12 +178,39 @@ async def branch(chat: Chat, rest: str) -> None:
     chat.say("branch now", branch=branch_label(matching[0]))
 
 
+def _list_branches(chat: Chat) -> None:
+    """Each branch with how many items it has and what the user said last on it; the one that it is on is marked."""
+    words, names = chat.words, chat.session.branches
+    if chat.session.id not in chat.here.folder.sessions():  # nothing has been said: there is one, and nothing in it
+        chat.say("branch now", branch=branch_label(chat.session.branch))
+        return
+    rows = Rows(chat.out, [
+        Column("", 1), Column(words("branch"), max(map(len, map(branch_label, names))) + 2, style="cyan"),
+        Column(words("items"), 6, right=True), Column(words("said last")),
+    ])  # fmt: skip
+    rows.print_titles()
+    with chat.log() as journal:
+        for name in names:
+            journal.switch(name)
+            said = _said(journal)
+            last = first_words(journal.reader.text(said[-1])) if said else ""
+            mark = "*" if name == chat.session.branch else ""
+            rows.print(mark, branch_label(name), f"{len(_rows(journal)):,}", last)
+    if len(names) > 1:
+        chat.say("branch how", style="dim")
+
+
 async def sessions(chat: Chat, rest: str) -> None:
     """The sessions, or go on in one."""
     if rest in ("", "all"):
         print_sessions(chat.here, rest == "all")
         return
-    await chat.enter(chat.here.find(rest))
+    ids = chat.here.folder.sessions()
+    matching = [rest] if rest in ids else [each for each in ids if each.startswith(rest)]
+    if len(matching) != 1:
+        key = "several sessions" if matching else "no session"
+        raise BadInput(chat.words(key, given=rest, count=len(matching), ids=", ".join(matching)))
+    await chat.enter(matching[0])
     recap(chat)
 
 
@@ -196,7 +254,10 @@ def _waits(journal: Journal) -> bool:
 async def model(chat: Chat, rest: str) -> None:
     """Which model, or another one."""
     if rest:
-        await chat.made.use(rest)
+        try:
+            await chat.made.use(rest)
+        except (BadInput, ModelError) as error:
+            raise BadInput(chat.words("no such model", name=rest, why=error)) from error
     facts = chat.agent.model.facts
     chat.say("model now", model=facts.name, window=chat.agent.budget.window, output=chat.agent.budget.output)
     if not facts.capable:
@@ -205,6 +266,8 @@ async def model(chat: Chat, rest: str) -> None:
 
 async def strategy(chat: Chat, rest: str) -> None:
     """Which strategy, or another one."""
+    if rest and rest not in names():
+        raise BadInput(chat.words("no strategy", name=rest, names=", ".join(names())))
     if rest:
         chat.session.configure(strategy=rest, config={})
         chat.say("strategy set", name=rest)

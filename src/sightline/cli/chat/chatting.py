@@ -2,10 +2,12 @@
 
 import asyncio
 import time
+import traceback
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -13,11 +15,14 @@ from sightline.agent.events import Answer, Composed, Event
 from sightline.agent.service import Agent
 from sightline.cli.chat.assembled import Assembled
 from sightline.cli.chat.screen import REFRESH_SECONDS, Screen
+from sightline.cli.chat.seen import cut_question
 from sightline.cli.chat.status import Status
-from sightline.cli.options import Place
+from sightline.cli.chat.telling import told
+from sightline.cli.options import DEBUG, Place
 from sightline.cli.show import console, printable
 from sightline.cli.words import Words
-from sightline.errors import BadInput
+from sightline.code.store import Saved
+from sightline.errors import BadInput, SightlineError
 from sightline.journal import Journal
 from sightline.session import Session
 
@@ -29,7 +34,7 @@ class Chat:
         self.made, self.out = made, out or console()
         self.composed: Composed | None = None
         self.over, self.draft = False, ""
-        self.screen = Screen(self.out, self.words, time.monotonic, made.resolved)
+        self.screen = Screen(self.out, self.words, time.monotonic, made.resolved, self.file_of)
 
     @property
     def here(self) -> Place:
@@ -54,23 +59,36 @@ class Chat:
     @property
     def status(self) -> Status:
         """What the line below the prompt says."""
-        agent, session = self.agent, self.session
+        agent, session, sent = self.agent, self.session, self.composed
+        last = session.receipt  # of an earlier run, or of the branch that this one left: its tokens are there too
         return Status(
-            agent.model.facts.name, self.composed, agent.budget.limit(), agent.spent.cost, session.id,
-            session.settings.strategy,
-        )  # fmt: skip
+            model=agent.model.facts.name,
+            tokens=sent.tokens if sent else last.tokens if last else None,
+            limit=sent.limit if sent else agent.budget.limit(last.factor if last else 1.0),
+            reused=sent.reused if sent else None,
+            cost=agent.spent.cost,
+            session=session.id,
+            strategy=session.settings.strategy,
+        )
+
+    def file_of(self, saved: Saved) -> str:
+        """Where a piece of code is."""
+        store = self.agent.code
+        return str(store.folder / saved.path) if store is not None else saved.path
 
     # ------------------------------------------------------------------ talking
 
     async def answer(self, events: AsyncGenerator[Event, None]) -> Answer | None:
         """Show an answer as it comes. None: the stream ended without one."""
-        answer = None
+        answer, cut = None, None
         with self.screen.answering():
             async with self._alive(), aclosing(events) as stream:
                 async for event in stream:
                     self.screen.show(event)
                     if isinstance(event, Composed):
                         self.composed = event
+                        if cut is None and (cut := cut_question(self.agent)) is not None:
+                            self.screen.warn(cut.told(self.words))
                     if isinstance(event, Answer):
                         answer = event
         self.out.print()
@@ -103,6 +121,14 @@ class Chat:
     def complain(self, message: str) -> None:
         """One line, in red."""
         self.out.print(Text(printable(" ".join(message.split())), style="red"), soft_wrap=True)
+
+    def failed(self, error: Exception) -> None:
+        """Say what went wrong in one line, all of it with --debug. Whatever it was, the conversation goes on."""
+        expected = isinstance(error, SightlineError | OSError)
+        self.complain(told(error, self.words) if expected and str(error) else f"{type(error).__name__}: {error}")
+        context = click.get_current_context(silent=True)
+        if context is not None and context.meta.get(DEBUG):
+            self.out.print(Text(printable("".join(traceback.format_exception(error))), style="dim"), soft_wrap=True)
 
     # ------------------------------------------------------------------ the session
 

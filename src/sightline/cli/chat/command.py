@@ -2,15 +2,22 @@
 
 import asyncio
 import sys
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from msgspec.structs import asdict
+from rich.text import Text
 
 from sightline.cli.apps import quiet
 from sightline.cli.chat.words import WORDS
-from sightline.cli.options import Place, file_bytes, language_said, place, with_json
+from sightline.cli.options import DEBUG, Place, language_said, place, with_json
+from sightline.cli.show import error_console, print_json, printable
 from sightline.cli.words import Words
-from sightline.errors import BadInput
+from sightline.errors import BadInput, NoModel, SightlineError
+from sightline.items import Usage
+
+if TYPE_CHECKING:
+    from sightline.cli.chat.assembled import Assembled
 
 _PARTS = ("prompt_toolkit", "httpx2", "langgraph")  # what the extra `chat` brings
 
@@ -25,9 +32,11 @@ class Asked(NamedTuple):
     budget: int | None = None
     output: int | None = None
     question: str | None = None
+    allow_edit: bool = False
     allow_python: bool = False
     no_tools: bool = False
     trust: bool = False
+    as_json: bool = False
     language_said: bool = False  # else the configuration may say another
 
 
@@ -39,12 +48,14 @@ class Asked(NamedTuple):
 @click.option("--budget", type=int, metavar="TOKENS", help="The window to fill at most; else all the model takes.")
 @click.option("--output", type=int, metavar="TOKENS", help="Tokens of it kept for the answer.")
 @click.option("-p", "--print", "question", metavar="QUESTION", help="Ask this, print the answer, and end.")
+@click.option("--allow-edit", is_flag=True, help="Let the model change the files that it may read, in the editor.")
 @click.option("--allow-python", is_flag=True, help="Let the model run Python, without network and within limits.")
 @click.option("--no-tools", is_flag=True, help="Give the model no tools.")
 @click.option("--trust", is_flag=True, help="Obey this project's sightline.toml, as it is now, without asking.")
 @with_json
-def chat(as_json: bool, **options: Any) -> None:
-    """Talk to a model in the terminal. It can read the files of the project; everything said is kept.
+def chat(**options: Any) -> None:
+    """Talk to a model in the terminal. It can read the files of the project, and with --allow-edit change them;
+    everything said is kept.
 
     The model is the one that sightline.toml or the environment name, else one that runs on this machine. Ctrl-C stops
     an answer, Ctrl-D leaves; /help lists what else can be typed. With -p one question is asked, to which what comes
@@ -59,21 +70,60 @@ def chat(as_json: bool, **options: Any) -> None:
     here, asked = place(), Asked(**options, language_said=language_said())
     if asked.go_on and asked.resume:
         raise click.UsageError("--continue is the newest session, --resume the one named: say one of them")
-    if as_json and asked.question is None:
+    if asked.as_json and asked.question is None:
         raise click.UsageError("--json prints the answer to one question: add -p QUESTION")
     with quiet():
-        ended_well = asyncio.run(_run(here, asked, as_json))
+        ended_well = asyncio.run(_told(here, asked))
     if not ended_well:
         click.get_current_context().exit(1)
 
 
-async def _run(here: Place, asked: Asked, as_json: bool) -> bool:
+async def _told(here: Place, asked: Asked) -> bool:
+    """Do what is asked. Where no model is there, the ways to one are a list, and not the one line of other errors."""
+    try:
+        return await _run(here, asked)
+    except (SightlineError, OSError) as error:
+        if asked.as_json:
+            return _told_as_object(error)
+        if not isinstance(error, NoModel) or click.get_current_context().meta.get(DEBUG):
+            raise
+        error_console().print(Text(printable(str(error)), style="red"), soft_wrap=True)
+        return False
+
+
+def _told_as_object(error: SightlineError | OSError, session: str = "", model: str = "") -> bool:
+    """Print the object that --json promises, for a question that could not be asked. With --debug it is raised too."""
+    if isinstance(error, BrokenPipeError):
+        raise error
+    print_json(failed(str(error), session, model))
+    if click.get_current_context().meta.get(DEBUG):
+        raise error
+    return False
+
+
+def failed(error: str, session: str = "", model: str = "") -> dict[str, Any]:
+    """The object of an answer, with nothing in it but why."""
+    return {
+        "success": False,
+        "answer": "",
+        "error": error,
+        "session": session,
+        "model": model,
+        "rounds": 0,
+        "usage": asdict(Usage(0, 0)),
+        "cost": None,
+        "stop": "",
+        "saved": [],
+        "calls": [],
+    }
+
+
+async def _run(here: Place, asked: Asked) -> bool:
     talks = asked.question is None
     if talks and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadInput(Words(here.words.language, WORDS)("no terminal"))
     try:
         from sightline.cli.chat.assembled import assembled
-        from sightline.cli.chat.once import ask
 
         if talks:
             from sightline.cli.chat.terminal import talk
@@ -82,20 +132,38 @@ async def _run(here: Place, asked: Asked, as_json: bool) -> bool:
         raise _missing(error) from error
     try:
         if not talks:
-            return await ask(made, _question(asked), as_json=as_json)
+            return await _answered(made, asked)
         await talk(made, sought=asked.go_on or asked.resume is not None)
         return True
     finally:
         await made.close()
 
 
+async def _answered(made: "Assembled", asked: Asked) -> bool:
+    """Ask one question. Whether it was answered."""
+    from sightline.cli.chat.once import ask
+
+    answered = False
+    try:
+        answered = await ask(made, _question(asked), as_json=asked.as_json)
+    except (SightlineError, OSError) as error:
+        if not asked.as_json:
+            raise
+        _told_as_object(error, made.agent.session.id, made.agent.model.facts.name)
+    finally:
+        if not answered:
+            made.give_up()
+    return answered
+
+
 def _question(asked: Asked) -> str:
-    """What is asked, and below it what comes through a pipe."""
-    piped = "" if sys.stdin.isatty() else file_bytes("-").decode("utf-8", "replace")
-    question = f"{asked.question}\n\n{piped}" if piped.strip() else asked.question or ""
-    if not question.strip():
+    """What is asked, with what comes through a pipe."""
+    from sightline.cli.chat.once import question
+
+    text = question(asked.question or "")
+    if not text.strip():
         raise click.UsageError("-p needs a question")
-    return question
+    return text
 
 
 def _missing(error: ModuleNotFoundError) -> Exception:
@@ -105,4 +173,4 @@ def _missing(error: ModuleNotFoundError) -> Exception:
         return BadInput(str(error))
     if package not in _PARTS:
         return error
-    return BadInput(f"sightline chat needs {package}: pip install 'sightline[chat]'")
+    return BadInput(f"sightline chat needs {package}: pip install '.[chat]' in Sightline's folder")

@@ -9,7 +9,6 @@ from rich.text import Text
 from sightline.cli.apps_run import aligned
 from sightline.cli.chat import changing, looking
 from sightline.cli.chat.chatting import Chat
-from sightline.errors import SightlineError
 
 
 class Command(NamedTuple):
@@ -19,6 +18,7 @@ class Command(NamedTuple):
     run: Callable[[Chat, str], Awaitable[None]]
     usage: str = ""  # what it takes
     aliases: tuple[str, ...] = ()
+    words: int | None = 1  # of what it takes, at most; None: any number, since they are one text or name
 
 
 async def show_help(chat: Chat, name: str) -> None:
@@ -50,7 +50,7 @@ COMMANDS = (
     Command("/compact", changing.compact, "[full]", ("/c",)),
     Command("/context", looking.context, "[all]"),
     Command("/expand", changing.expand, "ID"),
-    Command("/recall", changing.recall, "WORDS"),
+    Command("/recall", changing.recall, "WORDS", words=None),
     Command("/pin", changing.pin, "[ID]"),
     Command("/unpin", changing.unpin, "ID"),
     Command("/uncompact", changing.uncompact, "[ID]"),
@@ -58,17 +58,17 @@ COMMANDS = (
     Command("/rewind", changing.rewind, "[N]"),
     Command("/branch", changing.branch, "[NAME]"),
     Command("/sessions", changing.sessions, "[ID | all]"),
-    Command("/windows", looking.windows, "[ID | close ID]"),
-    Command("/apps", looking.apps, "[open NAME [TARGET]]"),
+    Command("/windows", looking.windows, "[ID | close ID]", words=2),
+    Command("/apps", looking.apps, "[open NAME [TARGET]]", words=None),
     Command("/code", looking.code, "[ID]"),
-    Command("/model", changing.model, "[NAME]"),
+    Command("/model", changing.model, "[NAME]", words=None),
     Command("/strategy", changing.strategy, "[NAME]"),
-    Command("/cost", looking.cost),
-    Command("/export", looking.export, "[FILE] [FORMAT]"),
-    Command("/clear", changing.clear),
-    Command("/version", looking.version),
-    Command("/retry", changing.retry),
-    Command("/quit", changing.leave, "", ("/exit",)),
+    Command("/cost", looking.cost, words=0),
+    Command("/export", looking.export, "[FILE] [FORMAT]", words=2),
+    Command("/clear", changing.clear, words=0),
+    Command("/version", looking.version, words=0),
+    Command("/retry", changing.retry, words=0),
+    Command("/quit", changing.leave, "", ("/exit",), words=0),
 )
 NAMES = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
 
@@ -84,10 +84,13 @@ async def run(chat: Chat, line: str) -> None:
     command = found(chat, name)
     if command is None:
         return
+    if command.words is not None and len(rest.split()) > command.words:
+        chat.complain(chat.words("usage", usage=f"{command.name} {command.usage}".rstrip()))
+        return
     try:
         await command.run(chat, rest.strip())
-    except (SightlineError, OSError) as error:
-        chat.complain(str(error))
+    except Exception as error:
+        chat.failed(error)
 
 
 def found(chat: Chat, name: str) -> Command | None:

@@ -1,6 +1,7 @@
-"""The tools that the model has in a chat: what the configuration and the command line allow."""
+"""The tools and apps that the model has in a chat: what the configuration and the command line allow."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -13,7 +14,12 @@ from sightline.agent.tools.python import run_python
 from sightline.agent.tools.reading import file_reader
 from sightline.agent.tools.sandbox import Limits
 from sightline.agent.tools.searching import list_files, search_files
+from sightline.apps import App, registry
+from sightline.apps.editor import Editor
+from sightline.apps.files import Files
+from sightline.cli.apps_run import loaded
 from sightline.code.store import CodeStore
+from sightline.errors import SightlineError
 from sightline.session import Session
 
 RUNS = "runs"  # the folder of what programs wrote, beside the project's sessions
@@ -35,3 +41,19 @@ def equipment(
     if python:
         limits = Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb)
         yield run_python(folders, code, limits=limits, keep=kept / RUNS / session.id, locale=locale)
+
+
+def openable(settings: ToolSettings, *, edit: bool) -> Iterator[type[App]]:
+    """The apps that can be opened here; `sightline apps` says why one cannot. `edit`: whether files may be changed."""
+    for name in registry.names():
+        if name == Editor.name and not edit:  # the only one that writes into the project
+            continue
+        with suppress(SightlineError):
+            yield _held(loaded(name), settings.folders)
+
+
+def _held(app: type[App], folders: tuple[str, ...]) -> type[App]:
+    """The app; one that shows files, held to the folders that the tools are held to."""
+    if not issubclass(app, Files | Editor):
+        return app
+    return type(app.__name__, (app,), {"__doc__": app.__doc__, "folders": folders})

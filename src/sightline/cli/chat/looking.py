@@ -19,6 +19,8 @@ from sightline.errors import BadInput
 
 async def context(chat: Chat, rest: str) -> None:
     """What the model would see now."""
+    if rest not in ("", "all"):
+        raise BadInput(chat.words("usage", usage="/context [all]"))
     with chat.log() as journal:
         by = "order" if rest == "all" else "size"
         print_context(chat.out, chat.here, journal, chat.session, chat.agent.budget, by=by, every=rest == "all")
@@ -76,7 +78,9 @@ async def code(chat: Chat, rest: str) -> None:
     if rest and store is not None:
         saved = store.find(rest)
         text = printable(store.read(rest))
-        chat.out.print(Text(f"{saved.code_id} · {saved.language} · {saved.path}", style="bold"), soft_wrap=True)
+        chat.out.print(
+            Text(f"{saved.code_id} · {saved.language} · {chat.file_of(saved)}", style="bold"), soft_wrap=True
+        )
         chat.out.print(Syntax(text, saved.language, theme="ansi_dark", word_wrap=True))
         return
     found = store.list(chat.session.id) if store is not None else []
@@ -106,13 +110,14 @@ async def cost(chat: Chat, _: str) -> None:
 
 
 async def export(chat: Chat, rest: str) -> None:
-    """Write the conversation to a file that is not there yet."""
+    """Write the conversation to a file that is not there yet; in the form that is named, else that its name ends in."""
     given = rest.split()
-    format_ = given.pop() if given and given[-1] in FORMATS else "openai"
-    ending = "jsonl" if format_ == "jsonl" else "json"
-    file = Path(given[0]) if given else Path(f"conversation-{chat.session.id[:8]}.{ending}")
+    named = given.pop() if given and given[-1] in FORMATS else ""
     if len(given) > 1:
         raise BadInput(chat.words("usage", usage=f"/export [FILE] [{'|'.join(FORMATS)}]"))
+    ending = "jsonl" if named == "jsonl" else "json"
+    file = Path(given[0] if given else f"conversation-{chat.session.id[:8]}.{ending}")
+    format_ = named or ("jsonl" if file.suffix == ".jsonl" else "openai")
     with chat.log() as journal:
         data, messages = b"".join(exported(chat.here, journal, format_)), message_count(journal)
     try:
@@ -120,6 +125,8 @@ async def export(chat: Chat, rest: str) -> None:
             written.write(data)
     except FileExistsError as error:
         raise BadInput(chat.words("exists", file=file)) from error
+    except OSError as error:
+        raise BadInput(chat.words("not written", file=file, why=error.strerror or error)) from error
     chat.say(
         "exported", session=chat.session.id, format=format_, file=file, bytes=human_size(len(data)), messages=messages
     )

@@ -10,10 +10,12 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied, Retrying, Said
+from sightline.apps.calls import ACTION, CREATE
 from sightline.cli.chat.blocks import Blocks
 from sightline.cli.chat.markdown import drawn
 from sightline.cli.show import cut, first_words, printable
 from sightline.cli.words import Words
+from sightline.code.store import Saved
 from sightline.items import Call
 from sightline.renditions.subjects import subject_of
 
@@ -21,6 +23,8 @@ _TAIL = 12  # lines of an unfinished block: enough to follow, few enough for eve
 _TAIL_CHARACTERS = 4_000  # of its end are laid out at each refresh
 REFRESH_SECONDS = 0.1  # fast enough to seem alive
 _SUBJECT = 60  # columns of what a call is about
+_PROGRAM = "run_python"  # the tool whose result begins with how its program ended
+_ENDED_WELL = ("[exit status 0]", "[退出状态 0]")
 
 
 class Screen:
@@ -35,9 +39,13 @@ class Screen:
         words: Words,
         seconds: Callable[[], float],
         resolved: Callable[[str], str] = lambda text: text,
+        file_of: Callable[[Saved], str] = lambda saved: saved.path,
     ) -> None:
-        """`seconds`: a clock that only goes forward; `resolved`: what tags for code and files are shown as."""
-        self.out, self._words, self._seconds, self.resolved = out, words, seconds, resolved
+        """`seconds`: a clock that only goes forward; `resolved`: what tags for code and files are shown as; `file_of`:
+        where saved code is.
+        """
+        self.out, self._words, self._seconds = out, words, seconds
+        self.resolved, self._file_of = resolved, file_of
         self._spinner = Spinner("line" if out.options.ascii_only else "dots")
         self._live: Live | None = None
         self._begin()
@@ -89,12 +97,16 @@ class Screen:
                 self._show_called(event)
             case CodeSaved():
                 saved = event.saved
-                said = self._words("code saved", id=saved.code_id, language=saved.language, file=saved.path)
+                said = self._words("code saved", id=saved.code_id, language=saved.language, file=self._file_of(saved))
                 self._line(Text(f"  {printable(said)}", style="green"))
             case Answer():
                 self._show_answer(event)
             case _:
                 assert_never(event)
+
+    def warn(self, text: str) -> None:
+        """Something the reader should know, in yellow."""
+        self._line(Text(f"  {printable(text)}", style="yellow"))
 
     # ------------------------------------------------------------------ each kind
 
@@ -120,23 +132,19 @@ class Screen:
 
     def _show_retrying(self, event: Retrying) -> None:
         self._blocks, self._said = Blocks(), ""  # what was cut off is said again
-        key = "falling back" if event.fallback else "retrying"
-        said = self._words(
-            key, model=event.model, why=first_words(event.why), seconds=event.seconds, again=event.again,
-            fallback=event.fallback,
-        )  # fmt: skip
-        self._line(Text(f"  {printable(said)}", style="yellow"))
+        self.warn(retry_words(event, self._words))
 
     def _show_called(self, event: Called) -> None:
         seconds = self._seconds() - self._begun.pop(event.call.id, self._seconds())
-        if event.error:
-            mark, style, said = "✗", "red", self._words("tool failed", why=first_words(event.text or event.error))
+        failed = went_wrong(event)
+        if failed:
+            mark, style, said = "✗", "red", self._words("tool failed", why=first_words(event.text or failed))
         else:
             mark, style, said = "✓", "green", self._words("tool ok", seconds=seconds)
         mark = {"✗": "x", "✓": "+"}[mark] if self.out.options.ascii_only else mark
         room = max(self.out.width - 30, 16)
         about = cut(f"{printable(event.call.name)} {_subject(event.call)}".rstrip(), room)
-        line = Text.assemble((f"  {mark} ", style), (f"{about}  ", "dim"), (said, style if event.error else "dim"))
+        line = Text.assemble((f"  {mark} ", style), (f"{about}  ", "dim"), (said, style if failed else "dim"))
         line.truncate(max(self.out.width, 60), overflow="ellipsis")
         self._line(line)
         self._doing = self._words("thinking")
@@ -149,6 +157,8 @@ class Screen:
         if not event.success:
             self._line(Text(self._words("failed", why=first_words(event.error, 400)), style="red"))
             self._line(Text(self._words("retry hint"), style="dim"))
+        elif event.stop:
+            self._line(Text(self._words(f"stop {event.stop}"), style="yellow"))
         self._doing = ""
 
     # ------------------------------------------------------------------ printing
@@ -185,7 +195,27 @@ class Screen:
         return Group(*lines[-min(_TAIL, max(self.out.height - 4, 1)) :], self._spinner)
 
 
+def went_wrong(event: Called) -> str:
+    """Why a call counts as failed: its error, or that the program it ran did not end well; empty where all is well."""
+    ended_badly = event.call.name == _PROGRAM and not event.text.startswith(_ENDED_WELL)
+    return event.error or ("failed" if ended_badly else "")
+
+
+def retry_words(event: Retrying, words: Words) -> str:
+    """That a model could not be asked, why, and what happens now."""
+    return words(
+        "falling back" if event.fallback else "retrying", model=event.model, why=first_words(event.why),
+        seconds=round(event.seconds, 1), again=event.again, fallback=event.fallback,
+    )  # fmt: skip
+
+
 def _subject(call: Call) -> str:
     """What a call is about, on one line."""
-    code_id = call.input.get("code_id") if isinstance(call.input, dict) else None
-    return cut(first_words(code_id if isinstance(code_id, str) else subject_of(call)), _SUBJECT)
+    return cut(first_words(" ".join(_named(call)) or subject_of(call)), _SUBJECT)
+
+
+def _named(call: Call) -> list[str]:
+    """Window and action, app and target, or saved code, where a call is about these."""
+    keys = {ACTION.name: ("window_id", "action_id"), CREATE.name: ("name", "target")}.get(call.name, ("code_id",))
+    found = (call.input.get(key) for key in keys) if isinstance(call.input, dict) else ()
+    return [each for each in found if isinstance(each, str) and each]

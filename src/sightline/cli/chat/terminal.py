@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import select
 import signal
 import sys
+from collections import deque
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +19,7 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
+from rich.text import Text
 
 from sightline import __version__
 from sightline.cli.chat import commands
@@ -24,11 +27,12 @@ from sightline.cli.chat.assembled import Assembled
 from sightline.cli.chat.changing import recap
 from sightline.cli.chat.chatting import Chat
 from sightline.cli.chat.status import status_line
-from sightline.errors import SightlineError
+from sightline.cli.show import printable
 from sightline.stores.disk import make_directory
 from sightline.strategies import names
 
 HISTORY = "chat_history"  # beside the project's sessions
+_LONGEST = 65_536  # bytes of a line: terminals keep far fewer
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "bold fg:ansicyan"})
 
 
@@ -36,18 +40,18 @@ async def talk(made: Assembled, *, sought: bool) -> None:
     """Let a person talk until they leave. `sought`: a session to continue was asked for."""
     chat = Chat(made)
     _greet(chat, sought)
-    with _unheard(), _Stops(_prompt(chat)) as stops:
-        await _loop(chat, stops)
+    with _unheard() as typed, _Stops(_prompt(chat)) as stops:
+        await _loop(chat, stops, deque(typed))
     if chat.session.id in chat.here.folder.sessions():
         chat.say("left", id=chat.session.id, style="dim")
 
 
-async def _loop(chat: Chat, stops: "_Stops") -> None:
+async def _loop(chat: Chat, stops: "_Stops", typed: deque[str]) -> None:
+    """Do what is said until the end is. `typed`: lines that came before the first prompt."""
     leaving = False  # Ctrl-C was pressed at an empty prompt just now
     while not chat.over:
-        draft, chat.draft = chat.draft, ""
         try:
-            line = await stops.prompt.prompt_async(_marker(chat), default=draft, handle_sigint=False)
+            line = _echoed(chat, typed.popleft()) if typed else await _asked(chat, stops)
         except EOFError:
             break
         except KeyboardInterrupt:
@@ -59,6 +63,19 @@ async def _loop(chat: Chat, stops: "_Stops") -> None:
         leaving = False
         if line.strip() and not await stops.finished(said(chat, line)):
             chat.say("stopped", style="yellow")
+            chat.draft = "\n".join(typed)  # who stops one line may think better of the rest, too
+            typed.clear()
+
+
+async def _asked(chat: Chat, stops: "_Stops") -> str:
+    draft, chat.draft = chat.draft, ""
+    return await stops.prompt.prompt_async(_marker(chat), default=draft, handle_sigint=False)
+
+
+def _echoed(chat: Chat, line: str) -> str:
+    """A line that was typed before there was a prompt, shown as if it had been typed there."""
+    chat.out.print(Text.assemble((_mark(chat), "bold cyan"), printable(line)), soft_wrap=True)
+    return line
 
 
 def _greet(chat: Chat, sought: bool) -> None:
@@ -73,14 +90,17 @@ def _greet(chat: Chat, sought: bool) -> None:
 
 
 async def said(chat: Chat, line: str) -> None:
-    """Do what a line says, or ask the model."""
+    """Do what a line says, or ask the model. Nothing that goes wrong there ends the chat, and no question is lost."""
+    if commands.is_command(line):
+        await commands.run(chat, line)
+        return
+    agent = chat.agent
     try:
-        if commands.is_command(line):
-            await commands.run(chat, line)
-        else:
-            await chat.answer(chat.agent.stream(line.rstrip().removeprefix(" " if line.startswith(" /") else "")))
-    except (SightlineError, OSError) as error:
-        chat.complain(str(error))
+        await chat.answer(agent.stream(line.rstrip().removeprefix(" " if line.startswith(" /") else "")))
+    except Exception as error:
+        chat.failed(error)
+        if not agent.question:  # it is not in the log: it is typed already for the next attempt
+            chat.draft = line
 
 
 class _Stops:
@@ -120,38 +140,51 @@ class _Stops:
 
 
 @contextmanager
-def _unheard() -> Iterator[None]:
-    """Keys pressed between prompts are not echoed into an answer: they wait for the next one. Ctrl-C still counts."""
+def _unheard() -> Iterator[list[str]]:
+    """Keys pressed between prompts are not echoed into an answer: they wait for the next one. Ctrl-C still counts.
+
+    The lines that were typed before are what this gives: each ended with Enter, which the prompt would no longer see.
+    """
     try:
         import termios
 
         fd = sys.stdin.fileno()
         before = termios.tcgetattr(fd)
     except (ImportError, OSError, ValueError):  # no such terminal here; `termios.error` is an OSError of its own kind
-        yield
+        yield []
         return
     silent = list(before)
     silent[0] &= ~termios.ICRNL  # Enter stays Enter for the prompt that reads it
     silent[3] &= ~(termios.ECHO | termios.ICANON)
+    silent[3] |= termios.NOFLSH  # Ctrl-C stops an answer, and throws nothing away that was typed meanwhile
+    typed = _lines_typed(fd) if before[3] & termios.ICANON else []
     termios.tcsetattr(fd, termios.TCSADRAIN, silent)
     try:
-        yield
+        yield typed
     finally:
         termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+def _lines_typed(fd: int) -> list[str]:
+    """The whole lines that wait on a terminal which gives out nothing else; a line that has not ended stays there."""
+    found = []
+    while select.select([fd], [], [], 0)[0] and (line := os.read(fd, _LONGEST)):
+        found.append(line.decode("utf-8", "replace").rstrip("\r\n"))
+    return found
 
 
 # ---------------------------------------------------------------------- the prompt
 
 
 def _prompt(chat: Chat) -> PromptSession[str]:
-    plain, words = chat.out.options.ascii_only, chat.words
+    words = chat.words
     return PromptSession(
         multiline=True,
         key_bindings=_keys(),
         completer=_Completer(chat),
         complete_while_typing=True,
         history=_history(chat.here.folder.path),
-        bottom_toolbar=lambda: FormattedText([("", f" {status_line(chat.status, words, plain=plain)}")]),
+        bottom_toolbar=lambda: _below(chat),
         placeholder=lambda: FormattedText([("fg:ansibrightblack", "" if get_app().is_done else words("placeholder"))]),
         prompt_continuation="  ",
         style=_STYLE,
@@ -160,7 +193,19 @@ def _prompt(chat: Chat) -> PromptSession[str]:
 
 
 def _marker(chat: Chat) -> FormattedText:
-    return FormattedText([("class:prompt", "> " if chat.out.options.ascii_only else "❯ ")])
+    return FormattedText([("class:prompt", _mark(chat))])
+
+
+def _mark(chat: Chat) -> str:
+    return "> " if chat.out.options.ascii_only else "❯ "
+
+
+def _below(chat: Chat) -> FormattedText:
+    """The line below the prompt, as long as the terminal is wide."""
+    width = get_app().output.get_size().columns - 2
+    return FormattedText(
+        [("", f" {status_line(chat.status, chat.words, plain=chat.out.options.ascii_only, width=width)}")]
+    )
 
 
 def _keys() -> KeyBindings:

@@ -1,6 +1,15 @@
 """What people see in the chat, in English and Chinese. Keys of the common table that are here too say it for a chat."""
 
 WORDS: dict[str, tuple[str, str]] = {
+    # what the model is told first
+    "instructions": (
+        "You help the user in the folder of a project. Look before you answer: read, list and search files with your "
+        "tools. Save code worth keeping with write_code, and refer to it in your answers as <code_ref>id</code_ref>. "
+        "What was shown earlier may be shortened behind a handle such as #412: expand shows it again, recall finds it.",
+        "你在一个项目的目录中帮助用户。回答之前先查看：用工具读取、列出和搜索文件。值得保留的代码用 write_code 保存，"
+        "在回答中用 <code_ref>代码 id</code_ref> 引用。较早的内容可能已缩短，并带有 #412 这样的编号："
+        "expand 可重新查看，recall 可查找。",
+    ),
     # beginning and end
     "welcome": (
         "Sightline {version} · {model} · session {id}. /help lists the commands, Ctrl-D leaves.",
@@ -48,6 +57,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "answering": ("answering", "回答中"),
     "stopped": ("Stopped. /retry goes on.", "已停止。/retry 可继续。"),
     "failed": ("The answer failed: {why}", "回答失败：{why}"),
+    "stop length": (
+        "The answer was cut off: it has as many tokens as an answer may have. Say so, and it goes on.",
+        "回答已达到长度上限，被截断。请让它继续。",
+    ),
+    "stop refused": ("The model refuses to say more.", "模型拒绝继续回答。"),
     "retry hint": ("Everything said is kept; /retry goes on.", "已说的内容都已保存；/retry 可继续。"),
     "retrying": (
         "{model}: {why}; again in {seconds:g} s (attempt {again})",
@@ -55,11 +69,23 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "falling back": ("{model}: {why}; asking {fallback} instead", "{model}：{why}；改用 {fallback}"),
     "swept": ("context: {reason}, {tokens:,} tokens", "上下文：{reason}，{tokens:,} 个 token"),
+    "question cut": (
+        "Your message has {tokens:,} tokens, and the model was shown {seen:,} of them: more than that does not fit. "
+        "A larger window (--budget, or another model) shows more.",
+        "你的消息有 {tokens:,} 个 token，模型只看到其中 {seen:,} 个：窗口放不下更多。"
+        "更大的窗口（--budget，或换一个模型）可显示更多。",
+    ),
+    "question cut more": (
+        "Your message has {tokens:,} tokens, and the model was shown {seen:,} of them; it can look at the rest with "
+        "`expand`. A larger window (--budget, or another model) shows more; put into a file, it is read where needed.",
+        "你的消息有 {tokens:,} 个 token，模型只看到其中 {seen:,} 个；其余可由模型用 `expand` 查看。"
+        "更大的窗口（--budget，或换一个模型）可显示更多；放进文件则可按需读取。",
+    ),
     "tool ok": ("{seconds:.1f} s", "{seconds:.1f} 秒"),
     "tool failed": ("failed: {why}", "失败：{why}"),
     "code saved": ("saved {id} ({language}) → {file}", "已保存 {id}（{language}）→ {file}"),
     # the line below the prompt
-    "status cache": ("cache {share}", "缓存 {share}"),
+    "status reused": ("reused {share}", "复用 {share}"),
     "status cost": ("cost {cost}", "费用 {cost}"),
     "placeholder": ("Ask, or /help. Alt+Enter: new line", "输入问题，或 /help。Alt+Enter 换行"),
     # commands in general
@@ -118,7 +144,9 @@ WORDS: dict[str, tuple[str, str]] = {
         "那是会话的开头：/clear 可开始新会话。",
     ),
     "branch now": ("On branch {branch}.", "当前分支：{branch}。"),
-    "branch listed": ("{mark} {name}", "{mark} {name}"),
+    "branch": ("branch", "分支"),
+    "said last": ("you said last", "你最后说的"),
+    "branch how": ("/branch NAME goes to one.", "/branch 名称 可切换。"),
     "cleared": (
         "A new session, {id}. The old one is kept: /sessions {before} returns.",
         "新会话 {id}。旧会话保留：/sessions {before} 可返回。",
@@ -150,12 +178,54 @@ WORDS: dict[str, tuple[str, str]] = {
         "不知道该模型的价格；可在 sightline.toml 中填写。",
     ),
     "nothing to retry": ("There is nothing to go on with: ask something.", "没有可继续的内容：请先提问。"),
+    "not written": ("{file} cannot be written: {why}", "无法写入 {file}：{why}"),
     "exists": ("{file} exists already; name another file", "{file} 已存在；请换一个文件名"),
+    # what the library's errors say, for a chat
+    "no item": (
+        "There is no item #{id} on this branch: /context all lists them.",
+        "本分支没有 #{id}：/context all 可列出。",
+    ),
+    "nothing to undo": (
+        "Nothing is compacted on this branch, so there is nothing to undo.",
+        "本分支没有压缩过，无可撤销。",
+    ),
+    "nothing compacted": (
+        "Nothing is compacted on this branch: /compact does it.",
+        "本分支没有压缩过：/compact 可压缩。",
+    ),
+    "too little": (
+        "There is too little conversation to compact: go on, and try again later. To have the last compaction made "
+        "again, undo it first with /uncompact.",
+        "对话太短，无需压缩：请稍后再试。若要重做最近一次压缩，请先 /uncompact。",
+    ),
+    "summaries off": ("Summaries are switched off in this session.", "本会话已关闭摘要。"),
+    "no app": (
+        "There is no app {name}; there are: {names}. /apps lists them.",
+        "没有应用 {name}；有：{names}。/apps 可列出。",
+    ),
+    "no such code": ("There is no code {id}; there is: {names}", "没有代码 {id}；有：{names}"),
+    "no code id": (
+        "There is no code {id}: ids are code_ and a name, and /code lists them.",
+        "没有代码 {id}：编号形如 code_名称，/code 可列出。",
+    ),
+    "too much pinned": (
+        "What must be shown is {tokens:,} tokens larger than what fits: {pinned}. /unpin one, close a window with "
+        "/windows close, say less, or begin again with a larger --budget.",
+        "必须显示的内容超出上限 {tokens:,} 个 token：{pinned}。请 /unpin 其中一项，用 /windows close 关闭窗口，"
+        "缩短输入，或以更大的 --budget 重新开始。",
+    ),
+    "no such model": ("{name} cannot be asked: {why}", "无法使用模型 {name}：{why}"),
+    "no strategy": ("There is no strategy {name}; choose one of {names}", "没有策略 {name}；可选：{names}"),
+    "no session": ("There is no session {given}: /sessions lists them.", "没有会话 {given}：/sessions 可列出。"),
+    "several sessions": (
+        "{given} begins the ids of {count:,} sessions, {ids}: write more of it.",
+        "有 {count:,} 个会话的编号以 {given} 开头：{ids}。请多写几位。",
+    ),
     # the help of each command: one line, then what it takes
     "/help": ("What can be typed here.", "可以输入什么。"),
     "/compact": (
-        "Put a summary in the place of the oldest messages. /compact full shows all of it.",
-        "用摘要代替最早的消息。/compact full 显示全部内容。",
+        "Put a summary in the place of the oldest messages. /compact full only shows the summary there is, all of it.",
+        "用摘要代替最早的消息。/compact full 不压缩，只显示已有摘要的全文。",
     ),
     "/context": (
         "What the model would see now. /context all lists every item.",
@@ -179,7 +249,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "/model": ("Which model is asked, or ask another one.", "查看或更换模型。"),
     "/strategy": ("Who decides what the model sees, or choose another.", "查看或更换上下文策略。"),
     "/cost": ("Tokens and money spent in this run.", "本次运行的 token 与费用。"),
-    "/export": ("Write the whole conversation to a file.", "把整个对话写入文件。"),
+    "/export": (
+        "Write the whole conversation to a file: openai, anthropic or responses, or the log as it is (jsonl).",
+        "把整个对话写入文件：openai、anthropic 或 responses 格式，或原样的日志（jsonl）。",
+    ),
     "/clear": ("Begin a new session; this one is kept.", "开始新会话；当前会话保留。"),
     "/version": ("Which Sightline this is.", "版本。"),
     "/retry": ("Go on where the last answer stopped or failed.", "从上次停止或失败处继续。"),

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from sightline.agent.as_json import prompt
 from sightline.agent.events import Answer, Calling, CodeSaved, Composed, Event
 from sightline.agent.models import Model
 from sightline.agent.response import StructuredResponse
@@ -199,6 +200,7 @@ class BAAgentService:
             code=self.code_store,
             budget=self._budget,
             protocol="json",
+            instructions=prompt(self.locale),  # in the log, because the document has it among the system messages
             ids=self._ids,
         )
         return _Conversation(agent, asyncio.Lock(), {})

@@ -1,0 +1,38 @@
+"""Asking a model for all of its answer, and what a question needs that may not be left half done."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
+from typing import Any
+
+from sightline.agent.models import Model, Reply, Request, Retrying, Said
+from sightline.errors import ModelError
+from sightline.items import Opaque, Text, plain_text
+from sightline.wire import read_reply
+
+
+async def whole(model: Model, request: Request, say: Callable[[Said | Retrying], None] | None = None) -> Reply:
+    """The model's reply, its pieces told as they come."""
+    async with aclosing(model.stream(request)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Reply):
+                return piece
+            if say is not None:
+                say(piece)
+    raise ModelError(f"{model.facts.name} ended without an answer")
+
+
+def says_nothing(reply: Reply) -> bool:
+    """Whether a reply has neither words nor calls nor anything else to show: thinking alone is none."""
+    parts = read_reply(reply.raw).parts
+    return not plain_text(parts).strip() and all(isinstance(part, Text | Opaque) for part in parts)
+
+
+async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do something short whole: who cancels it is heard afterwards."""
+    doing = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await doing
+        raise

@@ -1,0 +1,96 @@
+"""Composing for a model that reads calls, results and tools as text: what is sent fits, not only what was composed."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from sightline.errors import PinnedOverflow
+from sightline.items import File, Image, Message, Opaque, Part, plain_text
+from sightline.payload import Payload
+from sightline.plan import Budget
+from sightline.profiles import Profile, media_tokens, profile
+from sightline.session import Session
+
+_SPARE = 1.25  # times what the text takes beside the payload: the next messages are written out too
+
+
+class Sent(NamedTuple):
+    """A payload as it was composed and as the model gets it."""
+
+    payload: Payload
+    written: Payload
+    tokens: int  # of what the model gets
+    limit: int  # that it may have
+
+    @property
+    def beside(self) -> int:
+        """Tokens that the model gets beside those of the payload; fewer than none where writing it out saves some."""
+        return self.tokens - self.payload.tokens
+
+    @property
+    def reserve(self) -> int:
+        """Tokens to keep free of the next payload."""
+        return max(0, round(self.beside * _SPARE))
+
+
+def native(session: Session, budget: Budget) -> Sent:
+    """A payload for a model that takes it as it is. Raises what `Session.compose` raises."""
+    payload = session.compose(budget)
+    return Sent(payload, payload, payload.tokens, _limit(session))
+
+
+def fitted(session: Session, budget: Budget, write: Callable[[Payload], Payload], reserve: int = 0) -> Sent:
+    """A payload that is within the budget also when it is written out. `reserve`: what the last one asks for.
+
+    Where it is not, it is composed again with less room: at most some twenty times, since each time half as much
+    again is reserved.
+
+    Raises:
+        PinnedOverflow: it cannot be made small enough.
+    """
+    room = budget.window - budget.output
+    while True:
+        payload = session.compose(less(budget, reserve))
+        written = write(payload)
+        tokens, left = tokens_of(written, session), max(room - reserve, 1)
+        limit = _limit(session) * room // left  # as the session would set it for the whole budget
+        sent = Sent(payload, written, tokens, min(limit, room))
+        if tokens <= sent.limit:
+            return sent
+        if left == 1:
+            raise PinnedOverflow(["the form of answers and the list of tools"], tokens - sent.limit)
+        reserve = max(sent.reserve, reserve + reserve // 2, 64)
+
+
+def less(budget: Budget, reserve: int) -> Budget:
+    """A budget with so much less room, and never none."""
+    return replace(budget, window=max(budget.window - reserve, budget.output + 1))
+
+
+def tokens_of(payload: Payload, session: Session) -> int:
+    """Tokens of a payload without tools, counted as this session counts."""
+    rules = profile(session.settings.profile)
+    messages = (*payload.system, *payload.body, *payload.tail)
+    return rules.request_tokens + sum(_message_tokens(message, session, rules) for message in messages)
+
+
+def _message_tokens(message: Message, session: Session, rules: Profile) -> int:
+    return rules.message_tokens + sum(_part_tokens(part, session, rules) for part in message.parts)
+
+
+def _part_tokens(part: Part, session: Session, rules: Profile) -> int:
+    match part:
+        case Image() | File():
+            return media_tokens(part, rules)
+        case Opaque():
+            return session.count(msgspec.json.encode(part.raw).decode())
+        case _:
+            return session.count(plain_text((part,)))
+
+
+def _limit(session: Session) -> int:
+    receipt = session.receipt
+    assert receipt is not None, "composing leaves one"
+    return receipt.limit

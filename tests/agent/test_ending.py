@@ -1,0 +1,196 @@
+"""How a turn ends: why, at what price, and what is left when the log or the user gets in the way."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.agent.events import Calling
+from sightline.agent.models import Price, Reply, Request, Said
+from sightline.agent.service import Agent
+from sightline.agent.tools import Tool
+from sightline.errors import Conflict, StoreError
+from sightline.items import Kind, ToolDefinition, plain_text
+from sightline.session import Session
+from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, reply_of
+
+
+class Ending(ScriptedModel):
+    """Says a line and why it ended there, at a price of whoever spoke."""
+
+    def __init__(self, lines: list[Any], stop: str = "", costs: Price | None = None, **facts: Any) -> None:
+        super().__init__(lines, **facts)
+        self._stop, self._costs = stop, costs
+
+    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        """The next line."""
+        line = self(request.payload)
+        yield Reply("speaker", line if isinstance(line, dict) else reply_of(line), self._costs, self._stop)
+
+
+def session() -> Session:
+    """One in memory."""
+    return Session(MemoryStore("s"), clock=Ticking())
+
+
+def texts(made: Session, kind: Kind) -> list[str]:
+    """What items of a kind say."""
+    return [plain_text(item.parts) for item in made.items() if item.kind is kind]
+
+
+def test_the_price_is_that_of_who_answered() -> None:
+    """A fallback that costs ten times as much is counted at its own price."""
+    agent = Agent(session(), Ending(["a"], costs=Price(input=100), price=Price(input=10)))
+    assert asyncio.run(agent.query("x")).cost == pytest.approx(0.01)
+    assert agent.spent.cost == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("stop", ["", "length", "refused"])
+def test_an_answer_says_why_it_ended(stop: str) -> None:
+    """It is the model's last reason; an answer that was cut off is one all the same."""
+    answer = asyncio.run(Agent(session(), Ending(["The result is 4"], stop)).query("q"))
+    assert (answer.success, answer.text, answer.stop) == (True, "The result is 4", stop)
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(("stop", "said"), [("", "said nothing"), ("refused", "refused to answer")])
+def test_a_model_that_says_nothing_has_not_answered(native: bool, stop: str, said: str) -> None:
+    """That is said plainly, the empty reply is not in the log, what it used is counted, and asking again goes on."""
+    agent = Agent(session(), Ending(["", reply_of("  ")], stop, native=native))
+    for _ in range(2):
+        answer = asyncio.run(agent.query("Hello"))
+        assert (answer.success, answer.error) == (False, f"speaker {said}")
+    assert {item.kind for item in agent.session.items()} == {Kind.USER}
+    assert agent.spent.calls == 2
+
+
+def test_a_log_that_cannot_be_written_is_said_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result that cannot be logged stops the turn with the store's error, and no call is left open."""
+
+    async def echo(_: Mapping[str, Any]) -> str:
+        return "x"
+
+    made = session()
+    agent = Agent(
+        made,
+        ScriptedModel([calling(("echo", {}), ("echo", {})), "fine"]),
+        tools=[Tool(ToolDefinition("echo", "", {"type": "object"}), echo)],
+    )
+
+    def full(*_: Any, **__: Any) -> str:
+        raise StoreError("disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(made, "tool_result", full)
+        with pytest.raises(StoreError, match="disk is full"):
+            asyncio.run(agent.query("one"))
+    assert not made.open_calls
+    assert asyncio.run(agent.query("two")).text == "fine"
+
+
+def test_stopping_twice_leaves_no_open_call() -> None:
+    """Who is impatient while a tool cleans up gets a whole log too."""
+
+    async def slow(_: Mapping[str, Any]) -> str:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(3600)
+        return ""
+
+    async def stopped() -> Session:
+        agent = Agent(
+            session(),
+            ScriptedModel([calling(("slow", {})), "fine"]),
+            tools=[Tool(ToolDefinition("slow", "", {"type": "object"}), slow)],
+        )
+        began = asyncio.Event()
+
+        async def ask() -> None:
+            async for event in agent.stream("one"):
+                if isinstance(event, Calling):
+                    began.set()
+
+        asking = asyncio.create_task(ask())
+        await began.wait()
+        await asyncio.sleep(0)
+        for _ in range(2):
+            asking.cancel()
+            await asyncio.sleep(0.01)
+        await asyncio.gather(asking, return_exceptions=True)
+        return agent.session
+
+    assert not asyncio.run(stopped()).open_calls
+
+
+def test_another_program_s_words_do_not_cost_the_question(tmp_path: Path) -> None:
+    """Where somebody else has written to the session, the question comes after that."""
+    one = Session.new(tmp_path, root=tmp_path / "home")
+    agent = Agent(one, ScriptedModel(["first", "second"]))
+    asyncio.run(agent.query("one"))
+    with Session.resume(one.id, tmp_path, root=tmp_path / "home") as other:
+        other.user("meanwhile")
+    assert asyncio.run(agent.query("two")).text == "second"
+    assert texts(one, Kind.USER) == ["one", "meanwhile", "two"]
+    assert agent.question
+    one.close()
+
+
+def test_a_question_that_could_not_be_written_is_known_not_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`question` is empty then, so that whoever asked can offer it again."""
+    made = session()
+    agent = Agent(made, ScriptedModel(["a"]))
+    asyncio.run(agent.query("one"))
+
+    def taken(_: Any) -> str:
+        raise Conflict("", "a", "b")
+
+    monkeypatch.setattr(made, "user", taken)
+    with pytest.raises(Conflict):
+        asyncio.run(agent.query("two"))
+    assert not agent.question
+
+
+class Summarizing(ScriptedModel):
+    """Takes its time over a summary."""
+
+    def __init__(self, lines: list[Any]) -> None:
+        super().__init__(lines, price=Price(input=10))
+        self.began, self.slow, self.left = asyncio.Event(), False, False
+
+    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        """The next line, late where it is slow."""
+        if self.slow:
+            self.began.set()
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                self.left = True
+        async for piece in super().stream(request):
+            yield piece
+
+
+def test_a_cancelled_compaction_does_not_happen() -> None:
+    """The model is stopped, nothing is written; and one that is made counts in what was spent."""
+
+    async def cancelled() -> None:
+        model = Summarizing(["a " * 300] * 10 + ["They spoke of ten things. " * 20])
+        agent = Agent(session(), model)
+        for number in range(10):
+            await agent.query(f"question {number} " + "word " * 200)
+        before, spent = len(agent.session), agent.spent
+        model.slow = True
+        compacting = asyncio.create_task(agent.compact())
+        await model.began.wait()
+        compacting.cancel()
+        await asyncio.gather(compacting, return_exceptions=True)
+        assert model.left
+        assert (len(agent.session), agent.spent) == (before, spent)
+        model.slow = False
+        assert (await agent.compact()).success
+        assert agent.spent.calls == spent.calls + 1
+        assert agent.spent.cost > spent.cost  # type: ignore[operator]
+
+    asyncio.run(cancelled())

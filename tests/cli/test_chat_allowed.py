@@ -1,0 +1,90 @@
+"""What the model may do with files in a chat: read what it may read, and change it only where somebody said so."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_place import configured, talked
+from stub import Stub, answer
+
+
+def opening(app: str, target: str) -> tuple[str, str, Any]:
+    """A call that opens an app."""
+    return (f"c-{target}", "create", {"name": app, "target": target})
+
+
+def shop(tmp_path: Path, url: str, more: str = "") -> Path:
+    """A project with files, among them keys."""
+    project = configured(tmp_path / "shop", url, more)
+    for path in ("data/a.txt", "src/private.py", "src/.ssh/config", ".env", "server.pem"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text(f"text of {path}\n")
+    (project / "data" / "harmless.txt").symlink_to("../.env")
+    return project
+
+
+def asked_about(stub: Stub) -> str:
+    """The last request, whole."""
+    return json.dumps(stub.asked[-1].body, ensure_ascii=False)
+
+
+def test_without_leave_there_is_no_editor(tmp_path: Path) -> None:
+    """The model is offered none, and gets none by asking."""
+    with Stub([answer("", [opening("editor", "data/a.txt")]), answer("No.")]) as stub:
+        talked(shop(tmp_path, stub.url), ["Change it."])
+    [create] = [each for each in stub.asked[0].body["tools"] if each["function"]["name"] == "create"]
+    assert "editor" not in json.dumps(create)
+    assert "files" in json.dumps(create)
+    assert "text of" not in asked_about(stub)
+
+
+@pytest.mark.parametrize("how", ["option", "file"])
+def test_with_leave_files_are_changed(tmp_path: Path, how: str) -> None:
+    """By --allow-edit, or by a file that somebody trusts."""
+    edit = ("c2", "action", {"window_id": "editor_1", "action_id": "edit",
+                             "params": {"first": 1, "last": 1, "text": "new"}})  # fmt: skip
+    with Stub([answer("", [opening("editor", "data/a.txt")]), answer("", [edit]), answer("Done.")]) as stub:
+        project = shop(tmp_path, stub.url, "[tools]\nedit = true" if how == "file" else "")
+        talked(project, ["Change it."], trust=how == "file", allow_edit=how == "option")
+    assert (project / "data/a.txt").read_text() == "new\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".env", "server.pem", "src/.ssh/config", "sightline.toml", "data/harmless.txt", "./sub/../sightline.toml"],
+)
+def test_keys_are_not_opened_even_with_leave(tmp_path: Path, path: str) -> None:
+    """Neither by their names, nor by folders on the way, nor through links; the configuration is one of them."""
+    with Stub([answer("", [opening("editor", path)]), answer("No.")]) as stub:
+        talked(shop(tmp_path, stub.url), ["Show it."], allow_edit=True)
+    assert "keys or secrets" in asked_about(stub)
+    assert "text of" not in asked_about(stub)
+    assert "base_url" not in asked_about(stub)
+
+
+def test_apps_of_files_are_held_to_the_folders_of_the_tools(tmp_path: Path) -> None:
+    """What file_reader may not read, no window shows, by name or by content."""
+    calls = [opening("editor", "src/private.py"), opening("editor", "data/a.txt"), opening("files", "data")]
+    with Stub([answer("", calls), answer("Done.")]) as stub:
+        talked(shop(tmp_path, stub.url, '[tools]\nfolders = ["data"]'), ["Show all."], allow_edit=True)
+    assert "outside the folders that may be read" in asked_about(stub)
+    assert "text of src" not in asked_about(stub)
+    assert "text of data/a.txt" in asked_about(stub)
+    assert "a.txt</file>" in asked_about(stub)
+    assert "src/</folder>" not in asked_about(stub)
+
+
+def test_a_fallback_without_a_key_does_not_stop_the_chat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told of, and done without."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with Stub([answer("Hello.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        file = project / "sightline.toml"
+        file.write_text(file.read_text().replace("[models.stub]\n", '[models.stub]\nfallback = ["claude-opus-5-5"]\n'))
+        talked(project, ["Hi."])
+    told = capsys.readouterr()
+    assert "Hello." in told.out
+    assert "fallback claude-opus-5-5 is left out" in told.err

@@ -1,0 +1,92 @@
+"""A chat without tools: for a model that is too small for them, or where somebody said so. Plain text, both ways."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_place import configured, talked
+from stub import Stub, answer
+
+QUESTION = [{"role": "user", "content": [{"type": "text", "text": "Hello?"}]}]
+SMALL = """native = false
+tools = false
+"""
+
+
+def shop(tmp_path: Path, url: str, more: str = "") -> Path:
+    """A project with the usual models, and one that is too small for tools."""
+    project = configured(tmp_path / "shop", url, more)
+    with (project / "sightline.toml").open("a") as file:
+        file.write(f'[models.small]\nname = "small"\nbase_url = "{url}/v1"\nattempts = 1\n{SMALL}')
+    return project
+
+
+def asked(stub: Stub, number: int = -1) -> dict[str, Any]:
+    """What the model was told: the messages, and whatever gives them a form."""
+    return {
+        name: value
+        for name, value in stub.asked[number].body.items()
+        if name in ("messages", "tools", "response_format")
+    }
+
+
+@pytest.mark.parametrize("how", [{"model": "small"}, {"no_tools": True}, {"model": "small", "no_tools": True}])
+def test_it_is_sent_the_question_and_nothing_else(tmp_path: Path, how: dict[str, Any]) -> None:
+    """No tools, no windows, nothing to recall with, no form of an answer; what it says is the answer."""
+    with Stub([answer("Hello.")]) as stub:
+        talked(shop(tmp_path, stub.url), ["Hello?"], **how)
+    assert asked(stub) == {"messages": QUESTION}
+
+
+def test_a_small_model_is_greeted_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the language of the chat; not where somebody wanted no tools anyway, nor to a script."""
+    with Stub([]) as stub:
+        project = shop(tmp_path, stub.url)
+        talked(project, [], model="small")
+        assert "small is too small for tools" in capsys.readouterr().err
+        talked(project, [], model="small", language="zh")
+        assert "small 太小，无法使用工具" in capsys.readouterr().err
+        talked(project, [])
+        talked(project, [], model="small", no_tools=True)
+        talked(project, [], model="small", question="Hello?")
+        assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("said", [[], ["Hello?"]])
+def test_tools_come_and_go_with_the_model(tmp_path: Path, said: list[str]) -> None:
+    """In one session, whether something has been said in it or not."""
+    with Stub([answer("Hello.") for _ in range(4)]) as stub:
+        project = shop(tmp_path, stub.url)
+        before = talked(project, [*said, "/model small", "Hello?", "/model stub", "Hello?"])
+        asked_small, asked_big = asked(stub, -2), asked(stub)
+        again = talked(project, [], go_on=True)
+    assert before.session.id == again.session.id
+    assert not {"tools", "response_format"} & set(asked_small)
+    names = {each["function"]["name"] for each in asked_big["tools"]}
+    assert {"file_reader", "create", "recall"} <= names
+    assert "Hello." in json.dumps(asked_big["messages"])
+
+
+def test_servers_are_started_for_a_model_that_gets_their_tools(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not for one that gets none; once another model is chosen, they are."""
+    more = '[mcp.gone]\ncommand = "no-such-server-anywhere"'
+    with Stub([]) as stub:
+        project = shop(tmp_path, stub.url, more)
+        talked(project, [], model="small", trust=True)
+        assert "no-such-server-anywhere" not in capsys.readouterr().err
+        talked(project, ["/model stub"], model="small")
+        assert "gone" in capsys.readouterr().err
+
+
+def test_the_tiny_model_is_offered_where_it_is(tmp_path: Path) -> None:
+    """Beside those of the configuration, for `/model` to complete."""
+    with Stub([]) as stub:
+        project = shop(tmp_path, stub.url)
+        assert talked(project, []).made.model_names == ["stub", "other", "small"]
+        file = tmp_path / "home" / "models" / "smollm2" / "Tiny.gguf"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"GGUF")
+        assert talked(project, []).made.model_names == ["stub", "other", "small", "tiny"]

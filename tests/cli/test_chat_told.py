@@ -1,0 +1,210 @@
+"""What a chat tells its user: what was not shown, what went wrong, in its own words and not the library's."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from chat_place import configured, talked
+from click.testing import CliRunner, Result
+from stub import Stub, answer, error
+
+from sightline.cli.app import app
+from sightline.cli.chat.telling import told
+from sightline.cli.chat.words import WORDS
+from sightline.cli.words import LANGUAGES, Words
+from sightline.errors import (
+    BadCodeId,
+    NothingCompacted,
+    PinnedOverflow,
+    SightlineError,
+    ToolFailed,
+    UnknownApp,
+    UnknownCode,
+    UnknownItem,
+)
+from sightline.stores.folder import Folder
+
+Shown = pytest.CaptureFixture[str]
+LONG = "\n".join(f"line {number}: the shop sorted order {number * 7} by hand" for number in range(4000))
+
+
+def asked(project: Path, *args: str, **options: str) -> Result:
+    places = ["--project", str(project), "--root", str(project.parent / "home")]
+    return CliRunner().invoke(app, [*places, "chat", *args], **options)  # type: ignore[arg-type]
+
+
+def test_a_script_learns_that_its_question_was_cut(tmp_path: Path) -> None:
+    """On standard error how much the model was shown and what helps; in JSON the two numbers; else nothing."""
+    with Stub([answer("Long."), answer("Long."), answer("Short.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        done = asked(project, "-p", "Sum up", input=LONG)
+        facts = json.loads(asked(project, "-p", "Sum up", "--json", input=LONG).stdout)
+        short = asked(project, "-p", "Sum up", "--json", input="one line\n")
+    assert done.stdout == "Long.\n"
+    found = re.search(r"Your message has ([\d,]+) tokens, and the model was shown ([\d,]+) of them", done.stderr)
+    assert found is not None
+    question, seen = (int(number.replace(",", "")) for number in found.groups())
+    assert facts["shown"] == {"question": question, "seen": seen}
+    assert 0 < seen < 16_000 < question
+    assert all(way in done.stderr for way in ("`expand`", "--budget", "file"))
+    assert (short.stderr, "shown" in json.loads(short.stdout)) == ("", False)
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "Your message has"), ("zh", "你的消息有")])
+def test_a_pasted_message_that_does_not_fit_is_warned_of_once(
+    tmp_path: Path, capsys: Shown, language: str, said: str
+) -> None:
+    """Above the answer, however often the model is asked for it."""
+    read = ("c1", "file_reader", {"path": "none.txt"})
+    with Stub([answer("", [read]), answer("Long."), answer("Short.")]) as stub:
+        talked(configured(tmp_path / "shop", stub.url), [LONG, "And?"], language=language)
+    shown = capsys.readouterr().out
+    assert shown.count(said) == 1
+    assert shown.index(said) < shown.index("Long.")
+
+
+def test_a_model_without_tools_is_not_said_to_look_further(tmp_path: Path) -> None:
+    """It has no way to see the rest."""
+    with Stub([answer("Long.")]) as stub:
+        done = asked(configured(tmp_path / "shop", stub.url), "-p", "Sum up", "--no-tools", input=LONG)
+    assert "--budget" in done.stderr
+    assert "expand" not in done.stderr
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("raised", "names"),
+    [
+        (UnknownItem("7"), ["#7", "/context all"]),
+        (NothingCompacted(), []),
+        (UnknownApp("nope", ["todo"]), ["nope", "todo", "/apps"]),
+        (UnknownCode("code_x", ["code_y"]), ["code_x", "code_y"]),
+        (BadCodeId("x"), ["x", "/code"]),
+        (PinnedOverflow(["#3"], 1200), ["#3", "1,200", "/unpin", "--budget"]),
+    ],
+)
+def test_errors_name_what_can_be_typed_here(language: str, raised: SightlineError, names: list[str]) -> None:
+    """Commands and options, never a function of the library, in the reader's language."""
+    said = told(raised, Words(language, WORDS))
+    assert all(name in said for name in names)
+    assert "session." not in said
+    assert said.isascii() == (language == "en")
+    assert told(ToolFailed("as it is"), Words(language, WORDS)) == "as it is"
+
+
+def test_no_command_speaks_of_the_library(tmp_path: Path, capsys: Shown) -> None:
+    """Nor English to who reads Chinese, where the words are the chat's own."""
+    lines = ["/compact", "/uncompact", "/uncompact 99", "/expand 99", "/pin 99", "/code nope", "/apps open nope",
+             "/strategy nope", "/sessions nope", "/model nope", "/export no/such/folder/x.json"]  # fmt: skip
+    with Stub([answer("One.")]) as stub:
+        talked(configured(tmp_path / "shop", stub.url), ["first", *lines], language="zh")
+    shown = capsys.readouterr().out
+    assert not re.search(r"session\.|host\.|compose", shown)
+    answers = shown.split("One.")[1].strip().splitlines()
+    assert len(answers) == len(lines)
+    assert all(re.search("[一-鿿]", line) for line in answers)
+
+
+def test_the_whole_summary_is_shown_without_compacting_again(tmp_path: Path, capsys: Shown) -> None:
+    """/compact full says where there is none; afterwards it shows every line of it, and the model is not asked."""
+    summary = "## Task\n" + "\n".join(f"- point {number}: the user sorts orders by hand" for number in range(40))
+    talk = [answer(f"Sorted {number}. " + "The shop keeps its orders by hand. " * 60) for number in range(4)]
+    lines = [f"Sort the orders of day {number}." for number in range(4)]
+    with Stub([*talk, answer(summary)]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, [*lines, "/compact full", "/compact", "/compact all"])
+        before = capsys.readouterr().out
+        talked(project, ["/compact full"], go_on=True)
+        after = capsys.readouterr().out
+        assert len(stub.asked) == 5
+    assert "Nothing is compacted on this branch: /compact does it." in before
+    assert "more lines: /compact full" in before
+    assert "Write it as /compact [full]" in before
+    assert "point 39" not in before
+    assert "point 39" in after
+    assert re.search(r"Summary #\d+ stands for", after)
+
+
+def test_branches_say_what_is_in_them(tmp_path: Path, capsys: Shown) -> None:
+    """How many items, and what the user said last on each."""
+    with Stub([answer("One."), answer("Two."), answer("Other.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["/branch", "first", "second", "/rewind", "second, otherwise", "/branch"])
+    shown = capsys.readouterr().out
+    assert "On branch main." in shown
+    assert re.search(r"(?m)^ +main +\d+ +second$", shown)
+    assert re.search(r"(?m)^\* +\S+ +\d+ +second, otherwise$", shown)
+
+
+def test_the_line_below_knows_the_tokens_of_an_earlier_run(tmp_path: Path) -> None:
+    """After --continue, /fork and /branch they are those of the branch's last call; a new session has none."""
+    with Stub([answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        sent = talked(project, ["first"]).status
+        again = talked(project, [], go_on=True).status
+        forked = talked(project, ["/fork"], go_on=True).status
+        back = talked(project, ["/branch main"], go_on=True).status
+        new = talked(project, ["/clear"], go_on=True).status
+    assert sent.tokens is not None
+    assert [status.tokens for status in (again, forked, back, new)] == [sent.tokens] * 3 + [None]
+    assert [status.reused for status in (again, forked, back, new)] == [None] * 4
+
+
+@pytest.mark.parametrize("line", ["/clear extra", "/cost x", "/fork 1 2", "/context some", "/quit now", "/pin 1 2"])
+def test_what_a_command_does_not_take_is_refused(tmp_path: Path, capsys: Shown, line: str) -> None:
+    """With how to write it, and nothing is done."""
+    with Stub([answer("One.")]) as stub:
+        chat = talked(configured(tmp_path / "shop", stub.url), ["first", line])
+    assert f"Write it as {line.split(maxsplit=1)[0]}" in capsys.readouterr().out
+    assert not chat.over
+    assert len(Folder(tmp_path / "shop", tmp_path / "home").sessions()) == 1
+    assert chat.session.id in Folder(tmp_path / "shop", tmp_path / "home").sessions()
+
+
+def test_the_name_of_a_file_says_how_it_is_written(
+    tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A .jsonl is the log; a form that is named counts more."""
+    monkeypatch.chdir(tmp_path)
+    with Stub([answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["first", "/export log.jsonl", "/export other.jsonl openai", "/export a.json"])
+    folder = Folder(project, tmp_path / "home")
+    assert Path("log.jsonl").read_bytes() == folder.file(folder.sessions()[0]).read_bytes()
+    assert "messages" in json.loads(Path("other.jsonl").read_text())
+    assert "messages" in json.loads(Path("a.json").read_text())
+
+
+def test_saved_code_is_told_with_the_whole_path_of_its_file(tmp_path: Path, capsys: Shown) -> None:
+    """While it is saved, by /code and in JSON."""
+    call = {"code_id": "code_sum", "language": "python", "description": "Sums", "code": "1 + 2\n"}
+    script = [answer("", [("c1", "write_code", call)]), answer("Done.")]
+    with Stub([*script, *script]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["Write it.", "/code code_sum"])
+        facts = json.loads(asked(project, "-p", "Write it.", "--json").stdout)
+    file = Folder(project, tmp_path / "home").path / "code" / "data" / "code_sum.py"
+    assert file.read_text() == "1 + 2\n"
+    assert capsys.readouterr().out.count(str(file)) == 2
+    assert facts["saved"][0]["file"] == str(file)
+
+
+def test_a_script_is_told_when_it_is_tried_again(tmp_path: Path) -> None:
+    """Each attempt with its number and how long it waits, to a tenth of a second."""
+    with Stub([error(503, headers={"retry-after": "0.0123"}), answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        file = project / "sightline.toml"
+        file.write_text(file.read_text().replace("attempts = 1", "attempts = 2"))
+        done = asked(project, "-p", "Hello")
+    assert done.stdout == "One.\n"
+    assert re.search(r"again in \d(\.\d)? s \(attempt 2\)\n", done.stderr)
+
+
+def test_a_message_of_several_lines_keeps_them(tmp_path: Path) -> None:
+    """What a file reaches for is a list, also where nobody can be asked."""
+    project = configured(tmp_path / "shop", "http://127.0.0.1:9", "[tools]\nrun_python = true\n")
+    lines = asked(project, "-p", "Hello").stderr.splitlines()
+    assert lines[0].endswith("reaches beyond this project:")
+    assert any(line.startswith("  ") and "run_python" in line for line in lines[1:])
+    assert "--trust" in lines[-1]
