@@ -187,7 +187,7 @@ def test_totals_are_the_sums_of_the_steps() -> None:
     for step in steps:
         totals = totals.plus(step)
     assert totals.calls == len(steps)
-    assert totals.sweeps == sum(bool(step.payload.plan.reason) for step in steps) >= 2
+    assert totals.sweeps == sum(bool(step.payload.plan.reason) for step in steps) >= 1
     assert totals.tokens == sum(step.tokens for step in steps)
     assert totals.cost == pytest.approx(sum(step.cost for step in steps))
     assert totals.largest == max(step.tokens for step in steps)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sightline.items import Call, Message, plain_text
+from sightline.project import is_secret
 from sightline.renditions.common import FILES, everyday
 
 MOST_FILES = 5  # the ClawdCode document's figures, both
@@ -257,16 +258,6 @@ def _is_file(path: str) -> bool:
 
 
 # ---------------------------------------------------------------------- what stands in them
-
-_SECRET = re.compile(
-    r"(?i)\.env(?:\..*)?|id_(?:rsa|dsa|ecdsa|ed25519)|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)"
-    r"|\.netrc|\.pgpass|\.pypirc|\.git-credentials|\.ssh|\.gnupg|\.aws|sightline\.toml"  # ours may hold a key, too
-)
-
-
-def is_secret(name: str) -> bool:
-    """Whether a file or folder of this name holds keys or secrets: no tool and no summary opens it."""
-    return _SECRET.fullmatch(name) is not None
 
 
 def read_files(

@@ -1,5 +1,6 @@
-"""What entries say about where they were written."""
+"""A project's directory: what entries say of it, and which of its files nobody but the user opens."""
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,3 +35,14 @@ def git_branch(project: Path) -> str:
         except (OSError, UnicodeDecodeError):
             return ""
     return ""
+
+
+_SECRET = re.compile(
+    r"(?i)\.env(?:\..*)?|id_(?:rsa|dsa|ecdsa|ed25519)|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)"
+    r"|\.netrc|\.pgpass|\.pypirc|\.git-credentials|\.ssh|\.gnupg|\.aws|sightline\.toml"  # ours may hold a key, too
+)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a file or folder of this name holds keys or secrets: no tool and no summary opens it."""
+    return _SECRET.fullmatch(name) is not None

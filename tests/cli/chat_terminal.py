@@ -11,7 +11,7 @@ import pexpect
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[=>]|\r")
 WHERE = "\x1b[6n"  # a program asks where the cursor is
-SECONDS = 60  # that anything may take on a busy machine
+SECONDS = 240  # that anything may take on a busy machine: a real model reads a long prompt
 
 
 class Terminal:

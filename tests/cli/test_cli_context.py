@@ -66,9 +66,9 @@ def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
 
 def test_a_session_that_rested_is_swept_next(run: Run) -> None:
     """The provider has forgotten the prefix of a session last written to long ago: that is the moment."""
-    tokens = json.loads(run("context", "--json").stdout)["tokens"]
-    window = str(round(tokens / 0.7))  # above the target, below the trigger
-    assert "The next call is a sweep (cold)" in run("context", "--window", window, "--output", "0").stdout
+    facts = json.loads(run("context", "--json", "--window", "12000", "--output", "0").stdout)
+    assert facts["sweep"] == "sweep: cold"
+    assert "The next call is a sweep (cold)" in run("context", "--window", "12000", "--output", "0").stdout
 
 
 def test_a_window_that_is_too_small_shows_the_sweep_it_would_be(run: Run) -> None:

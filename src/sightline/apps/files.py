@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
 from sightline.apps.grounds import WHOLE, grounds
-from sightline.files import is_secret
+from sightline.project import is_secret
 
 MOST = 50  # entries shown of one folder: who wants more of it has a pattern
 IGNORED = ("node_modules", "__pycache__")  # made by machines; and all that begins with a dot

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from sightline.files import is_secret
+from sightline.project import is_secret
 
 WHOLE = (".",)  # the project's folder and all in it
 CONFIGURATION = "sightline.toml"  # it may hold a key, and says what a model may do

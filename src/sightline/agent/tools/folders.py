@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 from sightline.agent.tools.arguments import says
 from sightline.agent.tools.threads import go_on
 from sightline.errors import ToolFailed
-from sightline.files import is_secret
+from sightline.project import is_secret
 
 MOST_LINKS = 20  # on the way to one file: the kernel's own limit is 40
 MOST_LOOKED_AT = 5000  # names that are looked through for one like a missing file's
