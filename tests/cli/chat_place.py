@@ -8,10 +8,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent" / "models"))  # where the stub of the providers is
 
+from sightline.cli.chat.asked import Asked
 from sightline.cli.chat.assembled import assembled
 from sightline.cli.chat.changing import recap
 from sightline.cli.chat.chatting import Chat
-from sightline.cli.chat.command import Asked
 from sightline.cli.chat.terminal import said
 from sightline.cli.options import Place
 from sightline.cli.words import Words

@@ -14,8 +14,8 @@ from stub import Stub, answer, cut, error
 
 from sightline import Session
 from sightline.agent.models.finding import Listening
+from sightline.cli.chat.asked import Asked
 from sightline.cli.chat.assembled import assembled
-from sightline.cli.chat.command import Asked
 from sightline.cli.chat.commands import COMMANDS, NAMES, completions
 from sightline.cli.chat.words import WORDS
 from sightline.cli.options import DEBUG, Place

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
@@ -21,6 +20,7 @@ from sightline.agent.tools import Tool
 from sightline.agent.trust import Trusted, reaches
 from sightline.choosing import chosen
 from sightline.cli.chat import unanswered
+from sightline.cli.chat.asked import Asked
 from sightline.cli.chat.equipment import equipment, openable
 from sightline.cli.chat.words import WORDS
 from sightline.cli.model import ways
@@ -37,16 +37,13 @@ from sightline.profiles import PROFILES
 from sightline.session import Session
 from sightline.stores.folder import sightline_home
 
-if TYPE_CHECKING:
-    from sightline.cli.chat.command import Asked
-
 CODE = "code"  # the folder of saved code, beside the project's sessions
 
 
 class Assembled:
     """An agent in a session, and what it is made of. `continued`: the session was there already."""
 
-    def __init__(self, here: Place, asked: "Asked", env: Mapping[str, str], probe: Probe | None = None) -> None:
+    def __init__(self, here: Place, asked: Asked, env: Mapping[str, str], probe: Probe | None = None) -> None:
         self._asked, self._env, self._probe = asked, env, probe
         self._config = read_config(here.project, env)
         language = here.words.language if asked.language_said else self._config.chat.locale or here.words.language
@@ -246,7 +243,7 @@ def _profile(facts: Facts) -> str:
 
 
 async def assembled(
-    here: Place, asked: "Asked", env: Mapping[str, str] = os.environ, probe: Probe | None = None
+    here: Place, asked: Asked, env: Mapping[str, str] = os.environ, probe: Probe | None = None
 ) -> Assembled:
     """What the command line asks for, ready. The caller closes it. `probe`: how servers on this machine are looked for.
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import asdict
 from rich.text import Text
 
 from sightline.cli.apps import quiet
+from sightline.cli.chat.asked import Asked
 from sightline.cli.chat.words import WORDS
 from sightline.cli.options import DEBUG, Place, language_said, place, with_json
 from sightline.cli.show import error_console, print_json, printable
@@ -20,24 +21,6 @@ if TYPE_CHECKING:
     from sightline.cli.chat.assembled import Assembled
 
 _PARTS = ("prompt_toolkit", "httpx2", "langgraph")  # what the extra `chat` brings
-
-
-class Asked(NamedTuple):
-    """What the command line says."""
-
-    go_on: bool = False  # --continue
-    resume: str | None = None
-    model: str | None = None
-    strategy: str | None = None
-    budget: int | None = None
-    output: int | None = None
-    question: str | None = None
-    allow_edit: bool = False
-    allow_python: bool = False
-    no_tools: bool = False
-    trust: bool = False
-    as_json: bool = False
-    language_said: bool = False  # else the configuration may say another
 
 
 @click.command(short_help="Talk to a model in the terminal.")
