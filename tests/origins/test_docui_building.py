@@ -444,11 +444,12 @@ def test_anchor_keys_are_unique_and_the_first_holds(entries: list[dict[str, Any]
     """Invariant 3: a key means on all its occurrences what its first declaration said."""
     shown = document(value={"entries": entries})
     expected: dict[str, AnchorInfo] = {}
-    for each in entries:
-        if name := each.get("id"):
-            for command in ("expand", "delete"):
-                expected.setdefault(f"{command}-{name}", AnchorInfo(AnchorType.BUTTON, (), name))
-            expected.setdefault(name, REFERENCE)
+    names = [each["id"] for each in entries if "id" in each]
+    for name in names:
+        for command in ("expand", "delete"):
+            expected.setdefault(f"{command}-{name}", AnchorInfo(AnchorType.BUTTON, (), name))
+    for name in names:  # declared after all that can be done
+        expected.setdefault(name, REFERENCE)
     for name in more:
         shown.register(name, FORM)
         expected.setdefault(name, FORM)
