@@ -104,7 +104,7 @@ def test_stopping_twice_leaves_no_open_call() -> None:
         agent = Agent(
             session(),
             ScriptedModel([calling(("slow", {})), "fine"]),
-            tools=[Tool(ToolDefinition("slow", "", {"type": "object"}), slow)],
+            tools=[Tool(ToolDefinition("slow", "", {"type": "object"}), slow, seconds=1)],
         )
         began = asyncio.Event()
 
