@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace as set_fields
 
 from sightline.agent.response import MOST_CALLS, Action, CodeBlock, Parsed, StructuredResponse, parse
+from sightline.agent.tools.reading import call_id
 from sightline.clock import Ids
 from sightline.code.languages import LANGUAGES
 from sightline.code.words import one_line
@@ -139,7 +140,7 @@ def _name(said: str) -> str:
 
 
 def _id(name: str, ids: Ids) -> str:
-    return f"call_{'read_file' if name in FILE_READERS else name[:30]}_{ids()[:12]}"
+    return call_id(ids()) if name in FILE_READERS else f"call_{name[:30]}_{ids()[:12]}"
 
 
 def _encoded(arguments: dict[str, Any]) -> str:

@@ -35,9 +35,8 @@ class Sent(NamedTuple):
         return max(0, round(self.beside * _SPARE))
 
 
-def native(session: Session, budget: Budget) -> Sent:
-    """A payload for a model that takes it as it is. Raises what `Session.compose` raises."""
-    payload = session.compose(budget)
+def native(session: Session, payload: Payload) -> Sent:
+    """The session's newest payload, for a model that takes it as it is."""
     return Sent(payload, payload, payload.tokens, _limit(session))
 
 

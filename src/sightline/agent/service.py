@@ -11,7 +11,7 @@ from sightline.agent import as_json, fitting, response
 from sightline.agent.asking import says_nothing, to_the_end, whole
 from sightline.agent.code_list import code_list, kept
 from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied
-from sightline.agent.graph import State, loop
+from sightline.agent.graph import ContextNode, State, loop
 from sightline.agent.models import Model, Reply, Request, Said
 from sightline.agent.running import Output, Toolbox
 from sightline.agent.spending import Spent, cost_of
@@ -200,7 +200,7 @@ class Agent:
     async def _context(self, state: State) -> State:
         if self.code is not None:
             await asyncio.to_thread(self._show_code_list)
-        sent = await asyncio.to_thread(self._composed)
+        sent = await self._composed()
         reason = self.session.receipt.reason if self.session.receipt else ""
         reused = reused_tokens(self._before, sent.payload, profile(self.session.settings.profile))
         self._before = sent.payload
@@ -208,10 +208,10 @@ class Agent:
         self._say(Composed(sent.tokens, sent.limit, min(reused, sent.tokens), reason))
         return {"sent": sent, "round": state["round"] + 1}
 
-    def _composed(self) -> fitting.Sent:
+    async def _composed(self) -> fitting.Sent:
         if self.protocol == "native":
-            return fitting.native(self.session, self.budget)
-        sent = fitting.fitted(self.session, self.budget, self._written, self._reserve)
+            return fitting.native(self.session, (await ContextNode(self.session, self.budget)({}))["payload"])
+        sent = await asyncio.to_thread(fitting.fitted, self.session, self.budget, self._written, self._reserve)
         self._reserve = sent.reserve
         return sent
 
