@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sightline.grounds import PROJECT, Folders, grounds
 from sightline.items import Call, Message, plain_text
-from sightline.project import is_secret
 from sightline.renditions.common import FILES, everyday
 
 MOST_FILES = 5  # the ClawdCode document's figures, both
@@ -261,13 +261,13 @@ def _is_file(path: str) -> bool:
 
 
 def read_files(
-    paths: Iterable[str], root: str | Path, *, most_lines: int = MOST_LINES, allow_outside: bool = False
+    paths: Iterable[str], root: str | Path, *, most_lines: int = MOST_LINES, folders: Folders | None = PROJECT
 ) -> dict[str, str]:
     """The texts of these files, by path; a relative one is of `root`. What cannot or may not be read is left out.
 
     A text longer than `most_lines` ends after so many, with the line `TRUNCATED` behind it. See `read_file`.
     """
-    found = {path: read_file(path, root, most_lines=most_lines, allow_outside=allow_outside) for path in paths}
+    found = {path: read_file(path, root, most_lines=most_lines, folders=folders) for path in paths}
     return {
         path: f"{excerpt.text}\n{TRUNCATED}" if excerpt.truncated else excerpt.text
         for path, excerpt in found.items()
@@ -276,17 +276,17 @@ def read_files(
 
 
 def read_file(
-    path: str, root: str | Path, *, most_lines: int = MOST_LINES, allow_outside: bool = False
+    path: str, root: str | Path, *, most_lines: int = MOST_LINES, folders: Folders | None = PROJECT
 ) -> Excerpt | None:
     """The first lines of a text file, at most `MOST_BYTES` of it; None for what cannot or may not be read. Never waits.
 
-    That is: what is missing, no regular file, not readable, no UTF-8 text, a key or a file of secrets, or, unless
-    `allow_outside`, a file that does not really lie under `root`, wherever links lead.
+    That is: what is missing, no regular file, not readable, no UTF-8 text, a key or a file of secrets, or a file that
+    does not really lie in one of these folders of `root`, wherever links lead; `folders=None`: anywhere.
     """
     try:
         real = os.path.realpath(Path(root) / path, strict=True)
-        within = Path(real).is_relative_to(os.path.realpath(root))
-        if not (within or allow_outside) or is_secret(Path(real).name):
+        ours = grounds(Path(root), PROJECT if folders is None else folders)
+        if ours.keep_secret(path, Path(real)) or not (folders is None or ours.hold(Path(real))):
             return None
         data = _beginning(real)
         text = getincrementaldecoder("utf-8-sig")().decode(data[:MOST_BYTES], len(data) <= MOST_BYTES)

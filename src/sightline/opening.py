@@ -15,7 +15,7 @@ from sightline.project import place
 from sightline.stores.folder import Folder
 from sightline.stores.jsonl import Fsync
 
-OWN = ("apps", "windows", "strategy", "clock")  # options that a session keeps for itself
+OWN = ("apps", "windows", "strategy", "clock", "folders")  # options that a session keeps for itself
 T = TypeVar("T")
 _OPTIONS = frozenset({*OWN, "token_counter", "ids"})
 

@@ -22,6 +22,7 @@ from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, S
 from sightline.composer import Composer
 from sightline.drafts import Waiting
 from sightline.errors import BadInput, Conflict, UnknownCall, UnknownItem
+from sightline.grounds import PROJECT, Folders
 from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
 from sightline.log import Entry
@@ -44,7 +45,8 @@ _ATTEMPTS = 3  # of composing what busy writers have said up to the end, before 
 class Session:
     """One conversation: its log, and the payloads composed from it.
 
-    Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder; or over any store.
+    Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder; or over any store. Apps and
+    summaries show files of `folders`, which are those of the project or any others, and nothing else.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Session:
         clock: Clock = wall_clock,
         ids: Ids = nanoid,
         project: str | Path = ".",
+        folders: Folders = PROJECT,
     ) -> None:
         if isinstance(store, Journal):
             self._journal = store
@@ -70,16 +73,21 @@ class Session:
         intake.check_strategy(strategy)
         if isinstance(apps, str):
             raise BadInput(f"apps are several, such as apps=[{apps!r}]")
-        self._options: dict[str, Any] = {"windows": windows, "strategy": strategy, "clock": clock, "project": project}
+        if isinstance(folders, str):
+            raise BadInput(f"folders are several, such as folders=[{folders!r}]")
+        self._options: dict[str, Any] = {
+            "windows": windows, "strategy": strategy, "clock": clock, "project": project, "folders": folders,
+        }  # fmt: skip
         self._lock = threading.RLock()
         self._resumed = False  # an earlier run may have left calls without results
         self._recall = Recall(self._journal)
         self.host = Host(
-            WindowLog(self._journal), session_id=self.id, clock=clock, project=Path(project), elsewhere=windows
-        )
+            WindowLog(self._journal), session_id=self.id, clock=clock, project=Path(project), folders=tuple(folders),
+            elsewhere=windows,
+        )  # fmt: skip
         self.host.register(*apps)
         self._composer = Composer(self._journal, self._recall, clock=clock, host=self.host, custom=strategy)
-        self._compactor = Compactor(self._journal, self._composer)
+        self._compactor = Compactor(self._journal, self._composer, self.host.folders)
         self._background = Background(self._compactor, self._composer, self._lock)
         self._answers = Answers(self._journal, self._recall, self.host)
         self.answered: list[Answered] = []  # the calls of the last reply that were for us

@@ -200,19 +200,13 @@ def test_a_file_that_became_a_link_to_a_secret_is_neither_read_nor_written(proje
 
 
 def test_an_editor_can_be_held_to_folders(project: Path) -> None:
-    """By a subclass that names them: links count by where they lead, and outside the project nothing opens at all."""
-
-    class Held(Editor):
-        """Edit some files."""
-
-        folders = ("src", "linked")
-
+    """By its session: links count by where they lead, and outside the project nothing opens at all."""
     (project / "docs" / "deep").mkdir(parents=True)
     (project / "linked").symlink_to("docs/deep")
     for path in ("docs/deep/b.md", "docs/c.md", "srcs.md"):
         (project / path).write_text("text\n")
     (project / "src" / "out.md").symlink_to("../docs/c.md")
-    session = sl.Session(MemoryStore(), apps=[Held], project=project)
+    session = sl.Session(MemoryStore(), apps=[Editor], project=project, folders=("src", "linked"))
     window = session.open_window("editor")
     for path in ("src/a.py", "docs/deep/b.md", "linked/b.md"):
         assert session.act(window, "open", path=path).success, path

@@ -149,27 +149,16 @@ def test_keys_and_secrets_are_not_shown(project: Path, tree: Tree) -> None:
 
 
 def test_a_tree_can_be_held_to_folders(project: Path) -> None:
-    """By a subclass that names them: they are shown, with the way to them; a folder above the project is all of it."""
-
-    class Held(Files):
-        """Show some files."""
-
-        folders = ("src/deep", "../elsewhere", "gone")
-
-    class Whole(Files):
-        """Show all files."""
-
-        folders = ("..",)
-
+    """By its session: they are shown, with the way to them; a folder above the project is all of it."""
     (project / "src" / "deeper").mkdir()
-    session = sl.Session(MemoryStore(), apps=[Held], project=project)
+    session = sl.Session(MemoryStore(), apps=[Files], project=project, folders=("src/deep", "../elsewhere", "gone"))
     window = session.host.window(session.open_window("files", "src/deep"))
     assert window is not None
     shown = [element.text for element in every(window.app.page(sl.Lod.FULL).elements)]
     assert shown == ["1 folder, 0 files", "src/", "deep/", "c.py"]
     for path in ("docs", "src/deeper", "../elsewhere"):
         assert "no folder" in session.act(window.id, "expand", path=path).message, path
-    session = sl.Session(MemoryStore(), apps=[Whole], project=project)
+    session = sl.Session(MemoryStore(), apps=[Files], project=project, folders=("..",))
     window = session.host.window(session.open_window("files"))
     assert window is not None
     assert [element.text for element in window.app.page(sl.Lod.FULL).elements][1:] == ["docs/", "src/", "README.md"]

@@ -15,6 +15,7 @@ from sightline.apps.events import Event, Events
 from sightline.apps.outcome import Outcome
 from sightline.clock import Clock
 from sightline.errors import BadInput, InvalidSourceData
+from sightline.grounds import Folders
 from sightline.items import Call, Lod
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -123,6 +124,7 @@ class Hosting(Protocol):
     """What an app may ask of whoever opened it."""
 
     project: Path
+    folders: Folders  # of the project, in which an app may look
     clock: Clock
     events: Events[Event]
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import Any
 
 from sightline.apps import App, Element, Lod, Page, Refused, action, textfile
-from sightline.apps.grounds import WHOLE
 from sightline.apps.textfile import Stamp, Step, TextFile
 
 SHOWN = {Lod.SUMMARY: 20, Lod.FULL: 200}  # lines around the cursor
@@ -18,7 +17,6 @@ class Editor(App):
 
     name = "editor"
     zh = "文本编辑器：打开并编辑项目中的文本文件"
-    folders: ClassVar[tuple[str, ...]] = WHOLE  # of the project, that it is held to
     path: str  # from the project's folder on; empty while no file is open
     cursor: int
     selection: tuple[int, int] | None
@@ -154,7 +152,7 @@ class Editor(App):
 
     def _file(self, path: str | None = None) -> TextFile:
         """A file of the project; without a path, the one that is open."""
-        return TextFile(self.host.project, self.path if path is None else path, self.says, self.folders)
+        return TextFile(self.host.project, self.path if path is None else path, self.says, self.host.folders)
 
     def _load(self) -> None:
         """Read the file, or why it cannot be read."""

@@ -5,11 +5,11 @@ import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
-from sightline.apps.grounds import WHOLE, grounds
+from sightline.grounds import grounds
 from sightline.project import is_secret
 
 MOST = 50  # entries shown of one folder: who wants more of it has a pattern
@@ -38,7 +38,6 @@ class Files(App):
 
     name = "files"
     zh = "项目文件树：展开与折叠文件夹"
-    folders: ClassVar[tuple[str, ...]] = WHOLE  # of the project, that it is held to
     expanded: list[str]  # folders, by their paths
     pattern: str
 
@@ -166,8 +165,8 @@ class Files(App):
             return Listing(0, problem=error.strerror or str(error))
 
     def _entries(self, place: Path) -> list[Entry]:
-        """Folders first, then the others, each by name: those that an app held to its folders may show."""
-        ours = grounds(self.host.project, self.folders)
+        """Folders first, then the others, each by name: those that may be shown."""
+        ours = grounds(self.host.project, self.host.folders)
         with os.scandir(place) as found:
             listed = [each for each in found if _listed(each.name)]
         if not ours.hold(place):

@@ -25,6 +25,7 @@ from sightline.apps.record import Done, Record, Window, Windows
 from sightline.apps.window import AppWindow, Gone, Kept, Look, usage
 from sightline.clock import Clock
 from sightline.errors import BadInput, Conflict, InvalidSourceData, Refused, UnknownApp
+from sightline.grounds import PROJECT, Folders
 from sightline.items import Call, Lod, ToolDefinition
 from sightline.wording import say
 
@@ -35,10 +36,18 @@ class Host:
     """The apps of one session and their windows. A session has one: `session.host`."""
 
     def __init__(
-        self, record: Record, *, session_id: str, clock: Clock, project: Path, elsewhere: Windows | None = None
+        self,
+        record: Record,
+        *,
+        session_id: str,
+        clock: Clock,
+        project: Path,
+        folders: Folders = PROJECT,
+        elsewhere: Windows | None = None,
     ) -> None:
         """`elsewhere`: where windows are found that this host did not open."""
-        self._record, self._session_id, self.clock, self.project = record, session_id, clock, project
+        self._record, self._session_id, self.clock = record, session_id, clock
+        self.project, self.folders = project, folders
         self._elsewhere = elsewhere
         self.apps = Apps()
         self.events: Events[Event] = Events()

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sightline.apps.grounds import WHOLE, grounds
 from sightline.errors import Refused
+from sightline.grounds import PROJECT, Folders, grounds
 
 SIZE = 4_000_000  # bytes: whoever opens a file holds its text in memory
 STEPS, KEPT = 20, 64_000  # edits that can be undone, and bytes that they replaced: the log holds them
@@ -43,7 +43,7 @@ class TextFile(NamedTuple):
     project: Path
     path: str
     says: Callable[[str, str], str]
-    folders: tuple[str, ...] = WHOLE  # of the project, that it must be in
+    folders: Folders = PROJECT  # of the project, that it must be in
 
     def place(self) -> Path:
         """Where the path leads, all links followed: a regular file inside the project that holds no keys or secrets."""

@@ -16,6 +16,7 @@ from sightline.compaction.passage import passage
 from sightline.composer import Composer
 from sightline.digest import digest
 from sightline.errors import BadInput, Conflict, NothingCompacted
+from sightline.grounds import PROJECT, Folders
 from sightline.items import Call, Kind, Message, Role, Text, plain_text
 from sightline.journal import Journal
 from sightline.log import CompactMetadata, Entry
@@ -87,8 +88,9 @@ class _Summary(NamedTuple):
 class Compactor:
     """Compacts the branch that a composer stands on. Who calls it holds the session's lock, except around `asked`."""
 
-    def __init__(self, journal: Journal, composer: Composer) -> None:
-        self._journal, self._composer = journal, composer
+    def __init__(self, journal: Journal, composer: Composer, folders: Folders = PROJECT) -> None:
+        """`folders`: those of the project whose files a summary may be made from."""
+        self._journal, self._composer, self._folders = journal, composer, folders
         self._failures = self._passed_over = 0
         self._error = ""
 
@@ -107,7 +109,7 @@ class Compactor:
         if apart:
             seen, last = passage(reader, self._composer.view(budget), before, first, last)
         named = () if apart else files.important_files(seen.body)
-        shown = files.read_files([file.path for file in named], self._journal.where.cwd)
+        shown = files.read_files([file.path for file in named], self._journal.where.cwd, folders=self._folders)
         count, room = reader.counter.count, before.plan.limit - seen.tokens - _ANSWER
         text, paths = instruction(shown, room=room, count=count, locale=reader.locale)
         tokens = seen.tokens + count(text) + reader.profile.message_tokens

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from sightline.files import MOST_FILES, MOST_LINES, FileReference, important_files, read_file
+from sightline.grounds import PROJECT
 from sightline.origins.clawdcode.messages import readable
 
 
@@ -49,7 +50,10 @@ class FileAnalyzer:
         contents = []
         for path in paths:
             excerpt = read_file(
-                path, project_dir, most_lines=FileAnalyzer.MAX_LINES_PER_FILE, allow_outside=allow_outside
+                path,
+                project_dir,
+                most_lines=FileAnalyzer.MAX_LINES_PER_FILE,
+                folders=None if allow_outside else PROJECT,
             )
             if excerpt is not None:
                 contents.append(FileContent(path, *excerpt))

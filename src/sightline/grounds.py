@@ -1,4 +1,4 @@
-"""Where in a project an app may look: in the folders that it is held to, and at nothing that holds keys or secrets."""
+"""Where in a project apps and summaries may look: in the folders they are held to, at nothing of keys or secrets."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from sightline.project import is_secret
 
-WHOLE = (".",)  # the project's folder and all in it
+Folders = tuple[str, ...]  # said from the project's own on
+PROJECT: Folders = (".",)  # the project's folder and all in it
 CONFIGURATION = "sightline.toml"  # it may hold a key, and says what a model may do
 
 
@@ -30,13 +31,13 @@ class Grounds(NamedTuple):
         The project's configuration is one, whatever else it is called.
         """
         root = self.root
-        way = Path(os.path.normpath(root / said))
-        names = [name for each in (way, place) if each.is_relative_to(root) for name in each.relative_to(root).parts]
+        ways = (Path(os.path.normpath(root / said)), place)
+        names = [name for way in ways for name in (way.relative_to(root) if way.is_relative_to(root) else way).parts]
         return any(map(is_secret, names)) or _same(place, root / CONFIGURATION)
 
 
-def grounds(project: Path, folders: tuple[str, ...] = WHOLE) -> Grounds:
-    """As they are now, the folders being said from the project's own on. A link may lead elsewhere the next time."""
+def grounds(project: Path, folders: Folders = PROJECT) -> Grounds:
+    """As they are now: a link may lead elsewhere the next time."""
     root = project.resolve()
     return Grounds(root, tuple((root / folder).resolve() for folder in folders))
 
