@@ -214,7 +214,7 @@ def _arranged(
         opened = opened or (turn is not None and unit == turn)
         if opened:
             section = "user"
-        elif unit is not None and "summary" in layout.order and _kind(reader, unit) is Kind.SUMMARY:
+        elif unit is not None and "summary" in layout.order and reader.timeline.unit_kind(unit) is Kind.SUMMARY:
             section = "summary"
         else:
             section = "history"
@@ -231,7 +231,7 @@ def _in_order(reader: Reader, plan: Plan, layout: Layout, around: Surroundings) 
     marked, prefaced = not plan.marker, not plan.preface
     stands = _stands(reader)
     for unit in _placed(reader, plan, places):
-        if not prefaced and _kind(reader, unit) is not Kind.SUMMARY:
+        if not prefaced and reader.timeline.unit_kind(unit) is not Kind.SUMMARY:
             yield None, Message(Role.USER, (Text(plan.preface),))
             prefaced = True
         if not marked and plan.left_out is not None and stands.get(unit, unit) > plan.left_out.first:
@@ -260,16 +260,12 @@ def _stands(reader: Reader) -> dict[int, int]:
     return {unit: each.first for each in reader.timeline.more.compactions for unit in each.summaries}
 
 
-def _kind(reader: Reader, unit: int) -> Kind:
-    return Kind(reader.timeline.kind[reader.timeline.unit_row[unit]])
-
-
 def _open_turn(reader: Reader, plan: Plan) -> int | None:
     """The unit the open turn begins with: the user's last words, or what the program told the model before them."""
     units = list(plan)
-    users = [at for at, unit in enumerate(units) if _kind(reader, unit) is Kind.USER]
+    users = [at for at, unit in enumerate(units) if reader.timeline.unit_kind(unit) is Kind.USER]
     at = next((at for at in reversed(users) if not _told(reader, units[at])), users[-1] if users else None)
-    while at and _kind(reader, units[at - 1]) is Kind.USER and _told(reader, units[at - 1]):
+    while at and reader.timeline.unit_kind(units[at - 1]) is Kind.USER and _told(reader, units[at - 1]):
         at -= 1
     return None if at is None else units[at]
 

@@ -49,7 +49,7 @@ def reductions(plan: Plan, spared: Mapping[str, int]) -> tuple[Reduction, ...]:
     says what the others may not hide. Looks at the whole conversation: ask when somebody wants to know.
     """
     covered, trimmed = _hidden(plan)
-    summaries = [unit for unit in plan if _kind(plan, unit) is Kind.SUMMARY]
+    summaries = [unit for unit in plan if plan.timeline.unit_kind(unit) is Kind.SUMMARY]
     shorter = [row for unit in plan for row in plan.timeline.rows_of(unit) if plan.lod(row) is not Lod.FULL]
     full, size = plan.timeline.full, plan.timeline.size
     return (
@@ -77,12 +77,8 @@ def _said(plan: Plan) -> Iterator[int]:
     timeline = plan.timeline
     waiting = {timeline.unit[row] for row in timeline.more.open_calls}
     for unit in timeline.units_between(plan.path, 0, plan.rows):
-        if body_unit(timeline, unit) and unit not in waiting and _kind(plan, unit) is not Kind.SUMMARY:
+        if body_unit(timeline, unit) and unit not in waiting and plan.timeline.unit_kind(unit) is not Kind.SUMMARY:
             yield unit
-
-
-def _kind(plan: Plan, unit: int) -> Kind:
-    return Kind(plan.timeline.kind[plan.timeline.unit_row[unit]])
 
 
 def _tokens(plan: Plan, units: Iterable[int]) -> int:

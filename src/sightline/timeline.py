@@ -381,6 +381,10 @@ class Timeline:
             ends[branch] = left.offset
         return Path(limits, ends)
 
+    def unit_kind(self, unit: int) -> Kind:
+        """The kind of a unit: of its first item."""
+        return Kind(self.kind[self.unit_row[unit]])
+
     def rows_of(self, unit: int) -> list[int]:
         """A unit's rows as they are shown: the message, its calls, their results in call order."""
         first = self.unit_row[unit]

@@ -123,7 +123,7 @@ def test_the_protocol_can_change_within_a_session() -> None:
     agent = Agent(made, first, tools=tools("echo", "x"))
     asyncio.run(agent.query("one"))
     assert "JSON object" in json.dumps(first.asked[0]["messages"][0])
-    agent.use(second)
+    agent.model = second
     asyncio.run(agent.query("two"))
     assert [message["role"] for message in second.asked[0]["messages"]] == ["user", "assistant", "user"]
     assert second.asked[0]["tools"]

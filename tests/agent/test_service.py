@@ -191,7 +191,7 @@ def test_stopping_an_answer_leaves_no_half_turn() -> None:
             if isinstance(event, Said):
                 break
         await stream.aclose()
-        agent.use(ScriptedModel(["In short: no."]))
+        agent.model = ScriptedModel(["In short: no."])
         assert isinstance(last := (await events_of(agent.proceed()))[-1], Answer)
         assert last.success
         return agent.session

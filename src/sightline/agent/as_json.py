@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace as set_fields
 
-from sightline.agent.response import MOST_CALLS, Action, CodeBlock, Parsed, StructuredResponse, parse
+from sightline.agent.response import MOST_CALLS, CodeBlock, Parsed, StructuredResponse, parse
 from sightline.agent.tools.reading import call_id
 from sightline.clock import Ids
 from sightline.code.languages import LANGUAGES
@@ -79,11 +79,11 @@ def _without_code(message: Message, locale: str) -> Message:
     From the first time it is shown, so that no later payload differs.
     """
     text = plain_text(message.parts)
-    action = parse(text).response.action if '"code_blocks"' in text else Action()
-    if not any(len(block.code) > SHORT_CODE for block in action.code_blocks):
+    response = parse(text).response if '"code_blocks"' in text else StructuredResponse()
+    if not any(len(block.code) > SHORT_CODE for block in response.action.code_blocks):
         return message
-    blocks = tuple(_named(block, message.id, locale) for block in action.code_blocks)
-    response = set_fields(parse(text).response, action=set_fields(action, code_blocks=blocks))
+    blocks = tuple(_named(block, message.id, locale) for block in response.action.code_blocks)
+    response = set_fields(response, action=set_fields(response.action, code_blocks=blocks))
     others = tuple(part for part in message.parts if not isinstance(part, Text))
     return set_fields(message, parts=(Text(msgspec.json.encode(response).decode()), *others))
 
@@ -151,12 +151,6 @@ def prompt(locale: str) -> str:
     """How the model is to answer: the form of a response, the rules for calls and for code, the languages."""
     languages = ", ".join(language.name for language in LANGUAGES)
     return (_CHINESE if locale == "zh" else _ENGLISH).format(most=MOST_CALLS, languages=languages, form=_FORM)
-
-
-def report_of(response: StructuredResponse) -> str:
-    """What the user reads of a response: the report and what could be asked next."""
-    questions = [f"- {question}" for question in response.action.recommended_questions]
-    return "\n\n".join(filter(None, [response.report, "\n".join(questions)]))
 
 
 _FORM = """{

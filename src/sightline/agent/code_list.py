@@ -44,7 +44,7 @@ def code_list(store: CodeStore, session_id: str) -> type[App]:
         def view(self, lod: Lod) -> list[Element]:
             """All of the list, since each line of it may be the one that is needed; where there is no room, the newest.
 
-            The newest come first then, and the last line says how many more there are.
+            The newest come first then, and a line behind them says how many more there are.
             """
             lines = [line for line in self.listed.split("\n") if line]
             if lod in _MOST and len(lines) > _MOST[lod] + 2:  # the first says what it is, the last how to refer to it

@@ -40,10 +40,10 @@ from sightline.agent.models.secret import Secret
 from sightline.choosing import KEYS as CHOICE_KEYS
 from sightline.choosing import OTHER_KEYS
 from sightline.errors import BadInput
+from sightline.wording import LOCALES
 
 FILE = "sightline.toml"
 MODEL_VARIABLE = "SIGHTLINE_MODEL"  # a model for this shell, in any form that --model takes
-LOCALES = ("en", "zh")
 T = TypeVar("T", bound=Struct)
 
 
@@ -203,7 +203,7 @@ def _address_endpoint(given: str, env: Mapping[str, str]) -> Endpoint:
         shown = bare_address(address)
         raise BadInput(f"which model at {shown}? write '{shown} NAME'; GET {shown}/models lists them")
     place = place_of(address)
-    variable = place.key_env if place else OWN_KEY
+    variable = _usual_variable(address)
     key = env.get(variable, "") if variable else ""
     return Endpoint(
         name.strip(),

@@ -187,8 +187,7 @@ def again(problems: Sequence[str], locale: str = "en") -> str:
 def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:
     """The JSON Schema of a response that calls these tools, for endpoints that hold a model to one."""
     calls = [_call_schema(tool) for tool in tools]
-    complete = _object({"type": {"const": "complete"}, "content": _TEXT, "code_blocks": _CODE_BLOCKS})
-    actions = [complete]
+    actions = [_COMPLETE]
     if calls:
         content = {"type": "array", "items": {"anyOf": calls}, "minItems": 1, "maxItems": MOST_CALLS}
         actions.insert(0, _object({"type": {"const": "tool_call"}, "content": content}))
@@ -202,19 +201,8 @@ def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:
     )
 
 
-_TEXT = {"type": "string", "maxLength": 8000}
-_BLOCK = {
-    "code_id": {"type": "string", "pattern": "^code_[a-z_]{3,40}$"},
-    "language": _TEXT,
-    "description": _TEXT,
-    "code": _TEXT,
-}
-_CODE_BLOCKS: dict[str, Any] = {"type": "array"}
-
-
-def _object(properties: dict[str, Any], optional: Sequence[str] = ()) -> dict[str, Any]:
-    required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _call_schema(tool: ToolDefinition) -> dict[str, Any]:
@@ -222,5 +210,19 @@ def _call_schema(tool: ToolDefinition) -> dict[str, Any]:
     return _object({"tool_name": {"const": tool.name}, "arguments": arguments})
 
 
-_CODE_BLOCKS["items"] = _object(_BLOCK)
-_CODE_BLOCKS["maxItems"] = MOST_CALLS
+def _several(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items, "maxItems": MOST_CALLS}
+
+
+_TEXT = {"type": "string", "maxLength": 8000}
+_ID = {"type": "string", "pattern": "^code_[a-z_]{3,40}$"}
+_BLOCK = _object({"code_id": _ID, "language": _TEXT, "description": _TEXT, "code": _TEXT})
+_COMPLETE = _object(
+    {
+        "type": {"const": "complete"},
+        "content": _TEXT,
+        "recommended_questions": _several(_TEXT),
+        "download_links": _several(_TEXT),
+        "code_blocks": _several(_BLOCK),
+    }
+)

@@ -59,7 +59,7 @@ async def _answered(tool: Tool, arguments: Mapping[str, Any]) -> Any:
 
 def _unknown(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name, known, n=1)
-    meant = f"; did you mean {near[0]}?" if near else ""
+    meant = f"; did you mean {near[0]}?" if near else "."
     return f"there is no tool {name!r}{meant} There are: {', '.join(known) or 'none'}"
 
 

@@ -107,10 +107,6 @@ class Agent:
         """What the model was shown last; None before the first call."""
         return self._before
 
-    def use(self, model: Model) -> None:
-        """Ask this model from now on."""
-        self.model = model
-
     # ------------------------------------------------------------------ a question
 
     async def query(self, text: str, *, uploads: Sequence[Upload] = ()) -> Answer:
@@ -306,6 +302,7 @@ class Agent:
     def _note_saved(self, saved: Saved) -> None:
         _LOG.info("code saved: %s (%s, version %d)", saved.code_id, saved.language, saved.version)
         self._saved.append(saved)
+        self._warnings += [saved.warning] if saved.warning else []
         self._say(CodeSaved(saved))
 
     async def _tools(self, _: State) -> State:

@@ -14,7 +14,9 @@ import msgspec
 
 from sightline.agent.config import Config, usual_places, with_fallbacks
 from sightline.agent.models.endpoint import Endpoint, bare_address
+from sightline.agent.tools.folders import printable
 from sightline.errors import Unwritable
+from sightline.stores.disk import make_directory
 
 FILE = "trusted.json"
 
@@ -22,12 +24,7 @@ FILE = "trusted.json"
 def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[str]:
     """What the file does beyond the project, each in a few words and without a secret; nothing: it needs no trust."""
     found = [*_servers(config), *_models(config, env), *_tools(config, Path(project))]
-    return list(dict.fromkeys(map(_on_one_line, found)))
-
-
-def _on_one_line(said: str) -> str:
-    """Nothing in it can pass for the next line, or for the question."""
-    return "".join(each if each.isprintable() else "\ufffd" for each in said)
+    return list(dict.fromkeys(map(printable, found)))  # nothing in it can pass for the next line, or for the question
 
 
 def _servers(config: Config) -> Iterator[str]:
@@ -90,7 +87,7 @@ class Trusted:
         known = self._known() | {_path(config): _seen(config, reached)}
         new = self._file.with_suffix(".new")
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(self._file.parent)
             new.write_bytes(msgspec.json.format(msgspec.json.encode(known)))
             new.replace(self._file)
         except OSError as error:

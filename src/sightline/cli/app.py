@@ -3,7 +3,6 @@
 from typing import Any
 
 import click
-from rich.text import Text
 
 from sightline import __version__
 from sightline.cli.apps import apps
@@ -14,7 +13,7 @@ from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
 from sightline.cli.replay import replay
 from sightline.cli.sessions import sessions
-from sightline.cli.show import error_console, printable
+from sightline.cli.show import tell
 from sightline.cli.strategies import strategies
 from sightline.cli.uncompact import uncompact
 from sightline.cli.verify import verify
@@ -28,7 +27,7 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:  # noqa: ARG002 - click's parameter
         """Say it in red, where colour is wanted."""
-        error_console().print(Text(printable(self.message), style="red"), soft_wrap=True)
+        tell(self.message, "red")
 
 
 class App(click.Group):

@@ -16,7 +16,6 @@ from sightline.agent.models.finding import Found, candidates, key_variables, ser
 from sightline.cli.options import Place, place, with_json
 from sightline.cli.show import Column, Rows, console, first_words, print_json
 from sightline.cli.words import Words
-from sightline.stores.folder import sightline_home
 
 NAMED = 4  # of the providers and servers there are: what is most used, and fits on a line
 
@@ -47,7 +46,7 @@ def list_(as_json: bool) -> None:
     """
     here = place()
     config = read_config(here.project, os.environ)
-    found = asyncio.run(_all(config, _home(here)))
+    found = asyncio.run(_all(config, here.home))
     if as_json:
         used = _facts(found[0]) if found else None
         print_json({"used": used, "file": config.file, "models": [_facts(each) for each in found]})
@@ -71,13 +70,12 @@ def get(yes: bool, as_json: bool) -> None:
       sightline model get --yes
     """
     here = place()
-    home = _home(here)
-    there = tiny_file(home)
+    there = tiny_file(here.home)
     if there is None and not yes and not click.confirm(here.words("really fetch", size=MEGABYTES), err=True):
         raise click.Abort
     if there is None and not as_json:
         click.echo(here.words("fetching", size=MEGABYTES), err=True)
-    file = there or fetch_tiny(home)
+    file = there or fetch_tiny(here.home)
     if as_json:
         print_json({"file": str(file), "bytes": file.stat().st_size, "fetched": there is None})
         return
@@ -86,10 +84,6 @@ def get(yes: bool, as_json: bool) -> None:
 
 async def _all(config: Config, home: Path) -> list[Found]:
     return [found async for found in candidates(config, os.environ, home)]
-
-
-def _home(here: Place) -> Path:
-    return Path(here.root) if here.root else sightline_home()
 
 
 def ways(words: Words) -> str:

@@ -14,7 +14,7 @@ from sightline.errors import BadInput
 from sightline.journal import Journal
 from sightline.plan import Budget
 from sightline.project import place as project_place
-from sightline.stores.folder import Folder
+from sightline.stores.folder import Folder, sightline_home
 
 DEBUG = "sightline.debug"
 WINDOW, OUTPUT = 128_000, 8_000  # of a session that was never composed for
@@ -34,6 +34,11 @@ class Place(NamedTuple):
     def folder(self) -> Folder:
         """The project's sessions."""
         return Folder(self.project, self.root)
+
+    @property
+    def home(self) -> Path:
+        """Where everything lies that is kept: of all projects."""
+        return Path(self.root) if self.root else sightline_home()
 
     def find(self, given: str | None) -> str:
         """The id of the session whose id begins so; without one, of the newest.

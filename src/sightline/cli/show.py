@@ -42,6 +42,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
+def tell(text: str, style: str) -> None:
+    """Say something beside the output: on standard error, whatever is in it."""
+    error_console().print(Text(printable(text), style=style), soft_wrap=True)
+
+
 def first_words(text: str, length: int = 200) -> str:
     """The beginning of a text, on one line."""
     return printable(" ".join(text[: length * 4].split()))[:length]

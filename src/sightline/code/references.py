@@ -200,19 +200,10 @@ def marked(text: str, saved: Iterable[Saved]) -> str:
 
 def markers(text: str) -> list[Marker]:
     """What a text says was saved, with or without descriptions. It says so: only the store knows."""
-    return [found for found, _ in _markers(text)]
+    return list(_markers(text))
 
 
-def without_markers(text: str) -> str:
-    """The text as it was before it was marked."""
-    kept, at = [], 0
-    for _, (start, end) in _markers(text):
-        kept.append(text[at:start].removesuffix("\n").removesuffix("\n"))
-        at = end
-    return "".join([*kept, text[at:]])
-
-
-def _markers(text: str) -> Iterator[tuple[Marker, tuple[int, int]]]:
+def _markers(text: str) -> Iterator[Marker]:
     plain, at = plain_places(text, open_fences=False), 0  # an answer that was cut off in a fence is marked all the same
     while match := _MARKER.search(text, at):
         at = match.end()
@@ -224,7 +215,7 @@ def _markers(text: str) -> Iterator[tuple[Marker, tuple[int, int]]]:
             if end < 0:
                 return
             description, at = text[at:end].strip(), end + len("-->")
-        yield Marker(match["id"], description), (match.start(), at)
+        yield Marker(match["id"], description)
 
 
 # ---------------------------------------------------------------------- what the model is told

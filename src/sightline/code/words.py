@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from sightline.errors import BadInput
-from sightline.wording import LOCALES
+from sightline.wording import LOCALES, check_locale
 
 _WORDS = {
     "codes": ("Available code files:", "可用代码文件列表："),
@@ -50,9 +49,7 @@ _WORDS = {
 
 def say(key: str, locale: str, **facts: Any) -> str:
     """One sentence. Without facts its braces stand as they are: `{code_id}` is what the model is to read."""
-    if locale not in LOCALES:
-        raise BadInput(f"locale {locale!r} is not known; there are: {', '.join(LOCALES)}")
-    sentence = _WORDS[key][LOCALES.index(locale)]
+    sentence = _WORDS[key][LOCALES.index(check_locale(locale))]
     return sentence.format(**facts) if facts else sentence
 
 

@@ -140,9 +140,6 @@ class Compactor:
             raise BadInput(_TOO_LITTLE)
         return found
 
-    def _kind(self, unit: int) -> Kind:
-        return Kind(self._journal.timeline.kind[self._journal.timeline.unit_row[unit]])
-
     # ------------------------------------------------------------------ the model
 
     def summary(self, job: Job, model: Summarizer, seconds: float) -> str | Exception:
@@ -276,7 +273,11 @@ class Compactor:
             return []
         rows = timeline.unit_row[first], timeline.unit_row[last] + 1
         units = timeline.units_between(self._journal.path, *rows)
-        return [unit for unit in units if body_unit(timeline, unit) and self._kind(unit) is not Kind.SUMMARY]
+        return [
+            unit
+            for unit in units
+            if body_unit(timeline, unit) and self._journal.timeline.unit_kind(unit) is not Kind.SUMMARY
+        ]
 
     def _inside(self, first: int, last: int) -> list[Compaction]:
         """The compactions that hold, of which a new one of these units takes the place."""
@@ -298,7 +299,9 @@ class Compactor:
 
     def _messages(self, payload: Payload, last: int) -> int:
         """How many messages stay after this unit."""
-        stay = [unit for unit in payload.plan if unit > last and self._kind(unit) is not Kind.SUMMARY]
+        stay = [
+            unit for unit in payload.plan if unit > last and self._journal.timeline.unit_kind(unit) is not Kind.SUMMARY
+        ]
         return sum(messages_of(self._journal.timeline, unit) for unit in stay)
 
     def _loss(self, before: Payload, after: Payload) -> Loss:

@@ -99,22 +99,22 @@ def _unnumbered(content: str) -> str:
 def _table(content: str, known: Known, wording: Mapping[str, str]) -> Iterator[str]:
     columns = _names(known, "columns", "column_names")
     rows = _number(known, "rows", "row_count", "total_rows")
-    separator = _separator(content)
+    between = separator(content)
     if columns is None:
-        columns = _header(content, separator)
+        columns = _header(content, between)
     if rows is None:
-        rows = max(0, _rows(content, separator) - 1)
+        rows = max(0, _rows(content, between) - 1)
     yield _counted("rows", rows, wording)
     if columns:
         yield wording["columns"].format(names=_listed(columns, wording))
 
 
-def _separator(content: str) -> str:
+def separator(content: str) -> str:
     """What separates the columns: what cuts the first rows into the most, and all of them into as many."""
     beginning = content[:HEADER]
 
-    def columns(separator: str) -> int:
-        counts = [len(row) for row in islice(_read(beginning, separator), COMPARED)]
+    def columns(sign: str) -> int:
+        counts = [len(row) for row in islice(_read(beginning, sign), COMPARED)]
         alike = sum(count == counts[0] for count in counts) if counts else 0
         return counts[0] if counts and 2 * alike > len(counts) else 0
 
@@ -207,10 +207,12 @@ def _one_line(name: str) -> str:
     """A name on one line, its brackets closed: it stands in brackets itself."""
     said = "".join(filter(str.isprintable, " ".join(legal(name[: 4 * NAME]).split())))
     said = f"{said[:NAME]}…" if len(said) > NAME else said
-    return said if balanced(said) else said.translate(_NO_BRACKETS)
+    return closed(said)
 
 
-_NO_BRACKETS = str.maketrans("", "", "()")
+def closed(text: str) -> str:
+    """The text, without its brackets where they are not balanced: it stands in brackets itself."""
+    return text if balanced(text) else text.replace("(", "").replace(")", "")
 
 
 def balanced(text: str) -> bool:

@@ -47,12 +47,14 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
         units, timeline = view.candidates(), view.timeline
         if not view.trims or sum(messages_of(timeline, unit) for unit in units) <= self.messages:
             return units
-        staying = view.required() | {unit for unit in units if _kind(view, unit) is Kind.SUMMARY} | set(view.back)
+        staying = (
+            view.required() | {unit for unit in units if timeline.unit_kind(unit) is Kind.SUMMARY} | set(view.back)
+        )
         count, start = 0, first
         for unit in reversed(units):
             if count >= self.keep:
                 break
-            if _kind(view, unit) not in (Kind.SYSTEM, Kind.SUMMARY, Kind.RECALL):
+            if timeline.unit_kind(unit) not in (Kind.SYSTEM, Kind.SUMMARY, Kind.RECALL):
                 count, start = count + messages_of(timeline, unit), min(start, unit)
         return [unit for unit in units if unit >= start or unit in staying]
 
@@ -101,7 +103,3 @@ def _fits(view: View, lods: dict[int, Lod]) -> bool:
     """Whether what was shown so far and all that is new, at these levels, is within the limit."""
     body = view.last.body if view.last else 0
     return view.fixed + body + view.full_tokens(view.new) - view.saved(lods) <= view.limit
-
-
-def _kind(view: View, unit: int) -> Kind:
-    return Kind(view.timeline.kind[view.timeline.unit_row[unit]])

@@ -60,7 +60,7 @@ def within_reach(view: View) -> list[int]:
     if not view.trims:
         return view.candidates()
     must = view.must_show
-    kept = {unit for unit in view.candidates() if unit in must or _kind(view.timeline, unit) in _APART}
+    kept = {unit for unit in view.candidates() if unit in must or view.timeline.unit_kind(unit) in _APART}
     kept.update(view.back)
     room, least = view.limit - view.fixed, view.timeline.unit_least
     for unit in _back(view):
@@ -82,10 +82,6 @@ def _back(view: View) -> Iterator[int]:
         covered = any(each.first <= unit <= each.last for each in view.compactions)
         if not covered and timeline.kind[row] not in _APART:
             yield unit
-
-
-def _kind(timeline: Timeline, unit: int) -> Kind:
-    return Kind(timeline.kind[timeline.unit_row[unit]])
 
 
 def newest(
@@ -135,8 +131,8 @@ class _Window:
 
     def plan(self, reason: str, by_turn: bool) -> Plan:
         """The pinned units, the summaries, and the newest of the rest."""
-        summaries = [unit for unit in self.others if self._kind(unit) is Kind.SUMMARY]
-        history = [unit for unit in self.others if self._kind(unit) is not Kind.SUMMARY]
+        summaries = [unit for unit in self.others if self.timeline.unit_kind(unit) is Kind.SUMMARY]
+        history = [unit for unit in self.others if self.timeline.unit_kind(unit) is not Kind.SUMMARY]
         asked = self.view.asked if self.view.asked in history else -1
         held = self._held(asked, history[-1] if history else -1)
         self.room -= sum(held.values())
@@ -169,7 +165,7 @@ class _Window:
             if lods is not None:
                 self.room += held.pop(unit, 0)
                 chosen.append(self._take(unit, lods))
-            elif self._kind(unit) is not Kind.RECALL:  # what was recalled has its source
+            elif self.timeline.unit_kind(unit) is not Kind.RECALL:  # what was recalled has its source
                 break
         return chosen[::-1]
 
@@ -179,7 +175,7 @@ class _Window:
         if asked >= 0:
             whole, least = self._tokens(asked, {}), self._tokens(asked, self._least(asked))
             held[asked] = whole if whole <= self.view.limit // _QUESTION else least
-        if last >= 0 and last != asked and self._kind(last) is not Kind.RECALL:
+        if last >= 0 and last != asked and self.timeline.unit_kind(last) is not Kind.RECALL:
             least = self._tokens(last, self._least(last))
             if least <= self.room - sum(held.values()):
                 held[last] = least
@@ -221,9 +217,6 @@ class _Window:
 
     def _tokens(self, unit: int, lods: dict[int, Lod]) -> int:
         return self.view.unit_tokens(unit, lods)
-
-    def _kind(self, unit: int) -> Kind:
-        return _kind(self.timeline, unit)
 
     def _swept(self, reason: str) -> Plan:
         lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.kept}

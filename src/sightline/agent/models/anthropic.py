@@ -15,6 +15,7 @@ from sightline.agent.models.posting import Told
 from sightline.agent.models.served import Protocol, ServedModel
 from sightline.errors import ModelRefused
 from sightline.wire.anthropic import THINKING
+from sightline.wire.common import dumped
 
 Json = dict[str, Any]
 
@@ -97,7 +98,7 @@ class Answer:
             case {"type": "content_block_start" | "content_block_delta"}:  # a piece without its place would be lost
                 raise failing.cut_off(self._endpoint, "a piece of a block that did not begin")
             case {"type": "error"} | {"error": _}:
-                raise failing.failure_inside(self._endpoint, msgspec.json.encode(told.value).decode())
+                raise failing.failure_inside(self._endpoint, dumped(told.value))
         return []
 
     def reply(self) -> Json:

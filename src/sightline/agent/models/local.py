@@ -16,7 +16,7 @@ from sightline.agent.models import Facts, Reply, Request, Said
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.models.secret import Secret
-from sightline.clock import Ids, nanoid
+from sightline.clock import nanoid
 from sightline.errors import BadInput, ModelRefused
 
 THREADS = 1  # more of them wait for each other on a machine that is busy
@@ -26,9 +26,8 @@ BATCH = 128  # tokens of a prompt that are read at once: between two batches an 
 class LocalModel:
     """The model in a GGUF file. It is loaded when it is first asked, and let go by `close`."""
 
-    def __init__(self, endpoint: Endpoint, *, threads: int = THREADS, ids: Ids = nanoid) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self._threads, self._ids = threads, ids
         self._loading = asyncio.Lock()
         self._server: Any = None
         self._model: OpenAiModel | None = None
@@ -55,14 +54,14 @@ class LocalModel:
     async def _loaded(self) -> OpenAiModel:
         async with self._loading:
             if self._model is None:
-                key = self._ids()  # the port is open to everyone on this machine
-                self._server = await asyncio.to_thread(_serve, self.endpoint, self._threads, key)
+                key = nanoid()  # the port is open to everyone on this machine
+                self._server = await asyncio.to_thread(_serve, self.endpoint, key)
                 asked = replace(self.endpoint, base_url=f"{self._server.listening_address}/v1", key=Secret(key))
                 self._model = OpenAiModel(asked)
             return self._model
 
 
-def _serve(endpoint: Endpoint, threads: int, key: str) -> Any:
+def _serve(endpoint: Endpoint, key: str) -> Any:
     """The server with this model in it.
 
     Raises:
@@ -78,18 +77,18 @@ def _serve(endpoint: Endpoint, threads: int, key: str) -> Any:
             "a model in this process needs xllamacpp: pip install '.[local]' in Sightline's folder"
         ) from error
     try:
-        return xllamacpp.Server(_parameters(xllamacpp.CommonParams(), endpoint, threads, key))
+        return xllamacpp.Server(_parameters(xllamacpp.CommonParams(), endpoint, key))
     except (RuntimeError, ValueError) as error:
         raise ModelRefused(f"{endpoint.gguf} cannot be loaded as a model: {error}") from error
 
 
-def _parameters(parameters: Any, endpoint: Endpoint, threads: int, key: str) -> Any:
+def _parameters(parameters: Any, endpoint: Endpoint, key: str) -> Any:
     parameters.model.path = endpoint.gguf
     parameters.model_alias = {endpoint.name}  # else replies are signed with the file's path
     parameters.n_ctx = endpoint.facts.window
     parameters.n_parallel = 1
     parameters.n_batch = parameters.n_ubatch = BATCH
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = THREADS
     parameters.api_keys = [key]
     parameters.ui = False
     parameters.warmup = False

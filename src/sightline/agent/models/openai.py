@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from sightline.agent.models import Request, Said, failing
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.known import PLACES
 from sightline.agent.models.posting import Told
 from sightline.agent.models.served import Protocol, ServedModel
 from sightline.errors import ModelRefused
+from sightline.wire.common import dumped
 
 Json = dict[str, Any]
 
@@ -77,7 +76,7 @@ class Answer:
             self._done = True
             return []
         if told.value.get("error"):
-            raise failing.failure_inside(self._endpoint, text_of(told.value))
+            raise failing.failure_inside(self._endpoint, dumped(told.value))
         self._head |= {key: value for key, value in told.value.items() if key != "choices" and value is not None}
         choice = next((each for each in told.value.get("choices") or () if not each.get("index")), None)
         if choice is None:
@@ -157,11 +156,6 @@ def _merge_list(whole: list[Any], parts: list[Any]) -> None:
             merge(found, part)
         else:
             whole.append(part)
-
-
-def text_of(value: Any) -> str:
-    """A JSON value as text."""
-    return msgspec.json.encode(value).decode()
 
 
 def _key(endpoint: Endpoint) -> Json:

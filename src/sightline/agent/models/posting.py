@@ -1,7 +1,9 @@
 """One request to a model's server, and its answer as it comes: JSON values, whole or one by one."""
 
+from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
+from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
@@ -13,8 +15,6 @@ from sightline.agent.models.sse import Event, Events
 from sightline.errors import BadInput, ModelBusy, ModelRefused
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     from httpx2 import AsyncClient, Response
 
 CONNECT_SECONDS = 10.0  # a server that is there answers much faster
@@ -183,10 +183,8 @@ class Connection:
             raise failing.cut_off(self._endpoint, f"no JSON: {text[:80]!r}") from None
 
 
-def _trust(base_url: str) -> "bool | SSLContext":
+def _trust(base_url: str) -> bool | SSLContext:
     """Whom TLS trusts: without TLS nobody, since reading the authorities of this machine takes a tenth of a second."""
-    from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-
     return SSLContext(PROTOCOL_TLS_CLIENT) if base_url.startswith("http://") else True
 
 
@@ -201,8 +199,6 @@ def needed() -> Any:
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
     """The little that follows the end. A server that holds the line open instead is left alone."""
-    from asyncio import timeout
-
     with suppress(TimeoutError):
         async with timeout(DRAIN_SECONDS):
             async for _ in chunks:

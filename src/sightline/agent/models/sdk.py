@@ -10,6 +10,8 @@ from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput, ModelError, ModelRefused
 from sightline.wire import common
 
+_PROTOCOLS = {"openai": openai.PROTOCOL, "anthropic": anthropic.PROTOCOL}
+
 
 class SdkModel:
     """An `openai.AsyncOpenAI` or `anthropic.AsyncAnthropic` client, and the name of a model, as a model.
@@ -42,7 +44,7 @@ class SdkModel:
             native=native,
             price=price,
         )
-        self._client = client
+        self._client, self._protocol = client, _PROTOCOLS[provider]
         self._refused: set[str] = set()
 
     @property
@@ -52,8 +54,7 @@ class SdkModel:
 
     def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
         """See `Model.stream`."""
-        wire = openai if self.endpoint.provider == "openai" else anthropic
-        return assembled(self.endpoint, wire.Answer(self.endpoint), self._told(request))
+        return assembled(self.endpoint, self._protocol.answer(self.endpoint), self._told(request))
 
     async def close(self) -> None:
         """Nothing: the client is yours."""
@@ -76,17 +77,17 @@ class SdkModel:
 
     async def _asked(self, request: Request) -> Any:
         """The stream; asked again as often as the endpoint names an option that it does not know."""
+        chat = self.endpoint.provider == "openai"
+        create = self._client.chat.completions.create if chat else self._client.messages.create
         while True:
-            chat = self.endpoint.provider == "openai"
-            body = (openai if chat else anthropic).written(request, self.endpoint, self._refused)
-            create = self._client.chat.completions.create if chat else self._client.messages.create
+            body = self._protocol.written(request, self.endpoint, self._refused)
             try:
                 return await create(model=self.endpoint.name, stream=True, **body)
             except Exception as error:
                 known = _known(error, self.endpoint)
                 if not isinstance(known, ModelRefused):
                     raise
-                unknown = (openai if chat else anthropic).refused_option(known, body, self.endpoint)
+                unknown = self._protocol.refused_option(known, body, self.endpoint)
                 if not unknown:
                     raise
                 self._refused.add(unknown)
@@ -95,7 +96,7 @@ class SdkModel:
 def _provider(client: Any) -> str:
     for kind in type(client).__mro__:
         root = kind.__module__.partition(".")[0]
-        if root in ("openai", "anthropic") and kind.__name__.startswith("Async"):
+        if root in _PROTOCOLS and kind.__name__.startswith("Async"):
             return root
     raise BadInput(f"{type(client).__name__} is no client: give an openai.AsyncOpenAI or anthropic.AsyncAnthropic")
 
@@ -125,4 +126,4 @@ def _body(error: Exception) -> str:
         return str(error)
     if isinstance(body, dict) and "error" not in body:
         body = {"error": body}
-    return body if isinstance(body, str) else openai.text_of(body)
+    return body if isinstance(body, str) else common.dumped(body)

@@ -23,14 +23,13 @@ from sightline.agent.tools.texts import (
 )
 from sightline.code.languages import language_of_path
 from sightline.errors import ToolFailed
-from sightline.renditions.described import balanced, described
+from sightline.renditions.described import closed, described
 from sightline.wording import size_text
 
 ROWS = 200  # of a table too long for one page that are shown at first: enough to see what it is
 LARGEST_JSON = 20 << 20  # bytes that are checked and laid out: it takes that much memory again
 TRANSCODED = 20 << 20  # bytes of a UTF-16 file that are turned into UTF-8 at once
 
-_NO_BRACKETS = str.maketrans("", "", "()")
 _EXCEL = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xls", ".xlsb", ".ods")
 _TABLES = (".csv", ".tsv", ".tab")
 
@@ -58,8 +57,7 @@ def header(path: str, details: str, notes: Sequence[str], locale: str) -> str:
     inside = "; ".join(part for part in (details, *notes) if part)
     if not inside and path.endswith(")"):  # what the file is called must not be taken for details
         inside = _label(path, locale)
-    inside = inside if balanced(inside) else inside.translate(_NO_BRACKETS)
-    return f"[{says(locale, 'file', '文件')}] {printable(path)}" + (f" ({printable(inside)})" if inside else "")
+    return f"[{says(locale, 'file', '文件')}] {printable(path)}" + (f" ({printable(closed(inside))})" if inside else "")
 
 
 def contents(opened: Opened, asked: Asked, locale: str) -> str:
@@ -99,11 +97,7 @@ def _text(opened: Opened, asked: Asked, locale: str) -> Opened:
             f"{opened.path} 不是文本（{found}，{size_text(opened.size)}）",
         )
         raise ToolFailed(says(locale, *said))
-    wide = asked.encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32")) or mark(beginning)[4:6] in (
-        "16",
-        "32",
-    )
-    if not wide:
+    if not (_is_wide(asked.encoding) or _is_wide(mark(beginning))):
         return opened
     if opened.size > TRANSCODED:
         said = (f"{opened.path} is too large for UTF-16", f"{opened.path} 为 UTF-16 编码且过大")
@@ -135,7 +129,11 @@ def _plain(opened: Opened, asked: Asked, notes: tuple[str, ...], locale: str, de
 
 def _narrow(asked: Asked) -> str:
     """The encoding asked for, unless the text has been turned into UTF-8 because of it."""
-    return "" if asked.encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32")) else asked.encoding
+    return "" if _is_wide(asked.encoding) else asked.encoding
+
+
+def _is_wide(encoding: str) -> bool:
+    return encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32"))
 
 
 def _label(path: str, locale: str) -> str:

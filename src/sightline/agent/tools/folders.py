@@ -25,7 +25,7 @@ MOST_LOOKED_AT = 5000  # names that are looked through for one like a missing fi
 LONGEST = 4096  # of a path, as the kernel has it
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not make us wait
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not make us wait
 
 # What machines make; no one asks for it, and it would hide the rest.
 SKIPPED = frozenset(
@@ -272,7 +272,7 @@ def _opened(name: str, folder: int, *, last: bool, held: ExitStack) -> int:
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device may already do something
         raise OSError(errno.EINVAL, "no regular file")
-    descriptor = os.open(name, _FILE if last and not stat.S_ISDIR(mode) else _FOLDER, dir_fd=folder)
+    descriptor = os.open(name, FILE if last and not stat.S_ISDIR(mode) else _FOLDER, dir_fd=folder)
     held.callback(os.close, descriptor)
     return descriptor
 

@@ -15,13 +15,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from sightline.agent.tools.folders import printable
+from sightline.agent.tools.folders import FILE, printable
 from sightline.agent.tools.sandbox import DEEPEST, MOST_FILES
 from sightline.agent.tools.threads import GivenUp, go_on
 
 Result = TypeVar("Result")
 
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not make us wait
 _BLOCK = 1 << 20
 _LONGEST = 500  # characters of the path of a folder that is entered: what is in it can also be named where it is kept
 
@@ -127,7 +126,7 @@ def _opened(name: str, folder: int, path: str) -> Iterator[_Open]:
     if not _own(state := os.stat(name, dir_fd=folder, follow_symlinks=False)):
         return
     try:
-        descriptor = os.open(name, _FILE, dir_fd=folder)
+        descriptor = os.open(name, FILE, dir_fd=folder)
     except OSError:
         yield _Open(None, path, state.st_size)
         return

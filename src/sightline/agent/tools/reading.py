@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +22,11 @@ from sightline.agent.tools.threads import in_thread
 from sightline.code.saved import ID
 from sightline.code.store import CodeStore
 from sightline.errors import StoreError, ToolFailed, UnknownCode
+from sightline.renditions.reads import ID as READ_ID
 
 NAME, ALIAS = "file_reader", "read_file"
 FORMATS = ("csv", "excel", "json", "text", "python", "sql", "code")
 MOST_NAMED = 10  # ids in an error
-READ_PREFIX = "call_read_file_"  # of the ids that results of reading files have, in the BA-Agent document
 
 _CODE = re.compile(rf"(?:<code_ref>\s*)?({ID})(?:\.[A-Za-z]{{1,8}})?(?:\s*</code_ref>)?")
 _UPLOAD = re.compile(r"(?:<file_ref>\s*)?(?:upload:)?([\w.\-]{1,200})(?:\s*</file_ref>)?")
@@ -89,7 +90,7 @@ def file_reader(
 
 def call_id(unique: str) -> str:
     """An id for a call of this tool whose provider gave it none, or one that does not tell. The same for the same."""
-    return unique if unique.startswith(READ_PREFIX) else f"{READ_PREFIX}{sha256(unique.encode()).hexdigest()[:12]}"
+    return unique if unique.startswith(READ_ID) else f"{READ_ID}{sha256(unique.encode()).hexdigest()[:12]}"
 
 
 def read(sources: Sources, arguments: Mapping[str, Any], locale: str = "en") -> str:
@@ -123,14 +124,12 @@ def _code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -> str 
         return None
     except StoreError as error:
         raise ToolFailed(str(error)) from error
-    if asked.start == 1 and asked.lines is None:
+    if not asked.part:
         return f"{header(saved.file_name, '', (), locale)}\n{code}"
     return _part(saved.file_name, code, asked, locale)
 
 
 def _part(name: str, code: str, asked: Asked, locale: str) -> str:
-    from io import BytesIO
-
     data = code.encode("utf-8", "replace")
     return contents(Opened(BytesIO(data), name, len(data)), asked._replace(format="text", encoding="utf-8"), locale)
 

@@ -57,11 +57,11 @@ def list_files(folders: Folders, locale: str = "en") -> Tool:
     return tool("list_files", _LIST, _LISTING, run, locale)
 
 
-def search_files(folders: Folders, locale: str = "en", clock: Callable[[], float] = time.monotonic) -> Tool:
-    """The tool that searches in files. `clock` gives seconds."""
+def search_files(folders: Folders, locale: str = "en") -> Tool:
+    """The tool that searches in files."""
 
     async def run(arguments: dict[str, Any]) -> str:
-        return await in_thread(searched, folders.saying(locale), arguments, locale, clock)
+        return await in_thread(searched, folders.saying(locale), arguments, locale)
 
     return tool("search_files", _SEARCH, _SEARCHING, run, locale)
 

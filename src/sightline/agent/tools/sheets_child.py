@@ -6,7 +6,7 @@ import json
 import resource
 import sys
 import zipfile
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from typing import Any
 
 _CELL = 32_767  # characters that Excel puts into one cell: what is longer is no cell
@@ -94,8 +94,6 @@ def _shown(cell: Any) -> str:
         return cell.date().isoformat()
     if isinstance(cell, datetime | date | time):
         return cell.isoformat()
-    if isinstance(cell, timedelta):
-        return str(cell)
     return str(cell)[:_CELL]
 
 

@@ -6,10 +6,10 @@ from typing import BinaryIO, NamedTuple
 
 from sightline.agent.tools.texts import BLOCK, MOST_BYTES
 from sightline.agent.tools.threads import go_on
+from sightline.renditions.described import HEADER, separator
 
 MOST_COUNTED = 2 << 30  # bytes looked through to count rows: a gigabyte takes some seconds
 
-_DELIMITERS = ",;\t|"
 _LONGEST = 200_000  # bytes of one line; the csv module takes fields of 131,072 characters
 
 
@@ -42,7 +42,9 @@ def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -
         NoTable: it is not rows of fields.
     """
     file.seek(0)
-    records = _records(file, _delimiter(file))
+    delimiter = separator(file.read(HEADER).decode("latin-1"))
+    file.seek(0)
+    records = _records(file, delimiter)
     try:
         header = next(records, ([], b""))
         before = 0
@@ -64,13 +66,6 @@ def _fitting(records: "Iterator[tuple[list[str], bytes]]", rows: int, room: int)
         yield record[1]
         if room <= 0:
             return
-
-
-def _delimiter(file: BinaryIO) -> str:
-    """What stands most often in the first line."""
-    line = file.readline(_LONGEST).decode("latin-1")
-    file.seek(0)
-    return max(_DELIMITERS, key=line.count)
 
 
 def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]]:

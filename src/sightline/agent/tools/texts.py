@@ -55,11 +55,6 @@ class Page(NamedTuple):
     total: int
     cut: int = 0
 
-    @property
-    def whole(self) -> bool:
-        """Whether this is all of the file."""
-        return self.first == 1 and self.last == self.total and not self.cut
-
 
 def mark(beginning: bytes) -> str:
     """The encoding that a file's first bytes say it has; empty where they say nothing."""

@@ -5,10 +5,8 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import click
-from rich.text import Text
 
 from sightline.agent.config import read_config, with_fallbacks
 from sightline.agent.models import Facts, Model
@@ -25,7 +23,7 @@ from sightline.cli.chat.equipment import equipment, openable
 from sightline.cli.chat.words import WORDS
 from sightline.cli.model import ways
 from sightline.cli.options import Place, budget, usual_output
-from sightline.cli.show import error_console, printable
+from sightline.cli.show import printable, tell
 from sightline.cli.words import Words
 from sightline.clock import wall_clock
 from sightline.code.references import shown
@@ -35,7 +33,6 @@ from sightline.notes import Settings
 from sightline.plan import Budget
 from sightline.profiles import PROFILES
 from sightline.session import Session
-from sightline.stores.folder import sightline_home
 
 CODE = "code"  # the folder of saved code, beside the project's sessions
 
@@ -108,18 +105,14 @@ class Assembled:
     @property
     def model_names(self) -> Sequence[str]:
         """Those that the configuration names, and the tiny one where it is."""
-        tiny = [TINY] if tiny_file(self._home) is not None else []
+        tiny = [TINY] if tiny_file(self.here.home) is not None else []
         return list(dict.fromkeys([*self._config.models, *tiny]))
 
     # ------------------------------------------------------------------ the parts
 
-    @property
-    def _home(self) -> Path:
-        return Path(self.here.root) if self.here.root else sightline_home()
-
     def _check_trust(self) -> None:
         """Ask before the project's file reaches beyond the project. Raises BadInput where nobody can be asked."""
-        config, trusted, words = self._config, Trusted(self._home), self.here.words
+        config, trusted, words = self._config, Trusted(self.here.home), self.here.words
         reached = reaches(config, self.here.project, self._env)
         if not reached or trusted.holds(config, reached):
             return
@@ -133,11 +126,11 @@ class Assembled:
         trusted.add(config, reached)
 
     async def _model(self, name: str | None) -> Model:
-        endpoint = named(name, self._config, self._env, self._home) if name else (await self._found()).endpoint
+        endpoint = named(name, self._config, self._env, self.here.home) if name else (await self._found()).endpoint
         return patient(with_fallbacks(endpoint, self._config, self._env), self.here.words.language, warn=_warn)
 
     async def _found(self) -> Found:
-        home = self._home
+        home = self.here.home
         try:
             return await found(self._config, self._env, home, self._probe)
         except NoModel as error:
@@ -145,7 +138,7 @@ class Assembled:
             if not self._someone_there():
                 raise NoModel(ways(words)) from error
             click.echo(ways(words))
-            if not click.confirm(words("fetch")):
+            if not click.confirm(words("really fetch", size=MEGABYTES)):
                 raise click.exceptions.Exit(1) from error
             click.echo(words("fetching", size=MEGABYTES))
             await asyncio.to_thread(fetch_tiny, home)
@@ -229,7 +222,7 @@ class Assembled:
 
 def _warn(message: str) -> None:
     """A server that does not start, or a model that cannot be asked, is told of and done without."""
-    error_console().print(Text(printable(message), style="yellow"), soft_wrap=True)
+    tell(message, "yellow")
 
 
 def _fit(session: Session, facts: Facts) -> None:

@@ -8,7 +8,6 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from sightline.agent.events import Answer, Composed, Event
@@ -30,8 +29,8 @@ from sightline.session import Session
 class Chat:
     """What the commands work on. `over`: the user leaves; `draft`: what the next prompt begins with."""
 
-    def __init__(self, made: Assembled, out: Console | None = None) -> None:
-        self.made, self.out = made, out or console()
+    def __init__(self, made: Assembled) -> None:
+        self.made, self.out = made, console()
         self.composed: Composed | None = None
         self.over, self.draft = False, ""
         self.screen = Screen(self.out, self.words, time.monotonic, made.resolved, self.file_of)

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import asdict
-from rich.text import Text
 
 from sightline.cli.apps import quiet
 from sightline.cli.chat.asked import Asked
 from sightline.cli.chat.words import WORDS
 from sightline.cli.options import DEBUG, Place, language_said, place, with_json
-from sightline.cli.show import error_console, print_json, printable
+from sightline.cli.show import print_json, tell
 from sightline.cli.words import Words
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.items import Usage
@@ -70,7 +69,7 @@ async def _told(here: Place, asked: Asked) -> bool:
             return _told_as_object(error)
         if not isinstance(error, NoModel) or click.get_current_context().meta.get(DEBUG):
             raise
-        error_console().print(Text(printable(str(error)), style="red"), soft_wrap=True)
+        tell(str(error), "red")
         return False
 
 
@@ -96,6 +95,7 @@ def failed(error: str, session: str = "", model: str = "") -> dict[str, Any]:
         "usage": asdict(Usage(0, 0)),
         "cost": None,
         "stop": "",
+        "warnings": [],
         "saved": [],
         "calls": [],
     }

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import click
 import msgspec
-from rich.text import Text
 
 from sightline.agent.events import Answer, Called, Composed, Retrying
 from sightline.cli.chat.assembled import Assembled
+from sightline.cli.chat.command import failed
 from sightline.cli.chat.screen import retry_words, went_wrong
 from sightline.cli.chat.seen import Cut, cut_question
 from sightline.cli.chat.telling import told
-from sightline.cli.show import error_console, first_words, human_size, print_json, printable
+from sightline.cli.show import first_words, human_size, print_json, printable, tell
 from sightline.errors import BadInput, PinnedOverflow
 from sightline.items import Usage
 
@@ -33,6 +33,8 @@ async def ask(made: Assembled, question: str, *, as_json: bool) -> bool:
         click.echo(printable(text) if _seen() else text)
         if answer.stop:
             _tell(made.here.words(f"stop {answer.stop}"), "yellow")
+        for warning in answer.warnings:
+            _tell(warning, "yellow")
     else:
         _tell(first_words(answer.error, 400), "red")
     return answer.success and answer.stop != "refused"
@@ -67,7 +69,7 @@ async def _heard(made: Assembled, question: str, *, quiet: bool) -> Heard:
 
 def _tell(text: str, style: str) -> None:
     if text:
-        error_console().print(Text(printable(text), style=style), soft_wrap=True)
+        tell(text, style)
 
 
 def question(asked: str) -> str:
@@ -90,17 +92,15 @@ def _seen() -> bool:
 
 def _facts(made: Assembled, heard: Heard) -> dict[str, Any]:
     answer, called, cut = heard
-    session, store = made.agent.session, made.agent.code
-    return {
+    store = made.agent.code
+    return failed(answer.error, made.agent.session.id, made.agent.model.facts.name) | {
         "success": answer.success,
         "answer": answer.text,
-        "error": answer.error,
-        "session": session.id,
-        "model": made.agent.model.facts.name,
         "rounds": answer.rounds,
         "usage": msgspec.structs.asdict(answer.usage or Usage(0, 0)),
         "cost": answer.cost,
         "stop": answer.stop,
+        "warnings": answer.warnings,
         "saved": [
             {
                 "id": each.code_id,

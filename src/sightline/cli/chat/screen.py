@@ -154,6 +154,8 @@ class Screen:
         self._finish()
         if event.success and event.text.split() != shown.split():
             self._print_blocks([event.text])
+        for warning in event.warnings:
+            self.warn(warning)
         if not event.success:
             self._line(Text(self._words("failed", why=first_words(event.error, 400)), style="red"))
             self._line(Text(self._words("retry hint"), style="dim"))

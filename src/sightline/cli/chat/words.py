@@ -42,10 +42,6 @@ WORDS: dict[str, tuple[str, str]] = {
         'there is no terminal to talk in; ask one question with -p "…", or run it in a terminal',
         '这里没有终端；用 -p "…" 提一个问题，或在终端中运行',
     ),
-    "fetch": (
-        "Fetch the tiny model now? It has 135M parameters and 93 MB, and is good for trying the machinery only.",
-        "现在下载微型模型吗？它有 1.35 亿参数，93 MB，只适合试用本程序。",
-    ),
     "reaches": ("{file} reaches beyond this project:", "{file} 会影响本项目之外："),
     "trust": ("Let it do so, from now on, until it changes?", "从现在起允许，直到文件改变？"),
     "trust how": (
