@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from sightline.agent.events import Answer, Called, Calling, Composed, Replied, Retrying, Said
+from sightline.agent.response import Action, StructuredResponse
 from sightline.cli.chat.screen import Screen
 from sightline.cli.chat.status import Status, money, status_line
 from sightline.cli.chat.words import WORDS
@@ -120,6 +121,14 @@ def test_a_failed_answer_says_why_and_how_to_go_on() -> None:
     assert "/retry" in shown(Answer(False, error="没有连接"), language="zh")
 
 
+def test_what_stands_beside_an_answer_is_shown() -> None:
+    """What could be asked next, and what went wrong, such as code that could not be saved."""
+    response = StructuredResponse(action=Action(recommended_questions=("And in May?",)))
+    screen = shown(Answer(True, "The report.", response=response, warnings=("code id 'code_a-b' is refused",)))
+    assert "you could ask: And in May?" in screen
+    assert "code id 'code_a-b' is refused" in screen
+
+
 def test_a_sweep_is_told() -> None:
     """When levels change the reader is told in a dim line; other calls say nothing."""
     assert "sweep: forced" in shown(Composed(900, 1000, 0, "sweep: forced"))
@@ -128,7 +137,7 @@ def test_a_sweep_is_told() -> None:
 
 @pytest.mark.parametrize("event", [
     Said("\x1b[2Jx"), Called(Call("c", "t\x1b[2J", {"path": "\x1b[2J"}), "\x1b[2J", "failed"),
-    Answer(False, error="\x1b[2J"),
+    Answer(False, error="\x1b[2J"), Answer(True, "", warnings=("\x1b[2J",)),
     Retrying("m\x1b[2J", "\x1b[2J", 1, 2), Answer(True, "&#27;[2J"),
 ])  # fmt: skip
 def test_nothing_that_is_said_acts_on_the_terminal(event: object) -> None:

@@ -154,6 +154,8 @@ class Screen:
         self._finish()
         if event.success and event.text.split() != shown.split():
             self._print_blocks([event.text])
+        for question in event.response.action.recommended_questions if event.response else ():
+            self._line(Text(f"  {self._words('could ask', question=first_words(question))}", style="dim"))
         for warning in event.warnings:
             self.warn(warning)
         if not event.success:

@@ -276,6 +276,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "/apps open NAME opens one in a window that the model sees.",
         "/apps open 名称 可打开一个模型可见的窗口。",
     ),
+    "could ask": ("you could ask: {question}", "可以接着问：{question}"),
     "grown": (
         "It grew: what the summary stands for was already shown shortened.",
         "变大了：被摘要的内容原本已缩短显示。",
