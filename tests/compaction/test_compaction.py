@@ -192,6 +192,20 @@ def test_boundary_and_summary_are_the_documents_entries(tmp_path: Path) -> None:
     assert boundary["seq"] == done.boundary
 
 
+def test_a_summary_is_made_from_files_of_the_allowed_folders_only(tmp_path: Path) -> None:
+    """What no tool may read is not read for a summary either: what lies elsewhere, and secrets by any name on the way."""
+    paths = ("open/quay.py", "open/.aws/keys.json", "closed/wages.csv", "open/.env")
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("depth = 7\n")
+    (tmp_path / "open" / "pay.csv").symlink_to("../closed/wages.csv")
+    session = new_session(MemoryStore("disk"), project=tmp_path, folders=("open",))
+    for path in (*paths, "open/pay.csv"):
+        use(session, "Edit", "[error] refused", file_path=path)
+    talk(session, 10)
+    assert session.compact(Budget(8_000), model=says(SUMMARY)).files == ("open/quay.py",)
+
+
 @pytest.fixture
 def foreign(tmp_path: Path) -> Iterator[Callable[..., Session]]:
     """Opens logs that another program wrote: the document's fields and nothing of ours."""
