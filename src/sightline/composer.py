@@ -11,7 +11,7 @@ from sightline.apps.host import Host
 from sightline.clock import Clock
 from sightline.compose import Surroundings, compose, first_change, layout
 from sightline.decide import Calibration
-from sightline.errors import BadInput, OpenCalls, StrategyError
+from sightline.errors import BadInput, OpenCalls, PinnedOverflow, StrategyError
 from sightline.items import Call, Kind, Lod, Usage
 from sightline.journal import Journal
 from sightline.notes import RecallNote, ReceiptNote
@@ -96,7 +96,12 @@ class Composer:
         self._host.note()
         around = self._around(shown)
         view = self._view(budget, around)
-        plan = self._planned(view)
+        try:
+            plan = self._planned(view)
+        except PinnedOverflow:
+            if self.command == "sweep: overflow":
+                self._calibration, self._observed, self.command = Calibration(), None, ""
+            raise
         if alone and not shows_all(view, plan):
             if ask and view.trims and self._too_long(view):
                 plan = self._answering(view, plan, around)
@@ -151,9 +156,9 @@ class Composer:
             sent = max(self.payload.tokens + beside, 1)
             self._observed = decide.factor(usage.input_tokens, sent, self.journal.reader.profile)
 
-    def overflowed(self, input_tokens: int | None) -> None:
+    def overflowed(self, input_tokens: int | None, beside: int = 0) -> None:
         """See `Session.overflowed`."""
-        sent = self.payload.tokens if self.payload else 1
+        sent = self.payload.tokens + beside if self.payload else 1
         counted = max(input_tokens or 0, self.budget.window if self.budget else 0) / max(
             sent, 1
         )  # it was more than the window

@@ -677,10 +677,10 @@ class Session:
         with self._lock:
             return self._composer.preview(intake.checked_budget(budget))
 
-    def overflowed(self, input_tokens: int | None = None) -> None:
+    def overflowed(self, input_tokens: int | None = None, *, beside: int = 0) -> None:
         """The provider refused the last payload as too long: count more strictly, and sweep at the next call.
 
         `input_tokens` is what the provider says it counted, if it says so.
         """
         with self._lock:
-            self._composer.overflowed(input_tokens)
+            self._composer.overflowed(input_tokens, beside)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
+from itertools import count
 from typing import Any
 
 from sightline.agent.models import Model, Reply, Request, Retrying, Said
@@ -26,6 +27,31 @@ def says_nothing(reply: Reply) -> bool:
     """Whether a reply has neither words nor calls nor anything else to show: thinking alone is none."""
     parts = read_reply(reply.raw).parts
     return not plain_text(parts).strip() and all(isinstance(part, Text | Opaque) for part in parts)
+
+
+def distinct(raw: dict[str, Any]) -> dict[str, Any]:
+    """A reply whose calls can be told apart: some servers give every call of a tool the same id."""
+    match raw:
+        case {"choices": [{"message": {"tool_calls": [*calls]} as message} as choice, *rest]}:
+            return raw | {"choices": [choice | {"message": message | {"tool_calls": _renamed(calls)}}, *rest]}
+        case {"content": [*blocks], "role": "assistant"}:
+            return raw | {"content": _renamed(blocks)}
+        case _:
+            return raw
+
+
+def _renamed(calls: list[Any]) -> list[Any]:
+    seen: set[str] = set()
+    made = []
+    for call in calls:
+        match call:
+            case {"id": str(name), "type": "function" | "tool_use" | "custom"}:
+                own = name if name not in seen else next(f"{name}_{n}" for n in count(2) if f"{name}_{n}" not in seen)
+                seen.add(own)
+                made.append(call | {"id": own})
+            case _:
+                made.append(call)
+    return made
 
 
 async def to_the_end(work: Coroutine[Any, Any, None]) -> None:

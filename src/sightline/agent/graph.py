@@ -20,7 +20,7 @@ class State(TypedDict, total=False):
     round: int  # how often it has been asked
     next: str  # the node to go on with
     told: bool  # that its last response was not in the form asked for
-    overflowed: bool  # it was sent too much once
+    overflowed: str  # it was sent too much once; its words
     error: str  # what stands in the way of an answer
 
 

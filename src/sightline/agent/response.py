@@ -186,7 +186,8 @@ def again(problems: Sequence[str], locale: str = "en") -> str:
 
 def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:
     """The JSON Schema of a response that calls these tools, for endpoints that hold a model to one."""
-    calls = [_call_schema(tool) for tool in tools]
+    shared: dict[str, Any] = {}  # what schemas of tools refer to: it must stand at the top
+    calls = [_call_schema(tool, shared) for tool in tools]
     actions = [_COMPLETE]
     if calls:
         content = {"type": "array", "items": {"anyOf": calls}, "minItems": 1, "maxItems": MOST_CALLS}
@@ -198,15 +199,22 @@ def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:
             "current_round": {"type": "integer", "minimum": 1, "maximum": 99},
             "action": {"anyOf": actions},
         }
-    )
+    ) | ({"$defs": shared} if shared else {})
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _call_schema(tool: ToolDefinition) -> dict[str, Any]:
-    arguments = tool.schema or {"type": "object"}
+_REFERENCE = re.compile(r'(?<="\$ref": ")#/(?:\$defs|definitions)/')
+
+
+def _call_schema(tool: ToolDefinition, shared: dict[str, Any]) -> dict[str, Any]:
+    """A call of this tool. What its schema refers to goes among what is shared, under names of its own."""
+    written = json.dumps(tool.schema or {"type": "object"})
+    arguments = json.loads(_REFERENCE.sub(lambda _: f"#/$defs/{tool.name}.", written))
+    for key in ("$defs", "definitions"):
+        shared.update((f"{tool.name}.{name}", each) for name, each in arguments.pop(key, {}).items())
     return _object({"tool_name": {"const": tool.name}, "arguments": arguments})
 
 

@@ -38,7 +38,12 @@ class Toolbox:
             return Output(call, await _answered(tool, arguments))
         except SightlineError as error:
             return Output(call, str(error), failed=True)
-        except Exception as error:  # a tool is somebody else's code: what it raises is its result
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return Output(call, f"{call.name} was cancelled from within", failed=True)
+        except (Exception, SystemExit) as error:  # a tool is somebody else's code: what it raises is its result
             _LOG.warning("tool %s failed: %s", call.name, error, exc_info=True)
             return Output(call, f"{type(error).__name__}: {error}", failed=True)
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from sightline.agent import as_json, fitting, response
-from sightline.agent.asking import says_nothing, to_the_end, whole
+from sightline.agent.asking import distinct, says_nothing, to_the_end, whole
 from sightline.agent.code_list import code_list, kept
 from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied
 from sightline.agent.graph import ContextNode, State, loop
@@ -23,7 +23,7 @@ from sightline.clock import Ids, nanoid
 from sightline.code.references import Upload, announcement
 from sightline.code.store import CodeStore, Saved
 from sightline.compaction.compactor import Compacted
-from sightline.errors import BadInput, Conflict, ContextOverflow, ModelError, SightlineError, StoreError
+from sightline.errors import BadInput, Conflict, ContextOverflow, ModelError, PinnedOverflow, SightlineError, StoreError
 from sightline.items import Call, Result, plain_text
 from sightline.payload import Payload
 from sightline.plan import Budget
@@ -196,7 +196,12 @@ class Agent:
     async def _context(self, state: State) -> State:
         if self.code is not None:
             await asyncio.to_thread(self._show_code_list)
-        sent = await self._composed()
+        try:
+            sent = await self._composed()
+        except PinnedOverflow:
+            if not (said := state.get("overflowed")):
+                raise
+            return {"error": said, "round": state["round"] + 1}  # smaller it cannot be: its own words say most
         reason = self.session.receipt.reason if self.session.receipt else ""
         reused = reused_tokens(self._before, sent.payload, profile(self.session.settings.profile))
         self._before = sent.payload
@@ -221,13 +226,15 @@ class Agent:
             self.session.open_window("code_list")
 
     async def _model(self, state: State) -> State:
+        if state.get("error"):
+            return {"next": "answer"}
         try:
             reply = await self._reply_to(state)
         except ContextOverflow as error:
             if state.get("overflowed"):
                 return {"next": "answer", "error": str(error)}
-            await asyncio.to_thread(self.session.overflowed, error.input_tokens)
-            return {"next": "context", "overflowed": True, "round": state["round"] - 1}
+            await asyncio.to_thread(self.session.overflowed, error.input_tokens, beside=state["sent"].beside)
+            return {"next": "context", "overflowed": str(error), "round": state["round"] - 1}
         except ModelError as error:
             _LOG.warning("the model could not be asked: %s", error)
             return {"next": "answer", "error": str(error)}
@@ -258,7 +265,10 @@ class Agent:
 
     async def _spoken(self, reply: Reply, state: State) -> State:
         """A reply that is a structured response."""
-        text = plain_text(read_reply(reply.raw).parts)
+        parts = read_reply(reply.raw).parts
+        if any(isinstance(part, Call) for part in parts):
+            return await self._called(reply, state)
+        text = plain_text(parts)
         names = [tool.name for tool in state["sent"].payload.tools]
         parsed = response.parse(text, names, self._locale)
         if parsed.problems and not state.get("told"):
@@ -282,7 +292,7 @@ class Agent:
     async def _take_in(self, reply: Reply, raw: dict[str, Any], state: State) -> None:
         """Log a reply, and answer what is the session's to answer."""
         beside = state["sent"].beside if reply.model == self.model.facts.name else None
-        item = await asyncio.to_thread(self.session.reply, raw, beside=beside)
+        item = await asyncio.to_thread(self._insisting, partial(self.session.reply, distinct(raw), beside=beside))
         self._text = self.session.text(item)
         self._say(Replied(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
         for answered in self.session.answered:
@@ -327,7 +337,8 @@ class Agent:
     async def _log_output(self, output: Output) -> None:
         call, failed = output.call, output.failed
         try:
-            item = await asyncio.to_thread(self.session.tool_result, call.id, output.value, error=failed)
+            write = partial(self.session.tool_result, call.id, output.value, error=failed)
+            item = await asyncio.to_thread(self._insisting, write)
         except BadInput as error:  # a tool gave what no result can hold
             item = await asyncio.to_thread(self.session.tool_result, call.id, str(error), error=True)
             failed = True
