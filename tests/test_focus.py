@@ -67,11 +67,29 @@ def test_in_a_small_window_results_enter_smaller(session: Session) -> None:
 
 
 def test_what_the_user_says_enters_in_full_up_to_a_quarter(session: Session) -> None:
-    """A longer message is shown as its summary with its handle."""
-    short, long = session.user(words(900)), session.user(words(1_100))
+    """A longer message is shown as its summary with its handle, except the question itself."""
+    short, long, question = (session.user(words(size)) for size in (900, 1_100, 1_100))
     payload = session.compose(Budget(4_000))
     assert level(session, payload, short) is Lod.FULL
     assert level(session, payload, long) is not Lod.FULL
+    assert level(session, payload, question) is Lod.FULL
+
+
+@pytest.mark.parametrize(("before", "size", "whole"), [
+    (0, 3_000, True), (3, 1_900, True), (3, 2_500, False), (0, 3_900, False),
+])  # fmt: skip
+def test_a_question_has_all_that_is_free_and_half_of_the_room(
+    session: Session, before: int, size: int, whole: bool
+) -> None:
+    """Older words give way to it; a longer one is shortened, and nothing else suffers for it."""
+    for _ in range(before):
+        session.user("go on")
+        session.assistant(words(900))
+        session.compose(Budget(4_000))
+    question = session.user(words(size))
+    payload = session.compose(Budget(4_000))
+    assert (level(session, payload, question) is Lod.FULL) is whole
+    assert payload.tokens <= 4_000
 
 
 def test_a_page_the_model_asked_for_enters_in_full(session: Session) -> None:

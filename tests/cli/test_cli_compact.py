@@ -188,8 +188,8 @@ def test_nothing_lost_is_a_friendly_line(run: Run, folder: Folder) -> None:
         for _ in range(8):
             session.user("tell me a story about a cat")
             session.assistant("once there was a cat who slept all day long " * 20)
-    assert "Everything that could be read before can still be read." in run("compact", "chat").stdout
-    assert "Everything that could be read before can still be read." in run("compact", "chat", "--report").stdout
+    assert "No rule, task, path, name, number or error line went out of sight" in run("compact", "chat").stdout
+    assert "No rule, task, path, name, number or error line went out of sight" in run("compact", "chat", "--report").stdout
 
 
 # ---------------------------------------------------------------------- uncompact

@@ -211,7 +211,10 @@ _WORDS = {
         "Could be read before and cannot now; all of it is in the log:",
         "之前能看到、现在看不到的内容（日志中都有）：",
     ),
-    "nothing lost": ("Everything that could be read before can still be read.", "之前能看到的，现在都还能看到。"),
+    "nothing lost": (
+        "No rule, task, path, name, number or error line went out of sight; of other words, all are in the log.",
+        "规则、任务、路径、名称、数字和错误行都还能看到；其他内容都在日志中。",
+    ),
     "how many": ("how many", "数量"),
     "the first": ("the first", "前几个"),
     "lost rules": ("rules", "规则"),

@@ -92,8 +92,16 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         return lods
 
     def _most(self, view: View, row: int) -> int:
-        """Tokens up to which an item enters in full: a quarter of the limit, for tools' words also `entry`."""
+        """Tokens up to which an item enters in full: a quarter of the limit, for tools' words also `entry`.
+
+        What is being asked may have half of the room, for which older words give way, and all of it that is free.
+        """
         quarter = view.limit // 4
+        if view.timeline.unit[row] == view.asked:
+            others = (
+                view.fixed + (view.last.body if view.last else 0) + view.full_tokens(view.new) - view.timeline.full[row]
+            )
+            return max(quarter, (view.limit - view.fixed) // 2, int(_forced(view)) - others)
         if view.timeline.kind[row] == Kind.SUMMARY:
             return view.limit  # it was made to fit
         if view.timeline.state[row] & WHOLE or view.timeline.kind[row] not in (Kind.RESULT, Kind.CALL):
@@ -114,12 +122,17 @@ def _moment(view: View, tokens: int) -> str:
     """Why to sweep now; empty: not now."""
     if view.command:
         return view.command
-    base = view.fixed + view.last.base if view.last and view.last.base else 0
-    if tokens > trigger(view.budget, view.limit, base, view.fixed):
+    if tokens > _forced(view):
         return "sweep: forced"
     if view.cold and tokens > _within(view, view.budget.target) and view.last and len(view.last):
         return "sweep: cold"
     return ""
+
+
+def _forced(view: View) -> float:
+    """Tokens of a payload above which a sweep is forced."""
+    base = view.fixed + view.last.base if view.last and view.last.base else 0
+    return trigger(view.budget, view.limit, base, view.fixed)
 
 
 def _within(view: View, share: float) -> float:
