@@ -194,3 +194,22 @@ def test_nothing_is_recalled_in_the_middle_of_a_turn() -> None:
         session.reply({"role": "assistant", "content": None, "tool_calls": [call]})
         session.tool_result(f"c{at}", f"The ferry leaves from quay nine at {at}. " + "All is calm on the pier. " * 20)
         assert session.compose(Budget(1_500)).body[-1].role is Role.TOOL
+
+
+def test_what_was_brought_back_is_not_brought_back_again() -> None:
+    """While a passage that an earlier message recalled still stands there, a message like it recalls only others."""
+    session, room = Session(MemoryStore("harbour")), Budget(3_000)
+    for at in range(120):
+        session.user(f"Tell me of pier {at}. " + "The gulls are loud. " * 20)
+        session.compose(room)
+        said = "The harbour dog of the lighthouse keeper is called Bello. " if at == 9 else f"Pier {at} is fine. "
+        session.assistant(said + "Nothing to add about it. " * 20)
+    for question in (
+        "What is the harbour dog of the lighthouse keeper called?",
+        "The harbour dog of the keeper, what?",
+    ):
+        session.user(question)
+        payload = session.compose(room)
+        shown = [part.text for message in payload.body for part in message.parts if isinstance(part, Text)]
+        assert sum(text.count("Bello") for text in shown) == 1
+        session.assistant("I see.")

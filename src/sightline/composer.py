@@ -1,6 +1,6 @@
 """Deciding, composing and writing down what was sent: the second half of a session's turn."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from sightline.decide import Calibration
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, StrategyError
 from sightline.items import Call, Kind, Lod, Usage
 from sightline.journal import Journal
-from sightline.notes import RecallNote, ReceiptNote
+from sightline.notes import RecallNote, ReceiptNote, Source
 from sightline.payload import Payload
 from sightline.plan import Budget, Plan, Strategy, View
 from sightline.recall import Recall, reduced, shows_all
@@ -24,6 +24,7 @@ from sightline.strategies import strategy
 
 QUESTION = "sweep: question"
 _END = 0.1  # of the limit: the end of a conversation, where a question is asked about all of it
+_RECENT = 60  # units in which what was brought back is not brought back again
 _FRAMED = 16  # tokens: what a further message costs besides its text, in any profile
 
 
@@ -159,10 +160,8 @@ class Composer:
     def overflowed(self, input_tokens: int | None, beside: int = 0) -> None:
         """See `Session.overflowed`."""
         sent = self.payload.tokens + beside if self.payload else 1
-        counted = max(input_tokens or 0, self.budget.window if self.budget else 0) / max(
-            sent, 1
-        )  # it was more than the window
-        self._observed = max(counted * 1.02, self._calibration.factor * 1.1)
+        counted = max(input_tokens or 0, self.budget.window if self.budget else 0)  # it was more than the window
+        self._observed = max(counted / max(sent, 1) * 1.02, self._calibration.factor * 1.1)
         self._calibration = Calibration(self._observed, known=True)
         self.command = "sweep: overflow"
 
@@ -279,8 +278,15 @@ class Composer:
     def _reminded(self, view: View, plan: Plan, around: Surroundings) -> Plan:
         """The plan, and after the user's message earlier pieces that clearly match it and would not be shown."""
         room = int(view.budget.recall * view.limit)
-        note = self._recall.note(self._question(), room, reduced(plan), unasked=True)
+        known = {source for unit in plan.after(len(plan) - _RECENT) for source in self._recalled(plan, unit)}
+        note = self._recall.note(self._question(), room, reduced(plan), known, unasked=True)
         return self._planned(self._view(view.budget, around)) if self._bring_back(note) else plan
+
+    def _recalled(self, plan: Plan, unit: int) -> Sequence[Source]:
+        """What a unit brought back earlier, and shows."""
+        timeline, row = self.journal.timeline, self.journal.timeline.unit_row[unit]
+        shown = timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL
+        return self.journal.reader.sources(row) if shown else ()
 
     def _answering(self, view: View, usual: Plan, around: Surroundings) -> Plan:
         """Of the conversation only its end, and in all the other room what may answer the question; the usual plan

@@ -1,6 +1,6 @@
 """Pieces to bring back, as many as fit a room."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from sightline.journal import Journal
 from sightline.notes import RecallNote, Source
@@ -10,9 +10,10 @@ LINE = 10  # tokens; a piece is seldom smaller
 
 
 class Gathered:
-    """The pieces taken so far, the best first, and the room that is left."""
+    """The pieces taken so far, the best first, and the room that is left. `known`: those that stand there already."""
 
-    def __init__(self, journal: Journal, room: int) -> None:
+    def __init__(self, journal: Journal, room: int, known: Container[Source] = ()) -> None:
+        self._known = known
         self._journal, self._reader = journal, journal.reader
         self._today, self._most = journal.today, room
         self._sources: list[Source] = []  # the best first
@@ -25,6 +26,8 @@ class Gathered:
         """Add those that fit."""
         reader, count = self._reader, self._reader.counter.count
         for source in pieces:
+            if source in self._known or Source(source.item) in self._known:
+                continue
             tokens = count(reader.source_text(source, reader.locale)) + 1
             tokens += reader.full_tokens(reader.media(RecallNote((source,))))
             when = reader.when(source, self._today)

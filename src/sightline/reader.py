@@ -132,6 +132,10 @@ class Reader:
         span = timeline.placed(before, timeline.path(timeline.branch[row]))
         return (Settings() if span is None else self.note(self.entry_at(span), Settings)).locale
 
+    def sources(self, row: int) -> tuple[Source, ...]:
+        """The pieces that a recall brought back."""
+        return _recall_note(self.entry(row)).sources
+
     def recalled(self, entry: Entry, locale: str) -> str:
         """What a recall entry says: its sources' lines, each under its handle."""
         return self.recall_text(_recall_note(entry), locale, entry.timestamp[:_DAY])

@@ -1,7 +1,7 @@
 """Finding what is no longer shown in full, and bringing it back: for the engine, for callers, as the model's tools."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -107,14 +107,20 @@ class Recall:
             self._caught_up()
 
     def note(
-        self, query: str, room: int, among: Callable[[int], bool] | None = None, *, unasked: bool = False
+        self,
+        query: str,
+        room: int,
+        among: Callable[[int], bool] | None = None,
+        known: Container[Source] = (),
+        *,
+        unasked: bool = False,
     ) -> RecallNote | None:
-        """What to bring back for a query, in at most `room` tokens; None if nothing matches.
+        """What to bring back for a query, in at most `room` tokens; None if nothing matches that is not `known`.
 
         `unasked`: nobody asked for it, so only what clearly matches comes back, and nobody waits while a long history
         that was never searched is indexed: a part of it is, now and at the next message.
         """
-        found = Gathered(self._journal, room)
+        found = Gathered(self._journal, room, known)
         telling, hits = self._matches(query, _SOURCES, self._answers(among), unasked)
         for hit in hits:
             found.take(self._pieces(hit.row, telling, found.room))
