@@ -9,13 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import AudioContent, CallToolResult, ImageContent, TextContent
 
 from sightline.agent.config import McpServer
 from sightline.agent.models.secret import Secret
 from sightline.agent.tools import Tool
-from sightline.agent.tools.mcp import servers
+from sightline.agent.tools.mcp import (
+    LONGEST_NAME,
+    MOST_DATA,
+    MOST_SHOWN,
+    MOST_TEXT,
+    _distinct,
+    _name,
+    _parts,
+    _text,
+    servers,
+)
 from sightline.errors import ToolFailed
-from sightline.items import Image, Text
+from sightline.items import File, Image, Text, ToolDefinition
 
 SERVER = str(Path(__file__).with_name("tool_mcp_server.py"))
 TRIAL = McpServer(command=sys.executable, args=(SERVER,), env={"TRIAL_KEY": Secret("k-1")})
@@ -129,6 +140,53 @@ def test_a_server_is_reached_over_http(over_http: str) -> None:
         return await tools["web__add"].run({"a": 20, "b": 22})
 
     assert using({"web": McpServer(url=over_http)}, use) == ("42", [])
+
+
+def test_every_tool_has_a_name_of_its_own() -> None:
+    """Whatever a server calls them: what becomes the same name gets a number that no other has."""
+
+    async def run(_: Any) -> str:
+        return ""
+
+    offered = ["a", "a.", "a_", "a__2", "a/", "b" * 80, "b" * 80]
+    names = [tool.name for tool in _distinct([Tool(ToolDefinition(_name("s", each), "", {}), run) for each in offered])]
+    assert names[:5] == ["s__a", "s__a_", "s__a__3", "s__a__2", "s__a__4"]
+    assert len(set(names)) == len(names)
+    assert all(len(name) <= LONGEST_NAME for name in names)
+
+
+def result(*blocks: Any) -> CallToolResult:
+    """What a server answers."""
+    return CallToolResult(content=list(blocks), is_error=False)
+
+
+def test_a_flood_of_text_is_cut() -> None:
+    """All blocks together have the room of one."""
+    text = _text(_parts(result(*(TextContent(text="x" * MOST_TEXT) for _ in range(3)), TextContent(text="y"))))
+    assert len(text) < MOST_TEXT + 100
+    assert text.endswith(f"x\n[+{2 * MOST_TEXT + 1} characters]")
+
+
+@pytest.mark.parametrize(
+    ("media_type", "data"),
+    [("text/html", "AAAA"), ("image/svg+xml", "AAAA"), ("image/png", "!!!!"), ("image/png", "A" * (MOST_DATA + 4))],
+)
+@pytest.mark.parametrize(("locale", "word"), [("en", "is left out"), ("zh", "未显示")])
+def test_what_is_no_picture_to_a_provider_is_a_line(locale: str, word: str, media_type: str, data: str) -> None:
+    """Of another type, too large, or no picture at all: it would be refused with every question that follows."""
+    [line] = _parts(result(ImageContent(data=data, mime_type=media_type)), locale)
+    assert isinstance(line, Text)
+    assert f"[image {media_type}] {word}" in line.text
+    assert len(line.text) < 300
+
+
+def test_many_pictures_have_the_room_of_a_few() -> None:
+    """In number and in size; a file counts as one."""
+    dots = _parts(result(*(ImageContent(data="AAAA", mime_type="image/png") for _ in range(MOST_SHOWN + 2))))
+    assert [isinstance(part, Image) for part in dots] == [True] * MOST_SHOWN + [False] * 2
+    half = "A" * (MOST_DATA // 8 * 4)
+    large = _parts(result(*(AudioContent(data=half, mime_type="audio/wav") for _ in range(3))))
+    assert [isinstance(part, File) for part in large] == [True, True, False]
 
 
 def test_no_servers_are_no_tools() -> None:

@@ -126,7 +126,7 @@ def test_an_encoding_can_be_asked_for(here: Project, reader: Tool) -> None:
     """It is used; one that does not exist, or is no text's, is refused."""
     (here.root / "k.txt").write_bytes("привет".encode("koi8-r"))
     assert called(reader, path="k.txt", encoding="koi8-r").endswith("\nпривет")
-    for wrong in ("klingon", "zip", "rot13"):
+    for wrong in ("klingon", "zip", "rot13", "punycode", "idna", "undefined", "utf-16-klingon", "\0"):
         with pytest.raises(ToolFailed, match="no encoding"):
             called(reader, path="k.txt", encoding=wrong)
 
@@ -183,6 +183,27 @@ def test_json_is_checked_and_laid_out_where_it_has_no_lines(here: Project, reade
     assert body.startswith('{\n  "rows": [\n    0,\n    1,\n')
     (here.root / "d.json").write_text("[" * 100_000)
     assert "not valid JSON" in called(reader, path="d.json")
+
+
+def test_deep_json_is_not_laid_out(here: Project, reader: Tool) -> None:
+    """Each line would begin with a thousand blanks: 220 KB would be 130 MB. Brackets in a text are not deep."""
+    (here.root / "deep.json").write_text("[" * 600 + ",".join(["1"] * 110_000) + "]" * 600)
+    head, _, body = called(reader, path="deep.json").partition("\n")
+    assert head.endswith("; too deep to be laid out on lines; lines 1–1 of 1; 1 long lines cut)")
+    assert body.startswith("[[[[")
+    assert "嵌套过深" in called(here.tools("zh")["file_reader"], path="deep.json")
+    (here.root / "flat.json").write_text(json.dumps(["[{" * 300 + '\\"', *range(110_000)]))
+    assert "; laid out on lines; " in called(reader, path="flat.json")
+
+
+def test_a_page_of_long_rows_ends_before_one_that_does_not_fit(here: Project, reader: Tool) -> None:
+    """The next page begins with it, and the number of rows is the same on each."""
+    row = ",".join('"' + ("x" * 99 + "\n") * 1000 + '"' for _ in range(4))
+    (here.root / "long.csv").write_text("a,b,c,d\n" + "1,2,3,4\n" * 3 + f"{row}\n" * 5)
+    for start, rows in ((1, "rows 1–5, start=6 goes on"), (6, "rows 6–7, start=8 goes on"), (8, "rows 8–8")):
+        answer = called(reader, path="long.csv", start=start, lines=10)
+        assert f"(CSV, 8 rows, columns: a, b, c, d; {rows})" in answer
+        assert len(answer.encode()) < 1_000_000
 
 
 def test_what_is_no_text_is_named(here: Project, reader: Tool) -> None:

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from tool_project import SECRET, Project, called
 
 from sightline.agent.tools import Tool, sandbox
@@ -346,6 +348,93 @@ def test_memory_and_files_are_bounded(tmp_path: Path) -> None:
     assert "File too large" in ran(tmp_path / "b", large, file_bytes=1 << 20).err
     many = "import time\nfor n in range(20): open(f'x{n}', 'wb').write(bytes(1 << 20))\ntime.sleep(60)"
     assert ran(tmp_path / "c", many, disk=10 << 20).stopped == "disk"
+
+
+HOLDING = {
+    "removed": "f = os.open('x', os.O_RDWR | os.O_CREAT); os.unlink('x'); os.write(f, bytes(1 << 20))",
+    "never named": "f = os.open('.', os.O_TMPFILE | os.O_RDWR); os.write(f, bytes(1 << 20))",
+    "mapped": "f = os.open('.', os.O_TMPFILE | os.O_RDWR); os.write(f, bytes(1 << 20)); "
+    "kept.append(mmap.mmap(f, 4096)); os.close(f)",
+}
+
+
+@pytest.mark.parametrize("protected", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("how", HOLDING)
+def test_files_without_a_name_count(tmp_path: Path, how: str, protected: Protection) -> None:
+    """What is removed or never had a name takes room while it is held: open, or mapped and closed."""
+    code = f"import mmap, os, time\nkept = []\nfor n in range(20): {HOLDING[how]}\ntime.sleep(60)"
+    assert ran(tmp_path / "run", code, protected, disk=10 << 20, file_bytes=1 << 20).stopped == "disk"
+
+
+def test_a_file_without_a_name_counts_once(tmp_path: Path) -> None:
+    """However many processes hold it; what is let go of does not count any more."""
+    code = (
+        "import os, tempfile, time\n"
+        "with tempfile.TemporaryFile() as file: file.write(bytes(9 << 20))\n"
+        "file = tempfile.TemporaryFile(); file.write(bytes(4 << 20)); file.flush()\n"
+        "children = [os.fork() for _ in range(2)]\n"
+        "time.sleep(1)\n"
+        "if all(children): print('done')\n"
+    )
+    assert ran(tmp_path / "run", code, disk=10 << 20) == Ran(0, "done\n", "")
+
+
+def test_memory_is_kept_nowhere_but_in_processes(tmp_path: Path) -> None:
+    """Neither in files of memory nor in the system's segments, which would be beyond the limit of a process."""
+    code = (
+        "import ctypes, os\n"
+        "try: os.memfd_create('m'); print('HAD')\n"
+        "except PermissionError: print('denied')\n"
+        "print(ctypes.CDLL(None).shmget(0, 4096, 0o1600))\n"
+    )
+    assert ran(tmp_path / "run", code).out.split() == ["denied", "-1"]
+
+
+ABANDONED = """
+import asyncio, sys
+from pathlib import Path
+from sightline.agent.tools.sandbox import Limits, Protection, confined
+folder, way = Path(sys.argv[1]), Protection(**dict.fromkeys(sys.argv[2:], True))
+asyncio.run(confined(folder / "program.py", folder, Limits(seconds=600), way))
+"""
+
+
+@pytest.mark.parametrize("protected", WAYS.values(), ids=WAYS)
+def test_it_ends_with_us_however_we_end(tmp_path: Path, protected: Protection) -> None:
+    """Killed without a word, we leave no process of it behind, not even one that it started."""
+    for inside in ("work", "home"):
+        (tmp_path / inside).mkdir()
+    (tmp_path / "program.py").write_text(
+        "import subprocess, sys, time\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "open('started', 'w')\ntime.sleep(600)\n"
+    )
+    way = [name for name, held in asdict(protected).items() if held]
+    with subprocess.Popen([sys.executable, "-c", ABANDONED, str(tmp_path), *way]) as us:
+        waited_for((tmp_path / "work" / "started").exists)
+        [outside] = Path(f"/proc/{us.pid}/task/{us.pid}/children").read_text().split()
+        assert len(living(int(outside))) >= 3
+        us.kill()
+    waited_for(lambda: not living(int(outside)))
+
+
+def living(session: int) -> list[int]:
+    """The processes of a session that have not ended: one that has stays until somebody asks for its status."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, its = path.read_text().rpartition(")")[2].split()[:4]
+            found += [int(path.parent.name)] if int(its) == session and state not in "ZX" else []
+    return found
+
+
+def waited_for(holds: Callable[[], bool]) -> None:
+    """Wait until it holds, and not for ever."""
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.05)
+    pytest.fail("it did not come")
 
 
 def test_limits_reach_the_program(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """Listing files and searching in them: in order, bounded, and stoppable."""
 
+import re
+from typing import Any
+
 import pytest
 from tool_project import Project, called
 
@@ -78,6 +81,37 @@ def test_a_pattern_that_would_run_forever_is_stopped(here: Project, monkeypatch:
     (here.root / "evil.txt").write_text("a" * 60 + "!\n")
     answer = called(here.tools()["search_files"], query=r"(a+)+b", regex=True)
     assert answer.splitlines() == ["a.txt:1: aab", "[stopped after 1 s: name a path, or a simpler query]"]
+
+
+def test_a_pattern_is_read_where_it_can_be_stopped(
+    here: Project, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Not in this process: some take minutes before they match anything, others warn of what they may mean one day."""
+    compiled: list[object] = []
+    compile_ = re.compile
+
+    def noted(pattern: Any, flags: int = 0) -> re.Pattern[Any]:
+        compiled.append(pattern)
+        return compile_(pattern, flags)
+
+    monkeypatch.setattr(re, "compile", noted)
+    search = here.tools()["search_files"]
+    assert called(search, query="[[a]", regex=True, path="data").count("\n") == 2
+    with pytest.raises(ToolFailed, match=r"no regular expression: missing \), unterminated subpattern at position 0"):
+        called(search, query="(", regex=True)
+    assert not {"[[a]", "("} & set(compiled)
+    assert not recwarn.list
+    monkeypatch.setattr(searching, "SECONDS", 0.5)
+    slow = "(?i)" + "".join(f"[{chr(number)}-\U0010ffff]" for number in range(1, 200))
+    assert called(search, query=slow, regex=True).endswith("[stopped after 0.5 s: name a path, or a simpler query]")
+
+
+def test_a_very_long_pattern_is_refused(here: Project) -> None:
+    """With how long it may be; as a text it can be looked for."""
+    for locale, why in (("en", "1000 characters, not 1001: use a shorter one"), ("zh", "请缩短")):
+        with pytest.raises(ToolFailed, match=why):
+            called(here.tools(locale)["search_files"], query="a" * 1001, regex=True)
+    assert called(here.tools()["search_files"], query="a" * 1001) == "[nothing found]"
 
 
 def test_the_matcher_itself_says_that_it_was_stopped() -> None:

@@ -16,6 +16,7 @@ from tool_workbooks import lying, workbook
 
 from sightline.agent.tools.folders import Folders
 from sightline.agent.tools.reading import file_reader
+from sightline.agent.tools.searching import list_files
 from sightline.errors import ToolFailed
 
 TRAVERSALS = [
@@ -267,6 +268,22 @@ def test_an_archive_that_lies_about_its_size_is_bounded(here: Project) -> None:
     assert len(answer.encode()) < 1_000_000
 
 
+def test_long_cells_and_names_of_sheets_are_bounded(here: Project) -> None:
+    """A header, a row and names that are too long are shown as far as there is room; the next page begins anew."""
+    long = ["价" * 30_000] * 24
+    workbook(here.root / "wide.xlsx", {"S" * 50_000: [long, ["first", *long], ["second", *long]], "T": [["a"]]})
+    reader = here.tools()["file_reader"]
+    for start, rows, first in ((1, "rows 1–1, start=2 goes on", "\nfirst,价"), (2, "rows 2–2;", "\nsecond,价")):
+        answer = called(reader, path="wide.xlsx", start=start)
+        assert rows in answer.partition("\n")[0]
+        assert first in answer
+        assert ",…\n" in answer
+        assert len(answer.encode()) < 210_000
+    with pytest.raises(ToolFailed, match="SSS…, T") as failed:
+        called(reader, path="wide.xlsx", sheet_name="none")
+    assert len(str(failed.value)) < 1000
+
+
 def _stretch(path: Path) -> None:
     """Move the last cell of a workbook to the last place that a sheet has."""
     import zipfile
@@ -348,6 +365,18 @@ def test_endless_lines_are_bounded(here: Project) -> None:
     assert all("1 long lines cut" in head for head in heads)
 
 
+@pytest.mark.parametrize("before", [5, 300], ids=["on the page", "behind it"])
+def test_a_row_without_end_is_bounded(here: Project, before: int) -> None:
+    """A row of millions of fields with a line break each is no row, wherever it stands."""
+    (here.root / "small.txt").write_text("x")
+    with (here.root / "row.csv").open("wb") as file:
+        file.write(b"a,b\n" + b"1,2\n" * before + b'1,"')
+        for _ in range(12):
+            file.write(b'\n","' * (1 << 18))
+    [head] = _read_bounded(here.root, "row.csv")
+    assert "no table: a row of more than 450000 bytes" in head
+
+
 def test_the_cut_of_a_line_breaks_no_character(here: Project) -> None:
     """A long line of Chinese ends with a whole character, and with how much is missing."""
     (here.root / "long.txt").write_text("价" * 100_000 + "\nend\n")
@@ -362,6 +391,38 @@ def test_the_limits_here_are_those_of_the_kernel() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MemoryError" in done.stderr
     assert resource.getrlimit(resource.RLIMIT_AS)[0] != 1 << 28
+
+
+@pytest.mark.parametrize("moved", ["project", "project/data"], ids=["on the way", "itself"])
+def test_a_folder_that_becomes_a_link_is_not_followed(here: Project, moved: str) -> None:
+    """Neither the folder itself nor one above it, in whatever language it is said; made anew it is read again."""
+    where = here.root.parent
+    folders = Folders([here.root / "data"])
+    (here.outside / "data").mkdir()
+    (here.outside / "data" / "secret.txt").write_text(SECRET)
+    (where / moved).rename(where / "away")
+    (where / moved).symlink_to(here.outside if moved == "project" else here.outside / "data")
+    for locale, why in (("en", "has become a link since the start; start anew"), ("zh", "变成了链接")):
+        for tool in (file_reader(folders, locale=locale), list_files(folders, locale)):
+            with pytest.raises(ToolFailed, match=why):
+                called(tool, path=str(here.root / "data" / "secret.txt"))
+    (where / moved).unlink()
+    (here.root / "data").mkdir(parents=True)
+    (here.root / "data" / "new.txt").write_text("new")
+    assert called(file_reader(folders), path="new.txt") == "[file] new.txt\nnew"
+
+
+def test_a_folder_may_be_made_later_but_not_as_a_link(here: Project) -> None:
+    """What was not there at the start is read when it is, where it was said to be."""
+    later = here.root / "later"
+    reader = file_reader(Folders([later]))
+    later.symlink_to(here.outside)
+    with pytest.raises(ToolFailed, match="has become a link"):
+        called(reader, path="secret.txt")
+    later.unlink()
+    later.mkdir()
+    (later / "a.txt").write_text("a")
+    assert called(reader, path="a.txt") == "[file] a.txt\na"
 
 
 def test_no_folder_means_no_file(tmp_path: Path) -> None:

@@ -180,19 +180,40 @@ def become(request: dict[str, Any]) -> NoReturn:
     os.execve(request["program"][0], request["program"], request["environment"])
 
 
+def end_with(parent: int) -> None:
+    """End this process and all of its group when the parent ends, however it does. Raises OSError.
+
+    The kernel means the parent's thread that started this one, which has to be there as long as the parent waits.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(os.getpid(), signal.SIGKILL))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    _told_of_the_end(signal.SIGTERM)
+    if os.getppid() != parent:
+        raise OSError("whoever asked for it has ended")
+
+
+def _told_of_the_end(number: int) -> None:
+    """Have the kernel send this process a signal when its parent ends. Raises OSError."""
+    if _libc.prctl(1, number, 0, 0, 0):  # PR_SET_PDEATHSIG
+        _fail("pdeathsig")
+
+
 def confine(request: dict[str, Any]) -> NoReturn:
-    """Give up what is asked for, then run the program. Where a layer fails, nothing is run."""
+    """Give up what is asked for, then run the program. Where a layer fails, nothing is run.
+
+    This process stays outside and waits: it ends the others when nobody is left to do so.
+    """
+    end_with(request["parent"])
     limit(request)
-    if not request["namespaces"]:
-        give_up(request)
-        become(request)
-    enter_namespaces()
+    if request["namespaces"]:
+        enter_namespaces()
     inside = os.fork()
     if inside:
         os._exit(_status(inside))
-    _libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # the first process inside dies with its parent, and all others with it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _told_of_the_end(signal.SIGKILL)
     give_up(request)
-    program = os.fork()
+    program = os.fork() if request["namespaces"] else 0  # all inside end with the first, which is to outlive it
     if not program:
         become(request)
     os._exit(_status(program))

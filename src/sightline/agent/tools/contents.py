@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from io import BytesIO
+from itertools import accumulate
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -10,6 +11,7 @@ from sightline.agent.tools import sheets, tables
 from sightline.agent.tools.arguments import says
 from sightline.agent.tools.folders import Opened, printable
 from sightline.agent.tools.texts import (
+    BLOCK,
     LONGEST_LINE,
     MOST_BYTES,
     PAGE_BYTES,
@@ -21,6 +23,7 @@ from sightline.agent.tools.texts import (
     mark,
     page,
 )
+from sightline.agent.tools.threads import go_on
 from sightline.code.languages import language_of_path
 from sightline.errors import ToolFailed
 from sightline.renditions.described import closed, described
@@ -28,10 +31,14 @@ from sightline.wording import size_text
 
 ROWS = 200  # of a table too long for one page that are shown at first: enough to see what it is
 LARGEST_JSON = 20 << 20  # bytes that are checked and laid out: it takes that much memory again
+LARGEST_LAID = 100 << 20  # bytes of JSON laid out on lines: what is deep begins each line with blanks
 TRANSCODED = 20 << 20  # bytes of a UTF-16 file that are turned into UTF-8 at once
 
 _EXCEL = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xls", ".xlsb", ".ods")
 _TABLES = (".csv", ".tsv", ".tab")
+_INDENT = 2
+_STEPS = [{"[": 1, "{": 1, "]": -1, "}": -1}.get(chr(byte), 0) for byte in range(256)]
+_MEMBERS = bytes(set(range(256)) - set(b'[]{},"'))  # of JSON: all but what it is put together with
 
 
 class Asked(NamedTuple):
@@ -65,8 +72,8 @@ def contents(opened: Opened, asked: Asked, locale: str) -> str:
     kind = asked.format or _kind(opened.path)
     if kind == "excel":
         return _excel(opened, asked, locale)
-    opened = _text(opened, asked, locale)
     try:
+        opened = _text(opened, asked, locale)
         if kind == "csv":
             return _csv(opened, asked, locale)
         if kind == "json":
@@ -252,9 +259,27 @@ def _json(opened: Opened, asked: Asked, locale: str) -> str:
     details = described("a.json", data.decode(), locale, {"size": opened.size})
     if max(map(len, data.split(b"\n"))) <= LONGEST_LINE:
         return _plain(opened, asked, (), locale, details)
-    laid = msgspec.json.format(data, indent=2)
+    if _laid_out(data) > LARGEST_LAID:
+        note = says(locale, "too deep to be laid out on lines", "嵌套过深，未排版为多行")
+        return _plain(opened, asked, (note,), locale, details)
+    laid = msgspec.json.format(data, indent=_INDENT)
     note = says(locale, "laid out on lines", "已排版为多行")
     return _plain(Opened(BytesIO(laid), opened.path, len(laid)), asked, (note,), locale, details)
+
+
+def _laid_out(data: bytes) -> int:
+    """How many bytes valid JSON has at most when laid out: each bracket and comma ends a line, as deep as it is."""
+    bare = data.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _MEMBERS)
+    blanks = depth = quoted = 0
+    for start in range(0, len(bare), BLOCK):
+        go_on()
+        parts = bare[start : start + BLOCK].split(b'"')
+        outside = b"".join(parts[quoted::2])
+        steps = list(map(_STEPS.__getitem__, outside))
+        blanks += _INDENT * sum(accumulate(steps, initial=depth))
+        depth += sum(steps)
+        quoted = (quoted + len(parts) - 1) % 2
+    return 2 * len(data) + blanks
 
 
 def _utf8(file: BinaryIO, asked: Asked) -> bytes:

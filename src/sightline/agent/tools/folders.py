@@ -2,9 +2,11 @@
 
 A path comes from a model, and a model says what it has read somewhere. So a path is walked name by name, each opened
 inside the folder before it and never through a link unseen: nothing can be exchanged between looking and opening. A
-link is followed where it stays within the folders.
+link is followed where it stays within the folders. Where the folders are is found out once: whatever becomes a link
+later on the way to one of them is not followed.
 """
 
+import copy
 import errno
 import os
 import stat
@@ -24,6 +26,7 @@ MOST_LINKS = 20  # on the way to one file: the kernel's own limit is 40
 MOST_LOOKED_AT = 5000  # names that are looked through for one like a missing file's
 LONGEST = 4096  # of a path, as the kernel has it
 
+_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # to pass, not to list
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not make us wait
 
@@ -67,8 +70,8 @@ class Folders:
 
     def saying(self, locale: str) -> "Folders":
         """The same folders, speaking this language."""
-        same = Folders(self.paths, locale)
-        same._spelled = self._spelled
+        same = copy.copy(self)  # not made anew: links are followed once
+        same.locale = locale
         return same
 
     @contextmanager
@@ -163,9 +166,13 @@ class Folders:
         return stack[-1], root, real
 
     def _root(self, index: int, held: ExitStack) -> int:
-        descriptor = os.open(self.paths[index], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        held.callback(os.close, descriptor)
-        return descriptor
+        """A descriptor of one of the folders, reached name by name and over no link. Raises OSError, ToolFailed."""
+        descriptor = _holding(os.open("/", _WAY), held)
+        for name in _names(str(self.paths[index])):
+            if _link(name, descriptor) is not None:
+                raise self._moved(self.paths[index], name)
+            descriptor = _holding(os.open(name, _WAY, dir_fd=descriptor), held)
+        return _holding(os.open(".", _FOLDER, dir_fd=descriptor), held)
 
     def _landing(self, names: list[str], path: str, en: str, zh: str) -> tuple[int, list[str]]:
         """Where absolute names lead: which of the folders, and the names on from there."""
@@ -196,6 +203,13 @@ class Folders:
                 f"{shown}：{zh}；可读取的文件夹：{allowed}",
             )
         )
+
+    def _moved(self, path: Path, name: str) -> ToolFailed:
+        text = (
+            f"{path} is not read: {name} has become a link since the start; start anew if it is to be followed",
+            f"不读取 {path}：启动后 {name} 变成了链接；如需跟随该链接，请重新启动",
+        )
+        return ToolFailed(says(self.locale, *text))
 
     def _refused(self, shown: str, mode: int) -> ToolFailed:
         if stat.S_ISDIR(mode):
@@ -272,7 +286,10 @@ def _opened(name: str, folder: int, *, last: bool, held: ExitStack) -> int:
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device may already do something
         raise OSError(errno.EINVAL, "no regular file")
-    descriptor = os.open(name, FILE if last and not stat.S_ISDIR(mode) else _FOLDER, dir_fd=folder)
+    return _holding(os.open(name, FILE if last and not stat.S_ISDIR(mode) else _FOLDER, dir_fd=folder), held)
+
+
+def _holding(descriptor: int, held: ExitStack) -> int:
     held.callback(os.close, descriptor)
     return descriptor
 

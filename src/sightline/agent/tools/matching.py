@@ -37,13 +37,12 @@ def matcher(query: str, *, regex: bool, seconds: float, most: int) -> Iterator[M
 
     Raises:
         re.error: the query is no pattern.
-        Stopped: by the function, when so many seconds have passed since the beginning.
+        Stopped: also by the function, when so many seconds have passed since the beginning.
     """
     ignore_case = query == query.lower()
     if not regex:
         yield lambda text: _plain(query, text, ignore_case, most)
         return
-    re.compile(query)
     request = {
         "pattern": query,
         "ignore_case": ignore_case,
@@ -61,6 +60,7 @@ def matcher(query: str, *, regex: bool, seconds: float, most: int) -> Iterator[M
         timer.start()
         try:
             with ending_with(child.kill):
+                _check(child)
                 yield lambda text: _asked(child, text)
         finally:
             timer.cancel()
@@ -78,6 +78,16 @@ def _plain(query: str, text: str, ignore_case: bool, most: int) -> list[Match]:
             if len(found) >= most:
                 break
     return found
+
+
+def _check(child: "subprocess.Popen[bytes]") -> None:
+    """Whether the process could read the pattern. Not ours: that alone can take minutes."""
+    assert child.stdout is not None
+    answer = child.stdout.readline()
+    if not answer:
+        raise Stopped
+    if error := json.loads(answer):
+        raise re.error(error)
 
 
 def _asked(child: "subprocess.Popen[bytes]", text: str) -> list[Match]:

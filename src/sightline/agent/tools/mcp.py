@@ -9,7 +9,8 @@ import hashlib
 import logging
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from base64 import b64decode
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
@@ -23,6 +24,8 @@ from sightline.agent.tools.arguments import says
 from sightline.agent.tools.threads import in_thread
 from sightline.errors import ToolFailed
 from sightline.items import File, Image, Text, ToolDefinition
+from sightline.wire.anthropic import IMAGE_TYPES
+from sightline.wire.common import label
 
 if TYPE_CHECKING:
     import mcp
@@ -32,7 +35,10 @@ STARTING = 20.0  # seconds that a server may take until its tools are known
 CALLING = 60.0  # that a call may take
 ENDING = 10.0  # that its end may take: the SDK itself asks politely for four
 MOST_PAGES = 20  # of a list of tools: one that never ends must not keep us
-MOST_TEXT = 900_000  # characters of a result
+MOST_TEXT = 900_000  # characters of a result, all its blocks together
+MOST_SHOWN = 20  # pictures and files of a result
+MOST_DATA = 5_000_000  # characters of base64, all of them together: some providers take no more in one picture
+LONGEST_LABEL = 500  # of what a picture or a file is called
 LONGEST_NAME = 64  # that every provider takes
 
 Warn = Callable[[str], None]
@@ -149,7 +155,7 @@ class _Server:
         except Exception as error:  # the connection, the protocol, or what the server says: it failed
             why = _why(error)
             raise ToolFailed(self._says(f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
-        parts = _parts(result)
+        parts = _parts(result, self.locale)
         if result.is_error:
             raise ToolFailed(_text(parts) or self._says("it failed and did not say why", "失败，未说明原因"))
         return _text(parts) if all(isinstance(part, Text) for part in parts) else parts
@@ -192,12 +198,18 @@ def _name(server: str, tool: str) -> str:
 
 
 def _distinct(tools: Sequence[Tool]) -> list[Tool]:
-    """Each name once: a second one of the same name gets a number."""
-    seen: dict[str, int] = {}
+    """Each name once: a second one of the same name gets a number that no other tool has."""
+    taken = {tool.name for tool in tools}
+    counts: dict[str, int] = {}
     distinct = []
     for tool in tools:
-        count = seen[tool.name] = seen.get(tool.name, 0) + 1
-        name = tool.name if count == 1 else f"{tool.name[: LONGEST_NAME - 4]}_{count}"
+        name, count = tool.name, counts.get(tool.name, 0)
+        while count and name in taken:  # the first one keeps it
+            count += 1
+            number = f"_{count}"
+            name = tool.name[: LONGEST_NAME - len(number)] + number
+        counts[tool.name] = max(count, 1)
+        taken.add(name)
         distinct.append(replace(tool, definition=replace(tool.definition, name=name)))
     return distinct
 
@@ -207,23 +219,23 @@ def _distinct(tools: Sequence[Tool]) -> list[Tool]:
 _Part = Text | Image | File
 
 
-def _parts(result: "mcp_types.CallToolResult") -> tuple[_Part, ...]:
-    parts = tuple(_part(block) for block in result.content)
+def _parts(result: "mcp_types.CallToolResult", locale: str = "en") -> tuple[_Part, ...]:
+    parts = [_part(block) for block in result.content]
     if result.structured_content is not None and not any(isinstance(part, Text) for part in parts):
-        parts = (*parts, Text(_bounded(msgspec.json.encode(result.structured_content).decode())))
-    return parts
+        parts.append(Text(msgspec.json.encode(result.structured_content).decode()))
+    return tuple(_bounded(parts, locale))
 
 
 def _part(block: Any) -> _Part:
     match block.type:
         case "text":
-            return Text(_bounded(block.text))
+            return Text(block.text)
         case "image":
             return Image(media_type=block.mime_type, data=block.data)
         case "audio":
             return File(media_type=block.mime_type, data=block.data)
         case "resource" if hasattr(block.resource, "text"):
-            return Text(_bounded(block.resource.text))
+            return Text(block.resource.text)
         case "resource":
             return File(
                 media_type=block.resource.mime_type or "", data=block.resource.blob, name=str(block.resource.uri)
@@ -232,9 +244,46 @@ def _part(block: Any) -> _Part:
             return Text(f"{getattr(block, 'name', '')} {getattr(block, 'uri', '')}".strip())
 
 
-def _bounded(text: str) -> str:
-    clean = text.encode("utf-8", "replace").decode()
-    return clean if len(clean) <= MOST_TEXT else f"{clean[:MOST_TEXT]}\n[+{len(clean) - MOST_TEXT} characters]"
+def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
+    """As much of a result as a model may be given. What is too large, or no picture to anybody, is a line of text."""
+    texts, data, shown, lost = MOST_TEXT, MOST_DATA, 0, 0
+    for part in parts:
+        if not isinstance(part, Text) and shown < MOST_SHOWN and _fits(part, data):
+            shown, data = shown + 1, data - len(part.data)
+            yield part
+            continue
+        whole = part.text if isinstance(part, Text) else _left_out(part, locale)
+        text = whole[: max(texts, 0)]
+        lost += len(whole) - len(text)
+        texts -= len(text) + 1  # they are joined by line ends
+        if text:
+            yield Text(text.encode("utf-8", "replace").decode())
+    if lost:
+        yield Text(f"[+{lost} characters]")
+
+
+def _fits(part: Image | File, most: int) -> bool:
+    """Whether providers take it: a result that one refuses would be refused again with every question that follows."""
+    if isinstance(part, Image) and part.media_type not in IMAGE_TYPES:
+        return False
+    if not 0 < len(part.data) <= most or len(label(part)) > LONGEST_LABEL:
+        return False
+    try:
+        b64decode(part.data, validate=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _left_out(part: Image | File, locale: str) -> str:
+    what, size = label(part)[:LONGEST_LABEL], len(part.data)
+    en = f"{MOST_SHOWN} files and PNG, JPEG, GIF or WebP images are shown, of {MOST_DATA} characters together"
+    zh = f"最多显示 {MOST_SHOWN} 个文件或 PNG、JPEG、GIF、WebP 图片，合计不超过 {MOST_DATA} 个字符"
+    return says(
+        locale,
+        f"{what} is left out, {size} characters of base64; at most {en}",
+        f"{what} 未显示，base64 共 {size} 个字符；{zh}",
+    )
 
 
 def _text(parts: Sequence[_Part]) -> str:

@@ -6,9 +6,9 @@ with Landlock, no file but Python's own, the system's programs and its own two f
 file's mode, owner, times or attributes, not even of its own files. Without Landlock it can read what the user can
 read, and write what the user can write: `Protection` says which.
 
-What is left to it: whether a file exists, its size and times (no layer hides them); native code, also from memory,
-which is held as the rest is; processor time on this machine. As root the number of processes is not bounded, only
-their time.
+What is left to it: whether a file exists, its size and times (no layer hides them); native code, which is held as the
+rest is; processor time on this machine. As root the number of processes is not bounded, only their time. It ends when
+we do, even if we are killed.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.json import decode
 
+from sightline.agent.tools.nameless import nameless
 from sightline.agent.tools.seccomp import seccomp_filter
 from sightline.agent.tools.threads import go_on, in_thread
 from sightline.errors import ToolFailed
@@ -51,7 +52,7 @@ class Limits(Struct, frozen=True):
     seconds: float = 30.0
     memory_mb: int = 1024  # of addresses of one process: numpy and pandas alone reserve half of it
     file_bytes: int = 100 << 20  # of one file
-    disk: int = 500 << 20  # bytes of all files
+    disk: int = 500 << 20  # bytes of all files, also of those without a name
     processes: int = 64
 
 
@@ -125,6 +126,7 @@ async def confined(program: Path, folder: Path, limits: Limits, protected: Prote
 def _request(program: Path, folder: Path, limits: Limits, protected: Protection) -> dict[str, Any]:
     interpreter = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.executable)}
     return {
+        "parent": os.getpid(),
         "program": [sys.executable, "-I", "-u", "-X", "utf8", str(program)],
         "environment": _environment(folder),
         "reads": [*_READS, *sorted(interpreter - {"/"}), str(program)],
@@ -163,14 +165,14 @@ def _environment(folder: Path) -> dict[str, str]:
 
 async def _watched(process: asyncio.subprocess.Process, folder: Path, limits: Limits) -> str:
     """Wait for its end; why it has to be ended, where it has to."""
-    ended = asyncio.ensure_future(process.wait())
-    rounds = max(1, round(limits.seconds / WATCHED))
+    ended, clock = asyncio.ensure_future(process.wait()), asyncio.get_running_loop().time
+    until = clock() + limits.seconds
     try:
-        for _ in range(rounds):
-            done, _ = await asyncio.wait({ended}, timeout=limits.seconds / rounds)
+        while (left := until - clock()) > 0:
+            done, _ = await asyncio.wait({ended}, timeout=min(left, WATCHED))
             if done or process.returncode is not None:  # `wait` also waits for others that hold its output
                 return ""
-            if await in_thread(_too_much, folder, limits.disk):
+            if await in_thread(_too_much, process.pid, folder, limits):
                 return "disk"
         return "time"
     finally:
@@ -178,8 +180,9 @@ async def _watched(process: asyncio.subprocess.Process, folder: Path, limits: Li
             ended.cancel()
 
 
-def _too_much(folder: Path, most: int) -> bool:
-    size = files = 0
+def _too_much(session: int, folder: Path, limits: Limits) -> bool:
+    """Whether it has more on disk than it may: in its folder, or in files that have no name any more."""
+    files, size = 0, nameless(session, folder, limits.file_bytes)
     top = str(folder).count(os.sep)
     for place, folders, names in os.walk(folder, onerror=None):
         go_on()
@@ -190,9 +193,9 @@ def _too_much(folder: Path, most: int) -> bool:
             with suppress(OSError):  # gone since
                 size += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118 - many of them, often
             files += 1
-            if size > most or files > MOST_FILES:
+            if size > limits.disk or files > MOST_FILES:
                 return True
-    return files > MOST_FILES
+    return size > limits.disk or files > MOST_FILES
 
 
 def _end(process: asyncio.subprocess.Process) -> None:

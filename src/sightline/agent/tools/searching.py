@@ -19,6 +19,7 @@ MOST_LISTED = 500  # files and folders in one answer
 DEEPEST = 8  # folders within folders that are listed; a path lists deeper ones
 MOST_MATCHES = 200  # in one answer
 MOST_PER_FILE = 50
+LONGEST_PATTERN = 1000  # characters of a regular expression: nobody writes a longer one by hand
 LARGEST = 8 << 20  # bytes of a file that is searched
 MOST_SEARCHED = 512 << 20  # bytes in one search
 MOST_FILES = 20_000
@@ -125,6 +126,12 @@ def searched(
     query, regex = arguments["query"], arguments.get("regex", False)
     if not query:
         raise ToolFailed(says(locale, "the query is empty", "查询内容为空"))
+    if regex and len(query) > LONGEST_PATTERN:
+        text = (
+            f"a regular expression may have {LONGEST_PATTERN} characters, not {len(query)}: use a shorter one",
+            f"正则表达式最多 {LONGEST_PATTERN} 个字符，现有 {len(query)} 个：请缩短",
+        )
+        raise ToolFailed(says(locale, *text))
     pattern = arguments.get("pattern", "")
     search, until = _Search(), clock() + SECONDS
     try:
@@ -136,7 +143,7 @@ def searched(
                     _search(folders, found, matches, search)
     except Stopped:
         search.stopped = "time"
-    except (re.error, RecursionError, OverflowError) as error:
+    except re.error as error:
         text = (f"{query!r} is no regular expression: {error}", f"{query!r} 不是有效的正则表达式：{error}")
         raise ToolFailed(says(locale, *text)) from None
     return _told(search, locale)

@@ -29,6 +29,12 @@ _DENIED = {
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "pidfd_getfd": (438, 438),
+    # What is kept there is in no file and in no process that its limits are held to.
+    "memfd_create": (319, 279), "memfd_secret": (447, 447),
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193),
+    "semtimedop": (220, 192), "semctl": (66, 191), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "sendmsg": (46, 211), "sendmmsg": (307, 269),  # an open file on its way to somebody is nobody's
     "setsid": (112, 157), "setpgid": (109, 154),  # who left the group of processes would not be stopped with it
     "unshare": (272, 97), "setns": (308, 268),
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
@@ -50,13 +56,12 @@ _SHARED = {
     "process_mrelease": (448, 448), "move_pages": (279, 239), "migrate_pages": (256, 238),
     "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
-    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193),
-    "semtimedop": (220, 192), "semctl": (66, 191), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
-    "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181),
+    "mq_open": (240, 180), "mq_unlink": (241, 181),
 }  # fmt: skip
 _UNSEEN = {"clone3": (435, 435), "openat2": (437, 437)}  # what they are asked for stands where a filter cannot look
 _CLONE, _SOCKETPAIR, _IOCTL, _FCNTL, _PRLIMIT = (56, 220), (53, 199), (16, 29), (72, 25), (302, 261)
-_OPEN, _OPENAT = (2, _NEVER), (257, 56)
+_OPEN, _OPENAT, _PRCTL = (2, _NEVER), (257, 56), (157, 167)
+_DUMPABLE = 4  # PR_SET_DUMPABLE: whoever hides from us is not counted
 _NAMESPACES = 0x7E020000  # the flags of clone that make new ones
 _STREAM = 1  # a pair of datagram sockets could write to other addresses than each other's
 _NEITHER, _CUT = 0o3, 0o1000  # to open for neither reading nor writing; to cut off what is there
@@ -101,6 +106,7 @@ def _decisions(own_processes: bool) -> Iterable[tuple[tuple[int, int], list[Step
     yield _CLONE, [_argument(0), *_when(_ANY_BIT, _NAMESPACES, _EPERM)]
     yield _SOCKETPAIR, [_argument(1), (_AND, 0, 0, 0xF), *_unless(_EQUAL, _STREAM, _EPERM)]
     yield _IOCTL, [_argument(1), *_among(_ASKED, _ALLOW), (_RETURN, 0, 0, _ENOTTY)]
+    yield _PRCTL, [_argument(0), *_when(_EQUAL, _DUMPABLE, _EPERM)]
     yield _OPEN, _opening(1)
     yield _OPENAT, _opening(2)
     if not own_processes:

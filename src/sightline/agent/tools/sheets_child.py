@@ -10,6 +10,9 @@ from datetime import date, datetime, time
 from typing import Any
 
 _CELL = 32_767  # characters that Excel puts into one cell: what is longer is no cell
+_NAME = 100  # characters of a sheet's name that are shown, and _NAMES of them: Excel itself allows 31
+_NAMES = 200
+_CUT = "…"  # stands for what is not shown
 
 
 def main() -> None:
@@ -51,14 +54,15 @@ def _rows(request: dict[str, Any]) -> dict[str, Any]:
     book = CalamineWorkbook.from_filelike(io.BytesIO(sys.stdin.buffer.read()))
     names, wanted = book.sheet_names, request["sheet"]
     if isinstance(wanted, str) and wanted not in names:
-        return {"error": "sheet", "detail": ", ".join(names)}
+        return {"error": "sheet", "detail": ", ".join(_named(names))}
     if isinstance(wanted, int) and not 0 <= wanted < len(names):
-        return {"error": "sheet", "detail": ", ".join(names)}
+        return {"error": "sheet", "detail": ", ".join(_named(names))}
     name = wanted if isinstance(wanted, str) else names[wanted]
     every = book.get_sheet_by_name(name).iter_rows()
-    header = [_shown(cell) for cell in next(every, [])]
-    text = io.StringIO()
+    text, room = io.StringIO(), request["most_bytes"]
     writer = csv.writer(text, lineterminator="\n")
+    header, taken, _ = _fitting(next(every, []), room // 2)
+    room -= taken
     if header:
         writer.writerow(header)
     total = shown = 0
@@ -66,20 +70,45 @@ def _rows(request: dict[str, Any]) -> dict[str, Any]:
         if not any(cell not in ("", None) for cell in row):
             continue
         total += 1
-        room = text.tell() < request["most_bytes"]
-        if total >= request["start"] and shown < request["rows"] and shown == total - request["start"] and room:
-            writer.writerow([_shown(cell) for cell in row])
-            shown += 1
+        if total >= request["start"] and shown < request["rows"] and shown == total - request["start"]:
+            cells, taken, whole = _fitting(row, room)
+            if whole or not shown:  # else the next page begins with it
+                writer.writerow(cells)
+                room -= taken
+                shown += 1
     first = min(request["start"], total + 1)
     return {
-        "names": names,
-        "name": name,
+        "names": _named(names),
+        "name": _named([name])[0],
         "columns": header,
         "rows": total,
         "first": first,
         "last": first + shown - 1,
         "text": text.getvalue(),
     }
+
+
+def _fitting(row: list[Any], room: int) -> tuple[list[str], int, bool]:
+    """The cells as they are shown while there is room, the bytes they take, and whether they are all of the row.
+
+    A file that has a long text once can have it in thousands of cells.
+    """
+    cells: list[str] = []
+    taken = 0
+    for cell in row:
+        shown = _shown(cell)
+        size = len(shown.encode("utf-8", "replace")) + shown.count('"') + 3  # with quotes around it, and a comma
+        if taken + size > room:
+            return [*cells, _CUT], taken, False
+        cells.append(shown)
+        taken += size
+    return cells, taken, True
+
+
+def _named(names: list[str]) -> list[str]:
+    """Names of sheets, as far as they are shown."""
+    cut = [name if len(name) <= _NAME else name[:_NAME] + _CUT for name in names[:_NAMES]]
+    return cut if len(names) <= _NAMES else [*cut, _CUT]
 
 
 def _shown(cell: Any) -> str:

@@ -11,10 +11,11 @@ from sightline.renditions.described import HEADER, separator
 MOST_COUNTED = 2 << 30  # bytes looked through to count rows: a gigabyte takes some seconds
 
 _LONGEST = 200_000  # bytes of one line; the csv module takes fields of 131,072 characters
+_LONGEST_ROW = MOST_BYTES // 2  # bytes: the header and any one row can be shown together
 
 
 class NoTable(Exception):
-    """The text is not rows of fields: a quote that is never closed, or a line without end."""
+    """The text is not rows of fields: a quote that is never closed, or a line or row without end."""
 
 
 class Table(NamedTuple):
@@ -34,9 +35,10 @@ class Table(NamedTuple):
 
 
 def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -> Table:
-    """Rows from number `start` on, at most so many and so many bytes. Streams: memory is bounded by a row and a block.
+    """Rows from number `start` on, at most so many and so many bytes, but one at least.
 
-    A quoted field may have line breaks in it. Empty lines are no rows.
+    Streams: memory is bounded by a row and a block, and a row has a bound. A quoted field may have line breaks in it.
+    Empty lines are no rows.
 
     Raises:
         NoTable: it is not rows of fields.
@@ -50,34 +52,38 @@ def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -
         before = 0
         while before < start - 1 and next(records, None) is not None:
             before += 1
-        shown = list(_fitting(records, rows, most_bytes - len(header[1])))
+        shown, left = _fitting(records, rows, most_bytes - len(header[1]))
         more, whole = _rest(file, MOST_COUNTED)
     except csv.Error as error:
         raise NoTable(str(error)) from None
     last = before + len(shown)
-    return Table(tuple(header[0]), last + more, before + 1, last, header[1] + b"".join(shown), whole)
+    return Table(tuple(header[0]), last + left + more, before + 1, last, header[1] + b"".join(shown), whole)
 
 
-def _fitting(records: "Iterator[tuple[list[str], bytes]]", rows: int, room: int) -> Iterator[bytes]:
-    for _ in range(rows):
-        if (record := next(records, None)) is None:
-            return
-        room -= len(record[1])
-        yield record[1]
-        if room <= 0:
-            return
+def _fitting(records: "Iterator[tuple[list[str], bytes]]", rows: int, room: int) -> tuple[list[bytes], int]:
+    """The next rows while there is room for them, the first in any case; how many were read and are not among them."""
+    shown: list[bytes] = []
+    for _, (_, data) in zip(range(rows), records, strict=False):
+        room -= len(data)
+        if room < 0 and shown:
+            return shown, 1
+        shown.append(data)
+    return shown, 0
 
 
 def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]]:
     """Each row: its fields, and its bytes as they stand there. At each, the file is read exactly up to its end."""
     taken: list[bytes] = []
+    size = 0
 
     def lines() -> Iterator[str]:
+        nonlocal size
         # Latin-1 keeps every byte, and in UTF-8 and GB 18030 no other character has the byte of a quote or newline.
         while line := file.readline(_LONGEST):
             go_on()
             if len(line) == _LONGEST and not line.endswith(b"\n"):
                 raise csv.Error(f"a line of more than {_LONGEST} bytes")
+            size = _longer(size, line)
             taken.append(line)
             yield line.decode("latin-1")
 
@@ -85,6 +91,14 @@ def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]
         if fields:
             yield fields, b"".join(taken)
         taken.clear()
+        size = 0
+
+
+def _longer(row: int, line: bytes) -> int:
+    """How many bytes a row has with one more line of it. Raises csv.Error."""
+    if row + len(line) > _LONGEST_ROW:
+        raise csv.Error(f"a row of more than {_LONGEST_ROW} bytes")
+    return row + len(line)
 
 
 def _rest(file: BinaryIO, most: int) -> tuple[int, bool]:
@@ -120,16 +134,18 @@ def _in_block(block: bytes, file: BinaryIO) -> int:
 
 def _spanned(lines: list[bytes], at: int, file: BinaryIO) -> int:
     """How many lines the row takes that begins at this one."""
-    given = 0
+    given = size = 0
 
     def following() -> Iterator[str]:
-        nonlocal given
+        nonlocal given, size
         while at + given < len(lines) - 1:  # behind the last newline stands nothing
             given += 1
+            size = _longer(size, lines[at + given - 1])
             yield lines[at + given - 1].decode("latin-1") + "\n"
         while line := file.readline(_LONGEST):
             go_on()
             given += 1
+            size = _longer(size, line)
             yield line.decode("latin-1")
 
     next(csv.reader(following()), None)

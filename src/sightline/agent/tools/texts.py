@@ -11,6 +11,7 @@ MOST_BYTES = 900_000  # that any one call shows: with what stands around it, a r
 LONGEST_LINE = 10_000  # bytes of a line in a file too long for one page; nobody wrote a longer one by hand
 BLOCK = 1 << 20
 
+_NO_FILES = ("idna", "punycode", "undefined")  # encodings of names of machines, and of nothing: no text is in them
 _TOLERATED = 20  # a text in which one character of so many is broken is that text, damaged, and not another encoding
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -77,8 +78,7 @@ def decode(data: bytes, encoding: str = "") -> Decoded:
     """
     wanted = encoding or mark(data)
     if wanted:
-        if not codecs.lookup(wanted)._is_text_encoding:  # "rot13" and "zip" are codecs, too
-            raise LookupError(f"unknown encoding: {wanted}")
+        _check(wanted)
         text = data.decode(wanted, "replace")
         return Decoded(text, wanted, text.count("\ufffd"))
     text = data.decode("utf-8", "replace")
@@ -89,6 +89,16 @@ def decode(data: bytes, encoding: str = "") -> Decoded:
         return Decoded(data.decode("gb18030"), "gb18030")
     except UnicodeDecodeError:
         return Decoded(data.decode("latin-1"), "latin-1")
+
+
+def _check(encoding: str) -> None:
+    """Raises LookupError for what is no encoding of texts: "rot13" and "zip" are codecs, too."""
+    try:
+        found = codecs.lookup(encoding)
+    except ValueError:  # no name at all
+        raise LookupError(f"unknown encoding: {encoding!r}") from None
+    if not found._is_text_encoding or found.name in _NO_FILES:
+        raise LookupError(f"unknown encoding: {encoding}")
 
 
 def page(file: BinaryIO, start: int, lines: int, most_bytes: int) -> Page:
