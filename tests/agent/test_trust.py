@@ -62,10 +62,26 @@ def config(project: Path, text: str, env: dict[str, str] | None = None) -> Confi
         ("[tools]\nrun_python = true", "tools.run_python: true"),
         ("[tools]\nedit = true", "tools.edit: true"),
         ('[tools]\nfolders = ["../.."]', "tools.folders: ../.. → /"),
+        ("[tools]\npython_seconds = 31", "tools.python_seconds: 31"),
+        ("[tools]\npython_seconds = nan", "tools.python_seconds: nan"),
+        ("[tools]\npython_memory_mb = 4096", "tools.python_memory_mb: 4096"),
+        (
+            '[model]\nname = "m"\nbase_url = "http://127.0.0.1:8000/v1"\nkey_env = "OPENAI_API_KEY"',
+            "models.model: $OPENAI_API_KEY → http://127.0.0.1:8000/v1",
+        ),
+        (
+            '[model]\nname = "m"\nbase_url = "http://localhost:99/v1"\nkey = "secret-key"\nheaders = {X-A = "secret"}',
+            "models.model: key, headers X-A → http://localhost:99/v1",
+        ),
+        ('[model]\ngguf = "/etc/passwd"', "models.model: gguf → /etc/passwd"),
+        ('[models.a]\nname = "m"\nfallback = ["../b.gguf"]', "models.a.fallback: gguf → "),
     ],
 )
 def test_what_reaches_beyond_the_project_is_named(tmp_path: Path, text: str, told: str) -> None:
-    """Programs, where the conversation and keys go, Python, writing and folders outside are told, and no secret is."""
+    """Programs, where the conversation and keys go, Python and its limits, writing, folders and files outside.
+
+    No secret is told.
+    """
     found = reaches(config(tmp_path, text), tmp_path, ENV)
     assert len(found) == 1
     assert told in found[0]
@@ -79,9 +95,12 @@ def test_what_reaches_beyond_the_project_is_named(tmp_path: Path, text: str, tol
         'strategy = "focus"',
         '[model]\nname = "gpt-5.6"',
         '[model]\nname = "m"\nbase_url = "https://api.openai.com/v1/"\noptions = {temperature = 0.2, user = "me"}',
-        '[model]\nname = "m"\nbase_url = "http://127.0.0.1:8000/v1"\nkey_env = "HOUSE_KEY"\nheaders = {X-Team = "a"}',
+        '[model]\nname = "m"\nbase_url = "http://127.0.0.1:8000/v1"\noptions = {chat_template_kwargs = {a = 1}}',
+        '[model]\nname = "m"\nbase_url = "http://127.0.0.1:9999/v1"',
+        '[model]\nname = "m"\nbase_url = "http://127.0.0.1:9999/v1"\nkey_env = "NOWHERE"',
         '[models.a]\nname = "m"\nfallback = ["ollama/qwen3", "claude-opus-5-5", "b"]\n[models.b]\ngguf = "a.gguf"',
         '[tools]\nfolders = ["src", "data"]\nrun_python = false\nedit = false',
+        "[tools]\npython_seconds = 30\npython_memory_mb = 512\nseconds = 600",
     ],
 )
 def test_what_stays_in_the_project_needs_no_trust(tmp_path: Path, text: str) -> None:

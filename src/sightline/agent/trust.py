@@ -1,8 +1,8 @@
 """What a project's own `sightline.toml` may do before anybody has looked at it: nothing that reaches beyond it.
 
 A cloned folder can hold a file that starts programs, sends the conversation or the keys of this shell to an address of
-its choice, lets the model write, or opens folders outside of it. Such a file is obeyed once somebody has said so; when
-it changes, or what it reaches does, it is asked about again.
+its choice, lets the model write, run Python or take more of the machine for it, or opens folders and files outside of
+it. Such a file is obeyed once somebody has said so; when it changes, or what it reaches does, it is asked about again.
 """
 
 import shlex
@@ -12,18 +12,20 @@ from pathlib import Path
 
 import msgspec
 
-from sightline.agent.config import Config, usual_places, with_fallbacks
+from sightline.agent.config import Config, ToolSettings, usual_places, with_fallbacks
 from sightline.agent.models.endpoint import Endpoint, bare_address
+from sightline.agent.models.known import OWN_KEY
 from sightline.agent.tools.folders import printable
 from sightline.errors import Unwritable
 from sightline.stores.disk import make_directory
 
 FILE = "trusted.json"
+_DEFAULT = ToolSettings()
 
 
 def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[str]:
     """What the file does beyond the project, each in a few words and without a secret; nothing: it needs no trust."""
-    found = [*_servers(config), *_models(config, env), *_tools(config, Path(project))]
+    found = [*_servers(config), *_models(config, Path(project), env), *_tools(config, Path(project))]
     return list(dict.fromkeys(map(printable, found)))  # nothing in it can pass for the next line, or for the question
 
 
@@ -34,21 +36,27 @@ def _servers(config: Config) -> Iterator[str]:
         yield f"mcp.{name}: {said}{variables}"
 
 
-def _models(config: Config, env: Mapping[str, str]) -> Iterator[str]:
+def _models(config: Config, project: Path, env: Mapping[str, str]) -> Iterator[str]:
     for label, endpoint in config.models.items():
         for each in with_fallbacks(endpoint, config, env):
-            if not each.on_this_machine and (sent := _sent(each, env)) is not None:
-                name = each.label or f"{label}.fallback"
-                yield f"models.{name}: {', '.join(sent)}{' ' * bool(sent)}→ {each.address}"
+            name = f"models.{each.label or f'{label}.fallback'}"
+            if each.provider == "local":
+                if _outside(real := Path(each.gguf).resolve(), project):
+                    yield f"{name}: gguf → {real}"
+            elif (sent := _sent(each, env)) is not None:
+                yield f"{name}: {', '.join(sent)}{' ' * bool(sent)}→ {each.address}"
 
 
 def _sent(endpoint: Endpoint, env: Mapping[str, str]) -> list[str] | None:
     """What the file has sent there besides the conversation; None where all is as if the file had said nothing.
 
     A key of the file's own is among it, and so are headers: they decide whose account the conversation is kept in. An
-    option that is a table or a list can name others whom a provider calls.
+    option that is a table or a list can name others whom a provider calls. On this machine, where any of its users may
+    listen, it is keys and headers.
     """
     usual = [place.key_env for place in usual_places(endpoint.base_url, env)]
+    if endpoint.on_this_machine:
+        usual.append(OWN_KEY)
     sent = []
     if endpoint.key is not None and env.get(endpoint.key_env) != endpoint.key.reveal():
         sent.append("key")
@@ -56,7 +64,9 @@ def _sent(endpoint: Endpoint, env: Mapping[str, str]) -> list[str] | None:
         sent.append(f"${endpoint.key_env}")
     if endpoint.headers:
         sent.append(f"headers {' '.join(endpoint.headers)}")
-    if wide := [name for name, value in endpoint.options.items() if isinstance(value, dict | list)]:
+    if not endpoint.on_this_machine and (
+        wide := [name for name, value in endpoint.options.items() if isinstance(value, dict | list)]
+    ):
         sent.append(f"options {' '.join(wide)}")
     return sent if sent or not usual else None
 
@@ -65,11 +75,16 @@ def _tools(config: Config, project: Path) -> Iterator[str]:
     for name in ("run_python", "edit"):
         if getattr(config.tools, name):
             yield f"tools.{name}: true"
-    inside = project.resolve()
+    for name in ("python_seconds", "python_memory_mb"):
+        if not (asked := getattr(config.tools, name)) <= getattr(_DEFAULT, name):  # also what is no number
+            yield f"tools.{name}: {asked}"
     for folder in config.tools.folders:
-        real = (project / folder).resolve()
-        if not real.is_relative_to(inside):
+        if _outside(real := (project / folder).resolve(), project):
             yield f"tools.folders: {folder} → {real}"
+
+
+def _outside(real: Path, project: Path) -> bool:
+    return not real.is_relative_to(project.resolve())
 
 
 class Trusted:

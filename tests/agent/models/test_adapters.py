@@ -4,16 +4,22 @@ import asyncio
 import json
 import logging
 import traceback
+from base64 import b64encode
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model_talk import BUDGET as ROOM
-from model_talk import KEY, KINDS, ask, opened, pieces, reply, request, said, session, use
+from model_talk import KEY, KINDS, ask, endpoint, opened, pieces, reply, request, said, session, use
 from stub import Stub, answer, cut, error, failing, hang, raw, unended
 
 from sightline.agent.models import Model, Request, Said
 from sightline.agent.models.anthropic import VERSION
+from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.sdk import SdkModel
 from sightline.agent.models.sse import Event, Events
 from sightline.errors import ContextOverflow, ModelBusy, ModelRefused
 from sightline.items import Call, Text, Usage
@@ -226,7 +232,7 @@ def test_closing_early_closes_the_connection(kind: str) -> None:
     for how in (stop, cancelled):
         with Stub([hang(answer("one two three"), 4)]) as stub:
             use(kind, stub, how)
-            assert stub.left.wait(5)
+            assert stub.left.wait(60)
 
 
 @pytest.mark.parametrize("kind", OURS)
@@ -311,6 +317,58 @@ def test_a_key_is_never_shown(kind: str, caplog: pytest.LogCaptureFixture) -> No
         use(kind, stub, look)
     assert caplog.records
     assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_a_password_in_an_address_is_never_shown(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Not as it is spelled, nor as it is meant, nor as it is sent; and it is sent."""
+    caplog.set_level(logging.DEBUG)
+    sent = b64encode(b"me:p@ssword/1").decode()
+    for told in (error(400, echo=True), error(401, body="p@ssword/1 is wrong"), raw(b"data: p%40ssword%2F1\n\n")):
+        with Stub([told]) as stub:
+            address = endpoint(kind, stub).base_url.replace("//", "//me:p%40ssword%2F1@")
+            with pytest.raises((ModelRefused, ModelBusy)) as caught:
+                ask(kind, stub, base_url=address)
+        assert stub.asked[0].headers["authorization"] == f"Basic {sent}"
+        shown = f"{''.join(traceback.format_exception(caught.value))} {caplog.text} {Endpoint('m', base_url=address)!r}"
+        assert "…" in str(caught.value)
+        for form in ("p%40ssword%2F1", "p@ssword/1", sent):
+            assert form not in shown
+
+
+def _clients() -> dict[str, Callable[[str], Any]]:
+    import anthropic
+    import openai
+
+    async def fetched() -> str:
+        return KEY
+
+    chat = partial(openai.AsyncOpenAI, max_retries=0)
+    return {
+        "auth_token": lambda url: anthropic.AsyncAnthropic(auth_token=KEY, base_url=url, max_retries=0),
+        "a key for each request": lambda url: chat(api_key=fetched, base_url=url),
+        "default_headers": lambda url: chat(api_key="other", base_url=url, default_headers={"X-Api-Key": KEY}),
+        "base_url": lambda url: chat(api_key="other", base_url=url.replace("//", f"//{KEY}@")),
+    }
+
+
+@pytest.mark.parametrize("how", ["auth_token", "a key for each request", "default_headers", "base_url"])
+def test_a_key_that_a_client_has_otherwise_is_never_shown(how: str) -> None:
+    """Wherever an SDK's client takes one from."""
+    told = {"error": {"message": f"{KEY} may not, nor {b64encode(f'{KEY}:'.encode()).decode()}", "type": "x"}}
+    for line in (error(400, echo=True), error(401, body=told)):
+
+        async def main(stub: Stub) -> None:
+            async with _clients()[how](f"{stub.url}/v1") as client:
+                model = SdkModel(client, "some-model", window=8_000)
+                assert KEY not in repr(model.endpoint)
+                await pieces(model, request())
+
+        with Stub([line]) as stub, pytest.raises(ModelRefused) as caught:
+            asyncio.run(main(stub))
+        assert KEY not in str(caught.value)
+        assert b64encode(f"{KEY}:".encode()).decode() not in str(caught.value) or how != "base_url"
+        assert "…" in str(caught.value)
 
 
 # ------------------------------------------------------------------ streams as they come

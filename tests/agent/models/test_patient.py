@@ -93,7 +93,7 @@ def test_what_the_provider_asks_for_is_kept_to() -> None:
     assert waits == [7.5]
     found, waits = talk([Scripted("a", ModelBusy("x", LONGEST_ASKED + 1)), Scripted("b", "hi")])
     assert waits == [0]
-    assert found[0] == Retrying("a", "x", 0, 2, "b")
+    assert found[0] == Retrying("a", "x", 0, 1, "b")
     assert refused([Scripted("a", ModelBusy("x", 3600))], ModelBusy).retry_after == 3600  # type: ignore[attr-defined]
 
 
@@ -103,14 +103,15 @@ def test_after_the_attempts_the_next_model_is_asked() -> None:
         [Scripted("a", ModelBusy("1"), ModelBusy("2")), Scripted("b", ModelBusy("3"), "hi")], attempts=2
     )
     assert waits == [1, 0, 1]
-    assert [piece.fallback for piece in found if isinstance(piece, Retrying)] == ["", "b", ""]
+    again = [(piece.again, piece.fallback) for piece in found if isinstance(piece, Retrying)]
+    assert again == [(2, ""), (1, "b"), (2, "")]
     assert found[-1].model == "b"
 
 
 def test_a_refusal_goes_to_the_next_model_and_is_told() -> None:
     """No second attempt where none can help, and the reason is said."""
     found, waits = talk([Scripted("a", ModelRefused("no key")), Scripted("b", "hi")])
-    assert found[0] == Retrying("a", "no key", 0, 2, "b")
+    assert found[0] == Retrying("a", "no key", 0, 1, "b")
     assert waits == [0]
     assert str(refused([Scripted("a", ModelRefused("no key"))], ModelRefused)) == "no key"
 

@@ -1,6 +1,7 @@
 """What a reply says of itself: who gave it, for what price, and why it ended."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -92,3 +93,32 @@ def test_a_client_of_an_sdk_has_the_price_it_was_given() -> None:
 
     with Stub([answer("Hi")]) as stub:
         assert asyncio.run(main(stub)).price == PRICE
+
+
+ONE, OTHER = {"name": "add", "arguments": '{"a":1}'}, {"name": "add", "arguments": '{"a":2}'}
+REST = {"function": {"arguments": ""}}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "found"),
+    [
+        ([{"function": ONE}, {"function": OTHER}], [ONE, OTHER]),
+        ([{"index": 0, "id": "", "function": ONE}, {"index": 0, "id": "", "function": OTHER}], [ONE, OTHER]),
+        ([{"index": 0, "id": "x", "function": ONE}, {"index": 0, "id": "y", "function": OTHER}], [ONE, OTHER]),
+        ([{"index": 0, "id": "x", "function": ONE}, {"index": 0, "function": {"name": "add", "arguments": ""}}], [ONE]),
+        ([{"index": 0, "id": "x", "function": ONE}, {"index": 0} | REST], [ONE]),
+        ([{"index": 0, "function": {"name": "add", "arguments": '{"a"'}}, {"function": {"arguments": ":1}"}}], [ONE]),
+        (
+            [{"function": {"name": "add", "arguments": '{"a"'}}, {"function": {"name": "add", "arguments": ":1}"}}],
+            [ONE],
+        ),
+    ],
+)
+def test_whole_calls_are_told_apart_where_nothing_numbers_them(deltas: list[Any], found: list[Any]) -> None:
+    """Without an index and an id, or with the same ones for all: a name behind a whole object begins another call."""
+    chunks = [{"id": "x", "choices": [{"index": 0, "delta": {"tool_calls": [delta]}}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    stream = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    calls = replied("openai", raw(stream.encode(), b"data: [DONE]\n\n")).raw["choices"][0]["message"]["tool_calls"]
+    assert [call["function"] for call in calls] == found
+    assert len({call["id"] for call in calls}) == len(found)

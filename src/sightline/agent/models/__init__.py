@@ -51,7 +51,7 @@ class Retrying(Struct, frozen=True):
     model: str
     why: str
     seconds: float  # until then
-    again: int  # the number of the coming attempt, from 2 on
+    again: int  # the number of the coming attempt: from 2 on, and 1 of a fallback
     fallback: str = ""  # the model that is asked instead
 
 

@@ -1,9 +1,12 @@
 """Where one model is asked, and how: what the configuration says of it, made complete."""
 
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sightline.agent.models import Facts, Price
 from sightline.agent.models.known import LOCAL_WINDOW, place_of, price_of, window_of
@@ -41,7 +44,7 @@ class Endpoint(Struct, frozen=True):
     @property
     def facts(self) -> Facts:
         """What must be known of it before it is asked."""
-        window = self.window or self._usual_window()
+        window = self.window or self._usual_window() or (LOCAL_WINDOW if self.on_this_machine else _DEFAULT.window)
         return Facts(
             name=self.name,
             provider=self.provider,
@@ -52,6 +55,11 @@ class Endpoint(Struct, frozen=True):
             capable=self.capable,
             price=self.price or (price_of(self.name) if self.hosted else None),
         )
+
+    @property
+    def window_known(self) -> bool:
+        """Whether it, its server or its name says how many tokens it takes; else they are assumed."""
+        return bool(self.window or self._usual_window())
 
     @property
     def hosted(self) -> bool:
@@ -76,7 +84,7 @@ class Endpoint(Struct, frozen=True):
     @property
     def on_this_machine(self) -> bool:
         """Whether nothing leaves this machine."""
-        return self.provider == "local" or urlsplit(self.base_url).hostname in _LOOPBACK
+        return self.provider == "local" or _split(self.base_url).hostname in _LOOPBACK
 
     @property
     def address(self) -> str:
@@ -84,19 +92,52 @@ class Endpoint(Struct, frozen=True):
         return self.gguf or bare_address(self.base_url)
 
     def hide(self, text: str) -> str:
-        """The text without this endpoint's secrets."""
-        password = urlsplit(self.base_url).password
-        secrets = [*self.headers.values(), *([self.key] if self.key else ()), *([Secret(password)] if password else ())]
-        return redacted(text, secrets)
+        """The text without this endpoint's secrets, in every form in which they are sent."""
+        return redacted(text, self._secrets())
+
+    def __repr__(self) -> str:
+        return Struct.__repr__(replace(self, base_url=bare_address(self.base_url)))
+
+    def _secrets(self) -> Iterator[Secret]:
+        if self.key is not None:
+            yield self.key
+        for name, value in self.headers.items():
+            yield value
+            if name.lower().endswith("authorization"):
+                yield Secret(value.reveal().rpartition(" ")[2])  # what stands behind `Bearer`
+        if (login := login_of(self.base_url)) is not None:
+            yield Secret(login.password or login.user)  # a token may stand in the user's place
+            yield Secret(_split(self.base_url).password or "")  # as the address spells it
+            yield Secret(b64encode(f"{login.user}:{login.password}".encode()).decode())
 
     def _usual_window(self) -> int:
+        """What a server like this takes, or a model of this name; 0: neither is known."""
         place = place_of(self.base_url)
-        if place is not None and place.window:
-            return place.window
-        return window_of(self.name) or (LOCAL_WINDOW if self.on_this_machine else _DEFAULT.window)
+        return (place.window if place is not None else 0) or window_of(self.name)
+
+
+class Login(NamedTuple):
+    """Who asks, as an address may say it."""
+
+    user: str
+    password: str
+
+
+def login_of(url: str) -> Login | None:
+    """The user and the password in an address; None where there are none."""
+    parts = _split(url)
+    login = Login(unquote(parts.username or ""), unquote(parts.password or ""))
+    return login if any(login) else None
 
 
 def bare_address(url: str) -> str:
     """An address as it may be shown: no user, no password, no query."""
-    parts = urlsplit(url)
+    parts = _split(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:  # no address: whoever asks there says so
+        return SplitResult("", "", url.rpartition("@")[2], "", "")

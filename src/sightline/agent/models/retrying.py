@@ -56,7 +56,7 @@ class Patient:
         `ContextOverflow` is raised for the first model alone.
         """
         failures: dict[int, ModelError] = self._too_small(request)  # what each model said last, by its place
-        place, tries, again = 0, 1, 2
+        place, tries = 0, 1
         while True:
             model = self.models[place]
             try:
@@ -73,10 +73,10 @@ class Patient:
                 raise _summed_up(failures)
             fallback = self.models[following.place].facts.name if following.place != place else ""
             why = "; ".join(str(failures[each]) for each in (place, *range(place + 1, following.place)))
-            yield Retrying(model.facts.name, why, following.seconds, again, fallback)
+            tries = 1 if fallback else tries + 1
+            yield Retrying(model.facts.name, why, following.seconds, tries, fallback)
             await self._sleep(following.seconds)
-            tries = tries + 1 if following.place == place else 1
-            place, again = following.place, again + 1
+            place = following.place
 
     async def close(self) -> None:
         """Let go of the connections of all models."""

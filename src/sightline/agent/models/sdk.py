@@ -3,6 +3,8 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from msgspec.structs import replace
+
 from sightline.agent.models import Facts, Price, Reply, Request, Said, anthropic, failing, openai
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.posting import ODD, Told, assembled
@@ -33,12 +35,15 @@ class SdkModel:
         price: Price | None = None,
     ) -> None:
         provider = _provider(client)
-        key = getattr(client, "api_key", None)
+        key, token = (_secret(getattr(client, name, None)) for name in ("api_key", "auth_token"))
+        headers = {name: _secret(value) for name, value in getattr(client, "_custom_headers", {}).items()}
         self.endpoint = Endpoint(
             name=name,
             provider=provider,
             base_url=str(getattr(client, "base_url", "")).rstrip("/"),
-            key=Secret(key) if isinstance(key, str) and key else None,
+            key=key or token,
+            key_said="the auth_token of the client" if token and not key else "",
+            headers={name: value for name, value in headers.items() if value},  # the client sends them; we hide them
             window=window,
             output=output,
             native=native,
@@ -93,6 +98,10 @@ class SdkModel:
                 self._refused.add(unknown)
 
 
+def _secret(value: Any) -> Secret | None:
+    return Secret(value) if isinstance(value, str) and value else None
+
+
 def _provider(client: Any) -> str:
     for kind in type(client).__mro__:
         root = kind.__module__.partition(".")[0]
@@ -106,6 +115,8 @@ def _known(error: Exception, endpoint: Endpoint) -> ModelError | None:
     names = {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, ModelError):
         return error
+    if "APIError" in names:
+        endpoint = replace(endpoint, headers=endpoint.headers | _sent(error))
     status = getattr(error, "status_code", 0) if "APIStatusError" in names else 0
     if status >= 300:  # below, it is an error inside a stream that had begun well
         return failing.failure(endpoint, status, getattr(getattr(error, "response", None), "headers", {}), _body(error))
@@ -118,6 +129,12 @@ def _known(error: Exception, endpoint: Endpoint) -> ModelError | None:
     if "APIError" in names:
         return failing.failure_inside(endpoint, _body(error))
     return None
+
+
+def _sent(error: Exception) -> dict[str, Secret]:
+    """The keys that the request really had: a client may fetch one for each."""
+    headers = getattr(getattr(error, "request", None), "headers", {})
+    return {name: Secret(headers[name]) for name in ("authorization", "x-api-key", "api-key") if headers.get(name)}
 
 
 def _body(error: Exception) -> str:
