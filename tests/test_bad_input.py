@@ -155,11 +155,11 @@ def test_two_calls_with_the_same_id() -> None:
 
 
 def test_arguments_that_are_no_json() -> None:
-    """They are sent back as the model wrote them."""
+    """They are sent back as the model wrote them, as the one field of an object."""
     session = new()
     session.extend([calls("c1", arguments='{"path": "a.py'), answers("c1")])
     (asked,) = session.compose(BUDGET).openai()["messages"][0]["tool_calls"]
-    assert asked["function"]["arguments"] == '{"path": "a.py'
+    assert json.loads(asked["function"]["arguments"]) == {"_raw": '{"path": "a.py'}
 
 
 def test_an_unknown_role() -> None:

@@ -680,7 +680,8 @@ class Session:
     def overflowed(self, input_tokens: int | None = None, *, beside: int = 0) -> None:
         """The provider refused the last payload as too long: count more strictly, and sweep at the next call.
 
-        `input_tokens` is what the provider says it counted, if it says so.
+        `input_tokens` is what the provider says it counted, if it says so; `beside` are the tokens that it was sent
+        beside those of the payload, as for `reply`.
         """
         with self._lock:
             self._composer.overflowed(input_tokens, beside)

@@ -47,6 +47,18 @@ def test_the_price_is_that_of_who_answered() -> None:
     assert agent.spent.cost == pytest.approx(0.01)
 
 
+def test_each_kind_of_token_has_its_price() -> None:
+    """Fresh input, what the provider's cache gave, what went into it, and output."""
+    usage = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 10,
+        "prompt_tokens_details": {"cached_tokens": 600, "cache_write_tokens": 300},
+    }
+    line, price = reply_of("a") | {"usage": usage}, Price(input=1, cached=10, written=100, output=1000)
+    answer = asyncio.run(Agent(session(), Ending([line], costs=price)).query("x"))
+    assert answer.cost == pytest.approx((100 + 6_000 + 30_000 + 10_000) / 1_000_000)
+
+
 @pytest.mark.parametrize("stop", ["", "length", "refused"])
 def test_an_answer_says_why_it_ended(stop: str) -> None:
     """It is the model's last reason; an answer that was cut off is one all the same."""
@@ -138,6 +150,45 @@ def test_another_program_s_words_do_not_cost_the_question(tmp_path: Path) -> Non
     one.close()
 
 
+@pytest.mark.parametrize("native", [True, False])
+def test_another_program_s_words_do_not_cost_what_was_paid_for(
+    tmp_path: Path, native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor a reply, what a tool has done, or a word about the form: they are in the log behind those words."""
+    one, root = Session.new(tmp_path, root=tmp_path / "home"), tmp_path / "home"
+    tell, told = one.tell, list[str]()
+
+    def meanwhile() -> None:
+        with Session.resume(one.id, tmp_path, root=root) as other:
+            other.user("meanwhile")
+
+    class Interrupted(ScriptedModel):
+        async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+            meanwhile()
+            async for piece in super().stream(request):
+                yield piece
+
+    def send() -> str:
+        """Send the mail."""
+        meanwhile()
+        return "the mail was sent"
+
+    def telling(text: str) -> str:
+        told.append(text)
+        if len(told) == 1:
+            meanwhile()
+        return tell(text)
+
+    monkeypatch.setattr(one, "tell", telling)
+    lines = [calling(("send", {})), "Just words.", "It is sent."]
+    agent = Agent(one, Interrupted(lines[::2] if native else lines, native=native), tools=[send])
+    answer = asyncio.run(agent.query("Send it"))
+    assert (answer.success, answer.text) == (True, "It is sent.")
+    assert texts(one, Kind.RESULT) == ["the mail was sent"]
+    assert texts(one, Kind.USER).count("meanwhile") == (3 if native else 5)
+    one.close()
+
+
 def test_a_question_that_could_not_be_written_is_known_not_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """`question` is empty then, so that whoever asked can offer it again."""
     made = session()
@@ -194,3 +245,25 @@ def test_a_cancelled_compaction_does_not_happen() -> None:
         assert agent.spent.cost > spent.cost  # type: ignore[operator]
 
     asyncio.run(cancelled())
+
+
+def test_a_summary_of_what_has_changed_since_is_not_used() -> None:
+    """Words that came while the model wrote are not covered by it: the compaction says that it failed."""
+
+    class Overtaken(ScriptedModel):
+        async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+            if overtake:
+                made.extend([{"role": "user", "content": "meanwhile " * 100}, {"role": "assistant", "content": "ok"}])
+            async for piece in super().stream(request):
+                yield piece
+
+    for overtake in (False, True):
+        made = session()
+        for number in range(12):
+            made.extend([{"role": "user", "content": f"Fact {number}: " + "detail " * 80}])
+            made.extend([{"role": "assistant", "content": "ok " * 60}])
+        line = "They spoke of twelve facts, each of them in some detail, and agreed on all. " * 5
+        report = asyncio.run(Agent(made, Overtaken([line], window=8_000, output=500)).compact())
+        assert report.success is not overtake
+        told = " ".join(texts(made, Kind.SUMMARY))
+        assert ("They spoke of twelve facts" in told) is not overtake

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sightline.agent import as_json
+from sightline.agent import as_json, fitting
+from sightline.agent.events import Composed
+from sightline.agent.models.retrying import Patient
 from sightline.agent.response import MOST_CALLS
 from sightline.agent.service import Agent
 from sightline.agent.tools import Tool
-from sightline.errors import PinnedOverflow
+from sightline.code.store import CodeStore
+from sightline.errors import ContextOverflow, ModelBusy, PinnedOverflow
 from sightline.items import Call, Kind, Message, Result, Role, Text, ToolDefinition, plain_text
 from sightline.payload import Payload
 from sightline.plan import Budget
 from sightline.session import Session
-from sightline.testing import MemoryStore, ScriptedModel, Ticking, numbered_ids, reply_of
+from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, numbered_ids, reply_of
 
 
 def structured(content: Any, kind: str = "complete", **action: Any) -> str:
@@ -192,3 +196,103 @@ def test_a_summary_is_asked_for_in_words(tmp_path: Path) -> None:
     asked = model.asked[-1]
     assert "tools" not in asked
     assert {message["role"] for message in asked["messages"]} == {"user", "assistant"}
+
+
+def test_a_native_call_is_made_all_the_same() -> None:
+    """A server may read the model's JSON as a call: it is run, and shown to the model in the form it was asked for."""
+    cut_off = calling(("echo", {}), text="One moment.")
+    cut_off["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = '{"n": 1, "m'
+    model = ScriptedModel([calling(("echo", {"n": 1})), cut_off, structured("It is done.")], native=False)
+    agent = Agent(session(), model, tools=tools("echo", "got it"))
+    answer = asyncio.run(agent.query("Go"))
+    assert (answer.success, answer.text, answer.rounds) == (True, "It is done.", 3)
+    said = [message["content"][0]["text"] for message in model.asked[2]["messages"]]
+    spoken = [json.loads(text)["action"]["content"][0] for text in said if text.startswith('{"task_analysis"')]
+    assert [call["arguments"] for call in spoken] == [{"n": 1}, {"_raw": '{"n": 1, "m'}]
+    assert sum("[result of echo] got it" in text for text in said) == 1
+    assert sum("must be one JSON object" in text for text in said) == 1
+
+
+def test_what_was_sent_beside_is_known_when_it_was_too_long() -> None:
+    """How much more strictly tokens are counted then is by all that was sent, not by the payload alone."""
+    made = session()
+    made.extend([{"role": "user", "content": "word " * 200}, {"role": "assistant", "content": "Noted."}] * 8)
+    lines = [ContextOverflow("too long", 5_200), structured("Fine.")]
+    agent = Agent(made, ScriptedModel(lines, native=False, window=5_000, output=500), tools=tools("echo", "x"))
+
+    async def composed() -> list[Composed]:
+        return [event async for event in agent.stream("Hello") if isinstance(event, Composed)]
+
+    first, second = asyncio.run(composed())
+    assert made.receipt is not None
+    assert made.receipt.factor == pytest.approx(5_200 / first.tokens * 1.02, rel=0.01)
+    assert second.reason == "sweep: overflow"
+
+
+def test_a_fallback_must_hold_what_is_written_out() -> None:
+    """The form and the tools count where it is judged whether a smaller model can be asked."""
+    busy, small = ModelBusy("no luck"), ScriptedModel([structured("Fine.")], name="small", window=700, output=100)
+    agent = Agent(session(), Patient([ScriptedModel([busy]), small], attempts=1), protocol="json")
+    answer = asyncio.run(agent.query("Hello"))
+    assert agent.payload is not None
+    assert agent.payload.tokens < 500
+    assert "small is not asked" in answer.error
+    assert not small.asked
+
+
+def test_the_reason_is_also_that_of_an_attempt_that_was_not_sent() -> None:
+    """What was composed for more room than there is has changed the prefix; what is sent goes on from there."""
+    made, budget = session(), Budget(3_000, 500)
+    for number in range(12):
+        made.extend([{"role": "user", "content": f"{number} " + "word " * 150}, {"role": "assistant", "content": "ok"}])
+    head = Message(Role.SYSTEM, (Text("form " * 500),))
+
+    def write(payload: Payload) -> Payload:
+        return replace(payload, system=(*payload.system, head), tools=())
+
+    fitting.fitted(made, budget, write, 400)
+    made.configure(layout="contextui")
+    made.extend([{"role": "user", "content": "word " * 650}, {"role": "assistant", "content": "ok"}] * 2)
+    sent = fitting.fitted(made, budget, write)
+    assert made.receipt is not None
+    assert (sent.reason, made.receipt.reason) == ("settings changed", "sweep: forced")
+    assert sent.written.tokens == sent.tokens == fitting.tokens_of(sent.written, made)
+
+
+LONG = "print('a long program')\n" * 20
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "told"),
+    [
+        (("file_reader", "expand"), {}, "21 lines, not repeated here: file_reader reads code_sales, expand shows #3"),
+        (("echo", "expand"), {}, "21 lines, not repeated here: expand shows #3"),
+        (("file_reader", "expand"), {"stores": False}, "21 lines, not repeated here: expand shows #3"),
+        (("file_reader", "expand"), {"id": "code_../x"}, "21 lines, not repeated here: expand shows #3"),
+        (("file_reader", "expand"), {"analysis": ""}, "21 lines, not repeated here: expand shows #3"),
+        (("file_reader",), {}, "21 lines, not repeated here: file_reader reads code_sales"),
+        (("file_reader",), {"id": "code_../x"}, ""),
+        (("echo",), {}, ""),
+    ],
+)
+def test_code_is_named_by_the_ways_there_are_to_it(names: tuple[str, ...], options: dict[str, Any], told: str) -> None:
+    """A reader that there is, for code that was stored; `expand`, if that is a tool; and with neither it is shown."""
+    said = structured("Done.", code_blocks=[{"code_id": options.get("id", "code_sales"), "code": LONG}])
+    said = said.replace("What the user wants to know.", options.get("analysis", "What the user wants to know."))
+    definitions = tuple(ToolDefinition(name) for name in names)
+    message = Message(Role.ASSISTANT, (Text(said),), "3")
+    payload = Payload((), definitions, [message], (), (), None, "", 0)  # type: ignore[arg-type]
+    [written] = as_json.written(payload, "en", stores=options.get("stores", True)).body
+    text = plain_text(written.parts)
+    assert text == said if not told else f"[{told}]" in text
+
+
+def test_an_agent_with_a_store_says_that_code_is_read(tmp_path: Path) -> None:
+    """And one without does not."""
+    for store in (CodeStore(tmp_path, clock=Ticking()), None):
+        lines = [structured("Done.", code_blocks=[{"code_id": "code_sales", "code": LONG}]), structured("Yes.")]
+        model = ScriptedModel(lines, native=False)
+        agent = Agent(session(), model, tools=tools("file_reader", "x"), code=store)
+        for text in ("Write", "And?"):
+            asyncio.run(agent.query(text))
+        assert ("file_reader reads code_sales" in json.dumps(model.asked[1])) is (store is not None)

@@ -1,12 +1,15 @@
 """The structured response: what a model's text says, and what is wrong with it."""
 
 import json
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.agent.response import MOST_CALLS, again, parse, schema
+from sightline.agent.tools.functions import tool_of
 from sightline.items import ToolDefinition
 
 GOOD = {
@@ -144,3 +147,57 @@ def test_the_schema_allows_only_the_tools_there_are() -> None:
     assert calls["maxItems"] == MOST_CALLS
     assert calls["items"]["anyOf"][0]["properties"]["arguments"] == paths
     assert len(schema([])["properties"]["action"]["anyOf"]) == 1
+
+
+@dataclass
+class Place:
+    """Where something is."""
+
+    city: str
+    near: "Place | None" = None
+
+
+def weather(place: Place) -> str:
+    """Tell the weather."""
+    return place.city
+
+
+def test_what_a_tools_schema_refers_to_is_found_from_the_top() -> None:
+    """Definitions of every tool stand at the top, under names of their own, and each reference leads to one."""
+    old = {"definitions": {"Place": {"type": "string"}}, "properties": {"to": {"$ref": "#/definitions/Place"}}}
+    literal = {"type": "object", "properties": {"x": {"description": 'say "$ref": "#/$defs/Place"'}}}
+    definitions = [
+        tool_of(weather).definition,
+        ToolDefinition("travel", schema=old),
+        ToolDefinition("x", schema=literal),
+    ]
+    made = schema(definitions)
+    assert set(made["$defs"]) == {"weather.Place", "travel.Place"}
+    assert all(reference.removeprefix("#/$defs/") in made["$defs"] for reference in references(made))
+    assert len(references(made)) == 3
+    assert (
+        made["properties"]["action"]["anyOf"][0]["properties"]["content"]["items"]["anyOf"][2]
+        == (schema(definitions[2:])["properties"]["action"]["anyOf"][0]["properties"]["content"]["items"]["anyOf"][0])
+    )
+    assert "$defs" in definitions[0].schema  # which is as it was
+    assert "$defs" not in schema(definitions[2:])
+
+
+def references(value: Any) -> list[str]:
+    """All that a schema refers to."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = [value["$ref"]] if isinstance(value, dict) and "$ref" in value else []
+    return [*own, *(found for each in inside for found in references(each))]
+
+
+@pytest.mark.parametrize("around", ["{}", "Here: {}"])
+def test_half_a_character_is_no_text(around: str) -> None:
+    """An escape for one half of a pair, which is valid JSON and no text, is read as something that can be written."""
+    action = {"type": "complete", "content": "x \ud800 y"}
+    if around == "{}":
+        action["code_blocks"] = [{"code_id": "code_x", "code": "1", "description": "\udfff"}]  # type: ignore[assignment]
+    found = parse(around.replace("{}", json.dumps(GOOD | {"action": action})))
+    assert not found.problems
+    assert found.response.report.startswith("x ")
+    for text in (found.response.report, *(block.description for block in found.response.action.code_blocks)):
+        assert text.encode()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sightline.agent.asking import distinct
 from sightline.agent.events import Answer, Called, Calling, Composed, Event, Replied, Said
 from sightline.agent.graph import ContextNode
 from sightline.agent.models import Price, Reply, Request
@@ -53,8 +54,14 @@ def answered(agent: Agent, text: str) -> Answer:
 @pytest.mark.accepts(293, 296, 298)
 def test_the_model_and_its_tools_take_turns_until_there_is_an_answer() -> None:
     """Calls run side by side, their results are in the log with their calls, and the answer is the last text."""
-    model = ScriptedModel([calling(("echo", {"n": 1}), ("echo", {"n": 2})), "Both done."])
-    agent = Agent(session(), model, tools=[tool("echo", echo)])
+    both = asyncio.Barrier(2)
+
+    async def meets(arguments: Mapping[str, Any]) -> str:
+        await both.wait()  # for the other one
+        return await echo(arguments)
+
+    model = ScriptedModel([calling(("meets", {"n": 1}), ("meets", {"n": 2})), "Both done."])
+    agent = Agent(session(), model, tools=[tool("meets", meets, seconds=5)])
     events = asyncio.run(events_of(agent.stream("Do it")))
     answer = events[-1]
     assert isinstance(answer, Answer)
@@ -80,9 +87,11 @@ def test_text_is_told_as_it_comes() -> None:
     [
         (ToolFailed("no such file: sales.csv"), "no such file: sales.csv"),
         (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
+        (SystemExit(2), "SystemExit: 2"),
+        (asyncio.CancelledError(), "fails was cancelled from within"),
     ],
 )
-def test_a_tool_that_fails_is_a_result(failing: Exception, said: str) -> None:
+def test_a_tool_that_fails_is_a_result(failing: BaseException, said: str) -> None:
     """Whatever a tool raises, the model is told and the turn goes on."""
 
     async def fails(_: Mapping[str, Any]) -> str:
@@ -130,6 +139,52 @@ def test_a_call_that_cannot_be_run_is_answered(reply: dict[str, Any], said: str)
     assert not agent.session.open_calls
 
 
+def test_calls_of_one_id_are_told_apart() -> None:
+    """Some servers give every call the same id: each has its own result all the same, whichever comes first."""
+    reply = calling(("echo", {"n": 1}), ("echo", {"n": 2}), ("recall", {"query": "x"}))
+    called = reply["choices"][0]["message"]["tool_calls"]
+    for call in called:
+        call["id"] = "same"
+    del called[1]["type"]
+    model = ScriptedModel([reply, "Done."])
+    agent = Agent(session(), model, tools=[tool("echo", echo)])
+    assert answered(agent, "Try").success
+    *_, spoken, one, two, recalled = model.asked[1]["messages"]
+    assert [call["id"] for call in spoken["tool_calls"]] == ["same", "same_2", "same_3"]
+    assert [message["tool_call_id"] for message in (one, two, recalled)] == ["same", "same_2", "same_3"]
+    assert (one["content"], two["content"]) == ("got 1", "got 2")
+
+
+@pytest.mark.parametrize(
+    ("ids", "own"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (["a", "a", "a_2", "a"], ["a", "a_2", "a_2_2", "a_3"]),
+        (["", "", None], ["", "_2", None]),
+    ],
+)
+def test_ids_are_made_distinct_in_both_formats(ids: list[Any], own: list[Any]) -> None:
+    """The first keeps its id, and what is no id stays; nothing else of a reply changes."""
+    text = {"type": "text", "text": "x"}
+
+    def replies(names: list[Any]) -> list[dict[str, Any]]:
+        message = {"role": "assistant", "tool_calls": [{"id": name, "function": {}} for name in names]}
+        blocks = [text, *({"type": "tool_use", "id": name, "name": "f", "input": {}} for name in names)]
+        choices = [{"index": 0, "message": message}, {"index": 1}]
+        return [{"model": "m", "choices": choices}, {"role": "assistant", "content": blocks, "id": "msg"}]
+
+    assert [distinct(raw) for raw in replies(ids)] == replies(own)
+    assert distinct(reply_of("x")) == reply_of("x")
+
+
+def test_who_calls_what_is_not_there_is_told_what_is() -> None:
+    """Every tool that it was given, also those of the session, and each by one name."""
+    model = ScriptedModel([calling(("nothing", {})), "I see."])
+    assert answered(Agent(session(), model, tools=[tool("echo", echo, aliases=("reverb",))]), "Try").success
+    assert "there is no tool 'nothing'. There are: echo, expand, recall" in json.dumps(model.asked[1])
+    assert "reverb" not in json.dumps(model.asked[1])
+
+
 def test_an_alias_is_the_same_tool() -> None:
     """A model that uses the other name of a tool is served."""
     model = ScriptedModel([calling(("reverb", {"n": 5})), "Yes."])
@@ -170,6 +225,38 @@ def test_a_payload_that_was_too_long_is_composed_again_smaller() -> None:
     assert answered(agent, "Go on").success
     assert made.receipt is not None
     assert made.receipt.reason == "sweep: overflow"
+
+
+def read_long(path: str) -> str:
+    """Read a file."""
+    return "line of text with some words\n" * 40
+
+
+@pytest.mark.parametrize("protocol", ["native", "json"])
+def test_what_cannot_be_smaller_is_told_in_the_models_words_and_forgotten(protocol: Any) -> None:
+    """Where a payload was refused and may not shrink, the refusal is the error; the next question is asked as usual."""
+    called = calling(("read_long", {"path": "a"}))
+    if protocol == "json":
+        called = reply_of(structured([{"tool_name": "read_long", "arguments": {"path": "a"}}], "tool_call"))
+    lines = [called, ContextOverflow("too long, says the model", 40_000), structured("Fine.")]
+    agent = Agent(session(), ScriptedModel(lines, window=4_096, output=500), tools=[read_long], protocol=protocol)
+    answer = answered(agent, "What is in the file a?")
+    assert (answer.success, answer.error) == (False, "too long, says the model")
+    assert not agent.session.open_calls
+    assert answered(agent, "And now?").success
+
+
+def test_a_refusal_as_too_long_costs_no_round() -> None:
+    """Each payload may be refused once: it is composed again, and the rounds that are counted are answers."""
+    made, too_long = session(), ContextOverflow("too long", 21_000)
+    said = [{"role": "user", "content": "word " * 300}, {"role": "assistant", "content": "Noted."}]
+    made.extend(said * 10)
+    lines = [too_long, calling(("echo", {"n": 1})), too_long, "Fine.", too_long, too_long]
+    agent = Agent(made, ScriptedModel(lines, window=20_000, output=1_000), tools=[tool("echo", echo)], rounds=2)
+    answer = answered(agent, "Go")
+    assert (answer.success, answer.text, answer.rounds) == (True, "Fine.", 2)
+    answer = answered(agent, "And on")
+    assert (answer.success, answer.error, answer.rounds) == (False, "too long", 0)
 
 
 class Slow(ScriptedModel):
@@ -273,6 +360,14 @@ def test_the_json_of_the_document_calls_tools_and_saves_code(tmp_path: Path) -> 
     assert "code_sum (python)" in json.dumps(model.asked[2])
 
 
+def test_of_a_response_in_json_the_report_is_told() -> None:
+    """Once, and nothing of its form; natively JSON is told as it comes."""
+    text = structured("All is well.")
+    for native, said in ((False, "All is well."), (True, text)):
+        events = asyncio.run(events_of(Agent(session(), ScriptedModel([text], native=native)).stream("And?")))
+        assert "".join(event.text for event in events if isinstance(event, Said)).strip() == said
+
+
 @pytest.mark.accepts(344)
 def test_a_response_in_no_form_is_asked_for_once_more() -> None:
     """The model is told what is wrong, once; what it says then is the answer, JSON or not."""
@@ -282,6 +377,23 @@ def test_a_response_in_no_form_is_asked_for_once_more() -> None:
     assert (answer.success, answer.text) == (True, "Still words.")
     assert "不符合要求的 JSON 格式" in json.dumps(model.asked[1], ensure_ascii=False)
     assert len(model.asked) == 2
+
+
+def test_each_response_in_no_form_is_told_of() -> None:
+    """Once per response: after a good one, be its calls JSON or native, the next bad one is told of again."""
+    good = structured([{"tool_name": "echo", "arguments": {}}], "tool_call")
+    for between in (good, calling(("echo", {}))):
+        model = ScriptedModel(["Just words.", between, "Words again.", structured("Done.")], native=False)
+        assert answered(Agent(session(), model, tools=[tool("echo", echo)]), "Go").text == "Done."
+        assert [json.dumps(asked).count("not in the form asked for") for asked in model.asked] == [0, 1, 1, 2]
+
+
+def test_a_last_response_in_no_form_is_said_to_be_that() -> None:
+    """Where the rounds end with it, the error does not speak of tools."""
+    agent = Agent(session(), ScriptedModel(["Just words."], native=False), rounds=1)
+    assert answered(agent, "Go").error == (
+        "the model's last response is not in the form asked for; let it go on, or ask anew"
+    )
 
 
 @pytest.mark.accepts(344)

@@ -3,14 +3,17 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 from ba_agent_shop import Json, Shop, structured
 
 from sightline.origins.ba_agent import BAAgentService, application, handle
+
+DEEP: Any = reduce(lambda inside, _: [inside], range(900), cast("Any", ()))
 
 
 @pytest.mark.accepts(295)
@@ -28,7 +31,8 @@ def test_a_request_becomes_a_query(tmp_path: Path) -> None:
     "request_body",
     [None, [], {}, {"message": ""}, {"message": 3}, {"message": "x", "sesion_id": "s"},
      {"message": "x", "session_id": "/"}, {"message": "x", "history_messages": "all"},
-     {"message": "x", "file_context": [[]] * 2 + [3]}],
+     {"message": "x", "file_context": [[]] * 2 + [3]}, {"message": "x", "file_context": DEEP},
+     {"message": "x", "history_messages": [{"role": "user", "content": DEEP}]}],
 )  # fmt: skip
 def test_a_bad_request_is_told_what_is_wrong(tmp_path: Path, request_body: Any) -> None:
     """Status 400 and a sentence, for whatever comes in."""
@@ -71,15 +75,24 @@ def test_the_application_speaks_asgi(tmp_path: Path) -> None:
         return [
             await client.post('{"message": "你好"}'.encode()),
             await client.post(b"{"),
+            await client.post(b"[" * 100_000),
             await client.post(b"{}", path="/"),
             await client.post(b"{}", method="GET"),
             await client.post(b"x" * 5_000_000),
         ]
 
     answers = shop.run(requests())
-    assert [status for status, _ in answers] == [200, 400, 404, 405, 413]
+    assert [status for status, _ in answers] == [200, 400, 400, 404, 405, 413]
     assert answers[0][1]["response"] == "你好！"
     assert all(body["error"] for _, body in answers[1:])
+
+
+def test_half_a_character_does_not_stop_the_application(tmp_path: Path) -> None:
+    """JSON can hold one half of a pair that is no text: the report is answered without it."""
+    shop = Shop(tmp_path, [structured("x HALF y").replace("HALF", "\\ud800")])
+    status, body = shop.run(Client(shop.service).post(b'{"message": "hi"}'))
+    assert (status, body["success"]) == (200, True)
+    assert body["response"].startswith("x ")
 
 
 @pytest.mark.accepts(295)

@@ -28,10 +28,11 @@ def test_a_query_gives_the_report_and_the_structured_fields(tmp_path: Path) -> N
         [
             structured(
                 report, code_blocks=[block()], recommended_questions=["哪个地区最好？"], download_links=["/a.csv"]
-            )
+            ),
+            structured("好。"),
         ],
     )
-    [result] = shop.ask("分析销售")
+    result, _ = shop.ask("分析销售", "继续")
     assert result.success
     assert result.response == (
         "见 {{CODE:0}} 与 <code_ref>code_unknown</code_ref>\n\n<!-- CODE_SAVED: code_sales_analysis | 销售数据分析 -->"
@@ -49,7 +50,8 @@ def test_a_query_gives_the_report_and_the_structured_fields(tmp_path: Path) -> N
     ]
     assert [saved["code_id"] for saved in fields["saved_codes"]] == ["code_sales_analysis"]
     assert shop.store.retrieve("code_sales_analysis") == CODE
-    assert "step-7-of-cleaning" not in json.dumps(shop.model.asked)
+    assert report in shop.said(1)  # the question after it has the report, and not the code
+    assert "step-7-of-cleaning" not in shop.said(1)
 
 
 @pytest.mark.accepts(294, 361)
@@ -67,7 +69,10 @@ def test_the_steps_of_a_query_come_in_the_documents_order(tmp_path: Path, caplog
         caplog.clear()
         shop.ask("写代码")
     steps = [record.getMessage().partition(":")[0] for record in caplog.records if record.name.endswith("ba_agent")]
-    assert steps == ["history cleaned", "context built", "context summarised", "code saved", "response extracted"]
+    assert steps == [
+        "history cleaned", "context built", "context summarised", "model called", "response extracted", "code saved",
+        "query answered",
+    ]  # fmt: skip
 
 
 @pytest.mark.accepts(299, 300, 325, 343)
@@ -175,6 +180,31 @@ def test_uploads_and_intermediate_files_are_gists_too(tmp_path: Path) -> None:
     assert "2026-01-28,tea,195,north" not in shop.said(3)
 
 
+@pytest.mark.accepts(354, 355, 356)
+@pytest.mark.parametrize("layout", ["document", "system_first"])
+@pytest.mark.parametrize("code", [False, True])
+def test_twenty_messages_are_sent_and_of_one_more_the_newest_five(tmp_path: Path, layout: str, code: bool) -> None:
+    """The question, the system prompt and a code list count: service and context manager send the same dialogue."""
+    for total in (20, 21):
+        (folder := tmp_path / str(total)).mkdir()
+        shop = Shop(folder, [structured("好。")], layout=layout)
+        if code:
+            shop.store.store("code_sales_analysis", CODE, session_id="s")
+        roles = ("user", "assistant")
+        history = [{"role": roles[n % 2], "content": f"第 {n} 条"} for n in range(total - 2 - code)]
+        shop.ask("第 99 条", history_messages=history)
+        manager = ContextManager(shop.store, layout=layout)
+        built = manager.build_context("第 99 条", history, "s")
+        assert (len(built), manager.should_clean_context(built)) == (total, total > 20)
+        if manager.should_clean_context(built):
+            built = manager.summarize_context(built)
+        dialogue = [message["content"] for message in built if message["role"] != "system"]
+        assert len(dialogue) == (5 if total > 20 else total - 1 - code)
+        assert [message["content"] for message in shop.sent(0) if message["content"].startswith("第 ")] == dialogue
+        assert "响应格式" in shop.said(0)
+        assert ("可用代码文件列表" in shop.said(0)) is code
+
+
 @pytest.mark.accepts(354, 355, 356, 358)
 def test_a_long_conversation_is_summarised(tmp_path: Path) -> None:
     """Beyond twenty messages the model sees the system prompt and the newest five, calls whole; the log keeps all."""
@@ -184,11 +214,14 @@ def test_a_long_conversation_is_summarised(tmp_path: Path) -> None:
     shop = Shop(tmp_path, lines)
     (tmp_path / "files" / "a.txt").write_text("short\n")
     shop.ask(*[f"问 {n}" for n in range(12)])
-    last = shop.said(len(shop.model.asked) - 2)
-    assert "问 11" in last
-    assert "答 10" in last
-    assert "问 2" not in last
-    assert "响应格式" in last
+    dialogues = [[message for message in shop.sent(2 * n) if message["role"] != "system"] for n in range(12)]
+    assert [len(dialogue) for dialogue in dialogues] == [1, 5, 9, 13, 17, 5, 9, 13, 17, 5, 9, 13]
+    asked, called, result, replied, question = (message["content"] for message in dialogues[5])
+    assert (asked, question) == ("问 4", "问 5")
+    assert "file_reader" in called
+    assert "short" in result
+    assert "答 4" in replied
+    assert all("响应格式" in shop.said(2 * n) for n in range(12))
     with_history = shop.service._session("s")
     users = [item for item in with_history.items() if item.kind is Kind.USER]
     with_history.close()

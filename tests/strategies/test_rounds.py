@@ -179,15 +179,15 @@ def test_a_question_that_finds_too_many_keeps_the_newest() -> None:
     """With 21 messages the system prompt, late system items and pins stay, and the newest five of the others."""
     session = made()
     session.system("be brief")
-    ids = turns(session, 9)
+    ids = turns(session, 8)
     compose(session)
     session.pin(ids[2])
     late = session.system("be briefer")
-    last = session.user("question 9")
+    last = session.user("question 8")
     payload = compose(session)
-    assert [message.id for message in payload.body] == [*ids, late, last]  # 20 messages
-    session.assistant("answer 9")
-    newest = session.user("question 10")
+    assert [message.id for message in payload.body] == [*ids, late, last]  # 19 messages with the system prompt
+    session.assistant("answer 8")
+    newest = session.user("question 9")  # the 21st
     payload = compose(session)
     assert payload.plan.reason == "sweep: rounds"
     shown = [message.id for message in payload.body]

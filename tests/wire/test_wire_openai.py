@@ -1,5 +1,6 @@
 """The chat completions format, rule by rule."""
 
+import json
 from typing import Any
 
 import pytest
@@ -58,16 +59,32 @@ def test_legacy_functions_pair_by_name() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "arguments", ["", "{}", '{"a": 1}', '{"a":1}', "{broken", "null", "[1]", '{"a":1,"a":2}', "NaN"]
-)
+@pytest.mark.parametrize("arguments", ["{}", '{"a": 1}', '{"a":1}', '{"a":1,"a":2}', ' {"a" :1e1}\n'])
 def test_arguments_come_back_byte_for_byte(arguments: str) -> None:
-    """Whatever the model wrote as arguments is sent back as it was."""
+    """Whatever object the model wrote as arguments is sent back as it was."""
     messages = [
         {"role": "assistant", "content": None, "tool_calls": [called("a", arguments)]},
         {"role": "tool", "tool_call_id": "a", "content": "x"},
     ]
     assert rewritten(*messages) == messages
+
+
+@pytest.mark.parametrize("arguments", ['{"path": "a.py", "tex', "[1]", "null", "NaN"])
+def test_arguments_that_are_no_object_are_sent_in_one(arguments: str) -> None:
+    """Servers read them: a text that was cut off would be refused from then on. The second time is as the first."""
+    messages: list[dict[str, Any]] = [
+        {"role": "assistant", "content": None, "tool_calls": [called("a", arguments)]},
+        {"role": "tool", "tool_call_id": "a", "content": "x"},
+    ]
+    written = rewritten(*messages)
+    assert json.loads(written[0]["tool_calls"][0]["function"]["arguments"]) == {"_raw": arguments}
+    assert rewritten(*written) == written
+
+
+def test_no_arguments_are_an_empty_object() -> None:
+    """Some servers send an empty text for a call without any, and take none back."""
+    messages: list[dict[str, Any]] = [{"role": "assistant", "content": None, "tool_calls": [called("a", "")]}]
+    assert rewritten(*messages)[0]["tool_calls"] == [called("a", "{}")]
 
 
 @given(values=st.dictionaries(TEXT, VALUES, max_size=3))

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -13,30 +13,34 @@ from sightline.agent.response import MOST_CALLS, CodeBlock, Parsed, StructuredRe
 from sightline.agent.tools.reading import call_id
 from sightline.clock import Ids
 from sightline.code.languages import LANGUAGES
+from sightline.code.saved import is_code_id
 from sightline.code.words import one_line
 from sightline.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
 from sightline.payload import Payload
 from sightline.renditions.reads import TOOLS as FILE_READERS
+from sightline.wire.common import arguments_object
 from sightline.wording import plain_label, said_by_another, say
 
+READER, EXPAND = "file_reader", "expand"  # the tools by which code is seen again
 SHORT_CODE = 200  # characters: as many as it takes to say where the code is
 _NAME = re.compile(r"[^A-Za-z0-9_-]")  # what no provider takes in a tool's name
 _LONGEST_NAME = 64
 
 
-def written(payload: Payload, locale: str, *, form: bool = True) -> Payload:
+def written(payload: Payload, locale: str, *, form: bool = True, stores: bool = False) -> Payload:
     """The same payload without tools: an assistant's calls are its text, results are said.
 
     With `form` the head says how to answer, unless the conversation does, and lists the tools. None of that is in the
-    log, so another model can go on with it natively.
+    log, so another model can go on with it natively. `stores`: code of responses is stored, where file_reader reads it.
     """
     names: dict[str, str] = {}  # of calls, for their results
+    ways = {tool.name for tool in payload.tools} & ({READER, EXPAND} if stores else {EXPAND})
     head = [Message(Role.SYSTEM, (Text(text),)) for text in _head(payload, locale)] if form else []
     return replace(
         payload,
         system=(*payload.system, *head),
         tools=(),
-        body=[_said(message, names, locale) for message in payload.body],
+        body=[_said(message, names, ways, locale) for message in payload.body],
     )
 
 
@@ -58,11 +62,11 @@ def _listed(tools: Sequence[ToolDefinition], locale: str) -> str:
     return "\n".join(["可用工具：" if locale == "zh" else "Tools you may call:", *lines])
 
 
-def _said(message: Message, names: dict[str, str], locale: str) -> Message:
+def _said(message: Message, names: dict[str, str], ways: Set[str], locale: str) -> Message:
     if message.role is Role.TOOL:
         return Message(Role.USER, tuple(part for result in message.parts for part in _told(result, names, locale)))
     if message.role is Role.ASSISTANT:
-        message = _without_code(message, locale)
+        message = _without_code(message, ways, locale)
     calls = [part for part in message.parts if isinstance(part, Call)]
     names.update({call.id: call.name for call in calls})
     if not calls:
@@ -73,29 +77,36 @@ def _said(message: Message, names: dict[str, str], locale: str) -> Message:
     return Message(Role.ASSISTANT, (Text(text),))
 
 
-def _without_code(message: Message, locale: str) -> Message:
-    """A response whose code blocks are named and not repeated: they are in the store, and are read like any file.
+def _without_code(message: Message, ways: Set[str], locale: str) -> Message:
+    """A response whose code blocks are named and not repeated, where the model has a way to see them.
 
     From the first time it is shown, so that no later payload differs.
     """
     text = plain_text(message.parts)
-    response = parse(text).response if '"code_blocks"' in text else StructuredResponse()
-    if not any(len(block.code) > SHORT_CODE for block in response.action.code_blocks):
+    response, problems = parse(text) if ways and '"code_blocks"' in text else Parsed(StructuredResponse())
+    if problems:  # the code of a response that the model was told to give again is not in the store
+        ways = ways - {READER}
+    blocks = tuple(_named(block, message.id, ways, locale) for block in response.action.code_blocks)
+    if blocks == response.action.code_blocks:
         return message
-    blocks = tuple(_named(block, message.id, locale) for block in response.action.code_blocks)
     response = set_fields(response, action=set_fields(response.action, code_blocks=blocks))
     others = tuple(part for part in message.parts if not isinstance(part, Text))
     return set_fields(message, parts=(Text(msgspec.json.encode(response).decode()), *others))
 
 
-def _named(block: CodeBlock, item: str, locale: str) -> CodeBlock:
-    if len(block.code) <= SHORT_CODE:
+def _named(block: CodeBlock, item: str, ways: Set[str], locale: str) -> CodeBlock:
+    chinese, told = locale == "zh", list[str]()
+    if READER in ways and is_code_id(block.code_id):
+        told.append(f"{READER} 读取 {block.code_id}" if chinese else f"{READER} reads {block.code_id}")
+    if EXPAND in ways:
+        told.append(f"{EXPAND} 查看 #{item}" if chinese else f"{EXPAND} shows #{item}")
+    if len(block.code) <= SHORT_CODE or not told:
         return block
     lines = block.code.count("\n") + 1
-    told = f"[{lines} lines, not repeated here: file_reader reads {block.code_id}, expand shows #{item}]"
-    if locale == "zh":
-        told = f"[{lines} 行，此处不再重复：可用 file_reader 读取 {block.code_id}，或用 expand 查看 #{item}]"
-    return set_fields(block, code=told)
+    said = f"[{lines} lines, not repeated here: {', '.join(told)}]"
+    if chinese:
+        said = f"[{lines} 行，此处不再重复：可用 {'，或用 '.join(told)}]"
+    return set_fields(block, code=said)
 
 
 def _told(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:
@@ -109,7 +120,7 @@ def _told(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:
 
 
 def _spelled(text: str, calls: Sequence[Call]) -> str:
-    content = [{"tool_name": call.name, "tool_call_id": call.id, "arguments": call.input} for call in calls]
+    content = [{"tool_name": call.name, "tool_call_id": call.id, "arguments": arguments_object(call)} for call in calls]
     action = {"type": "tool_call", "content": content}
     said = {"task_analysis": text, "execution_plan": "R1", "current_round": 1, "action": action}
     return json.dumps(said, ensure_ascii=False)

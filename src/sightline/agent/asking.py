@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from sightline.agent.models import Model, Reply, Request, Retrying, Said
@@ -41,12 +41,13 @@ def distinct(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(calls: list[Any]) -> list[Any]:
+    """Each with an id that none before it has; what has no id is left as it is."""
     seen: set[str] = set()
     made = []
     for call in calls:
         match call:
-            case {"id": str(name), "type": "function" | "tool_use" | "custom"}:
-                own = name if name not in seen else next(f"{name}_{n}" for n in count(2) if f"{name}_{n}" not in seen)
+            case {"id": str(said)}:
+                own = next(name for name in chain([said], (f"{said}_{n}" for n in count(2))) if name not in seen)
                 seen.add(own)
                 made.append(call | {"id": own})
             case _:

@@ -15,7 +15,7 @@ class Composed(Struct, frozen=True):
 
     tokens: int
     limit: int
-    reused: int  # tokens of it that begin as the last call's did
+    reused: int | None  # tokens of it that begin as the last call's did; None: that call is not known
     reason: str  # why the rest differs from it; empty where it does not
 
 

@@ -1,13 +1,15 @@
 """Composing for a model that reads calls, results and tools as text: what is sent fits, not only what was composed."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import replace as set_fields
 
 from sightline.errors import PinnedOverflow
 from sightline.items import File, Image, Message, Opaque, Part, plain_text
+from sightline.notes import ReceiptNote
 from sightline.payload import Payload
 from sightline.plan import Budget
 from sightline.profiles import Profile, media_tokens, profile
@@ -21,8 +23,13 @@ class Sent(NamedTuple):
 
     payload: Payload
     written: Payload
-    tokens: int  # of what the model gets
-    limit: int  # that it may have
+    limit: int  # tokens that the model may get
+    reason: str  # why it does not go on from the last one; empty: it does
+
+    @property
+    def tokens(self) -> int:
+        """Of what the model gets."""
+        return self.written.tokens
 
     @property
     def beside(self) -> int:
@@ -37,7 +44,8 @@ class Sent(NamedTuple):
 
 def native(session: Session, payload: Payload) -> Sent:
     """The session's newest payload, for a model that takes it as it is."""
-    return Sent(payload, payload, payload.tokens, _limit(session))
+    receipt = _receipt(session)
+    return Sent(payload, payload, receipt.limit, receipt.reason)
 
 
 def fitted(session: Session, budget: Budget, write: Callable[[Payload], Payload], reserve: int = 0) -> Sent:
@@ -49,23 +57,25 @@ def fitted(session: Session, budget: Budget, write: Callable[[Payload], Payload]
     Raises:
         PinnedOverflow: it cannot be made small enough.
     """
-    room = budget.window - budget.output
+    room, reason = budget.window - budget.output, ""
     while True:
         payload = session.compose(less(budget, reserve))
-        written = write(payload)
-        tokens, left = tokens_of(written, session), max(room - reserve, 1)
-        limit = _limit(session) * room // left  # as the session would set it for the whole budget
-        sent = Sent(payload, written, tokens, min(limit, room))
-        if tokens <= sent.limit:
+        written, left = write(payload), max(room - reserve, 1)
+        written = replace(written, tokens=tokens_of(written, session))
+        receipt = _receipt(session)
+        reason = reason or receipt.reason  # also of one that was not sent: the next goes on from it
+        limit = receipt.limit * room // left  # as the session would set it for the whole budget
+        sent = Sent(payload, written, min(limit, room), reason)
+        if sent.tokens <= sent.limit:
             return sent
         if left == 1:
-            raise PinnedOverflow(["the form of answers and the list of tools"], tokens - sent.limit)
+            raise PinnedOverflow(["the form of answers and the list of tools"], sent.tokens - sent.limit)
         reserve = max(sent.reserve, reserve + reserve // 2, 64)
 
 
 def less(budget: Budget, reserve: int) -> Budget:
     """A budget with so much less room, and never none."""
-    return replace(budget, window=max(budget.window - reserve, budget.output + 1))
+    return set_fields(budget, window=max(budget.window - reserve, budget.output + 1))
 
 
 def tokens_of(payload: Payload, session: Session) -> int:
@@ -89,7 +99,7 @@ def _part_tokens(part: Part, session: Session, rules: Profile) -> int:
             return session.count(plain_text((part,)))
 
 
-def _limit(session: Session) -> int:
+def _receipt(session: Session) -> ReceiptNote:
     receipt = session.receipt
     assert receipt is not None, "composing leaves one"
-    return receipt.limit
+    return receipt

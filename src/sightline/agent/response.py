@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline.items import ToolDefinition
+from sightline.wire.common import valid
 
 MOST_CALLS = 6  # in one response
 LEAST_ANALYSIS = 10  # characters
@@ -98,7 +99,7 @@ def _whole(text: str) -> dict[str, Any] | None:
     """The object that a text is, perhaps in a fence; None where it is anything else."""
     fenced = _FENCED.fullmatch(text)
     try:
-        found = _DECODER.decode((fenced["inside"] if fenced else text).strip())
+        found = valid(_DECODER.decode((fenced["inside"] if fenced else text).strip()))
     except (ValueError, RecursionError):
         return None
     return found if _may_be_response(found) else None
@@ -112,7 +113,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         if at < 0:
             return
         try:
-            found, at = _DECODER.raw_decode(text, at)
+            found, end = _DECODER.raw_decode(text, at)
+            found, at = valid(found), end
         except (ValueError, RecursionError):
             at += 1
             continue
@@ -131,7 +133,7 @@ def _only_reports(response: StructuredResponse) -> bool:
 
 
 _FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.DOTALL)
-_DECODER = json.JSONDecoder(strict=False)  # models put real line breaks into strings
+_DECODER = json.JSONDecoder(strict=False)  # models put real line breaks into strings; halves of characters are escaped
 _AGAIN = ("Please say again what you need", "请重新描述您的需求")
 
 

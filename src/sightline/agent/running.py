@@ -28,12 +28,12 @@ class Toolbox:
         self.tools = tuple(tools)
         self._named = {name: tool for tool in tools for name in (*tool.aliases, tool.name)}
 
-    async def run(self, call: Call) -> Output:
-        """Do what a call says. Raises nothing but what cancels it."""
+    async def run(self, call: Call, given: Sequence[str] = ()) -> Output:
+        """Do what a call says. Raises nothing but what cancels it. `given`: all tools that the model was told of."""
         tool = self._named.get(call.name)
         try:
             if tool is None:
-                raise ToolFailed(_unknown(call.name, list(self._named)))
+                raise ToolFailed(_unknown(call.name, given or [each.name for each in self.tools]))
             arguments = _arguments(call, tool)
             return Output(call, await _answered(tool, arguments))
         except SightlineError as error:

@@ -79,7 +79,7 @@ class Agent:
         self._response: response.StructuredResponse | None = None
         self._stop = ""
         self._reserve = 0  # tokens of the budget kept for what the JSON protocol adds to a payload
-        self._before: Payload | None = None
+        self.payload: Payload | None = None  # what the model was shown last; None: nothing yet, as far as is known
         self._say: Callable[[Event], None] = _to_nobody
         self._graph = loop(self._context, self._model, self._tools, self._answer)
         if code is not None:
@@ -101,11 +101,6 @@ class Agent:
         """How the model calls tools. One that has none to call answers in plain words."""
         tools = self._recalls or self._toolbox.tools or self.session.host.apps or self.code
         return self._protocol or ("native" if self.model.facts.native or not tools else "json")
-
-    @property
-    def payload(self) -> Payload | None:
-        """What the model was shown last; None before the first call."""
-        return self._before
 
     # ------------------------------------------------------------------ a question
 
@@ -196,18 +191,22 @@ class Agent:
     async def _context(self, state: State) -> State:
         if self.code is not None:
             await asyncio.to_thread(self._show_code_list)
+        earlier = self.session.receipt is not None  # of this agent, or of one before it
         try:
             sent = await self._composed()
         except PinnedOverflow:
             if not (said := state.get("overflowed")):
                 raise
             return {"error": said, "round": state["round"] + 1}  # smaller it cannot be: its own words say most
-        reason = self.session.receipt.reason if self.session.receipt else ""
-        reused = reused_tokens(self._before, sent.payload, profile(self.session.settings.profile))
-        self._before = sent.payload
-        _LOG.info("context built: %d tokens, %s", sent.tokens, reason)
-        self._say(Composed(sent.tokens, sent.limit, min(reused, sent.tokens), reason))
+        reused = None if earlier and self.payload is None else self._reused(sent)
+        self.payload = sent.payload
+        _LOG.info("context built: %d tokens, %s", sent.tokens, sent.reason)
+        self._say(Composed(sent.tokens, sent.limit, reused, sent.reason))
         return {"sent": sent, "round": state["round"] + 1}
+
+    def _reused(self, sent: fitting.Sent) -> int:
+        shared = reused_tokens(self.payload, sent.payload, profile(self.session.settings.profile))
+        return min(shared, sent.tokens)
 
     async def _composed(self) -> fitting.Sent:
         if self.protocol == "native":
@@ -217,7 +216,7 @@ class Agent:
         return sent
 
     def _written(self, payload: Payload, form: bool = True) -> Payload:
-        return as_json.written(payload, self._locale, form=form)
+        return as_json.written(payload, self._locale, form=form, stores=self.code is not None)
 
     def _show_code_list(self) -> None:
         """Open the list of code once there is any. It shows what there is from then on."""
@@ -242,7 +241,7 @@ class Agent:
         if says_nothing(reply):  # it is not logged: asking again is asking the same
             did = "refused to answer" if reply.stop == "refused" else "said nothing"
             return {"next": "answer", "error": f"{reply.model} {did}"}
-        return await (self._spoken if self.protocol == "json" else self._called)(reply, state)
+        return await (self._spoken if self.protocol == "json" else self._called)(reply, state) | {"overflowed": ""}
 
     async def _reply_to(self, state: State) -> Reply:
         sent, output = state["sent"], self.budget.output
@@ -264,17 +263,17 @@ class Agent:
         return {"next": "answer"}
 
     async def _spoken(self, reply: Reply, state: State) -> State:
-        """A reply that is a structured response."""
+        """A reply that is a structured response; or, of a model that calls natively all the same, one with calls."""
         parts = read_reply(reply.raw).parts
         if any(isinstance(part, Call) for part in parts):
-            return await self._called(reply, state)
+            return await self._called(reply, state) | {"told": False}
         text = plain_text(parts)
-        names = [tool.name for tool in state["sent"].payload.tools]
-        parsed = response.parse(text, names, self._locale)
+        parsed = response.parse(text, _tools_of(state), self._locale)
         if parsed.problems and not state.get("told"):
             await self._take_in(reply, reply.raw, state)
-            await asyncio.to_thread(self.session.tell, response.again(parsed.problems, self._locale))
-            return self._on("context", state) | {"told": True}
+            again = partial(self.session.tell, response.again(parsed.problems, self._locale))
+            await asyncio.to_thread(self._insisting, again)
+            return self._on("context", state, "the model's last response is not in the form asked for") | {"told": True}
         await self._take_in(reply, as_json.read(reply.raw, parsed, self._ids), state)
         self._response, self._text = parsed.response, parsed.response.report
         if self._text:
@@ -283,11 +282,12 @@ class Agent:
         calls = bool(self.session.open_calls or self.session.answered)
         return (self._on("tools", state) if calls else State(next="answer")) | {"told": False}
 
-    def _on(self, node: str, state: State) -> State:
-        """The next node, unless the model has been asked often enough."""
+    def _on(self, node: str, state: State, why: str = "") -> State:
+        """The next node, unless the model has been asked often enough. `why`: to be told then, if not of tools."""
         if state["round"] < self.rounds:
             return {"next": node}
-        return {"next": "answer", "error": f"the model asked for tools {self.rounds} times; let it go on, or ask anew"}
+        why = why or f"the model asked for tools {self.rounds} times"
+        return {"next": "answer", "error": f"{why}; let it go on, or ask anew"}
 
     async def _take_in(self, reply: Reply, raw: dict[str, Any], state: State) -> None:
         """Log a reply, and answer what is the session's to answer."""
@@ -315,7 +315,7 @@ class Agent:
         self._warnings += [saved.warning] if saved.warning else []
         self._say(CodeSaved(saved))
 
-    async def _tools(self, _: State) -> State:
+    async def _tools(self, state: State) -> State:
         """Run the calls that wait, side by side; each result is logged when it comes."""
         calls = self.session.open_calls
         run, beyond = calls[: response.MOST_CALLS], calls[response.MOST_CALLS :]
@@ -326,13 +326,13 @@ class Agent:
             async with asyncio.TaskGroup() as group:
                 for call in run:
                     self._say(Calling(call))
-                    group.create_task(self._run_one(call))
+                    group.create_task(self._run_one(call, _tools_of(state)))
         except ExceptionGroup as failed:  # tools raise nothing: the log could not be written, and the others stopped
             raise failed.exceptions[0] from None
         return {"next": "context"}
 
-    async def _run_one(self, call: Call) -> None:
-        await self._log_output(await self._toolbox.run(call))
+    async def _run_one(self, call: Call, given: Sequence[str]) -> None:
+        await self._log_output(await self._toolbox.run(call, given))
 
     async def _log_output(self, output: Output) -> None:
         call, failed = output.call, output.failed
@@ -340,8 +340,8 @@ class Agent:
             write = partial(self.session.tool_result, call.id, output.value, error=failed)
             item = await asyncio.to_thread(self._insisting, write)
         except BadInput as error:  # a tool gave what no result can hold
-            item = await asyncio.to_thread(self.session.tool_result, call.id, str(error), error=True)
-            failed = True
+            write, failed = partial(self.session.tool_result, call.id, str(error), error=True), True
+            item = await asyncio.to_thread(self._insisting, write)
         parts = self.session.item(item).parts
         text = plain_text(tuple(part for part in parts if isinstance(part, Result)) or parts)
         self._say(Called(call, text, "failed" if failed else ""))
@@ -399,6 +399,11 @@ class Agent:
     @property
     def _locale(self) -> str:
         return self.session.settings.locale
+
+
+def _tools_of(state: State) -> list[str]:
+    """The names of the tools that the model was told of."""
+    return [tool.name for tool in state["sent"].payload.tools]
 
 
 def _to_nobody(_: Event) -> None:

@@ -53,9 +53,14 @@ class Saved(Struct, frozen=True):
 
 def check_code_id(code_id: str) -> str:
     """The id itself, if it can be a file's name and nothing else. Raises BadCodeId."""
-    if not isinstance(code_id, str) or not _ID.fullmatch(code_id):
+    if not is_code_id(code_id):
         raise BadCodeId(str(code_id))
     return code_id
+
+
+def is_code_id(code_id: object) -> bool:
+    """Whether it can be the id of code."""
+    return isinstance(code_id, str) and _ID.fullmatch(code_id) is not None
 
 
 def is_sound(saved: Saved) -> bool:

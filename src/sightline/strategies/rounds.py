@@ -17,8 +17,9 @@ _READ = "read in an earlier round"
 class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
     """Files that were read are gists from the next question on; everything else is in full while it fits.
 
-    When a question finds more than `messages`, only the newest `keep` of them stay, and what the laws keep. Whatever is
-    over the budget gives way as in the sliding window. What is out stays out.
+    When a question finds more than `messages`, itself, system items and windows among them, only the newest `keep` of
+    the others stay, and what the laws keep. Whatever is over the budget gives way as in the sliding window. What is out
+    stays out.
     """
 
     name = "rounds"
@@ -45,7 +46,7 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
     def _kept(self, view: View, first: int) -> list[int]:
         """What a question finds, or, of too many messages, the newest. The round itself is never cut."""
         units, timeline = view.candidates(), view.timeline
-        if not view.trims or sum(messages_of(timeline, unit) for unit in units) <= self.messages:
+        if not view.trims or _around(view) + sum(messages_of(timeline, unit) for unit in units) <= self.messages:
             return units
         staying = (
             view.required() | {unit for unit in units if timeline.unit_kind(unit) is Kind.SUMMARY} | set(view.back)
@@ -57,6 +58,13 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
             if timeline.unit_kind(unit) not in (Kind.SYSTEM, Kind.SUMMARY, Kind.RECALL):
                 count, start = count + messages_of(timeline, unit), min(start, unit)
         return [unit for unit in units if unit >= start or unit in staying]
+
+
+def _around(view: View) -> int:
+    """Messages that stand around the units: the system items of the head, and the open windows."""
+    timeline, path = view.timeline, view.path
+    windows = [window for window in timeline.more.windows if timeline.references(window, path)]
+    return len(timeline.head_rows(path)) + len(windows)
 
 
 def _swept(view: View, units: list[int], gists: dict[int, Lod], reason: str) -> Plan:

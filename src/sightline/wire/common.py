@@ -269,6 +269,13 @@ def arguments_object(call: Call) -> Json:
     return {"_raw": text} if text not in ("", "{}") else {}
 
 
+def arguments_json(call: Call) -> str:
+    """The arguments as the JSON text of an object, for servers that read it: byte for byte what the model wrote, if it
+    is one. What is none, such as one that was cut off, stands in an object as `arguments_object` has it.
+    """
+    return arguments_text(call) if isinstance(call.input, dict) else dumped(arguments_object(call))
+
+
 def free_form_text(call: Call) -> str:
     """The argument of a free-text call; JSON if its fields are no longer the one it came with."""
     match call.input:

@@ -3,8 +3,10 @@
 Read: the developer role is SYSTEM; the legacy function_call and role "function" have no ids, so the function's name is
 theirs, and they are written as tool calls. What an assistant message says beside content and calls (name, refusal,
 audio, annotations, reasoning) is kept and sent back.
-Written: content is a list of blocks, except that a tool message of one text is that text. A result has no error flag
-here: one with an error word begins with "[error] ", which is never read back as a flag, for a tool may print it too.
+Written: content is a list of blocks, except that a tool message of one text is that text. The arguments of a call are
+an object's, as the model wrote them; servers refuse a text that is none, such as one that was cut off, so that one
+stands in an object. A result has no error flag here: one with an error word begins with "[error] ", which is never read
+back as a flag, for a tool may print it too.
 Pictures and files of results follow in one user message after all results of the turn, each behind the id of its call.
 """
 
@@ -238,7 +240,7 @@ def _fields(message: Message) -> Json:
 def _call(call: Call, fields: Json) -> Json:
     if fields.get("type") == "custom":
         return {"id": call.id, "custom": {"name": call.name, "input": common.free_form_text(call)}, **fields}
-    function = {"name": call.name, "arguments": common.arguments_text(call), **fields.pop("function", {})}
+    function = {"name": call.name, "arguments": common.arguments_json(call), **fields.pop("function", {})}
     return {"id": call.id, "type": "function", "function": function, **fields}
 
 

@@ -295,7 +295,7 @@ def _output_text(text: str) -> Json:
 def _call(call: Call, fields: Json) -> Json:
     if fields.get("type") == "custom_tool_call":
         return {"call_id": call.id, "name": call.name, "input": common.free_form_text(call), **fields}
-    arguments = common.arguments_text(call)
+    arguments = common.arguments_json(call)
     return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments, **fields}
 
 

@@ -11,6 +11,8 @@ from sightline.origins.ba_agent.service import BAAgentService
 
 MOST_BYTES = 4_000_000  # of a request: a long history; files come by reference
 
+_TOO_DEEP = "the request is nested too deeply: send lists and objects that are within fewer others"
+
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -38,6 +40,8 @@ async def handle(service: BAAgentService, request: Any) -> Reply:
         result = await service.query(query.message, query.session_id, query.history_messages, query.file_context)
     except (msgspec.ValidationError, BadInput) as error:
         return _failed(400, str(error))
+    except RecursionError:
+        return _failed(400, _TOO_DEEP)
     except SightlineError as error:
         return _failed(500, str(error))
     return Reply(200 if result.success else 502, msgspec.to_builtins(result))
@@ -72,9 +76,12 @@ async def _reply(service: BAAgentService, scope: Mapping[str, Any], receive: Rec
         if len(body) > MOST_BYTES:
             return _failed(413, f"a request has at most {MOST_BYTES:,} bytes")
     try:
-        return await handle(service, msgspec.json.decode(body))
+        request = msgspec.json.decode(body)
     except msgspec.DecodeError as error:
         return _failed(400, f"the body is no JSON: {error}")
+    except RecursionError:
+        return _failed(400, _TOO_DEEP)
+    return await handle(service, request)
 
 
 async def _live(service: BAAgentService, receive: Receive, send: Send) -> None:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline.agent.as_json import prompt
-from sightline.agent.events import Answer, Calling, CodeSaved, Composed, Event
+from sightline.agent.events import Answer, Calling, CodeSaved, Composed, Event, Replied
 from sightline.agent.models import Model
 from sightline.agent.response import StructuredResponse
 from sightline.agent.service import Agent
@@ -162,10 +162,13 @@ class BAAgentService:
                     logger.info(
                         "context summarised: %d items left out, %d tokens saved", len(trim.removed), trim.tokens
                     )
+            case Replied(model=model, item=item):
+                logger.info("model called: %s", model)
+                logger.info("response extracted: #%s", item)
             case CodeSaved(saved):
                 logger.info("code saved: %s, version %d", saved.code_id, saved.version)
             case Answer(success=success, rounds=rounds):
-                logger.info("response extracted: %s after %d model calls", "complete" if success else "failed", rounds)
+                logger.info("query answered: %s after %d model calls", "complete" if success else "failed", rounds)
 
     # ------------------------------------------------------------------ conversations
 
