@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def configured(project: Path, url: str, more: str = "") -> Path:
     return project
 
 
-def talked(project: Path, lines: Sequence[str], *, language: str = "en", **asked: Any) -> Chat:
+def talked(project: Path, lines: Iterable[str], *, language: str = "en", **asked: Any) -> Chat:
     """Say these lines in a chat of this project, then leave it. What was printed is on standard output."""
 
     async def talk() -> Chat:

@@ -1,6 +1,7 @@
 """What the model may do with files in a chat: read what it may read, and change it only where somebody said so."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,28 @@ def test_apps_of_files_are_held_to_the_folders_of_the_tools(tmp_path: Path) -> N
     assert "text of data/a.txt" in asked_about(stub)
     assert "a.txt</file>" in asked_about(stub)
     assert "src/</folder>" not in asked_about(stub)
+
+
+@pytest.mark.parametrize("command", ["/clear", "/model stub"])
+def test_a_folder_that_becomes_a_link_leads_nowhere(tmp_path: Path, command: str) -> None:
+    """Where the folders are is found out once, when trust is asked for, not with every session or model."""
+
+    def lines(project: Path) -> Iterator[str]:
+        yield "Read."
+        (project / "data").rename(tmp_path / "away")
+        (tmp_path / "outside").mkdir()
+        (tmp_path / "outside" / "a.txt").write_text("beyond")
+        (project / "data").symlink_to(tmp_path / "outside")
+        yield command
+        yield "Read."
+
+    reads = [answer("", [(f"c{number}", "file_reader", {"path": "a.txt"})]) for number in (1, 2)]
+    with Stub([reads[0], answer("Read."), reads[1], answer("No.")]) as stub:
+        project = shop(tmp_path, stub.url, '[tools]\nfolders = ["data"]')
+        talked(project, lines(project))
+    assert "text of data/a.txt" in json.dumps(stub.asked[1].body)
+    assert "has become a link" in asked_about(stub)
+    assert "beyond" not in asked_about(stub)
 
 
 def test_a_fallback_without_a_key_does_not_stop_the_chat(

@@ -20,7 +20,7 @@ from sightline.cli.chat.commands import COMMANDS, NAMES, completions
 from sightline.cli.chat.words import WORDS
 from sightline.cli.options import DEBUG, Place
 from sightline.cli.words import LANGUAGES, Words
-from sightline.errors import Conflict, NoModel
+from sightline.errors import BadInput, Conflict, NoModel
 from sightline.stores.folder import Folder
 
 Shown = pytest.CaptureFixture[str]
@@ -54,6 +54,17 @@ def test_every_command_has_its_help_in_both_languages(tmp_path: Path, capsys: Sh
             assert all(command.name in shown for command in COMMANDS)
             assert WORDS["/quit"][LANGUAGES.index(language)] in shown
             assert re.search(r"(Did you mean|是否想输入) /context", shown)
+
+
+def test_help_fits_a_terminal(tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two columns that are folded between words."""
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if it were one
+    with Stub([]) as stub:
+        talked(configured(tmp_path / "shop", stub.url), ["/help"])
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert "                              there is, all of it." in lines
 
 
 def test_a_mistyped_command_is_not_sent_to_the_model(tmp_path: Path, capsys: Shown) -> None:
@@ -311,6 +322,19 @@ def test_the_tiny_model_is_fetched_only_after_a_yes(tmp_path: Path, monkeypatch:
     assert ended.value.exit_code == 1
     assert "93 MB" in screen.getvalue()
     assert not list(tmp_path.rglob("*.gguf"))
+
+
+def test_a_script_is_asked_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for a model nor for trust, also where it is run in a terminal."""
+    here, screen = Place(str(tmp_path), str(tmp_path / "home"), Words("en")), Typed()
+    monkeypatch.setattr("sys.stdin", Typed("y\n"))
+    monkeypatch.setattr("sys.stdout", screen)
+    with pytest.raises(NoModel):
+        asyncio.run(assembled(here, Asked(question="Hello?"), {}, none_there))
+    configured(tmp_path, "http://127.0.0.1:9", "[tools]\nrun_python = true\n")
+    with pytest.raises(BadInput, match="--trust"):
+        asyncio.run(assembled(here, Asked(question="Hello?"), {}, none_there))
+    assert screen.getvalue() == ""
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from sightline.agent.events import Answer, Called, Calling, Composed, Replied, Retrying, Said
+from sightline.agent.events import Answer, Called, Calling, Composed, Event, Replied, Retrying, Said
 from sightline.agent.response import Action, StructuredResponse
 from sightline.cli.chat.screen import Screen
 from sightline.cli.chat.status import Status, money, status_line
@@ -53,16 +53,12 @@ def test_thinking_is_not_shown() -> None:
     assert "hmm" not in shown(Said("hmm", thinking=True), Said("yes"), DONE, Answer(True, "yes"))
 
 
-def test_a_response_in_a_form_shows_its_report_only() -> None:
-    """JSON that is for the program is not shown to people."""
-    screen = shown(Said('{"task_analysis": "…", "action"'), Said(": {}}"), DONE, Answer(True, "The **report**."))
-    assert "task_analysis" not in screen
-    assert "The report." in screen
-
-
-def test_json_that_is_the_answer_is_shown() -> None:
-    """Where the user asked for JSON, the answer is JSON."""
-    assert '{"a": 1}' in shown(Said('{"a": 1}'), DONE, Answer(True, '{"a": 1}'))
+@pytest.mark.parametrize("text", ['{"a": 1}', '```json\n{"a": 1}\n```'])
+def test_json_is_shown_as_any_other_words(text: str) -> None:
+    """Where it is the answer, once; also where it stands before a call, and where it is cut off."""
+    assert shown(Said(text), DONE, Answer(True, text)).count('{"a": 1}') == 1
+    assert '{"a": 1}' in shown(Said(text), DONE, Calling(READ), Called(READ, "a,b"), Composed(9, 99, 0, ""))
+    assert '{"a": 1}' in shown(Said(text))
 
 
 def test_tools_are_one_line_each() -> None:
@@ -74,6 +70,24 @@ def test_tools_are_one_line_each() -> None:
     assert screen.index("Let me look.") < screen.index("file_reader") < screen.index("Done.")
     failed = shown(Calling(READ), Called(READ, "no such\nfile", "failed"), Answer(True, ""))
     assert "✗ file_reader data.csv  failed: no such file" in failed
+
+
+def test_while_a_call_runs_it_is_named() -> None:
+    """Of several at once one that still runs; when none does, the model thinks."""
+    out, other = StringIO(), Call("c2", "search_files", {"query": "milk"})
+    screen = Screen(Console(file=out, width=80, height=24, force_terminal=True), Words("en", WORDS), Clock())
+
+    def moving(event: Event) -> str:
+        screen.show(event)
+        out.truncate(0)
+        screen.refresh()
+        return out.getvalue()
+
+    with screen.answering():
+        moving(Calling(READ))
+        assert "search_files" in moving(Calling(other))
+        assert "file_reader data.csv" in moving(Called(other, "none"))
+        assert "thinking" in moving(Called(READ, "a,b"))
 
 
 @pytest.mark.parametrize(("text", "well"), [
@@ -102,6 +116,13 @@ def test_a_call_of_a_window_says_what_is_done(name: str, given: object, about: s
 def test_seconds_are_told_to_a_tenth() -> None:
     """As people say them."""
     assert "again in 0.6 s (attempt 2)" in shown(Retrying("m", "503", 0.586417, 2))
+
+
+@pytest.mark.parametrize("why", ["503", "m-1: 503", "m-1 was silent"])
+def test_a_model_that_is_asked_again_is_named_once(why: str) -> None:
+    """Whether the reason names it or not."""
+    assert shown(Retrying("m-1", why, 2.0, 2)).strip().startswith("m-1")
+    assert shown(Retrying("m-1", why, 2.0, 2)).count("m-1") == 1
 
 
 def test_what_was_cut_off_is_not_shown_as_said() -> None:

@@ -103,6 +103,16 @@ def test_without_a_session_to_continue_a_new_one_begins(tmp_path: Path, folder: 
     assert said == ["第一行\n第二行"]
 
 
+def test_one_ctrl_c_leaves_a_question_of_ours(tmp_path: Path) -> None:
+    """Whether the project's file may be obeyed; nothing is allowed by that."""
+    project = configured(tmp_path / "shop", "http://127.0.0.1:9", "[tools]\nrun_python = true\n")
+    terminal = Terminal(project)
+    terminal.until("[y/N]: ")
+    terminal.type("\x03")
+    assert terminal.end() == 130
+    assert not list(tmp_path.rglob("trusted.json"))
+
+
 def test_lines_typed_before_the_prompt_are_separate(tmp_path: Path) -> None:
     """Two commands typed while it starts are two; a line that has not ended stands in the prompt."""
     with Stub([]) as stub:

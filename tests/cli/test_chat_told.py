@@ -151,7 +151,9 @@ def test_the_line_below_knows_the_tokens_of_an_earlier_run(tmp_path: Path) -> No
     assert [status.reused for status in (again, forked, back, new)] == [None] * 4
 
 
-@pytest.mark.parametrize("line", ["/clear extra", "/cost x", "/fork 1 2", "/context some", "/quit now", "/pin 1 2"])
+@pytest.mark.parametrize(
+    "line", ["/clear extra", "/cost x", "/fork 1 2", "/context some", "/quit now", "/pin 1 2", "/rewind 0"]
+)
 def test_what_a_command_does_not_take_is_refused(tmp_path: Path, capsys: Shown, line: str) -> None:
     """With how to write it, and nothing is done."""
     with Stub([answer("One.")]) as stub:
@@ -199,6 +201,65 @@ def test_a_script_is_told_when_it_is_tried_again(tmp_path: Path) -> None:
         done = asked(project, "-p", "Hello")
     assert done.stdout == "One.\n"
     assert re.search(r"again in \d(\.\d)? s \(attempt 2\)\n", done.stderr)
+
+
+def test_what_began_as_before_is_known_on_every_branch(tmp_path: Path) -> None:
+    """After /rewind it is most of the request; of a run before this one nothing is known."""
+    with Stub([answer("One."), answer("Two."), answer("Two."), answer("Three.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        first = talked(project, ["first"]).status
+        rewound = talked(project, ["second", "/rewind", "otherwise"], go_on=True).status
+        again = talked(project, ["third"], go_on=True).status
+    assert first.reused == 0
+    assert rewound.reused is not None
+    assert rewound.tokens is not None
+    assert rewound.reused > rewound.tokens * 0.9
+    assert again.tokens is not None
+    assert again.reused is None
+
+
+def test_a_session_goes_on_in_its_own_language(tmp_path: Path) -> None:
+    """The model is told once how to work, also by who now reads Chinese."""
+    with Stub([answer("One."), answer("Two.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["first"])
+        talked(project, ["second"], language="zh", go_on=True)
+    before, after = ([each for each in asked.body["messages"] if each["role"] == "system"] for asked in stub.asked)
+    assert before == after
+
+
+def test_a_budget_is_the_window_where_none_is_known(tmp_path: Path, capsys: Shown) -> None:
+    """Of a model that takes less, its user is told."""
+    with Stub([]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        with (project / "sightline.toml").open("a") as file:
+            file.write(f'[models.fake]\nname = "fake"\nbase_url = "{stub.url}/v1"\n')
+        unknown = talked(project, [], model="fake", budget=32_000)
+        smaller = talked(project, [], model="fake", budget=4_000)
+        assert capsys.readouterr().err == ""
+        known = talked(project, [], budget=32_000)
+    assert "stub takes 16,000 tokens: --budget 32000 is more than that." in capsys.readouterr().err
+    assert [chat.agent.budget.window for chat in (unknown, smaller, known)] == [32_000, 4_000, 16_000]
+    assert unknown.agent.budget.output == 8_000
+
+
+def test_one_message_is_one(tmp_path: Path, capsys: Shown) -> None:
+    """Where the model could not answer, there is only the question."""
+    with Stub([error(400)]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        talked(project, ["first"])
+        talked(project, [], go_on=True)
+    assert "branch main: one message." in capsys.readouterr().out
+
+
+def test_a_wrong_app_is_answered_with_those_that_are_listed(tmp_path: Path, capsys: Shown) -> None:
+    """The list of code opens by itself."""
+    with Stub([]) as stub:
+        talked(configured(tmp_path / "shop", stub.url), ["/apps open nope", "/apps open code_list"])
+    wrong, own = capsys.readouterr().out.splitlines()
+    assert "todo" in wrong
+    assert "code_list" not in wrong
+    assert own.startswith("There is no app code_list; there are:")
 
 
 def test_a_message_of_several_lines_keeps_them(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from sightline.testing import MemoryStore
 Run = Callable[..., Result]
 
 OFFERED = '''
+import logging
 from typing import Literal
 from sightline.apps import App, Element, Outcome, Refused, action
 
@@ -46,6 +47,7 @@ class Lamp(App):
     @action(label="Fail")
     def fail(self) -> None:
         self.colour = "broken"
+        logging.getLogger("its.library").warning("\\x1b[2Jtoo hot")
         raise RuntimeError("burnt out")
     @action(label="Not ours to take")
     def level(self, to: str = "") -> Outcome:
@@ -516,7 +518,10 @@ def test_closing_the_last_window_ends_it(person: Person) -> None:
 
 
 def test_what_an_app_shows_cannot_act_on_the_terminal(package: Path) -> None:
-    """Its control characters are shown; its mistakes are outcomes, with a traceback only where --debug asks for it."""
+    """Its control characters are shown; its mistakes are outcomes, with a traceback only where --debug asks for it.
+
+    Nor can what it or a library logs: that is shown with --debug, too.
+    """
     someone = Person("apps", "run", "lamp", "--as", "markdown", PYTHONPATH=str(package))
     assert "\x1b[2J" not in someone.shown
     assert "white 1 �[2J" in someone.shown
@@ -525,9 +530,12 @@ def test_what_an_app_shows_cannot_act_on_the_terminal(package: Path) -> None:
     assert someone.says("more").endswith("lamp_1> ")
     assert someone.says("window t\t").endswith("todo_1> ")
     assert "Traceback" not in someone.leaves()
+    assert "too hot" not in someone.shown
     loud = Terminal("apps", "run", "lamp", "--do", "fail", "--debug", PYTHONPATH=str(package))
     assert loud.end() == 1
     assert "Traceback" in loud.shown
+    assert "\x1b[2J" not in loud.shown
+    assert "\ufffd[2Jtoo hot" in loud.shown
 
 
 def test_it_works_without_readline(tmp_path: Path) -> None:

@@ -189,7 +189,9 @@ def test_nothing_lost_is_a_friendly_line(run: Run, folder: Folder) -> None:
             session.user("tell me a story about a cat")
             session.assistant("once there was a cat who slept all day long " * 20)
     assert "No rule, task, path, name, number or error line went out of sight" in run("compact", "chat").stdout
-    assert "No rule, task, path, name, number or error line went out of sight" in run("compact", "chat", "--report").stdout
+    assert (
+        "No rule, task, path, name, number or error line went out of sight" in run("compact", "chat", "--report").stdout
+    )
 
 
 # ---------------------------------------------------------------------- uncompact

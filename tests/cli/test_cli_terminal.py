@@ -1,6 +1,7 @@
 """The program itself: on a terminal, in a pipe, interrupted, without its packages."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -112,6 +113,21 @@ def test_an_item_on_a_terminal_cannot_act_on_it(root: Path) -> None:
     assert terminal.end() == 0
     assert "\x1b[2J" not in terminal.shown
     assert "[2Jgone" in terminal.shown
+
+
+def test_json_on_a_terminal_cannot_act_on_it(root: Path) -> None:
+    """Control characters and those that turn a line around are written as JSON can: the object is the same."""
+    from sightline import Session
+
+    odd = 'a\x1b[2J\x9b2J\x7f\u061c\u2028\u2029\u202e\u2066 "文\\'
+    with Session.new("/shop", root=root, session_id="bad") as session:
+        item = session.user(odd)
+    shown = ["--project", "/shop", "--root", str(root), "sessions", "show", "bad", "--item", item, "--json"]
+    terminal = Terminal(*shown)
+    assert terminal.end() == 0
+    assert not re.search("[\x1b\x7f-\x9f\u061c\u2028\u2029\u202e\u2066]", terminal.shown)
+    assert json.loads(terminal.shown) == json.loads(piped(*shown).stdout)
+    assert json.loads(terminal.shown)["text"] == odd
 
 
 def piped(*args: str, **env: str) -> "subprocess.CompletedProcess[str]":

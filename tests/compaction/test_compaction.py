@@ -193,7 +193,7 @@ def test_boundary_and_summary_are_the_documents_entries(tmp_path: Path) -> None:
 
 
 def test_a_summary_is_made_from_files_of_the_allowed_folders_only(tmp_path: Path) -> None:
-    """What no tool may read is not read for a summary either: what lies elsewhere, and secrets by any name on the way."""
+    """What no tool may read is not read for a summary either: what lies elsewhere, and what is secret."""
     paths = ("open/quay.py", "open/.aws/keys.json", "closed/wages.csv", "open/.env")
     for path in paths:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

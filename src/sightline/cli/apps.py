@@ -14,6 +14,7 @@ from rich.text import Text
 from sightline.apps import registry
 from sightline.apps.actions import Action, actions_of
 from sightline.cli.apps_run import FORMS, LEVELS, Answer, Desk, View, aligned, loaded, open_window, session_with
+from sightline.cli.folding import prose
 from sightline.cli.options import DEBUG, Place, place, with_json
 from sightline.cli.show import console, error_console, first_words, print_json, printable
 from sightline.errors import SightlineError
@@ -78,11 +79,11 @@ def print_apps(here: Place, names: Sequence[str]) -> None:
     indent = max(len(app.name) for app in found)
     titles = (words("action"), words("about"), words("parameters"))
     for app in found:
-        about = (first_words(app.error), "red") if app.error else first_words(app.about)
-        out.print(Text.assemble((app.name.ljust(indent), "bold"), "  ", about), soft_wrap=True)
+        about = first_words(app.error or app.about)
+        prose(out, about, "red" if app.error else "", lead=(app.name.ljust(indent) + "  ", "bold default"))
         rows = [(each.id, first_words(each.said(words.language)), each.params) for each in app.actions]
         for number, line in enumerate(aligned([titles, *rows], indent + 2) if rows else ()):
-            out.print(line, style="" if number else "dim", soft_wrap=True)
+            prose(out, line, "" if number else "dim")
 
 
 # ---------------------------------------------------------------------- run
@@ -122,14 +123,24 @@ def run(name: str, target: str, lines: tuple[str, ...], level: str | None, form:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What went wrong in an app is said by the outcome; the traceback, which the library logs, only with --debug."""
-    logger, silent = logging.getLogger("sightline"), logging.NullHandler()
-    if not click.get_current_context().meta.get(DEBUG):
-        logger.addHandler(silent)
+    """What went wrong is said by the outcome; what this and other libraries log of it, only with --debug.
+
+    Left alone, Python would write that to the terminal, whatever is in it: servers and files put their words there.
+    """
+    debug = click.get_current_context().meta.get(DEBUG)
+    root, handler = logging.getLogger(), _Printed(logging.WARNING) if debug else logging.NullHandler()
+    root.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(silent)
+        root.removeHandler(handler)
+
+
+class _Printed(logging.Handler):
+    """Says on standard error what is logged, without what a terminal would act on."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(printable(self.format(record)), err=True)
 
 
 def _scripted(desk: Desk, lines: Sequence[str], as_json: bool) -> bool:

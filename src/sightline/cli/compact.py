@@ -17,6 +17,7 @@ from rich.text import Text
 
 from sightline.cli.compactions import Covered, Kept, Made, compactions, kept, loss_facts, made, print_loss, summary_text
 from sightline.cli.context import LastShown
+from sightline.cli.folding import prose
 from sightline.cli.options import Place, branch_option, budget_options, known_budget, place, session_argument, with_json
 from sightline.cli.program import Program
 from sightline.cli.sessions import branch_label, switch
@@ -235,7 +236,7 @@ def _show(out: Console, words: Words, done: Done, asked: Asked) -> None:
         _warn(words, done, asked)
     print_outcome(out, words, done, tried=asked.dry_run, full=asked.full)
     out.print()
-    out.print(words("after dry run" if asked.dry_run else "after compact"), style="dim", soft_wrap=True)
+    prose(out, words("after dry run" if asked.dry_run else "after compact"), "dim")
 
 
 def print_outcome(
@@ -244,13 +245,13 @@ def print_outcome(
     """What a compaction did: tokens, what it covers, the summary, what is kept word for word, what is hidden."""
     result = done.result
     heading = "would compact" if tried else "compacted"
-    out.print(Text(words(heading, id=done.session, branch=done.branch), style="bold"), soft_wrap=True)
+    prose(out, words(heading, id=done.session, branch=done.branch), "bold")
     change = tokens_change(words, result.pre_tokens, result.post_tokens, done.limit)
     grown = result.post_tokens > result.pre_tokens
-    out.print(Text(change, style="yellow" if grown else "green"), soft_wrap=True)
+    prose(out, change, "yellow" if grown else "green")
     if grown:
-        out.print(words("grown"), soft_wrap=True)
-    out.print(words("covered", **done.covered._asdict()), soft_wrap=True)
+        prose(out, words("grown"))
+    prose(out, words("covered", **done.covered._asdict()))
     if done.request is not None:
         out.print(words("would ask", command=first_words(done.command), tokens=done.request), soft_wrap=True)
     if done.command and result.files:
@@ -291,13 +292,13 @@ def _show_summary(out: Console, words: Words, done: Done, *, full: bool, by_rule
 
 def _show_kept(out: Console, words: Words, found: list[Kept], *, full: bool) -> None:
     if not found:
-        out.print(words("nothing to keep"), soft_wrap=True)
+        prose(out, words("nothing to keep"))
         return
-    out.print(words("kept words", count=len(found)), soft_wrap=True)
+    prose(out, words("kept words", count=len(found)))
     rows = Rows(out, [Column("", 7, right=True, style="cyan"), Column("", 5), Column("")])
     for each in found if full else found[:_LINES]:
         if full:
-            out.print(Text.assemble(("  #" + each.id, "cyan"), f"  {printable(each.text)}"), soft_wrap=True)
+            prose(out, printable(each.text), lead=(f"  #{each.id}  ", "cyan"))
         else:
             rows.print("#" + each.id, words("kept " + each.kind), first_words(each.text))
     if not full and len(found) > _LINES:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from sightline import log, rules
 from sightline.branches import Compaction
+from sightline.cli.folding import prose
 from sightline.cli.show import Column, Rows, first_words
 from sightline.cli.words import Words
 from sightline.compaction.loss import Loss
@@ -152,9 +153,9 @@ def loss_facts(loss: Loss) -> dict[str, Any]:
 def print_loss(out: Console, words: Words, loss: Loss, *, full: bool = False) -> None:
     """A loss report for people: a row for each kind, or a line that says that nothing is hidden."""
     if not loss:
-        out.print(words("nothing lost"), style="green", soft_wrap=True)
+        prose(out, words("nothing lost"), "green")
         return
-    out.print(words("lost"), soft_wrap=True)
+    prose(out, words("lost"))
     rows = Rows(out, [Column(words("kind"), 12), Column(words("how many"), 8, right=True), Column(words("the first"))])
     rows.print_titles()
     for kind, lost in loss.kinds().items():

@@ -13,6 +13,7 @@ from sightline import decide
 from sightline.apps.record import Window
 from sightline.blobs import Blobs
 from sightline.cli.compactions import Covered, compactions
+from sightline.cli.folding import prose
 from sightline.cli.options import (
     Place,
     branch_option,
@@ -229,12 +230,12 @@ def _levels(payload: Payload) -> Mapping[str, int]:
 def _print_summary(out: Console, here: Place, journal: Journal, payload: Payload, seen: Seen, factor: float) -> None:
     words, plan = here.words, payload.plan
     heading = words("context heading", id=journal.store.session_id, branch=branch_label(journal.branch_name))
-    out.print(Text(heading, style="bold"), soft_wrap=True)
+    prose(out, heading, "bold")
     free = plan.limit - plan.tokens
     said = words("context tokens", tokens=plan.tokens, limit=plan.limit, free=free)
     if f"{factor:.2f}" != "1.00":
         said += words("context factor", factor=factor)
-    out.print(said, soft_wrap=True)
+    prose(out, said)
     out.print()
     rows = Rows(out, [
         Column(words("kind"), 10), Column(words("items"), 6, right=True, spare=2),
@@ -252,15 +253,15 @@ def _print_summary(out: Console, here: Place, journal: Journal, payload: Payload
         drawn = Text(bar(seen.out_tokens / plan.limit, _BAR, plain=plain), style="dim")
         rows.print(words("left out"), f"{seen.out_messages:,}", f"{seen.out_tokens:,}", drawn, "", "", style="dim")
     out.print()
-    out.print(words("context levels", **_levels(payload)), soft_wrap=True)
+    prose(out, words("context levels", **_levels(payload)))
     if plan.marker:
-        out.print(Text(printable(plan.marker), style="dim"), soft_wrap=True)
+        prose(out, printable(plan.marker), "dim")
     for each in seen.covered:
         summaries = ", ".join("#" + item_id for item_id in each.summaries)
-        out.print(words("stands for", **each._asdict() | {"summaries": summaries}), soft_wrap=True)
+        prose(out, words("stands for", **each._asdict() | {"summaries": summaries}))
     if seen.faults:
-        out.print(words("faults", count=seen.faults, tokens=seen.fault_tokens), soft_wrap=True)
-    out.print(_next_sweep(here, payload, seen, journal.reader.profile), soft_wrap=True)
+        prose(out, words("faults", count=seen.faults, tokens=seen.fault_tokens))
+    prose(out, _next_sweep(here, payload, seen, journal.reader.profile))
     _print_reductions(out, here, journal, payload)
 
 
@@ -315,4 +316,4 @@ def _print_items(
             "#" + line.id, kind, lod, f"{line.tokens:,}", full, *why, runs.get(line.id, "") + item_words(journal, row)
         )
     if len(lines) < total:
-        out.print(words("more items", count=total - len(lines)), style="dim", soft_wrap=True)
+        prose(out, words("more items", count=total - len(lines)), "dim")

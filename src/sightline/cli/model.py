@@ -13,6 +13,7 @@ from sightline.agent.config import Config, read_config
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.fetching import MEGABYTES, fetch_tiny, tiny_file
 from sightline.agent.models.finding import Found, candidates, key_variables, server_names
+from sightline.cli.folding import prose
 from sightline.cli.options import Place, place, with_json
 from sightline.cli.show import Column, Rows, console, first_words, print_json
 from sightline.cli.words import Words
@@ -53,7 +54,7 @@ def list_(as_json: bool) -> None:
     elif found:
         _print(here, found)
     else:
-        console().print(ways(here.words), soft_wrap=True)
+        prose(console(), ways(here.words))
 
 
 @model.command(short_help="Fetch the tiny model.")
@@ -72,14 +73,14 @@ def get(yes: bool, as_json: bool) -> None:
     here = place()
     there = tiny_file(here.home)
     if there is None and not yes and not click.confirm(here.words("really fetch", size=MEGABYTES), err=True):
-        raise click.Abort
+        raise click.exceptions.Exit(1)
     if there is None and not as_json:
         click.echo(here.words("fetching", size=MEGABYTES), err=True)
     file = there or fetch_tiny(here.home)
     if as_json:
         print_json({"file": str(file), "bytes": file.stat().st_size, "fetched": there is None})
         return
-    console().print(here.words("fetched" if there is None else "fetched before", file=file), soft_wrap=True)
+    prose(console(), here.words("fetched" if there is None else "fetched before", file=file))
 
 
 async def _all(config: Config, home: Path) -> list[Found]:
@@ -103,7 +104,7 @@ def _print(here: Place, found: Sequence[Found]) -> None:
     rows.print_titles()
     for number, row in enumerate(cells):
         rows.print("" if number else Text("→", style="bold"), *row, style="" if number else "bold")
-    out.print(words("choose model"), style="dim", soft_wrap=True)
+    prose(out, words("choose model"), "dim")
 
 
 def _name(endpoint: Endpoint) -> str:

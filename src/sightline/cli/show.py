@@ -13,12 +13,14 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from sightline.cli.folding import prose
+
 _PIPED_WIDTH = 120  # columns where there is no terminal to ask: wide enough for every column, narrow enough to read
 _GAP = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 # Whatever a log holds must not move the cursor, colour the screen or turn the line around: control characters,
-# and those that change the direction of text.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# those that change the direction of text, and line ends that are not ours.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def console() -> Console:
@@ -33,8 +35,11 @@ def error_console() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object, readable, UTF-8 whatever the terminal's encoding."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    """One JSON object, readable, UTF-8 whatever the terminal's encoding, with nothing that a terminal would act on."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    if sys.stdout.isatty():  # the same object: such characters stand only in strings, which may hold them escaped
+        text = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text.decode()).encode()
+    click.echo(text)
 
 
 def printable(text: str) -> str:
@@ -44,7 +49,7 @@ def printable(text: str) -> str:
 
 def tell(text: str, style: str) -> None:
     """Say something beside the output: on standard error, whatever is in it."""
-    error_console().print(Text(printable(text), style=style), soft_wrap=True)
+    prose(error_console(), printable(text), style)
 
 
 def first_words(text: str, length: int = 200) -> str:

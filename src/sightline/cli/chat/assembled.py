@@ -2,28 +2,35 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from sightline.agent.config import read_config, with_fallbacks
 from sightline.agent.models import Facts, Model
+from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.fetching import MEGABYTES, TINY, fetch_tiny, tiny_file
 from sightline.agent.models.finding import Found, Probe, found, named
 from sightline.agent.models.making import patient
 from sightline.agent.service import Agent
 from sightline.agent.tools import Tool
+from sightline.agent.tools.folders import Folders
 from sightline.agent.trust import Trusted, reaches
 from sightline.choosing import chosen
 from sightline.cli.chat import unanswered
 from sightline.cli.chat.asked import Asked
 from sightline.cli.chat.equipment import equipment, openable
 from sightline.cli.chat.words import WORDS
+from sightline.cli.folding import prose, shaped
 from sightline.cli.model import ways
 from sightline.cli.options import Place, budget, usual_output
-from sightline.cli.show import printable, tell
+from sightline.cli.show import console, printable, tell
 from sightline.cli.words import Words
 from sightline.clock import wall_clock
 from sightline.code.references import shown
@@ -49,12 +56,15 @@ class Assembled:
         self._code = CodeStore(here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._started: Sequence[Tool] | None = None  # those of servers, which live as long as this; None: not yet
         self._open = AsyncExitStack()
+        self._folders: Folders
         self.agent: Agent
 
     async def begin(self) -> None:
         """Find the model, start the tools, open the session that was asked for."""
         asked = self._asked
         self._check_trust()
+        # Once, where trust was asked for: a link that comes later leads nowhere.
+        self._folders = Folders([Path(self.here.project, each).absolute() for each in self._config.tools.folders])
         model = await self._model(asked.model)
         await self._start_servers(model.facts)
         session_id = self.here.find(asked.resume) if asked.resume else None
@@ -71,7 +81,7 @@ class Assembled:
         before = self.agent
         session = self._session(session_id, branch, before.model.facts)  # where that fails, all is as it was
         await asyncio.to_thread(before.session.close)
-        self.agent = self._agent(session, before.model, spent_by=before)
+        self.agent = self._agent(session, before.model, before)
 
     async def use(self, name: str) -> None:
         """Ask this model from now on. Raises BadInput."""
@@ -82,7 +92,7 @@ class Assembled:
             session = self._session(session.id, session.branch, model.facts)
             await asyncio.to_thread(before.session.close)
         _fit(session, model.facts)
-        self.agent = self._agent(session, model, spent_by=before)
+        self.agent = self._agent(session, model, before)
         await before.model.close()
         self._tell_of_tools(model.facts)
 
@@ -120,14 +130,25 @@ class Assembled:
         if not self._asked.trust:
             if not self._someone_there():
                 raise BadInput(f"{told}\n{words('trust how')}")
-            click.echo(told)
-            if not click.confirm(words("trust")):
-                raise click.Abort
+            prose(console(), told)
+            if not _confirmed(words("trust")):
+                raise click.exceptions.Exit(1)
         trusted.add(config, reached)
 
     async def _model(self, name: str | None) -> Model:
         endpoint = named(name, self._config, self._env, self.here.home) if name else (await self._found()).endpoint
-        return patient(with_fallbacks(endpoint, self._config, self._env), self.here.words.language, warn=_warn)
+        endpoints = with_fallbacks(endpoint, self._config, self._env)
+        endpoints[0] = self._as_large_as_asked(endpoint)
+        return patient(endpoints, self.here.words.language, warn=_warn)
+
+    def _as_large_as_asked(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint; where nobody knows what it takes, that is what --budget says."""
+        asked, window = self._asked.budget or 0, endpoint.facts.window
+        if asked > 0 and not endpoint.window_known:
+            return replace(endpoint, window=asked)
+        if asked > window:
+            _warn(self.here.words("takes less", model=endpoint.name, window=window, budget=asked))
+        return endpoint
 
     async def _found(self) -> Found:
         home = self.here.home
@@ -137,8 +158,8 @@ class Assembled:
             words = self.here.words
             if not self._someone_there():
                 raise NoModel(ways(words)) from error
-            click.echo(ways(words))
-            if not click.confirm(words("really fetch", size=MEGABYTES)):
+            prose(console(), ways(words))
+            if not _confirmed(words("really fetch", size=MEGABYTES)):
                 raise click.exceptions.Exit(1) from error
             click.echo(words("fetching", size=MEGABYTES))
             await asyncio.to_thread(fetch_tiny, home)
@@ -147,11 +168,13 @@ class Assembled:
     def _session(self, session_id: str | None, branch: str | None, facts: Facts) -> Session:
         here, settings = self.here, self._config.tools
         edit = self._asked.allow_edit or settings.edit
-        apps = list(openable(settings, edit=edit)) if self._offers("apps", facts) else []
+        apps = list(openable(edit=edit)) if self._offers("apps", facts) else []
+        folders = settings.folders if self._gives_tools(facts) else ()  # a model without tools is shown no files
+        given: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
         if session_id is None or session_id not in here.folder.sessions():  # nothing has been said in it yet
             settled = self._settings(facts)
-            return Session.new(here.project, root=here.root, session_id=session_id, settings=settled, apps=apps)
-        session = Session.resume(session_id, here.project, root=here.root, branch=branch, apps=apps)
+            return Session.new(here.project, session_id=session_id, settings=settled, **given)
+        session = Session.resume(session_id, here.project, branch=branch, **given)
         _fit(session, facts)
         return session
 
@@ -163,7 +186,8 @@ class Assembled:
             locale=self.here.words.language, strategy=strategy, config=config, profile=_profile(facts),
         )  # fmt: skip
 
-    def _agent(self, session: Session, model: Model, *, spent_by: Agent | None = None) -> Agent:
+    def _agent(self, session: Session, model: Model, before: Agent | None = None) -> Agent:
+        """`before`: who answered until now. What it spent still counts, and so does what its model was sent."""
         facts, given = model.facts, self._gives_tools(model.facts)
         every = (*self._equipment(session), *(self._started or ()))
         tools = [tool for tool in every if self._offers(tool.name, facts)] if given else None
@@ -173,10 +197,11 @@ class Assembled:
             tools=tools,
             code=self._code if given else None,
             budget=self._budget(facts),
-            instructions=self.here.words("instructions") if given else "",
+            instructions=Words(session.settings.locale, WORDS)("instructions") if given else "",
         )
-        if spent_by is not None:
-            agent.spent = spent_by.spent
+        if before is not None:
+            agent.spent = before.spent
+            agent.payload = before.payload if before.model is model else None
         return agent
 
     def _budget(self, facts: Facts) -> Budget | None:
@@ -204,7 +229,7 @@ class Assembled:
     def _equipment(self, session: Session) -> Sequence[Tool]:
         here, settings = self.here, self._config.tools
         python = self._asked.allow_python or settings.run_python
-        return list(equipment(here.project, here.folder.path, settings, self._code, session, python=python))
+        return list(equipment(self._folders, here.folder.path, settings, self._code, session, python=python))
 
     async def _start_servers(self, facts: Facts) -> None:
         """Start the servers of tools that the configuration names, once, for the first model that gets tools."""
@@ -216,8 +241,17 @@ class Assembled:
         self._started = await self._open.enter_async_context(entered)
 
     def _someone_there(self) -> bool:
-        """Whether somebody can be asked: on standard output, where --json has an object and nothing else."""
-        return not self._asked.as_json and sys.stdin.isatty() and sys.stdout.isatty()
+        """Whether somebody can be asked. With -p nobody is: a script gets its answer and no more."""
+        return self._asked.question is None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _confirmed(question: str) -> bool:
+    """Ask yes or no. Ctrl-C leaves at once: the event loop's own handler would only cancel a task, and none waits."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return click.confirm(shaped(console(), question))
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _warn(message: str) -> None:

@@ -7,6 +7,7 @@ from rich.text import Text
 from sightline.cli.chat.chatting import Chat
 from sightline.cli.compact import outcome, print_outcome
 from sightline.cli.compactions import made, print_loss, summary_text
+from sightline.cli.folding import prose
 from sightline.cli.sessions import branch_label, print_sessions
 from sightline.cli.show import Column, Rows, first_words, printable
 from sightline.errors import BadInput, ModelError
@@ -86,7 +87,7 @@ async def recall(chat: Chat, rest: str) -> None:
     found = chat.session.recall(rest)
     chat.say("recalled" if found else "nothing found", style="dim")
     for each in found[:_RECALLED]:
-        chat.out.print(Text.assemble((f"  #{each.id}  ", "cyan"), first_words(each.text)), soft_wrap=True)
+        prose(chat.out, first_words(each.text), lead=(f"  #{each.id}  ", "cyan"))
 
 
 async def pin(chat: Chat, rest: str) -> None:
@@ -128,13 +129,13 @@ async def fork(chat: Chat, rest: str) -> None:
 
 async def rewind(chat: Chat, rest: str) -> None:
     """Go back before the N-th last message of the user: a branch, and the message as the next draft."""
-    if rest and not rest.isdecimal():
+    if rest and not (rest.isdecimal() and int(rest)):
         raise BadInput(chat.words("usage", usage="/rewind [N]"))
     back = int(rest or 1)
     with chat.log() as journal:
         rows, timeline = _rows(journal), journal.timeline
         said = _said(journal)
-        if not 1 <= back <= len(said):
+        if back > len(said):
             raise BadInput(chat.words("too far", count=len(said)))
         earlier = [row for row in rows if row < said[-back]]
         if not earlier:
@@ -233,10 +234,11 @@ def recap(chat: Chat) -> None:
             texts = [(int(Kind.USER), journal.reader.text(asked)), *texts[-1:]]
         waits = _waits(journal)
     label = branch_label(chat.session.branch)
-    chat.say("continued", id=chat.session.id, branch=label, messages=len(said), style="dim")
+    key = "continued one" if len(said) == 1 else "continued"
+    chat.say(key, id=chat.session.id, branch=label, messages=len(said), style="dim")
     for kind, text in texts:
         who = chat.words("you" if kind == Kind.USER else "it")
-        chat.out.print(Text.assemble((f"  {who}: ", "bold dim"), (first_words(text, 300), "dim")), soft_wrap=True)
+        prose(chat.out, first_words(text, 300), "dim", lead=(f"  {who}: ", "bold dim"))
     if waits:
         chat.say("unanswered", style="yellow")
 

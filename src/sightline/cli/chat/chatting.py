@@ -17,6 +17,7 @@ from sightline.cli.chat.screen import REFRESH_SECONDS, Screen
 from sightline.cli.chat.seen import cut_question
 from sightline.cli.chat.status import Status
 from sightline.cli.chat.telling import told
+from sightline.cli.folding import prose
 from sightline.cli.options import DEBUG, Place
 from sightline.cli.show import console, printable
 from sightline.cli.words import Words
@@ -115,11 +116,11 @@ class Chat:
 
     def say(self, key: str, /, style: str = "", **values: Any) -> None:
         """Print words of the table."""
-        self.out.print(Text(printable(self.words(key, **values)), style=style), soft_wrap=True)
+        prose(self.out, printable(self.words(key, **values)), style)
 
     def complain(self, message: str) -> None:
-        """One line, in red."""
-        self.out.print(Text(printable(" ".join(message.split())), style="red"), soft_wrap=True)
+        """One paragraph, in red."""
+        prose(self.out, printable(" ".join(message.split())), "red")
 
     def failed(self, error: Exception) -> None:
         """Say what went wrong in one line, all of it with --debug. Whatever it was, the conversation goes on."""

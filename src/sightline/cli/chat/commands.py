@@ -9,6 +9,7 @@ from rich.text import Text
 from sightline.cli.apps_run import aligned
 from sightline.cli.chat import changing, looking
 from sightline.cli.chat.chatting import Chat
+from sightline.cli.folding import prose
 
 
 class Command(NamedTuple):
@@ -29,8 +30,7 @@ async def show_help(chat: Chat, name: str) -> None:
             _explain(chat, command)
         return
     rows = [(" ".join([*_names(each), each.usage]).rstrip(), chat.words(each.name)) for each in COMMANDS]
-    for line in aligned(rows):
-        chat.out.print(Text(line), soft_wrap=True)
+    prose(chat.out, "\n".join(aligned(rows)))
     chat.say("help keys", style="dim")
 
 

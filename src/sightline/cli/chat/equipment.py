@@ -16,7 +16,6 @@ from sightline.agent.tools.sandbox import Limits
 from sightline.agent.tools.searching import list_files, search_files
 from sightline.apps import App, registry
 from sightline.apps.editor import Editor
-from sightline.apps.files import Files
 from sightline.cli.apps_run import loaded
 from sightline.code.store import CodeStore
 from sightline.errors import SightlineError
@@ -26,11 +25,10 @@ RUNS = "runs"  # the folder of what programs wrote, beside the project's session
 
 
 def equipment(
-    project: str, kept: Path, settings: ToolSettings, code: CodeStore, session: Session, *, python: bool
+    folders: Folders, kept: Path, settings: ToolSettings, code: CodeStore, session: Session, *, python: bool
 ) -> Iterator[Tool]:
     """The tools of a session. `kept`: where what programs write is put; `python`: whether programs may be run."""
     locale = session.settings.locale
-    folders = Folders([Path(project, folder).absolute() for folder in settings.folders], locale)
     for tool in (
         file_reader(folders, code, locale=locale),
         list_files(folders, locale),
@@ -43,17 +41,10 @@ def equipment(
         yield run_python(folders, code, limits=limits, keep=kept / RUNS / session.id, locale=locale)
 
 
-def openable(settings: ToolSettings, *, edit: bool) -> Iterator[type[App]]:
+def openable(*, edit: bool) -> Iterator[type[App]]:
     """The apps that can be opened here; `sightline apps` says why one cannot. `edit`: whether files may be changed."""
     for name in registry.names():
         if name == Editor.name and not edit:  # the only one that writes into the project
             continue
         with suppress(SightlineError):
-            yield _held(loaded(name), settings.folders)
-
-
-def _held(app: type[App], folders: tuple[str, ...]) -> type[App]:
-    """The app; one that shows files, held to the folders that the tools are held to."""
-    if not issubclass(app, Files | Editor):
-        return app
-    return type(app.__name__, (app,), {"__doc__": app.__doc__, "folders": folders})
+            yield loaded(name)

@@ -14,7 +14,7 @@ from sightline.cli.context import print_context
 from sightline.cli.export import FORMATS, message_count
 from sightline.cli.sessions import exported
 from sightline.cli.show import Column, Rows, first_words, human_size, printable
-from sightline.errors import BadInput
+from sightline.errors import BadInput, UnknownApp
 
 
 async def context(chat: Chat, rest: str) -> None:
@@ -62,14 +62,21 @@ async def apps(chat: Chat, rest: str) -> None:
     """The apps, or open one."""
     verb, _, wanted = rest.partition(" ")
     if not rest:
-        print_apps(chat.here, [name for name in chat.session.host.apps if name in registry.names()])
+        print_apps(chat.here, openable(chat))
         chat.say("try app", style="dim")
         return
     name, _, target = wanted.strip().partition(" ")
     if verb != "open" or not name:
         raise BadInput(chat.words("usage", usage="/apps open NAME [TARGET]"))
+    if name not in openable(chat):
+        raise UnknownApp(name, openable(chat))
     window_id = chat.session.open_window(name, target.strip())
     chat.say("opened", id=window_id)
+
+
+def openable(chat: Chat) -> list[str]:
+    """The apps that a person opens; the list of code opens by itself."""
+    return [name for name in chat.session.host.apps if name in registry.names()]
 
 
 async def code(chat: Chat, rest: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -13,6 +13,7 @@ from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed,
 from sightline.apps.calls import ACTION, CREATE
 from sightline.cli.chat.blocks import Blocks
 from sightline.cli.chat.markdown import drawn
+from sightline.cli.folding import shaped
 from sightline.cli.show import cut, first_words, printable
 from sightline.cli.words import Words
 from sightline.code.store import Saved
@@ -25,6 +26,14 @@ REFRESH_SECONDS = 0.1  # fast enough to seem alive
 _SUBJECT = 60  # columns of what a call is about
 _PROGRAM = "run_python"  # the tool whose result begins with how its program ended
 _ENDED_WELL = ("[exit status 0]", "[退出状态 0]")
+_INDENT = 2  # columns of what is said beside the answer
+
+
+class _Running(NamedTuple):
+    """A call that has begun."""
+
+    about: str
+    since: float
 
 
 class Screen:
@@ -55,7 +64,7 @@ class Screen:
         self._said = ""  # of the model's present message
         self._above = ""  # what was printed last: a block, a line, or nothing yet
         self._doing = self._words("thinking")
-        self._begun: dict[str, float] = {}  # calls that run
+        self._running: dict[str, _Running] = {}  # by the ids of their calls
         self._started = self._refreshed = self._seconds()
 
     @contextmanager
@@ -91,14 +100,14 @@ class Screen:
                 self._finish()
                 self._doing = self._words("thinking")
             case Calling():
-                self._begun[event.call.id] = self._seconds()
-                self._doing = f"{printable(event.call.name)} {_subject(event.call)}".rstrip()
+                self._running[event.call.id] = _Running(_about(event.call), self._seconds())
+                self._doing = _about(event.call)
             case Called():
                 self._show_called(event)
             case CodeSaved():
                 saved = event.saved
                 said = self._words("code saved", id=saved.code_id, language=saved.language, file=self._file_of(saved))
-                self._line(Text(f"  {printable(said)}", style="green"))
+                self._tell(said, "green")
             case Answer():
                 self._show_answer(event)
             case _:
@@ -106,7 +115,7 @@ class Screen:
 
     def warn(self, text: str) -> None:
         """Something the reader should know, in yellow."""
-        self._line(Text(f"  {printable(text)}", style="yellow"))
+        self._tell(text, "yellow")
 
     # ------------------------------------------------------------------ each kind
 
@@ -114,28 +123,24 @@ class Screen:
         self._said = ""  # the next message begins
         if event.reason.startswith("sweep"):
             said = self._words("swept", reason=self._words.reason(event.reason), tokens=event.tokens)
-            self._line(Text(f"  {said}", style="dim"))
+            self._tell(said, "dim")
 
     def _show_said(self, event: Said) -> None:
         if event.thinking:
             return
         self._doing = self._words("answering")
         self._said += event.text
-        if not self._is_form():
-            self._print_blocks(self._blocks.take(event.text))
+        self._print_blocks(self._blocks.take(event.text))
         if self._seconds() - self._refreshed >= REFRESH_SECONDS:  # pieces may come without a pause
             self.refresh()
-
-    def _is_form(self) -> bool:
-        """Whether the model answers in a form that is for us to read: its report comes with the Answer."""
-        return self._said.lstrip().startswith(("{", "```json"))
 
     def _show_retrying(self, event: Retrying) -> None:
         self._blocks, self._said = Blocks(), ""  # what was cut off is said again
         self.warn(retry_words(event, self._words))
 
     def _show_called(self, event: Called) -> None:
-        seconds = self._seconds() - self._begun.pop(event.call.id, self._seconds())
+        begun = self._running.pop(event.call.id, None)
+        seconds = self._seconds() - begun.since if begun else 0.0
         failed = went_wrong(event)
         if failed:
             mark, style, said = "✗", "red", self._words("tool failed", why=first_words(event.text or failed))
@@ -143,26 +148,26 @@ class Screen:
             mark, style, said = "✓", "green", self._words("tool ok", seconds=seconds)
         mark = {"✗": "x", "✓": "+"}[mark] if self.out.options.ascii_only else mark
         room = max(self.out.width - 30, 16)
-        about = cut(f"{printable(event.call.name)} {_subject(event.call)}".rstrip(), room)
+        about = cut(_about(event.call), room)
         line = Text.assemble((f"  {mark} ", style), (f"{about}  ", "dim"), (said, style if failed else "dim"))
         line.truncate(max(self.out.width, 60), overflow="ellipsis")
         self._line(line)
-        self._doing = self._words("thinking")
+        others = list(self._running.values())
+        self._doing = others[-1].about if others else self._words("thinking")
 
     def _show_answer(self, event: Answer) -> None:
-        shown = "" if self._is_form() else self._said
         self._finish()
-        if event.success and event.text.split() != shown.split():
+        if event.success and event.text.split() != self._said.split():
             self._print_blocks([event.text])
         for question in event.response.action.recommended_questions if event.response else ():
-            self._line(Text(f"  {self._words('could ask', question=first_words(question))}", style="dim"))
+            self._tell(self._words("could ask", question=first_words(question)), "dim")
         for warning in event.warnings:
             self.warn(warning)
         if not event.success:
-            self._line(Text(self._words("failed", why=first_words(event.error, 400)), style="red"))
-            self._line(Text(self._words("retry hint"), style="dim"))
+            self._tell(self._words("failed", why=first_words(event.error, 400)), "red", indent=0)
+            self._tell(self._words("retry hint"), "dim", indent=0)
         elif event.stop:
-            self._line(Text(self._words(f"stop {event.stop}"), style="yellow"))
+            self._tell(self._words(f"stop {event.stop}"), "yellow", indent=0)
         self._doing = ""
 
     # ------------------------------------------------------------------ printing
@@ -180,6 +185,10 @@ class Screen:
                 self.out.print()
             self.out.print(drawn(self.out, self.resolved(block)), end="")
             self._above = "block"
+
+    def _tell(self, text: str, style: str, indent: int = _INDENT) -> None:
+        """A sentence, on as many lines as it needs."""
+        self._line(Text(shaped(self.out, " " * indent + printable(text)), style=style))
 
     def _line(self, line: Text) -> None:
         self._print_blocks(self._blocks.rest())
@@ -206,11 +215,17 @@ def went_wrong(event: Called) -> str:
 
 
 def retry_words(event: Retrying, words: Words) -> str:
-    """That a model could not be asked, why, and what happens now."""
+    """That a model could not be asked, why, and what happens now. Most reasons begin with its name already."""
+    why = first_words(event.why if event.why.startswith(event.model) else f"{event.model}: {event.why}")
     return words(
-        "falling back" if event.fallback else "retrying", model=event.model, why=first_words(event.why),
+        "falling back" if event.fallback else "retrying", why=why,
         seconds=round(event.seconds, 1), again=event.again, fallback=event.fallback,
     )  # fmt: skip
+
+
+def _about(call: Call) -> str:
+    """A call in a few words: the tool, and what it is called for."""
+    return f"{printable(call.name)} {_subject(call)}".rstrip()
 
 
 def _subject(call: Call) -> str:

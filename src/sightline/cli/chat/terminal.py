@@ -26,6 +26,7 @@ from sightline.cli.chat import commands
 from sightline.cli.chat.assembled import Assembled
 from sightline.cli.chat.changing import recap
 from sightline.cli.chat.chatting import Chat
+from sightline.cli.chat.looking import openable
 from sightline.cli.chat.status import status_line
 from sightline.cli.show import printable
 from sightline.stores.disk import make_directory
@@ -265,7 +266,7 @@ class _Completer(Completer):
             case "/model":
                 return chat.made.model_names
             case "/apps":
-                return ["open", *chat.session.host.apps]
+                return ["open", *openable(chat)]
             case "/windows":
                 return ["close", *(window.id for window in chat.session.host.windows())]
             case "/sessions":

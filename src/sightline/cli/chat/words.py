@@ -23,6 +23,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "Session {id} goes on, branch {branch}: {messages:,} messages.",
         "继续会话 {id}，分支 {branch}：共 {messages:,} 条消息。",
     ),
+    "continued one": (
+        "Session {id} goes on, branch {branch}: one message.",
+        "继续会话 {id}，分支 {branch}：共一条消息。",
+    ),
     "unanswered": (
         "The last message has no answer yet: /retry asks for it.",
         "最后一条消息还没有回答：/retry 可继续。",
@@ -49,6 +53,12 @@ WORDS: dict[str, tuple[str, str]] = {
         "请先查看，再用 --trust 允许，或在终端中运行 `sightline chat`，它会询问",
     ),
     # while answering
+    "takes less": (
+        "{model} takes {window:,} tokens: --budget {budget} is more than that. Where it takes more, `window` in "
+        "sightline.toml says so.",
+        "{model} 的窗口为 {window:,} 个 token：--budget {budget} 超出了它。"
+        "若它实际更大，请在 sightline.toml 中用 `window` 写明。",
+    ),
     "thinking": ("thinking", "思考中"),
     "answering": ("answering", "回答中"),
     "stopped": ("Stopped. /retry goes on.", "已停止。/retry 可继续。"),
@@ -60,10 +70,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "stop refused": ("The model refuses to say more.", "模型拒绝继续回答。"),
     "retry hint": ("Everything said is kept; /retry goes on.", "已说的内容都已保存；/retry 可继续。"),
     "retrying": (
-        "{model}: {why}; again in {seconds:g} s (attempt {again})",
-        "{model}：{why}；{seconds:g} 秒后重试（第 {again} 次）",
+        "{why}; again in {seconds:g} s (attempt {again})",
+        "{why}；{seconds:g} 秒后重试（第 {again} 次）",
     ),
-    "falling back": ("{model}: {why}; asking {fallback} instead", "{model}：{why}；改用 {fallback}"),
+    "falling back": ("{why}; asking {fallback} instead", "{why}；改用 {fallback}"),
     "swept": ("context: {reason}, {tokens:,} tokens", "上下文：{reason}，{tokens:,} 个 token"),
     "question cut": (
         "Your message has {tokens:,} tokens, and the model was shown {seen:,} of them: more than that does not fit. "

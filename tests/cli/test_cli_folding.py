@@ -1,0 +1,47 @@
+"""Words on a terminal: where lines end."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from sightline.cli.folding import folded, prose
+
+LONG = "A new session begins here, and everything that was said before is kept in the old one."
+
+
+@pytest.mark.parametrize("width", [20, 33, 60, 80])
+def test_lines_end_between_words(width: int) -> None:
+    """None is longer than there is room, and nothing is lost or added."""
+    lines = folded(LONG, width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert " ".join(lines) == LONG
+
+
+def test_what_goes_on_stands_below_its_column() -> None:
+    """Of two columns the second one, else the indentation; short lines and empty ones stay as they are."""
+    assert (
+        folded("  /fork [ID]  Go another way from here", 30) == "  /fork [ID]  Go another way\n              from here"
+    )
+    assert folded("  a list that is long", 14) == "  a list that\n  is long"
+    assert folded("one\n\n  two", 5) == "one\n\n  two"
+
+
+def test_a_path_is_never_broken() -> None:
+    """It moves to a line of its own, and is left to the terminal where it is longer than that."""
+    path = "/home/somebody/projects/shop/conversation.json"
+    assert folded(f"Written to {path} just now.", 30) == f"Written to\n{path}\njust now."
+
+
+def test_chinese_is_broken_between_characters() -> None:
+    """But no line begins with what closes a sentence or ends with what opens a bracket, and words stay whole."""
+    lines = folded("较早的内容可能已缩短（expand 可重新查看），recall 可查找。", 11).splitlines()
+    assert lines == ["较早的内容", "可能已缩短", "（expand 可", "重新查", "看），", "recall 可查", "找。"]
+
+
+def test_where_there_is_no_terminal_lines_stay_whole() -> None:
+    """A program reads them."""
+    for terminal, lines in ((True, 2), (False, 1)):
+        out = StringIO()
+        prose(Console(file=out, width=60, force_terminal=terminal), LONG, "dim", lead=("  you: ", "bold"))
+        assert len(out.getvalue().splitlines()) == lines
