@@ -188,9 +188,7 @@ def _grown(base: Payload, same: int, plan: Plan, reader: Reader) -> tuple[Shared
     if plan.extends(base.plan):
         return base.body.grown(more), base.chain.grown(list(_chained(base.chain[-1], more))[1:])
     kept = (
-        bool(plan.preface)
-        + bool(plan.marker)
-        + sum(messages_of(reader.timeline, unit) for unit in plan.after(0)[:same])
+        bool(plan.preface) + bool(plan.marker) + sum(messages_of(reader.timeline, unit) for unit in plan.after(0, same))
     )
     links = _chained(base.chain[kept], more)
     return Shared([*base.body[:kept], *more]), Shared([*base.chain[:kept], *links])

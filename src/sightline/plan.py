@@ -287,9 +287,10 @@ class Plan:
         at = bisect_left(self._units, unit, 0, self._count)
         return at < self._count and self._units[at] == unit
 
-    def after(self, count: int) -> Sequence[int]:
-        """The units after the first so many."""
-        return self._units[max(0, count) : self._count]
+    def after(self, count: int, most: int | None = None) -> Sequence[int]:
+        """The units after the first so many, or only the next few of them."""
+        first = max(0, count)
+        return self._units[first : self._count if most is None else min(first + most, self._count)]
 
     def since(self, plan: "Plan | None") -> Sequence[int]:
         """The units this plan adds to one it extends."""

@@ -12,7 +12,6 @@ from sightline.journal import Journal
 from sightline.notes import RecallNote, Source
 from sightline.plan import Plan, View
 from sightline.search import BESIDE, Hit, SearchIndex, Where, asks_for_all, besides_all, passages
-from sightline.search.quotes import ledger
 from sightline.timeline import WHOLE
 from sightline.wording import say
 
@@ -183,6 +182,8 @@ class Recall:
 
     def _quoted(self, rows: Iterable[int], found: Gathered) -> set[int]:
         """Take what these rows, newest first, settle, each value once. Which of them are quoted."""
+        from sightline.search.quotes import ledger  # its rules take 30 ms to compile, and few ask for everything
+
         timeline, reader = self._journal.timeline, self._journal.reader
         turns = ((row, reader.text(row)) for row in rows if timeline.kind[row] != Kind.RESULT)
         quoted = ledger(turns, found.room, reader.counter.count, _HANDLE)

@@ -156,11 +156,13 @@ def _pays(view: View, plan: Plan, keep: int) -> str:
     paid for once, by writing anew all from the first item that changes. So each waits for the other's price, which
     needs no guess how long the conversation will be.
     """
+    if view.last is None or plan.tokens < _ROOMY * view.limit:
+        return ""
     before = min(_HELD + keep, plan.weighed)
-    held, newest = plan.after(plan.weighed - before)[:before], plan.after(len(plan) - keep) if keep else ()
+    held, newest = plan.after(plan.weighed - before, before), plan.after(len(plan) - keep) if keep else ()
     saved = plan.spare + sum(view.spare(unit, plan.lods) for unit in held)
     saved -= sum(view.spare(unit, plan.lods) for unit in newest)
-    if view.last is None or saved <= 0 or plan.tokens < _ROOMY * view.limit:
+    if saved <= 0:
         return ""
     if view.cold and saved >= _COLD * plan.body:
         return "sweep: cold"
