@@ -1,7 +1,6 @@
 """The code store: what is stored is there, exactly, under its name, in every version, for every process."""
 
 import logging
-import os
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -23,16 +22,7 @@ SAMPLE = """可用代码文件列表：
 你可以通过 <code_ref>{code_id}</code_ref> 标签在最终报告中引用这些代码。"""
 
 
-@pytest.fixture(autouse=True)
-def _memory_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody cuts the power here: these tests need not wait for the medium."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> CodeStore:
-    """A store in which nothing is yet."""
-    return CodeStore(tmp_path / "code", clock=Ticking())
+pytestmark = pytest.mark.usefixtures("memory_is_enough")
 
 
 # ---------------------------------------------------------------------- what is stored

@@ -16,17 +16,7 @@ from sightline.code.index import SqliteIndex
 from sightline.code.store import CodeStore, Saved
 from sightline.errors import StoreError, Unwritable
 
-
-@pytest.fixture(autouse=True)
-def _memory_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody cuts the power here: these tests need not wait for the medium."""
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> CodeStore:
-    """A store in which nothing is yet."""
-    return CodeStore(tmp_path / "code", clock=Ticking())
+pytestmark = pytest.mark.usefixtures("memory_is_enough")
 
 
 # ---------------------------------------------------------------------- an index that is lost

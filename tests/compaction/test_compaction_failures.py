@@ -63,6 +63,10 @@ BAD = {
     "a deep thing": ({"choices": [{"message": {"content": {"a": [1]}}}]}, None),
     "an odd object": (Odd(), None),
     "a reply of no text": ({"choices": [{"message": {"role": "assistant", "content": None}}]}, None),
+    "a refusal": (
+        {"choices": [{"message": {"role": "assistant", "content": None, "refusal": "I cannot help."}}]},
+        "the model refused to answer",
+    ),
     "noise": ("\x00\x1b[\ufffd\ufffd ... \u2028 ///", "the model's answer has no words"),
     "half a character": ("\ud800", "the model's answer has no words"),
     "oversized": ("word " * 751, "the model's answer has 751 tokens; a summary may have 750"),

@@ -157,8 +157,11 @@ class Compactor:
     def _checked(self, answer: Any, job: Job) -> str:
         if isinstance(answer, bytes):
             raise NoSummary("the model's answer is bytes, not text")
-        if wire.was_cut(answer):
-            raise NoSummary("the model's answer was cut off; give it more room for its answer")
+        match wire.why_ended(answer):
+            case "length":
+                raise NoSummary("the model's answer was cut off; give it more room for its answer")
+            case "refused":
+                raise NoSummary("the model refused to answer")
         text = answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts)
         summary = summary_in(text)
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)

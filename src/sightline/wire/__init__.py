@@ -19,6 +19,10 @@ __all__ = ["read_messages", "read_reply", "read_tools"]
 CHAT_BLOCKS = frozenset({"image_url", "input_audio", "file"})
 RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 SHARED_BLOCKS = frozenset({"text", "refusal"})
+STOPS = {
+    "length": "length", "model_length": "length", "max_tokens": "length", "model_context_window_exceeded": "length",
+    "incomplete": "length", "content_filter": "refused", "refusal": "refused",
+}  # fmt: skip
 
 
 def read_reply(reply: object) -> Message:
@@ -43,15 +47,20 @@ def read_reply(reply: object) -> Message:
             raise common.refused("reply", common.kind_of(found), accepted)
 
 
-def was_cut(reply: object) -> bool:
-    """Whether a model's reply ends because it had no more room, as far as it says so."""
-    if isinstance(reply, str | bytes):
-        return False
-    match common.plain(reply, "reply"):
-        case {"choices": [{"finish_reason": "length"}, *_]} | {"stop_reason": "max_tokens"} | {"status": "incomplete"}:
-            return True
+def why_ended(reply: object) -> str:
+    """Why a reply ends early: "length", it had no more room; "refused", it may not say this; empty: it does not.
+
+    As far as it says so, in the words of OpenAI, Mistral and Anthropic. Any other word is an end as it should be.
+    """
+    match {} if isinstance(reply, str | bytes) else common.plain(reply, "reply"):
+        case {"choices": [{"message": {"refusal": str(words)}}, *_]} if words:
+            return "refused"
+        case {"incomplete_details": {"reason": str(word)}}:
+            return STOPS.get(word, "length")
+        case {"choices": [{"finish_reason": str(word)}, *_]} | {"stop_reason": str(word)} | {"status": str(word)}:
+            return STOPS.get(word, "")
         case _:
-            return False
+            return ""
 
 
 def read_messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:

@@ -23,7 +23,7 @@ from sightline.agent.models.sdk import SdkModel
 from sightline.agent.models.sse import Event, Events
 from sightline.errors import ContextOverflow, ModelBusy, ModelRefused
 from sightline.items import Call, Text, Usage
-from sightline.wire import read_reply, was_cut
+from sightline.wire import read_reply, why_ended
 
 CALLS = [("call_1", "read_file", {"path": "销售.csv"}), ("call_2", "list_files", {})]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
@@ -72,7 +72,7 @@ def test_an_answer_without_room_says_so(kind: str) -> None:
     """The stop reason is the provider's, so that the session knows the answer was cut."""
     stop = "length" if kind.startswith("openai") else "max_tokens"
     with Stub([answer("and so", stop=stop)]) as stub:
-        assert was_cut(reply(ask(kind, stub)))
+        assert why_ended(reply(ask(kind, stub))) == "length"
 
 
 @pytest.mark.parametrize("kind", OURS)
@@ -416,7 +416,7 @@ def test_arguments_that_ran_out_of_room_are_kept() -> None:
     ]
     with Stub([raw(*(f"data: {json.dumps(each)}\n\n".encode() for each in events))]) as stub:
         found = reply(ask("anthropic", stub))
-    assert was_cut(found)
+    assert why_ended(found) == "length"
     assert [part.input for part in read_reply(found).parts if isinstance(part, Call)] == ['{"path": "a']
 
 

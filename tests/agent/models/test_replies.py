@@ -9,8 +9,8 @@ from model_talk import KINDS, ask, pieces, request
 from stub import Line, Stub, answer, raw
 
 from sightline.agent.models import Price, Reply
-from sightline.agent.models.posting import why_ended
 from sightline.agent.models.sdk import SdkModel
+from sightline.wire import why_ended
 
 CALL: list[tuple[str, str, dict[str, Any]]] = [("call_1", "read_file", {})]
 PRICE = Price(input=3, output=15)
@@ -68,7 +68,16 @@ def test_a_refusal_in_so_many_words_is_one(kind: str) -> None:
 
 def test_an_answer_that_says_nothing_of_its_end() -> None:
     """Some servers only say that the stream is done."""
-    assert why_ended({}) == why_ended({"choices": []}) == why_ended({"stop_reason": None}) == ""
+    assert why_ended({}) == why_ended({"choices": []}) == why_ended({"stop_reason": None}) == why_ended("Hi") == ""
+
+
+@pytest.mark.parametrize(("status", "reason", "why"), [
+    ("incomplete", "max_output_tokens", "length"), ("incomplete", "content_filter", "refused"), ("completed", None, ""),
+])  # fmt: skip
+def test_the_responses_api_says_why_it_ended_apart(status: str, reason: str | None, why: str) -> None:
+    """A status, and the details of one that is not complete."""
+    details = {"reason": reason} if reason else None
+    assert why_ended({"object": "response", "status": status, "incomplete_details": details, "output": []}) == why
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])

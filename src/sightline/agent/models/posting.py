@@ -23,12 +23,6 @@ DONE = "[DONE]"
 ODD = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RecursionError)
 """What comes of reading a value that is not what the protocol says: nothing where an object should be, and so on."""
 
-STOPS = {
-    "length": "length", "model_length": "length", "max_tokens": "length", "model_context_window_exceeded": "length",
-    "content_filter": "refused", "refusal": "refused",
-}  # fmt: skip
-"""Why an answer ended, from the words of OpenAI, Mistral and Anthropic. Any other word is an end as it should be."""
-
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -75,7 +69,7 @@ async def assembled(
         if not answer.finished:  # else only the usage is lost, or the goodbye
             raise
     raw = _understood(endpoint, _readable, answer)
-    yield Reply(endpoint.name, raw, endpoint.facts.price, why_ended(raw))
+    yield Reply(endpoint.name, raw, endpoint.facts.price, wire.why_ended(raw))
 
 
 def _understood(endpoint: Endpoint, read: Callable[[T], U], told: T) -> U:
@@ -90,17 +84,6 @@ def _readable(answer: Assembling) -> dict[str, Any]:
     raw = answer.reply()
     intake.checked(intake.read(wire.read_reply, raw))
     return raw
-
-
-def why_ended(raw: dict[str, Any]) -> str:
-    """`Reply.stop` of an answer in either format."""
-    match raw:
-        case {"choices": [{"message": {"refusal": str(words)}}, *_]} if words:
-            return "refused"
-        case {"choices": [{"finish_reason": str(word)}, *_]} | {"stop_reason": str(word)}:
-            return STOPS.get(word, "")
-        case _:
-            return ""
 
 
 class Connection:
