@@ -1021,8 +1021,8 @@ def survives(sample: Log) -> None:
     """Opens and goes on, after at most a few times `Damaged`."""
     for _ in range(5):
         try:
-            session = sample.goes_on()
-            assert said(session)[-2:] == ["Go on.", "I do."]
+            with sample.goes_on() as session:
+                assert said(session)[-2:] == ["Go on.", "I do."]
         except Damaged:
             continue
         return

@@ -13,12 +13,13 @@ SECRETS = """
 .env .env.local .env.example .env.sample .env.template .env~ .envrc prod.env prod.env.bak
 id_rsa id_rsa.bak id_ed25519_sk id_ecdsa_sk server.pem server.pem.old tls.KEY a.ppk
 .npmrc .pypirc .netrc _netrc .pgpass .my.cnf .htpasswd .vault-token .git-credentials credentials.json
-terraform.tfvars prod.auto.tfvars.json terraform.tfstate .docker .kube .azure .aws .ssh .git
+terraform.tfvars prod.auto.tfvars.json terraform.tfstate accessTokens.json msal_token_cache.json .aws .ssh .git
 sightline.toml sightline.toml.bak sightline.toml~ .sightline.toml.swp #sightline.toml#
 """
 OTHERS = """
 id_rsa.pub id_ed25519_sk.pub environment.py vite-env.d.ts app.env.ts keyboard.py key.py pem.txt .gitignore .github
 .dockerignore docker-compose.yml credentials.py sightline.py sightline.toml.md npmrc.md notes.bak
+.docker .kube .azure sample.env example.env template.env
 """
 
 

@@ -51,6 +51,9 @@ class Composer:
         known = self.last is not None and self.last.factor != 1
         self._calibration = Calibration(self.last.factor, known=True) if self.last and known else Calibration()
         self._observed = decide.reported(self.journal, self.last) if self.last else None
+        # How was counted before the model refused a payload as too long. Only a refusal makes a factor so large.
+        refused = self._calibration.factor > decide.MOST_FACTOR
+        self._before_refusal: Calibration | None = Calibration() if refused else None
         self.budget = decide.last_budget(self.journal, self.last)
         self._seen = 0  # rows that the last plan knows
         self._ends: tuple[int, ...] = ()  # where the body ended after the last sweep, and at the last call
@@ -96,13 +99,10 @@ class Composer:
         shown = self._shown_windows(budget)
         self._host.note()
         around = self._around(shown)
-        view = self._view(budget, around)
-        try:
-            plan = self._planned(view)
-        except PinnedOverflow:
-            if self.command == "sweep: overflow":
-                self._calibration, self._observed, self.command = Calibration(), None, ""
-            raise
+        seen = self._view(budget, around)
+        view, plan = self._decided(seen)
+        if view is not seen:
+            self._calibration, self._observed, self._before_refusal = self._before_refusal or Calibration(), None, None
         if alone and not shows_all(view, plan):
             if ask and view.trims and self._too_long(view):
                 plan = self._answering(view, plan, around)
@@ -148,22 +148,37 @@ class Composer:
         """See `Session.preview`. With a command, as if somebody had given it."""
         view = self.view(budget, command)
         around = self._around(self._shown_windows(budget))
-        plan = self._planned(view)
+        _, plan = self._decided(view)
         return compose(self.journal.reader, plan, self._layout, around, self.payload)
 
     def observe(self, usage: Usage, beside: int = 0) -> None:
         """Learn from what the provider counted for the last payload and what was sent beside it."""
+        self._before_refusal = None
         if self.payload is not None and self.payload.tokens >= decide.TELLING:
             sent = max(self.payload.tokens + beside, 1)
             self._observed = decide.factor(usage.input_tokens, sent, self.journal.reader.profile)
 
     def overflowed(self, input_tokens: int | None, beside: int = 0) -> None:
         """See `Session.overflowed`."""
+        self._before_refusal = self._before_refusal or self._calibration
         sent = self.payload.tokens + beside if self.payload else 1
         counted = max(input_tokens or 0, self.budget.window if self.budget else 0)  # it was more than the window
         self._observed = max(counted / max(sent, 1) * 1.02, self._calibration.factor * 1.1)
         self._calibration = Calibration(self._observed, known=True)
         self.command = "sweep: overflow"
+
+    def _decided(self, view: View) -> tuple[View, Plan]:
+        """The plan, and the view it was made from: counted as before the model refused a payload as too long, where
+        counted so strictly nothing fits. What is never sent teaches nothing.
+        """
+        try:
+            return view, self._planned(view)
+        except PinnedOverflow:
+            if self._before_refusal is None:
+                raise
+            limit = self._before_refusal.limit(view.budget, view.profile)
+            view = replace(view, limit=limit, words=Said(self.journal, limit))
+            return view, self._planned(view)
 
     def _planned(self, view: View) -> Plan:
         plan = self._strategy.plan(allowed(view))

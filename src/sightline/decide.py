@@ -26,6 +26,7 @@ _AGAIN = 0.8  # of its lines: a result that says so much again was fetched for w
 _IN_ONE = 16  # renditions in one entry: what stands around an entry costs more than a gist
 
 TELLING = 2000  # tokens: in a smaller payload a provider's own overhead hides what its tokens are
+MOST_FACTOR = 3.0  # tokens that a provider may count for one of ours: more is said of something else
 
 
 class Calibration(NamedTuple):
@@ -287,7 +288,7 @@ def _in_force(journal: Journal, notes: Sequence[Placed], offset: int, type_: typ
 
 def factor(reported: int, counted: int, profile: Profile) -> float:
     """Tokens the provider counts for one of ours: never fewer where the vocabulary is public, nowhere far off."""
-    return min(3.0, max(reported / counted, 0.8 if profile.margin else 1.0))
+    return min(MOST_FACTOR, max(reported / counted, 0.8 if profile.margin else 1.0))
 
 
 def reported(journal: Journal, last: ReceiptNote) -> float | None:

@@ -53,10 +53,11 @@ def _short_text(path: Path) -> str:
 
 
 _SECRET = re.compile(
-    r"(?is)[.#]{0,2}(?:\.env(?:rc|\..*)?|.*\.env|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
+    r"(?is)(?!(?:sample|example|template)\.env\Z)"  # they show which values to fill in
+    r"[.#]{0,2}(?:\.env(?:rc|\..*)?|.*\.env|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
     r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|tfvars|tfvars\.json|tfstate)"
     r"|[._]netrc|\.pgpass|\.my\.cnf|\.pypirc|\.npmrc|\.htpasswd|\.vault-token|\.dockercfg|\.s3cfg|\.boto|credentials\.json"
-    r"|\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker"
+    r"|accesstokens\.json|msal_token_cache\..*|\.ssh|\.gnupg|\.aws"
     r"|\.git|\.git-credentials"  # an address in its configuration may hold a token
     r"|sightline\.toml)"  # ours may hold a key, too
     r"(?:~|\.(?:bak|backup|old|orig|save|copy|tmp|sw[a-z]))*#?"  # what editors and careful people leave beside them

@@ -356,7 +356,8 @@ def reduced(plan: Plan) -> Callable[[int], bool]:
     timeline, known = plan.timeline, plan.rows
 
     def is_reduced(row: int) -> bool:
-        return row < known and (plan.lod(row) is not Lod.FULL or timeline.unit[row] not in plan)
+        shown = timeline.kind[row] == Kind.SYSTEM or (timeline.unit[row] in plan and plan.lod(row) is Lod.FULL)
+        return row < known and not shown
 
     return is_reduced
 

@@ -1,8 +1,9 @@
 """The facade most users hold: append what happened, compose what the model sees."""
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, S
 from sightline.composer import Composer
 from sightline.drafts import Waiting
 from sightline.errors import BadInput, Conflict, UnknownCall, UnknownItem
-from sightline.grounds import PROJECT, Folders
+from sightline.grounds import PROJECT, Folders, settled
 from sightline.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.journal import Journal
 from sightline.log import Entry
@@ -46,7 +47,8 @@ class Session:
     """One conversation: its log, and the payloads composed from it.
 
     Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder; or over any store. Apps and
-    summaries show files of `folders`, which are those of the project or any others, and nothing else.
+    summaries show files of `folders`, which are those of the project or any others, and nothing else. Where the folders
+    are is found out once: whatever becomes a link later leads into none of them.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Session:
             raise BadInput(f"apps are several, such as apps=[{apps!r}]")
         if isinstance(folders, str):
             raise BadInput(f"folders are several, such as folders=[{folders!r}]")
+        folders = settled(Path(project), folders)
         self._options: dict[str, Any] = {
             "windows": windows, "strategy": strategy, "clock": clock, "project": project, "folders": folders,
         }  # fmt: skip
@@ -82,7 +85,7 @@ class Session:
         self._resumed = False  # an earlier run may have left calls without results
         self._recall = Recall(self._journal)
         self.host = Host(
-            WindowLog(self._journal), session_id=self.id, clock=clock, project=Path(project), folders=tuple(folders),
+            WindowLog(self._journal), session_id=self.id, clock=clock, project=Path(project), folders=folders,
             elsewhere=windows,
         )  # fmt: skip
         self.host.register(*apps)
@@ -307,8 +310,16 @@ class Session:
             self.answered.clear()
             self.settle()
             for answered in self._answers.in_text(message):
-                self._tell(answered)
+                self._once_more(partial(self._tell, answered))
             return item_id
+
+    def _once_more(self, write: Callable[[], object]) -> None:
+        """Write what came of a call: where others wrote since the reply, after them. Nothing is done or said twice."""
+        try:
+            write()
+        except Conflict:
+            self.refresh()
+            write()
 
     def _tell(self, answered: Answered) -> None:
         """Say what came of a call that the model made in its text."""
@@ -506,9 +517,12 @@ class Session:
         with self._lock:
             for call in self.open_calls:
                 if (answered := self._answers.to(call, self._page_tokens(), again=self._resumed)) is not None:
-                    self._append([self._journal.drafts.result(answered.result, self._waiting(call.id), flags=WHOLE)])
+                    self._once_more(partial(self._answer, answered.result))
                     self.answered.append(answered)
             return self.open_calls
+
+    def _answer(self, result: Result) -> None:
+        self._append([self._journal.drafts.result(result, self._waiting(result.id), flags=WHOLE)])
 
     def _page_tokens(self) -> int:
         return self._recall.page_tokens(self.receipt.limit if self.receipt else None)

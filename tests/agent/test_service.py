@@ -234,11 +234,12 @@ def read_long(path: str) -> str:
 
 @pytest.mark.parametrize("protocol", ["native", "json"])
 def test_what_cannot_be_smaller_is_told_in_the_models_words_and_forgotten(protocol: Any) -> None:
-    """Where a payload was refused and may not shrink, the refusal is the error; the next question is asked as usual."""
+    """A payload that may not shrink is sent once more; then the refusal is the error. The next question is as usual."""
     called = calling(("read_long", {"path": "a"}))
     if protocol == "json":
         called = reply_of(structured([{"tool_name": "read_long", "arguments": {"path": "a"}}], "tool_call"))
-    lines = [called, ContextOverflow("too long, says the model", 40_000), structured("Fine.")]
+    too_long = ContextOverflow("too long, says the model", 40_000)
+    lines = [called, too_long, too_long, structured("Fine.")]
     agent = Agent(session(), ScriptedModel(lines, window=4_096, output=500), tools=[read_long], protocol=protocol)
     answer = answered(agent, "What is in the file a?")
     assert (answer.success, answer.error) == (False, "too long, says the model")

@@ -164,6 +164,21 @@ def test_a_tree_can_be_held_to_folders(project: Path) -> None:
     assert [element.text for element in window.app.page(sl.Lod.FULL).elements][1:] == ["docs/", "src/", "README.md"]
 
 
+def test_folders_that_become_links_are_shown_no_more(project: Path) -> None:
+    """Neither in the tree nor in an editor; one that was a link from the beginning is followed."""
+    (project / "linked").symlink_to("src")
+    session = sl.Session(MemoryStore(), apps=[Files, "editor"], project=project, folders=("docs", "linked"))
+    window = session.open_window("files", "src")
+    assert session.act(window, "open", path="src/a.py").success
+    (project / "docs").rename(project.parent / "away")
+    (project / "docs").symlink_to("../elsewhere")
+    (project / "src").rename(project / "sources")
+    (project / "src").symlink_to("sources")
+    for path in ("docs", "src", "sources"):
+        assert "no folder" in session.act(window, "expand", path=path).message, path
+    assert "outside the folders" in session.act(window, "open", path="sources/a.py").message
+
+
 def test_files_open_in_the_editor_once(tree: Tree) -> None:
     """A file that is open already is not opened again; one outside is refused by the editor."""
     assert tree.open(path="src/a.py").message == "src/a.py is open in editor_1"

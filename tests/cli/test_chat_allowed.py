@@ -89,13 +89,28 @@ def test_a_folder_that_becomes_a_link_leads_nowhere(tmp_path: Path, command: str
         yield command
         yield "Read."
 
-    reads = [answer("", [(f"c{number}", "file_reader", {"path": "a.txt"})]) for number in (1, 2)]
+    read = ("c1", "file_reader", {"path": "data/a.txt"})
+    reads = [answer("", [read]), answer("", [read, opening("editor", "data/a.txt")])]
     with Stub([reads[0], answer("Read."), reads[1], answer("No.")]) as stub:
         project = shop(tmp_path, stub.url, '[tools]\nfolders = ["data"]')
-        talked(project, lines(project))
+        talked(project, lines(project), allow_edit=True)
     assert "text of data/a.txt" in json.dumps(stub.asked[1].body)
     assert "has become a link" in asked_about(stub)
+    assert "outside the" in asked_about(stub)
     assert "beyond" not in asked_about(stub)
+
+
+def test_below_a_link_files_are_named_as_the_shell_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the path through the link, by the real one, and from the project on."""
+    (tmp_path / "alias").symlink_to("shop")
+    paths = [str(tmp_path / "alias/data/a.txt"), str(tmp_path / "shop/data/a.txt"), "data/a.txt"]
+    reads = [(f"c{number}", "file_reader", {"path": path}) for number, path in enumerate(paths)]
+    with Stub([answer("", reads), answer("Read.")]) as stub:
+        shop(tmp_path, stub.url, '[tools]\nfolders = ["data"]')
+        monkeypatch.chdir(tmp_path / "alias")
+        monkeypatch.setenv("PWD", str(tmp_path / "alias"))
+        talked(Path(), ["Read."])
+    assert asked_about(stub).count("[file] data/a.txt\\ntext of data/a.txt") == 3
 
 
 def test_a_fallback_without_a_key_does_not_stop_the_chat(

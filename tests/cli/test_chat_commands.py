@@ -324,6 +324,16 @@ def test_the_tiny_model_is_fetched_only_after_a_yes(tmp_path: Path, monkeypatch:
     assert not list(tmp_path.rglob("*.gguf"))
 
 
+def test_a_question_that_is_not_answered_ends_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C or Ctrl-D at it: the shell's prompt comes on a line of its own."""
+    here, screen = Place(str(tmp_path), str(tmp_path / "home"), Words("en")), Typed()
+    monkeypatch.setattr("sys.stdin", Typed())
+    monkeypatch.setattr("sys.stdout", screen)
+    with pytest.raises(click.Abort):
+        asyncio.run(assembled(here, Asked(language_said=True), {}, none_there))
+    assert screen.getvalue().endswith("\n")
+
+
 def test_a_script_is_asked_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither for a model nor for trust, also where it is run in a terminal."""
     here, screen = Place(str(tmp_path), str(tmp_path / "home"), Words("en")), Typed()
@@ -343,12 +353,13 @@ def test_a_script_is_asked_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("/com", [("/compact", 4)]),
         ("/c", [("/compact", 2), ("/c", 2), ("/context", 2), ("/code", 2), ("/cost", 2), ("/clear", 2)]),
         ("/strategy s", [("sliding", 1)]),
+        ("/strategy sliding ", [("focus", 0)]),
         ("/nothing ", []),
         ("hello /c", []),
     ],
 )
 def test_commands_and_what_they_take_are_completed(line: str, words: list[tuple[str, int]]) -> None:
-    """Only in a line that is a command."""
+    """Only in a line that is a command, and nothing that stands in it already."""
     assert completions(line, lambda name: ["sliding", "focus"] if name == "/strategy" else []) == words
 
 

@@ -105,10 +105,11 @@ def test_a_program_that_failed_is_a_failed_call(text: str, well: bool) -> None:
 @pytest.mark.parametrize(("name", "given", "about"), [
     ("action", {"window_id": "todo_1", "action_id": "add", "params": {"text": "milk"}}, "todo_1 add"),
     ("create", {"name": "editor", "target": "notes.txt"}, "editor notes.txt"),
+    ("search_files", {"path": ".", "query": "milk"}, "milk"),
     ("create", {}, ""), ("action", {"path": "x.txt"}, "x.txt"), ("action", ["odd"], ""),
 ])  # fmt: skip
 def test_a_call_of_a_window_says_what_is_done(name: str, given: object, about: str) -> None:
-    """The window and its action; the app and what it is opened for."""
+    """The window and its action; the app and what it is opened for; what is looked for."""
     call = Call("c1", name, given)
     assert f"✓ {name} {about}".rstrip() + "  0.5 s" in shown(Calling(call), Called(call, "done"))
 
@@ -116,6 +117,12 @@ def test_a_call_of_a_window_says_what_is_done(name: str, given: object, about: s
 def test_seconds_are_told_to_a_tenth() -> None:
     """As people say them."""
     assert "again in 0.6 s (attempt 2)" in shown(Retrying("m", "503", 0.586417, 2))
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "running? again in 2 s"), ("zh", "running? 2 秒后")])
+def test_a_reason_may_be_a_question(language: str, said: str) -> None:
+    """Nothing stands behind its question mark."""
+    assert said in shown(Retrying("m", "is its server running?", 2.0, 2), language=language)
 
 
 @pytest.mark.parametrize("why", ["503", "m-1: 503", "m-1 was silent"])

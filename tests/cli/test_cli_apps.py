@@ -2,7 +2,6 @@
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -382,6 +381,22 @@ def test_an_app_works_in_the_project(tmp_path: Path) -> None:
     assert "todo" in session.host.apps
 
 
+def test_an_app_is_held_to_the_folders_of_the_project_s_tools(run: Run, tmp_path: Path) -> None:
+    """A person sees what a model would see; a file that does not say which they are is told of."""
+    for folder in ("open", "closed"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.txt").write_text("a\n")
+    (tmp_path / "sightline.toml").write_text('[tools]\nfolders = ["open"]')
+    there = ("--project", str(tmp_path), "apps", "run")
+    shown = run(*there, "files", "--do", "expand open").stdout
+    assert "a.txt" in shown
+    assert "closed" not in shown
+    assert run(*there, "editor", "open/a.txt", "--json").exit_code == 0
+    assert "outside the folders" in run(*there, "editor", "closed/a.txt", "--json").output
+    (tmp_path / "sightline.toml").write_text("[tools")
+    assert "does not say which folders may be read; correct it" in run(*there, "files", "--json").stderr
+
+
 # ---------------------------------------------------------------------- through a pipe
 
 
@@ -490,10 +505,10 @@ def test_ctrl_c_clears_the_line_and_ctrl_d_ends(person: Person) -> None:
     person.type("add half")
     person.until("add half")
     person.shown = ""
-    shown: list[int] = []
+    shown: list[tuple[int, int]] = []
     while not shown:  # a signal that comes right before readline waits for a key is seen at the next one
         os.killpg(person.process.pid, signal.SIGINT)  # what a terminal does when Ctrl-C is pressed
-        shown, _, _ = select.select([person._primary], [], [], 1.0)
+        shown = person.poll.poll(1_000)
     person.until("todo_1> ")
     seen = person.says("add whole")
     assert ">whole</item>" in seen

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from test_cli_compact import RULE, SUMMARY, TIGHT
 from test_cli_terminal import NOT_PRINTED, Terminal
 
-from sightline import Budget, Session
+from sightline import Budget, Session, Settings
 from sightline.stores.folder import Folder
 
 Run = Callable[..., Result]
@@ -121,6 +121,39 @@ def test_files_that_matter_are_included_as_they_are_now(
     assert told["files"] == tried["files"] == ["app.py"]
     report = run("--project", str(project), "compact", "--report").stdout
     assert "Files shown to the model as they are now: app.py" in report
+
+
+@pytest.mark.parametrize(
+    ("configuration", "shown"),
+    [
+        ('[tools]\nfolders = ["open"]', ["open/a.py"]),
+        ('[tools]\nfolders = ["open", ".."]\n[models.a]\nno = "model"', ["closed/b.py", "open/a.py"]),
+        ('[tools]\nfolders = ["linked", "../beyond"]', []),
+        ('[tools]\nfolders = "open"', []),
+        ("[tools", []),
+    ],
+)
+def test_files_are_shown_of_the_tools_folders_only(
+    run: Run, root: Path, tmp_path: Path, command: Callable[[str], str], configuration: str, shown: list[str]
+) -> None:
+    """And never of those outside; where the file does not say which, none are, and that is told."""
+    project = tmp_path / "project"
+    for path in ("project/open/a.py", "project/closed/b.py", "beyond/c.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"NAME = '{path}'\n")
+    (project / "linked").symlink_to("../beyond")
+    (project / "sightline.toml").write_text(configuration)
+    with Session.new(project, root=root, settings=Settings()) as session:
+        for number in range(10):
+            session.user(f"change open/a.py, closed/b.py, linked/c.py and {tmp_path}/beyond/c.py, the {number}th time")
+            session.assistant("open/a.py and closed/b.py are changed, and all of it is tested again " * 10)
+    for more in (["--dry-run"], []):
+        result = run("--project", str(project), "compact", "--with", command(f"print({SUMMARY!r})"), "--json", *more)
+        told = json.loads(result.stdout)
+        assert (told["success"], sorted(told["files"])) == (True, shown)
+        assert ("does not say which folders may be read" in result.stderr) == (
+            not shown and "linked" not in configuration
+        )
 
 
 def test_what_was_said_meanwhile_stays(run: Run, root: Path, folder: Folder, command: Callable[[str], str]) -> None:

@@ -3,6 +3,7 @@
 from io import StringIO
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from sightline.cli.folding import folded, prose
@@ -25,6 +26,28 @@ def test_what_goes_on_stands_below_its_column() -> None:
     )
     assert folded("  a list that is long", 14) == "  a list that\n  is long"
     assert folded("one\n\n  two", 5) == "one\n\n  two"
+
+
+@pytest.mark.parametrize("end", [".", "?", "!", '."', ".)", "。"])
+def test_two_blanks_between_sentences_are_no_column(end: str) -> None:
+    """What goes on begins where the line begins."""
+    assert folded(f"Done{end}  Now the rest of it goes on", 24).splitlines()[1].startswith(("it", "of"))
+
+
+def test_a_long_line_takes_work_for_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one of many columns: twice the text is measured twice."""
+    measured = 0
+
+    def counting(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return cell_len(text)
+
+    monkeypatch.setattr("sightline.cli.folding.cell_len", counting)
+    folded("a  b " * 200, 80)
+    once, measured = measured, 0
+    folded("a  b " * 400, 80)
+    assert once < measured < 3 * once
 
 
 def test_a_path_is_never_broken() -> None:

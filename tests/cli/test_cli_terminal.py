@@ -37,12 +37,14 @@ class Terminal:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a run in the background ignores it
         )  # fmt: skip
         os.close(secondary)
+        self.poll = select.poll()  # select takes no descriptor above 1023
+        self.poll.register(self._primary, select.POLLIN)
         self.shown = ""
 
     def until(self, text: str) -> None:
         """Read until this is shown."""
         while text not in self.shown:
-            ready, _, _ = select.select([self._primary], [], [], 60)
+            ready = self.poll.poll(60_000)
             assert ready, f"waited for {text!r} after {self.shown[-500:]!r}"
             self.shown += os.read(self._primary, 65536).decode("utf-8", "replace")
 

@@ -48,6 +48,13 @@ def test_first_words_are_one_harmless_line(text: str) -> None:
     assert printable(line) == line
 
 
+def test_first_words_say_where_they_are_cut() -> None:
+    """With an ellipsis, in as many characters; what fits has none."""
+    assert first_words("one two three", 13) == "one two three"
+    assert first_words("one two three", 9) == "one two…"
+    assert first_words("one two three", 12) == "one two thr…"
+
+
 @given(st.floats(0, 2), st.integers(1, 60))
 def test_a_bar_never_outgrows_its_width(share: float, width: int) -> None:
     """Full at 1 and above, empty only at 0."""

@@ -206,6 +206,22 @@ def test_a_summary_is_made_from_files_of_the_allowed_folders_only(tmp_path: Path
     assert session.compact(Budget(8_000), model=says(SUMMARY)).files == ("open/quay.py",)
 
 
+def test_a_folder_that_became_a_link_gives_a_summary_no_files(tmp_path: Path) -> None:
+    """Where the folders are is found out once, also for a session that goes another way."""
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    for folder in (project / "open", outside):
+        folder.mkdir(parents=True)
+        (folder / "quay.py").write_text("depth = 7\n")
+    session = new_session(MemoryStore("disk"), project=project, folders=("open",))
+    use(session, "Edit", "done", file_path="open/quay.py")
+    ids = talk(session, 10)
+    assert session.compaction(Budget(8_000)).files == ("open/quay.py",)
+    (project / "open").rename(tmp_path / "away")
+    (project / "open").symlink_to(outside)
+    assert session.compaction(Budget(8_000)).files == ()
+    assert session.fork(ids[-1]).compaction(Budget(8_000)).files == ()
+
+
 @pytest.fixture
 def foreign(tmp_path: Path) -> Iterator[Callable[..., Session]]:
     """Opens logs that another program wrote: the document's fields and nothing of ours."""

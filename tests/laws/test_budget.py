@@ -24,11 +24,11 @@ def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
 
 def check_overflow(world: World) -> None:
     """The last refusal was right: what must be shown does not fit."""
-    session, budget, error = world.overflows[-1]
+    session, budget, error, counting = world.overflows[-1]
     composer = session._composer
     around = composer._around(composer._shown_windows(budget))
     fixed = decide.fixed_tokens(session._journal, around, session._journal.tools.tokens, session.count)
-    limit = composer._calibration.limit(budget, session._journal.reader.profile)
+    limit = counting.limit(budget, session._journal.reader.profile)
     assert error.short_by > 0
     assert least(session, fixed) + MARKER > limit
 

@@ -38,6 +38,7 @@ from hypothesis import strategies as st
 
 from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
+from sightline.decide import Calibration
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, UnknownItem
 from sightline.items import Blob, Call, Image, Item, Kind, Lod, Message, Opaque, Result, Role, Text
 from sightline.notes import ReceiptNote
@@ -155,7 +156,7 @@ class World:
         self.accepted: dict[str, Content | Call] = {}  # item id → what was handed in
         self.sizes: dict[str, int] = {}  # item id → size of the log when it had been accepted
         self.sent: list[Sent] = []
-        self.overflows: list[tuple[Session, Budget, PinnedOverflow]] = []
+        self.overflows: list[tuple[Session, Budget, PinnedOverflow, Calibration]] = []
         self.compacted: list[tuple[str, Compacted]] = []  # the branch, and what was done
         self._commands: dict[str, list[str]] = {"": []}
         self.on_compose: Callable[[World, Sent, Payload | None], None] | None = None
@@ -429,15 +430,24 @@ class World:
         self._commands[branch.branch] = []
         self.session = branch
 
+    def _counting(self) -> Calibration:
+        """How the next payload is counted at its mildest: a refusal after which nothing would fit is forgotten."""
+        composer = self.session._composer
+        if composer._before_refusal is not None:
+            return composer._before_refusal
+        observed = composer._observed or 0.0
+        return Calibration(observed, known=True) if observed > composer._calibration.factor else composer._calibration
+
     def _compose(self, compose: Compose) -> None:
         if self.session.open_calls:
             self._refused(compose)
         budget = Budget(compose.window)
         foreseen = self.before_compose(self, budget)
+        counting = self._counting()
         try:
             payload = self.session.compose(budget, ask=compose.ask)
         except PinnedOverflow as error:
-            self.overflows.append((self.session, budget, error))
+            self.overflows.append((self.session, budget, error, counting))
             return
         receipt = self.session._composer.last
         assert receipt is not None

@@ -256,5 +256,5 @@ def test_any_writers_agree_with_the_plainest_log(
     assert uuids(store) == log
     assert (store.tips.heads, store.tips.seq) == (heads, len(log))
     assert [decode(line.data).seq for line in store.scan()] == list(range(1, len(log) + 1))
-    for writer in writers:
-        writer.close()
+    for each in (*writers, store):
+        each.close()

@@ -20,7 +20,7 @@ class State(TypedDict, total=False):
     round: int  # how often it has been asked
     next: str  # the node to go on with
     told: bool  # that its last response was not in the form asked for
-    overflowed: str  # what it said of the last payload that was too long for it; empty once it has answered
+    overflowed: bool  # the last payload was too long for it
     error: str  # what stands in the way of an answer
 
 

@@ -23,7 +23,7 @@ from sightline.clock import Ids, nanoid
 from sightline.code.references import Upload, announcement
 from sightline.code.store import CodeStore, Saved
 from sightline.compaction.compactor import Compacted
-from sightline.errors import BadInput, Conflict, ContextOverflow, ModelError, PinnedOverflow, SightlineError, StoreError
+from sightline.errors import BadInput, Conflict, ContextOverflow, ModelError, SightlineError, StoreError
 from sightline.items import Call, Result, plain_text
 from sightline.payload import Payload
 from sightline.plan import Budget
@@ -192,12 +192,7 @@ class Agent:
         if self.code is not None:
             await asyncio.to_thread(self._show_code_list)
         earlier = self.session.receipt is not None  # of this agent, or of one before it
-        try:
-            sent = await self._composed()
-        except PinnedOverflow:
-            if not (said := state.get("overflowed")):
-                raise
-            return {"error": said, "round": state["round"] + 1}  # smaller it cannot be: its own words say most
+        sent = await self._composed()
         reused = None if earlier and self.payload is None else self._reused(sent)
         self.payload = sent.payload
         _LOG.info("context built: %d tokens, %s", sent.tokens, sent.reason)
@@ -225,15 +220,13 @@ class Agent:
             self.session.open_window("code_list")
 
     async def _model(self, state: State) -> State:
-        if state.get("error"):
-            return {"next": "answer"}
         try:
             reply = await self._reply_to(state)
         except ContextOverflow as error:
             if state.get("overflowed"):
                 return {"next": "answer", "error": str(error)}
             await asyncio.to_thread(self.session.overflowed, error.input_tokens, beside=state["sent"].beside)
-            return {"next": "context", "overflowed": str(error), "round": state["round"] - 1}
+            return {"next": "context", "overflowed": True, "round": state["round"] - 1}
         except ModelError as error:
             _LOG.warning("the model could not be asked: %s", error)
             return {"next": "answer", "error": str(error)}
@@ -241,7 +234,7 @@ class Agent:
         if says_nothing(reply):  # it is not logged: asking again is asking the same
             did = "refused to answer" if reply.stop == "refused" else "said nothing"
             return {"next": "answer", "error": f"{reply.model} {did}"}
-        return await (self._spoken if self.protocol == "json" else self._called)(reply, state) | {"overflowed": ""}
+        return await (self._spoken if self.protocol == "json" else self._called)(reply, state) | {"overflowed": False}
 
     async def _reply_to(self, state: State) -> Reply:
         sent, output = state["sent"], self.budget.output

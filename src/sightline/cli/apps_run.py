@@ -21,6 +21,7 @@ from sightline.apps.window import FORMS as SENT_AS
 from sightline.apps.window import AppWindow
 from sightline.cli.words import Words
 from sightline.errors import BadInput, SightlineError
+from sightline.grounds import configured
 from sightline.items import Lod
 from sightline.notes import Settings
 from sightline.session import Session
@@ -167,9 +168,13 @@ def _in_file(path: Path) -> type[App]:
 
 
 def session_with(name: str, project: str, locale: str, form: str) -> Session:
-    """A session in memory in which this app, and every other that can be loaded, may be opened. Raises BadInput."""
+    """A session in memory in which this app, and every other that can be loaded, may be opened. Raises BadInput.
+
+    Its apps show what they would show a model of this project, and nothing that lies outside.
+    """
     settings = Settings(locale=locale, windows=form if form in SENT_AS else SENT_AS[0])
-    session = Session(MemoryStore(), settings=settings, apps=[loaded(name)], project=project)
+    folders = configured(Path(project))
+    session = Session(MemoryStore(), settings=settings, apps=[loaded(name)], project=project, folders=folders)
     for other in (each for each in registry.names() if each not in session.host.apps):
         with suppress(SightlineError):  # `sightline apps` says why; this one can be used without it
             session.host.register(loaded(other))

@@ -21,11 +21,22 @@ from sightline.cli.folding import prose
 from sightline.cli.options import Place, branch_option, budget_options, known_budget, place, session_argument, with_json
 from sightline.cli.program import Program
 from sightline.cli.sessions import branch_label, switch
-from sightline.cli.show import Column, Rows, console, error_console, first_words, local_time, print_json, printable
+from sightline.cli.show import (
+    Column,
+    Rows,
+    console,
+    error_console,
+    first_words,
+    local_time,
+    print_json,
+    printable,
+    tell,
+)
 from sightline.cli.words import Words
 from sightline.clock import milliseconds, nanoid, wall_clock
 from sightline.compaction.compactor import SECONDS, Compacted
 from sightline.errors import BadInput, Conflict
+from sightline.grounds import Folders, configured
 from sightline.items import plain_text
 from sightline.journal import Journal
 from sightline.plan import Budget
@@ -118,7 +129,8 @@ def compact(as_json: bool, **options: Any) -> None:
 
 def _compacted(here: Place, journal: Journal, asked: Asked, program: Program | None, *, quiet: bool) -> Done:
     allowed = known_budget(journal, asked.window, asked.output)
-    with open_session(journal) as session, _working(here, program, asked.seconds, quiet):
+    shown = _folders(here, program)
+    with open_session(journal, shown) as session, _working(here, program, asked.seconds, quiet):
         try:
             result = session.compact(allowed, model=program, seconds=asked.seconds)
         except Conflict as error:
@@ -133,7 +145,8 @@ def _compacted(here: Place, journal: Journal, asked: Asked, program: Program | N
 def _tried(here: Place, journal: Journal, asked: Asked, program: Program | None, *, quiet: bool) -> Done:
     """Compact a copy of the log by rule: exactly what would be covered, kept and hidden, and nothing is written."""
     allowed = known_budget(journal, asked.window, asked.output)
-    with _copy(journal) as copy, open_session(copy) as session, _working(here, None, 0, quiet):
+    shown = _folders(here, program)
+    with _copy(journal) as copy, open_session(copy, shown) as session, _working(here, None, 0, quiet):
         job = session.compaction(allowed)
         done = outcome(session, copy, allowed, session.compact(allowed), program)
         if program is None:
@@ -143,8 +156,20 @@ def _tried(here: Place, journal: Journal, asked: Asked, program: Program | None,
         return done._replace(result=result, request=job.request.tokens + question)
 
 
-def open_session(journal: Journal) -> Session:
-    return Session(journal, windows=LastShown(journal), clock=wall_clock, ids=nanoid)
+def open_session(journal: Journal, folders: Folders = ()) -> Session:
+    """`folders`: those whose files a program is shown."""
+    return Session(journal, windows=LastShown(journal), clock=wall_clock, ids=nanoid, folders=folders)
+
+
+def _folders(here: Place, program: Program | None) -> Folders:
+    """Those whose files the program may be shown: none where the project's file does not say which."""
+    if program is None:
+        return ()
+    try:
+        return configured(Path(here.project))
+    except BadInput as error:
+        tell(str(error), "yellow")
+        return ()
 
 
 @contextmanager

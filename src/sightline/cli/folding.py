@@ -12,7 +12,8 @@ _OPENING, _CLOSING = (
     "，。；：、！？）】》」』",
 )  # but none ends with the former, or begins with the latter
 _PIECES = re.compile(f" +|[{_OPENING}]*(?:[{_WIDE}]|[^ {_WIDE}]+)[{_CLOSING}]*")
-_COLUMN = re.compile("^ +| {2,}")  # what stands before a column
+# What stands before a column. Not where a sentence ends: some people write two blanks between sentences.
+_COLUMN = re.compile(r"""^ +|(?<![ .!?。！？])(?<![.!?]["')\]”’]) {2,}""")
 
 
 def folded(text: str, width: int) -> str:
@@ -24,17 +25,17 @@ def folded(text: str, width: int) -> str:
 
 
 def _lines(line: str, width: int) -> list[str]:
-    done, now = [], ""
+    done, now, indent = [], "", _indent(line, width)
     for piece in _PIECES.findall(line):
         if now.strip() and not piece.isspace() and cell_len(now + piece) > width:
             done.append(now.rstrip())
-            now = _indent(line, width)
+            now = indent
         now += piece
     return [*done, now.rstrip()]
 
 
 def _indent(line: str, width: int) -> str:
-    columns = (cell_len(line[: found.end()]) for found in _COLUMN.finditer(line))
+    columns = (cell_len(line[: found.end()]) for found in _COLUMN.finditer(line[:width]))
     return " " * max((column for column in columns if column <= width // 2), default=0)
 
 

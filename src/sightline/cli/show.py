@@ -53,8 +53,9 @@ def tell(text: str, style: str) -> None:
 
 
 def first_words(text: str, length: int = 200) -> str:
-    """The beginning of a text, on one line."""
-    return printable(" ".join(text[: length * 4].split()))[:length]
+    """The beginning of a text, on one line; where it is cut off there, with an ellipsis."""
+    line = printable(" ".join(text[: length * 4].split()))
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
 def cut(text: str, width: int) -> str:

@@ -31,7 +31,7 @@ _TIGHT, _LOOSE = 0.67, 0.35
 # sweep. More than once, since what is shortened stays so until the end; from 1.5 to 4 replayed runs cost within 5 % of
 # each other.
 _RENT = 2.0
-_ROOMY = 0.25  # of the limit: below, nothing is shortened for its price; replayed runs cost the same
+_ROOMY = 0.25  # of the room: below, nothing is shortened for its price; replayed runs cost the same
 _HELD = 1  # unit more than a sweep keeps now may have been kept by the last one, before a question
 _COLD = 0.1  # of the body: what a sweep must save when the prefix is written anyway
 
@@ -156,7 +156,7 @@ def _pays(view: View, plan: Plan, keep: int) -> str:
     paid for once, by writing anew all from the first item that changes. So each waits for the other's price, which
     needs no guess how long the conversation will be.
     """
-    if view.last is None or plan.tokens < _ROOMY * view.limit:
+    if view.last is None or plan.tokens < _within(view, _ROOMY):
         return ""
     before = min(_HELD + keep, plan.weighed)
     held, newest = plan.after(plan.weighed - before, before), plan.after(len(plan) - keep) if keep else ()
@@ -218,6 +218,11 @@ class _Sweep:
         body = self._settle(body, keep, newest)
         if body > tight:
             body = self._reduce(body, int(target), self.units, newest, leave_out=False)
+        if body > tight:  # what took more than half of the room while it was free gives way before anything is out
+            large = [
+                unit for unit in sorted({view.asked, self._task} & set(self.units)) if self._tokens(unit) > room // 2
+            ]
+            body = self._reduce(body, int(target), large, set(), leave_out=False)
         if body > tight:
             body = self._reduce(body, loose, self.units, newest)
         self._fit(body, room - said, newest)
@@ -229,6 +234,9 @@ class _Sweep:
         """
         newest = {*self.units[-keep:], self._task, *self._fetched_again()} - {-1} if keep else set()
         return newest | {self.view.asked, *self._summaries()}
+
+    def _tokens(self, unit: int) -> int:
+        return self.view.unit_tokens(unit, self.lods)
 
     def _least(self) -> int:
         """Tokens of all units at their lowest levels."""
@@ -418,9 +426,13 @@ class _Sweep:
         return LeftOut(before.messages + messages, before.tokens + tokens, first, last)
 
     def _is_missed(self, unit: int) -> bool:
-        """Whether nothing stands for a unit that is out: recalled pieces have a source, covered ones a summary."""
+        """Whether nothing stands for a unit that is out: what was recalled has its source, what is covered its summary,
+        and a summary that was undone has what it stood for.
+        """
         kind = self._kind(unit)
-        return kind == Kind.SUMMARY or (kind != Kind.RECALL and not self.view.is_covered(unit))
+        if kind == Kind.SUMMARY:
+            return unit in self._summaries()
+        return kind != Kind.RECALL and not self.view.is_covered(unit)
 
     def _summaries(self) -> list[int]:
         return [unit for each in self.view.compactions for unit in each.summaries]

@@ -180,6 +180,19 @@ def test_what_is_no_picture_to_a_provider_is_a_line(locale: str, word: str, medi
     assert len(line.text) < 300
 
 
+@pytest.mark.parametrize(("said", "meant"), [("image/PNG", "image/png"), ("image/jpg", "image/jpeg")])
+def test_a_picture_is_known_however_it_is_written(said: str, meant: str) -> None:
+    """Its type in capital letters or by another name, its data in lines."""
+    assert _parts(result(ImageContent(data="AAAA\r\nAAAA\n", mime_type=said))) == (Image(meant, "AAAAAAAA"),)
+
+
+@pytest.mark.parametrize(("locale", "words"), [("en", "is no base64"), ("zh", "不是 base64")])
+def test_what_is_no_base64_is_told_so(locale: str, words: str) -> None:
+    """Another reason than its size."""
+    assert words in _text(_parts(result(ImageContent(data="!!!!", mime_type="image/png")), locale))
+    assert words not in _text(_parts(result(ImageContent(data="AAAA", mime_type="image/x")), locale))
+
+
 def test_many_pictures_have_the_room_of_a_few() -> None:
     """In number and in size; a file counts as one."""
     dots = _parts(result(*(ImageContent(data="AAAA", mime_type="image/png") for _ in range(MOST_SHOWN + 2))))

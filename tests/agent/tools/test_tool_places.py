@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tool_project import SECRET, Project, called
 
+from sightline.agent.tools.folders import Folders
 from sightline.agent.tools.places import File, Left, Place, left_behind
 from sightline.agent.tools.python import run_python
 from sightline.agent.tools.sandbox import Limits
@@ -38,6 +39,15 @@ def test_a_name_that_cannot_be_shown_does_not_lead_elsewhere(here: Project) -> N
     answer = called(run_python(here.folders, keep=keep), code=code)
     assert "d\ufffd/secret.txt (4B)" in answer
     assert kept(keep) == {"run_0001/d\x01/secret.txt": "mine"}
+
+
+def test_a_program_finds_its_files_by_the_paths_that_were_said(here: Project) -> None:
+    """From the project on, from the first folder, or through a link."""
+    (here.root / "data" / "again.csv").symlink_to("sales.csv")
+    tool = run_python(Folders([here.root / "data"], project=here.root))
+    paths = ["data/sales.csv", "./sales.csv", "again.csv"]
+    code = f"for path in {paths}: print(open(path).readline().strip())"
+    assert called(tool, code=code, files=paths).splitlines()[1:] == ["date,product,note"] * 3
 
 
 def test_links_lead_nowhere_and_second_names_are_not_kept(here: Project, tmp_path: Path) -> None:

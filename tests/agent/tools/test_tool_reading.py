@@ -8,7 +8,7 @@ from tool_project import Project, called
 from tool_workbooks import workbook
 
 from sightline.agent.tools import Tool
-from sightline.agent.tools.folders import Folders
+from sightline.agent.tools.folders import Folders, shell_directory
 from sightline.agent.tools.reading import call_id, file_reader
 from sightline.agent.tools.searching import list_files, search_files
 from sightline.errors import ToolFailed
@@ -245,6 +245,66 @@ def test_a_second_folder_is_named_by_its_whole_path(here: Project, tmp_path: Pat
     assert called(list_files(folders)).endswith(f"\n{more}/")
     assert called(list_files(folders), path=str(more)) == "b.txt (2B)"
     assert called(search_files(folders), query="b", pattern="b.txt") == f"{more}/b.txt:1: b"
+
+
+def test_paths_are_said_from_the_project_on(here: Project) -> None:
+    """Where they lead into one of the folders; else from the first. What is shown can be asked for again."""
+    (here.root / "src" / "in.txt").write_text("of src\n")
+    (here.root / "data" / "in.txt").write_text("of data\n")
+    (here.root / "data" / "src").mkdir()
+    (here.root / "data" / "src" / "deep.txt").write_text("deep\n")
+    (here.root / "more").symlink_to("src")
+    folders = Folders([here.root / "data", here.root / "more", here.outside], project=here.root)
+    reader = file_reader(folders)
+    for path, shown in (
+        ("data/in.txt", "data/in.txt"),
+        ("in.txt", "data/in.txt"),
+        ("./src/in.txt", "src/in.txt"),
+        ("more/in.txt", "src/in.txt"),
+        ("data/src/deep.txt", "data/src/deep.txt"),
+        (str(here.root / "src" / "in.txt"), "src/in.txt"),
+        (str(here.outside / "secret.txt"), str(here.outside / "secret.txt")),
+    ):
+        for asked in (path, shown):
+            assert called(reader, path=asked).startswith(f"[file] {shown}\n"), asked
+    for path in ("notes.txt", "project/notes.txt", str(here.root / "notes.txt")):
+        with pytest.raises(ToolFailed):
+            called(reader, path=path)
+    with pytest.raises(ToolFailed, match=r"did you mean: data/src/deep\.txt$"):
+        called(reader, path="src/deep.txt")
+    with pytest.raises(ToolFailed, match=r"did you mean: src/sales\.py$"):
+        called(reader, path="data/sales.py")
+
+
+def test_a_list_of_folders_names_them_from_the_project_on(here: Project) -> None:
+    """The first with what is in it; all are searched, also where '.' is said, and none twice or in vain."""
+    (here.root / "data" / "in.py").write_text("def\n")
+    paths = [here.root / "data", here.root / "src", here.root / "gone", here.outside, here.root / "data"]
+    folders = Folders(paths, project=here.root)
+    tree = ["data/", "  in.py (4B)", "  sales.csv (67B)", "src/", "gone/", f"{here.outside}/", "data/"]
+    found = ["data/in.py:1: def", "src/sales.py:1: def load(path):"]
+    for where in ({}, {"path": "."}, {"path": "./"}):
+        assert called(list_files(folders), **where).splitlines() == tree
+        assert called(list_files(folders), pattern="*.py", **where) == "data/in.py (4B)\nsrc/sales.py (38B)"
+        assert called(search_files(folders), query="def", **where).splitlines() == found
+    assert called(list_files(folders), path="src") == "sales.py (38B)"
+    assert called(list_files(Folders([here.root / "data", here.root], project=here.root))).endswith(f"\n{here.root}/")
+
+
+def test_the_shell_s_own_name_of_the_directory_is_understood(
+    here: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below a link, where it is the same directory; else what the shell said is of another time."""
+    alias = tmp_path / "alias"
+    alias.symlink_to(here.root)
+    monkeypatch.chdir(alias)
+    assert shell_directory({"PWD": str(alias)}) == alias
+    for said in ({}, {"PWD": ""}, {"PWD": "."}, {"PWD": str(here.outside)}, {"PWD": str(tmp_path / "gone")}):
+        assert shell_directory(said) == here.root
+    project = shell_directory({"PWD": str(alias)})
+    reader = file_reader(Folders([project / "data"], project=project))
+    for path in (f"{alias}/data/sales.csv", f"{here.root}/data/sales.csv", "data/sales.csv"):
+        assert called(reader, path=path).startswith("[file] data/sales.csv"), path
 
 
 def test_a_folder_may_be_reached_through_a_link_to_it(here: Project, tmp_path: Path) -> None:

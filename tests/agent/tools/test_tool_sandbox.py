@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import asdict, replace
@@ -364,6 +365,43 @@ def test_files_without_a_name_count(tmp_path: Path, how: str, protected: Protect
     """What is removed or never had a name takes room while it is held: open, or mapped and closed."""
     code = f"import mmap, os, time\nkept = []\nfor n in range(20): {HOLDING[how]}\ntime.sleep(60)"
     assert ran(tmp_path / "run", code, protected, disk=10 << 20, file_bytes=1 << 20).stopped == "disk"
+
+
+MAPPING = """
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+for n in range(20):
+    file = os.open("x", os.O_RDWR | os.O_CREAT)
+    os.write(file, bytes({size}))
+    libc.mmap(None, 4096, 3, 1, file, 0)  # unlike Python's own, it keeps no copy of the descriptor
+    os.close(file)
+    os.unlink("x")
+time.sleep({seconds})
+print("done")
+"""
+
+
+def test_a_page_of_a_removed_file_counts_as_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its size is not to be learned, as the largest there can be."""
+    bounds: dict[str, Any] = {"disk": 10 << 20, "file_bytes": 1 << 20}
+    large, small = MAPPING.format(size=1 << 20, seconds=60), MAPPING.format(size=4096, seconds=1)
+    assert ran(tmp_path / "a", large, **bounds).stopped == "disk"
+    if _sizes_are_told():
+        assert ran(tmp_path / "b", small, **bounds) == Ran(0, "done\n", "")
+    monkeypatch.setattr("sightline.agent.tools.nameless._size", lambda _, largest: largest)
+    assert ran(tmp_path / "c", large, **bounds).stopped == "disk"
+
+
+def _sizes_are_told() -> bool:
+    """Whether we may look into the memory of processes: root may, on most machines."""
+    mapped = next(line for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith(".so"))
+    try:
+        Path("/proc/self/map_files", mapped.split()[0]).stat()
+    except OSError:
+        return False
+    return True
 
 
 def test_a_file_without_a_name_counts_once(tmp_path: Path) -> None:

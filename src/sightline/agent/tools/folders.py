@@ -10,8 +10,8 @@ import copy
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,9 @@ from sightline.project import is_secret
 
 MOST_LINKS = 20  # on the way to one file: the kernel's own limit is 40
 MOST_LOOKED_AT = 5000  # names that are looked through for one like a missing file's
+DEEPEST = 64  # folders within folders
 LONGEST = 4096  # of a path, as the kernel has it
+BEGINNING = "."  # where relative paths begin
 
 _WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # to pass, not to list
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -38,7 +40,7 @@ SKIPPED = frozenset(
 
 
 class Opened(NamedTuple):
-    """A regular file, open for reading. `path` is how it is called: of the first folder, or absolute."""
+    """A regular file, open for reading. `path` is how it is called, and can be asked for again."""
 
     file: BinaryIO
     path: str
@@ -55,18 +57,15 @@ class Found(NamedTuple):
 
 
 class Folders:
-    """The folders the agent may read. Relative paths are of the first."""
+    """The folders the agent may read. Relative paths are of the project where they lead into one, else of the first."""
 
-    def __init__(self, paths: Sequence[str | Path], locale: str = "en") -> None:
+    def __init__(self, paths: Sequence[str | Path], locale: str = "en", project: str | Path | None = None) -> None:
+        """`project`: the directory that relative paths are said from; without one it is the first folder."""
         self.paths = tuple(Path(path).resolve() for path in paths)
         self.locale = locale
-        # Whoever says where they are may do so through a link to them.
-        self._spelled = [
-            (index, _names(str(spelling)))
-            for index, path in enumerate(paths)
-            for spelling in (self.paths[index], Path(path).absolute())
-            if ".." not in spelling.parts
-        ]
+        self._project = None if project is None else Path(project).resolve()
+        self._bases = [] if project is None else _spellings(project)
+        self._spelled = [(index, names) for index, path in enumerate(paths) for names in _spellings(path)]
 
     def saying(self, locale: str) -> "Folders":
         """The same folders, speaking this language."""
@@ -88,18 +87,21 @@ class Folders:
             with open(os.dup(descriptor), "rb") as file:  # noqa: PTH123 - of a descriptor
                 yield Opened(file, shown, state.st_size)
 
-    def walk(self, path: str = "", *, deepest: int = 64) -> Iterator[Found]:
+    def walk(self, path: str = "", *, deepest: int = DEEPEST) -> Iterator[Found]:
         """What stands in a folder and below it, each folder before its content, by name. Keys and secrets are left out.
 
         Raises:
             ToolFailed: it is no folder, or may not be read.
         """
-        with self._entered(path or ".") as (descriptor, shown):
+        with self._entered(path or BEGINNING) as (descriptor, shown):
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISDIR(mode):
                 text = (f"{shown} is a file, not a folder", f"{shown} 是文件，不是文件夹")
                 raise ToolFailed(says(self.locale, *text))
-            yield from _below(descriptor, "" if shown == "." else shown, 0, deepest)
+            yield from self._content(descriptor, shown, deepest)
+
+    def _content(self, folder: int, shown: str, deepest: int = DEEPEST) -> Iterator[Found]:
+        return _below(folder, "" if shown == BEGINNING else shown, 0, deepest)
 
     # ------------------------------------------------------------------ the way in
 
@@ -133,9 +135,11 @@ class Folders:
             raise self._outside(path, "'~' is refused", "不允许使用 '~'")
         if not self.paths:
             raise self._outside(path, "no folder may be read", "没有允许读取的文件夹")
-        if not path.startswith("/"):
-            return 0, _names(path)
-        return self._landing(_names(path), path, "it lies outside", "超出允许范围")
+        names = _names(path)
+        if path.startswith("/"):
+            return self._landing(names, path, "it lies outside", "超出允许范围")
+        meant = (self._leading([*base, *names]) for base in self._bases if names)
+        return next(filter(None, meant), (0, names))
 
     def _walked(self, root: int, names: list[str], held: ExitStack) -> tuple[int, int, list[str]]:
         """Descriptor, folder and true names of what the names lead to. Raises OSError, ToolFailed."""
@@ -176,10 +180,17 @@ class Folders:
 
     def _landing(self, names: list[str], path: str, en: str, zh: str) -> tuple[int, list[str]]:
         """Where absolute names lead: which of the folders, and the names on from there."""
+        found = self._leading(names)
+        if found is None:
+            raise self._outside(path, en, zh)
+        return found
+
+    def _leading(self, names: list[str]) -> tuple[int, list[str]] | None:
+        """The same; None where they lead into none of the folders."""
         for index, root in self._spelled:
             if (inside := _inside(names, root)) is not None:
                 return index, inside
-        raise self._outside(path, en, zh)
+        return None
 
     def _guard(self, name: str) -> None:
         if is_secret(name):
@@ -188,10 +199,14 @@ class Folders:
 
     # ------------------------------------------------------------------ what is said
 
+    def called(self, root: int) -> str:
+        """How one of the folders is called: from where relative paths begin, or by its whole path."""
+        return self._shown(root, [])
+
     def _shown(self, root: int, names: list[str]) -> str:
-        inside = "/".join(names)
-        path = (inside or ".") if root == 0 else str(self.paths[root] / inside)
-        return printable(path)
+        path = self.paths[root].joinpath(*names)
+        base = self._project or (self.paths[0] if root == 0 else None)
+        return printable(str(path.relative_to(base) if base is not None and path.is_relative_to(base) else path))
 
     def _outside(self, path: str, en: str, zh: str) -> ToolFailed:
         allowed = ", ".join(map(str, self.paths))
@@ -241,15 +256,27 @@ class Folders:
         name = path.rstrip("/").rpartition("/")[2]
         if name in ("", "."):  # the folder itself is missing
             return []
-        try:
-            seen = [found.path for found in islice(self.walk(), MOST_LOOKED_AT) if found.kind == "file"]
-        except ToolFailed:
-            return []
+        seen = [found.path for found in islice(self._everything(), MOST_LOOKED_AT) if found.kind == "file"]
+        seen = list(dict.fromkeys(seen))  # a folder may lie in another
         same = [each for each in seen if each.rpartition("/")[2].casefold() == name.casefold()]
         if same:
             return same[:3]
         names = {each.rpartition("/")[2]: each for each in reversed(seen)}
         return [names[each] for each in get_close_matches(name, names, 3)]
+
+    def _everything(self) -> Iterator[Found]:
+        for index in range(len(self.paths)):
+            with suppress(OSError, ToolFailed), ExitStack() as held:  # it may be missing itself
+                yield from self._content(self._root(index, held), self.called(index))
+
+
+def shell_directory(env: Mapping[str, str]) -> Path:
+    """The working directory as the shell calls it: people and programs name files below a link so."""
+    here, said = Path.cwd(), Path(env.get("PWD", ""))
+    try:
+        return said if said.is_absolute() and said.samefile(here) else here
+    except OSError:  # it is not there
+        return here
 
 
 def printable(path: str) -> str:
@@ -268,6 +295,11 @@ def _encodable(path: str) -> bool:
 
 def _names(path: str) -> list[str]:
     return [name for name in path.split("/") if name not in ("", ".")]
+
+
+def _spellings(path: str | Path) -> list[list[str]]:
+    """A folder's real path, and the one that was given: whoever names a file in it may do so through a link to it."""
+    return [_names(str(each)) for each in (Path(path).resolve(), Path(path).absolute()) if ".." not in each.parts]
 
 
 def _inside(names: list[str], root: list[str]) -> list[str] | None:

@@ -231,17 +231,27 @@ def _part(block: Any) -> _Part:
         case "text":
             return Text(block.text)
         case "image":
-            return Image(media_type=block.mime_type, data=block.data)
+            return Image(media_type=_media_type(block.mime_type), data=_packed(block.data))
         case "audio":
-            return File(media_type=block.mime_type, data=block.data)
+            return File(media_type=_media_type(block.mime_type), data=_packed(block.data))
         case "resource" if hasattr(block.resource, "text"):
             return Text(block.resource.text)
         case "resource":
-            return File(
-                media_type=block.resource.mime_type or "", data=block.resource.blob, name=str(block.resource.uri)
-            )
+            media_type, data = _media_type(block.resource.mime_type or ""), _packed(block.resource.blob)
+            return File(media_type=media_type, data=data, name=str(block.resource.uri))
         case _:
             return Text(f"{getattr(block, 'name', '')} {getattr(block, 'uri', '')}".strip())
+
+
+def _media_type(said: str) -> str:
+    """A type as providers write it: capital letters mean nothing in it."""
+    said = said.strip().lower()
+    return "image/jpeg" if said == "image/jpg" else said
+
+
+def _packed(data: str) -> str:
+    """Base64 without the line ends that some write it with."""
+    return "".join(data.split())
 
 
 def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
@@ -266,10 +276,12 @@ def _fits(part: Image | File, most: int) -> bool:
     """Whether providers take it: a result that one refuses would be refused again with every question that follows."""
     if isinstance(part, Image) and part.media_type not in IMAGE_TYPES:
         return False
-    if not 0 < len(part.data) <= most or len(label(part)) > LONGEST_LABEL:
-        return False
+    return 0 < len(part.data) <= most and len(label(part)) <= LONGEST_LABEL and _is_base64(part.data)
+
+
+def _is_base64(data: str) -> bool:
     try:
-        b64decode(part.data, validate=True)
+        b64decode(data, validate=True)
     except ValueError:
         return False
     return True
@@ -277,6 +289,8 @@ def _fits(part: Image | File, most: int) -> bool:
 
 def _left_out(part: Image | File, locale: str) -> str:
     what, size = label(part)[:LONGEST_LABEL], len(part.data)
+    if size <= MOST_DATA and not _is_base64(part.data):
+        return says(locale, f"{what} is left out: its data is no base64", f"{what} 未显示：其数据不是 base64")
     en = f"{MOST_SHOWN} files and PNG, JPEG, GIF or WebP images are shown, of {MOST_DATA} characters together"
     zh = f"最多显示 {MOST_SHOWN} 个文件或 PNG、JPEG、GIF、WebP 图片，合计不超过 {MOST_DATA} 个字符"
     return says(

@@ -16,14 +16,15 @@ from sightline.agent.tools.threads import go_on
 def nameless(session: int, folder: Path, largest: int) -> int:
     """The bytes of the files without a name that the processes of a session hold.
 
-    A file that is mapped and closed does not say its size: one that was in this folder counts as the `largest` there
-    can be.
+    A file that is mapped and closed says its size only to those who may look into any process, such as root. To others
+    one that was in this folder counts as the `largest` there can be: its first page may be mapped, and the rest fill
+    the disk.
     """
     sizes: dict[int, int] = {}  # by inode: a process and those that it forked hold the same file
     inside = os.fsencode(folder.resolve()) + b"/"
     for process in _processes(session):
-        for inode in _mapped(process, inside):
-            sizes.setdefault(inode, largest)
+        for inode, size in _mapped(process, inside, largest):
+            sizes.setdefault(inode, size)
         for state in _open(process):
             if stat.S_ISREG(state.st_mode) and not state.st_nlink:
                 sizes[state.st_ino] = state.st_blocks * 512
@@ -47,12 +48,20 @@ def _open(process: str) -> Iterator[os.stat_result]:
                 yield os.stat(f"{process}/task/{thread}/fd/{name}")  # noqa: PTH116 - many of them, often
 
 
-def _mapped(process: str, inside: bytes) -> Iterator[int]:
-    """The inodes of the removed files that it has in its memory."""
+def _mapped(process: str, inside: bytes, largest: int) -> Iterator[tuple[int, int]]:
+    """The inodes of the removed files that it has in its memory, and their bytes."""
     with suppress(OSError), open(f"{process}/maps", "rb") as lines:  # noqa: PTH123 - as above
         for line in lines:
             if line.endswith(b" (deleted)\n") and line.split(maxsplit=5)[5].startswith(inside):
-                yield int(line.split(maxsplit=5)[4])
+                addresses, _, _, _, inode, _ = line.split(maxsplit=5)
+                yield int(inode), _size(f"{process}/map_files/{addresses.decode()}", largest)
+
+
+def _size(mapped: str, largest: int) -> int:
+    try:
+        return os.stat(mapped).st_blocks * 512  # noqa: PTH116 - as above
+    except OSError:  # not permitted; or it is mapped elsewhere by now, which hides nothing
+        return largest
 
 
 def _names(folder: str) -> Sequence[str]:

@@ -145,7 +145,8 @@ class _Runner(NamedTuple):
                 if room < 0:
                     text = (f"files of more than {size_text(MOST_GIVEN)}", f"文件总量超过 {size_text(MOST_GIVEN)}")
                     raise ToolFailed(says(self.locale, *text))
-                shown = opened.path if not opened.path.startswith("/") else PurePosixPath(opened.path).name
+                named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program says it
+                shown = PurePosixPath(named).name if named.startswith("/") else named
                 copied(opened.file, work / shown, opened.size)
                 given.add(shown)
         return frozenset(given)

@@ -3,12 +3,15 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext, suppress
 from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 from typing import Any
 
 from sightline.agent.tools import Tool
 from sightline.agent.tools.arguments import Parameter, Wording, says, tool
-from sightline.agent.tools.folders import Folders, Found
+from sightline.agent.tools.folders import BEGINNING, Folders, Found
+from sightline.agent.tools.folders import DEEPEST as DEEPEST_SEARCHED
 from sightline.agent.tools.matching import Match, Matcher, Stopped, matcher
 from sightline.agent.tools.texts import binary, decode
 from sightline.agent.tools.threads import in_thread
@@ -72,9 +75,9 @@ def search_files(folders: Folders, locale: str = "en") -> Tool:
 
 def listed(folders: Folders, arguments: Mapping[str, Any], locale: str = "en") -> str:
     """What `list_files` answers. Raises ToolFailed."""
-    pattern = arguments.get("pattern", "")
+    pattern, path = arguments.get("pattern", ""), _path(arguments)
     lines: list[str] = []
-    for found in folders.walk(arguments.get("path", ""), deepest=DEEPEST):
+    for found in _found(folders, path, DEEPEST) if pattern else folders.walk(path, deepest=DEEPEST):
         if pattern and (found.kind == "folder" or not _matches(found.path, pattern)):
             continue
         if len(lines) == MOST_LISTED:
@@ -82,9 +85,17 @@ def listed(folders: Folders, arguments: Mapping[str, Any], locale: str = "en") -
             lines.append(says(locale, *more))
             break
         lines.append(found.path + _about(found) if pattern else "  " * found.depth + _name(found) + _about(found))
-    if not arguments.get("path") and not pattern:
-        lines += [f"{path}/" for path in folders.paths[1:]]
+    if not path and not pattern:
+        lines = _headed(folders, lines)
     return "\n".join(lines) or says(locale, "[no files]", "[没有文件]")
+
+
+def _headed(folders: Folders, lines: list[str]) -> list[str]:
+    """The first folder's lines, below its name where paths do not begin in it; then what the others are called."""
+    first, *others = [(folders.called(index), path) for index, path in enumerate(folders.paths)]
+    if lines and first[0] != BEGINNING:
+        lines = [f"{first[0]}/", *(f"  {line}" for line in lines)]
+    return lines + [f"{called if called != BEGINNING else path}/" for called, path in others]
 
 
 def _name(found: Found) -> str:
@@ -136,7 +147,7 @@ def searched(
     search, until = _Search(), clock() + SECONDS
     try:
         with matcher(query, regex=regex, seconds=SECONDS, most=MOST_PER_FILE) as matches:
-            for found in _found(folders, arguments.get("path", "")):
+            for found in _found(folders, _path(arguments)):
                 if _enough(search, clock() > until):
                     break
                 if found.kind == "file" and (not pattern or _matches(found.path, pattern)):
@@ -149,10 +160,21 @@ def searched(
     return _told(search, locale)
 
 
-def _found(folders: Folders, path: str) -> Iterator[Found]:
-    """What stands in one folder, or in all that can be read."""
+def _path(arguments: Mapping[str, Any]) -> str:
+    """The folder to look in; empty for all, however that is said."""
+    path: str = arguments.get("path", "")
+    return "" if PurePosixPath(path) == PurePosixPath(BEGINNING) else path
+
+
+def _found(folders: Folders, path: str, deepest: int = DEEPEST_SEARCHED) -> Iterator[Found]:
+    """What stands in one folder, or in all that can be read, each once."""
+    seen: set[str] = set()  # a folder may lie in another
     for start in [path] if path else ["", *map(str, folders.paths[1:])]:
-        yield from folders.walk(start)
+        with suppress(ToolFailed) if start != path else nullcontext():  # one that is gone does not hide the others
+            for found in folders.walk(start, deepest=deepest):
+                if start == path or found.path not in seen:
+                    seen.add(found.path)
+                    yield found
 
 
 def _enough(search: _Search, late: bool) -> bool:

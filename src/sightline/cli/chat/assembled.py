@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import click
@@ -20,7 +19,7 @@ from sightline.agent.models.finding import Found, Probe, found, named
 from sightline.agent.models.making import patient
 from sightline.agent.service import Agent
 from sightline.agent.tools import Tool
-from sightline.agent.tools.folders import Folders
+from sightline.agent.tools.folders import Folders, shell_directory
 from sightline.agent.trust import Trusted, reaches
 from sightline.choosing import chosen
 from sightline.cli.chat import unanswered
@@ -36,6 +35,7 @@ from sightline.clock import wall_clock
 from sightline.code.references import shown
 from sightline.code.store import CodeStore
 from sightline.errors import BadInput, NoModel
+from sightline.grounds import Settled
 from sightline.notes import Settings
 from sightline.plan import Budget
 from sightline.profiles import PROFILES
@@ -64,7 +64,8 @@ class Assembled:
         asked = self._asked
         self._check_trust()
         # Once, where trust was asked for: a link that comes later leads nowhere.
-        self._folders = Folders([Path(self.here.project, each).absolute() for each in self._config.tools.folders])
+        project = shell_directory(self._env) / self.here.project
+        self._folders = Folders([project / each for each in self._config.tools.folders], project=project)
         model = await self._model(asked.model)
         await self._start_servers(model.facts)
         session_id = self.here.find(asked.resume) if asked.resume else None
@@ -169,7 +170,8 @@ class Assembled:
         here, settings = self.here, self._config.tools
         edit = self._asked.allow_edit or settings.edit
         apps = list(openable(edit=edit)) if self._offers("apps", facts) else []
-        folders = settings.folders if self._gives_tools(facts) else ()  # a model without tools is shown no files
+        # A model without tools is shown no files.
+        folders = Settled(map(str, self._folders.paths)) if self._gives_tools(facts) else ()
         given: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
         if session_id is None or session_id not in here.folder.sessions():  # nothing has been said in it yet
             settled = self._settings(facts)
@@ -250,6 +252,9 @@ def _confirmed(question: str) -> bool:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return click.confirm(shaped(console(), question))
+    except click.Abort:
+        click.echo()  # what comes next is not said behind the question
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
 

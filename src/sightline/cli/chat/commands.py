@@ -116,5 +116,6 @@ def completions(line: str, choices: Callable[[str], Sequence[str]]) -> list[tupl
     name, space, rest = line.partition(" ")
     if not space:
         return [(each, len(name)) for each in NAMES if each.startswith(name.lower())]
-    word = rest.rpartition(" ")[2]
-    return [(each, len(word)) for each in choices(NAMES[name].name if name in NAMES else "") if each.startswith(word)]
+    *before, word = rest.split(" ")
+    offered = [each for each in choices(NAMES[name].name if name in NAMES else "") if each not in before]
+    return [(each, len(word)) for each in offered if each.startswith(word)]

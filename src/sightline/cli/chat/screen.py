@@ -26,6 +26,9 @@ REFRESH_SECONDS = 0.1  # fast enough to seem alive
 _SUBJECT = 60  # columns of what a call is about
 _PROGRAM = "run_python"  # the tool whose result begins with how its program ended
 _ENDED_WELL = ("[exit status 0]", "[退出状态 0]")
+_NAMED = {
+    ACTION.name: ("window_id", "action_id"), CREATE.name: ("name", "target"), "search_files": ("query",),
+}  # fmt: skip
 _INDENT = 2  # columns of what is said beside the answer
 
 
@@ -217,10 +220,11 @@ def went_wrong(event: Called) -> str:
 def retry_words(event: Retrying, words: Words) -> str:
     """That a model could not be asked, why, and what happens now. Most reasons begin with its name already."""
     why = first_words(event.why if event.why.startswith(event.model) else f"{event.model}: {event.why}")
-    return words(
+    said = words(
         "falling back" if event.fallback else "retrying", why=why,
         seconds=round(event.seconds, 1), again=event.again, fallback=event.fallback,
     )  # fmt: skip
+    return said.replace("?;", "?").replace("?；", "? ")  # a reason may end with a question
 
 
 def _about(call: Call) -> str:
@@ -234,7 +238,7 @@ def _subject(call: Call) -> str:
 
 
 def _named(call: Call) -> list[str]:
-    """Window and action, app and target, or saved code, where a call is about these."""
-    keys = {ACTION.name: ("window_id", "action_id"), CREATE.name: ("name", "target")}.get(call.name, ("code_id",))
+    """Window and action, app and target, what is looked for, or saved code, where a call is about these."""
+    keys = _NAMED.get(call.name, ("code_id",))
     found = (call.input.get(key) for key in keys) if isinstance(call.input, dict) else ()
     return [each for each in found if isinstance(each, str) and each]
