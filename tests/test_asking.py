@@ -6,6 +6,7 @@ import pytest
 
 from sightline import Budget, MemoryStore, Session
 from sightline.items import Kind, Message, Role, Text
+from sightline.recall import reduced
 from sightline.testing import calling
 from sightline.verify import verify
 
@@ -213,3 +214,13 @@ def test_what_was_brought_back_is_not_brought_back_again() -> None:
         shown = [part.text for message in payload.body for part in message.parts if isinstance(part, Text)]
         assert sum(text.count("Bello") for text in shown) == 1
         session.assistant("I see.")
+
+
+def test_a_system_prompt_is_not_brought_back() -> None:
+    """It stands at the top of every payload, in no unit of the plan."""
+    session = Session(MemoryStore("harbour"))
+    prompt = session.system("You help the harbour master with the piers.")
+    session.user("Tell me of the piers.")
+    row = session._journal.row(prompt)
+    assert row is not None
+    assert not reduced(session.compose(Budget(3_000)).plan)(row)

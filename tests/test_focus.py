@@ -316,3 +316,18 @@ def test_a_call_that_shows_nothing_is_gone_on_from(session: Session) -> None:
     assert first.plan.marker
     assert session.compose(Budget(100)).hash == first.hash
     assert reason(session) == ""
+
+
+@pytest.mark.parametrize("share", [0.6, 0.75])
+def test_a_question_that_fills_the_room_gives_way_to_the_work_on_it(session: Session, share: float) -> None:
+    """It is shown whole while there is room; before a call or a result of its turn goes out, it is shortened."""
+    room = Budget(20_000)
+    question = session.user(words(int(share * room.window)))
+    assert level(session, session.compose(room), question) is Lod.FULL
+    results = []
+    for _ in range(30):
+        results.append(tool(session, words(500)))
+        payload = session.compose(room)
+        assert payload.tokens <= room.window
+    assert all(level(session, payload, item) is not None for item in results)
+    assert level(session, payload, question) is not None

@@ -20,7 +20,7 @@ from sightline.notes import Settings
 from sightline.payload import Payload
 from sightline.plan import Budget
 from sightline.session import Session
-from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.testing import MemoryStore, Ticking, WordCounter, calling, numbered_ids
 from sightline.verify import verify
 
 ROOM = Budget(100_000)
@@ -554,6 +554,41 @@ def test_a_refused_payload_is_followed_by_a_smaller_one(session: Session) -> Non
     assert after.tokens < min(490, before.tokens)
     assert session.receipt is not None
     assert session.receipt.reason == "sweep: overflow"
+
+
+def test_a_refusal_after_which_nothing_would_fit_is_forgotten(tmp_path: Path) -> None:
+    """What may not shrink is sent as before, also by a session that is taken up from its log."""
+    with Session.new(tmp_path, root=tmp_path / "home") as session:
+        session.system("word " * 300)
+        session.user("Go on.")
+        before = session.compose(Budget(1_000))
+        session.overflowed()
+        foreseen = session.preview(Budget(1_000))
+        after = session.compose(Budget(1_000))
+        assert before.hash == foreseen.hash == after.hash
+    with Session.resume(session.id, tmp_path, root=tmp_path / "home") as resumed:
+        assert resumed.compose(Budget(1_000)).hash == before.hash
+
+
+def test_an_answer_of_ours_follows_what_others_wrote_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While `recall` is answered another program writes: the reply and the answer are in the log once."""
+    with Session.new(tmp_path, root=tmp_path / "home") as session:
+        session.tools([])
+        session.user("Where is the quay?")
+        session.compose(Budget(4_000))
+        answer = session._answers.to
+
+        def meanwhile(*args: Any, **options: Any) -> Any:
+            with Session.resume(session.id, tmp_path, root=tmp_path / "home") as other:
+                other.tell("a note")
+            monkeypatch.setattr(session._answers, "to", answer)
+            return answer(*args, **options)
+
+        monkeypatch.setattr(session._answers, "to", meanwhile)
+        session.reply(calling(("recall", {"query": "quay"})))
+        kinds = [item.kind for item in session.items()]
+        assert kinds.count(Kind.CALL) == kinds.count(Kind.RESULT) == 1
+        assert not session.open_calls
 
 
 @pytest.mark.parametrize(
