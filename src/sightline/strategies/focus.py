@@ -218,11 +218,8 @@ class _Sweep:
         body = self._settle(body, keep, newest)
         if body > tight:
             body = self._reduce(body, int(target), self.units, newest, leave_out=False)
-        if body > tight:  # what took more than half of the room while it was free gives way before anything is out
-            large = [
-                unit for unit in sorted({view.asked, self._task} & set(self.units)) if self._tokens(unit) > room // 2
-            ]
-            body = self._reduce(body, int(target), large, set(), leave_out=False)
+        if body > tight:
+            body = self._with_smaller_question(body, room // 2)
         if body > tight:
             body = self._reduce(body, loose, self.units, newest)
         self._fit(body, room - said, newest)
@@ -235,8 +232,16 @@ class _Sweep:
         newest = {*self.units[-keep:], self._task, *self._fetched_again()} - {-1} if keep else set()
         return newest | {self.view.asked, *self._summaries()}
 
-    def _tokens(self, unit: int) -> int:
-        return self.view.unit_tokens(unit, self.lods)
+    def _with_smaller_question(self, body: int, most: int) -> int:
+        """A question or task that took more than this while it was free is a summary before anything else is out."""
+        timeline, lods = self.timeline, self.lods
+        for unit in sorted({self.view.asked, self._task}.intersection(self.units)):
+            for row in timeline.rows_of(unit) if self.view.unit_tokens(unit, lods) > most else ():
+                now = lods.get(row, Lod.FULL)
+                if levels := self._lower_levels(row, now, unit):
+                    body -= timeline.size(row, now) - timeline.size(row, levels[0])
+                    lods[row], self.why[row] = levels[0], "swept"
+        return body
 
     def _least(self) -> int:
         """Tokens of all units at their lowest levels."""
