@@ -162,7 +162,11 @@ class Stub:
         speak = _anthropic if path.endswith("/messages") else _openai
         if line.whole or not body.get("stream"):
             return await _send(writer, 200, {}, json.dumps(speak.whole(line, body)))
-        return await self._stream(reader, writer, line, speak, body)
+        try:
+            return await self._stream(reader, writer, line, speak, body)
+        except ConnectionError:  # it went while it was spoken to
+            self.left.set()
+            return False
 
     async def _plain(self, writer: asyncio.StreamWriter, line: Line, headers: dict[str, str]) -> bool:
         told = line.body
