@@ -10,9 +10,9 @@ from benchmarks.environment import Missing, Peers, fresh
 from benchmarks.histories import chat_turns
 from benchmarks.measure import Row, Spread, bytes_text, seconds_text, spread, spread_text, times, times_text
 from benchmarks.sessions import BUDGET, Snapshot, Stored, questions, side_bytes
-from sightline.session import Session
-from sightline.stores.disk import DiskFile, OsFile
-from sightline.stores.jsonl import JsonlStore
+from sightline.log.stores.disk import DiskFile, OsFile
+from sightline.log.stores.jsonl import JsonlStore
+from sightline.session.session import Session
 
 TURN_BYTES = 4096
 TURNS = 200
@@ -196,7 +196,7 @@ from pathlib import Path
 def resident():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmRSS")).split()[1]) * 1024
 from benchmarks.sessions import BUDGET, Stored
-from sightline.tokens import counter
+from sightline.values.tokens import counter
 counter().count("loads the vocabulary")
 before, begun = resident(), time.perf_counter()
 session = Stored(int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])).resumed()

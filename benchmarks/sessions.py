@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.histories import Message, agent_run
-from sightline.log import decode
-from sightline.plan import Budget
-from sightline.session import Session
-from sightline.stores.folder import SIDE_FILES, Folder
-from sightline.stores.jsonl import JsonlStore
-from sightline.stores.memory import MemoryStore
+from sightline.log.entries import decode
+from sightline.log.stores.jsonl import JsonlStore
+from sightline.log.stores.memory import MemoryStore
+from sightline.log.stores.session_folder import SIDE_FILES, Folder
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import Ticking
 
 BUDGET = Budget(window=128_000, output=8_000)

@@ -12,10 +12,10 @@ from benchmarks.environment import Missing, Peers, fresh, python
 from benchmarks.histories import agent_stream
 from benchmarks.measure import Row, Spread, beyond_n_log_n, noise, seconds_text, spread, spread_text, times, times_text
 from benchmarks.sessions import BUDGET, Stored, in_memory, questions
-from sightline.plan import Plan, View, body_unit
-from sightline.session import Session
-from sightline.stores.memory import MemoryStore
-from sightline.strategies.focus import Focus
+from sightline.log.stores.memory import MemoryStore
+from sightline.plan.plan import Plan, View, body_unit
+from sightline.plan.strategies.focus import Focus
+from sightline.session.session import Session
 
 TURNS = 60  # composes between sweeps that are timed
 MEDIAN_TARGET = 0.3e-3

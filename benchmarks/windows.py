@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from benchmarks.measure import Row, spread, spread_text
 from sightline.apps import Page
-from sightline.apps.todo import Todo
-from sightline.items import Lod, Message, plain_text
-from sightline.notes import Settings
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
-from sightline.stores.memory import MemoryStore
+from sightline.apps.builtin.todo import Todo
+from sightline.log.annotations import Settings
+from sightline.log.stores.memory import MemoryStore
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.values.items import Lod, Message, plain_text
+from sightline.wire.payload import Payload
 
 WINDOWS, ITEMS, TURNS = 50, 8, 60
 TOPIC = f"{WINDOWS} open windows, one changed each turn"

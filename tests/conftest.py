@@ -61,7 +61,7 @@ def _alone(folder: Path) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def tiny_model() -> "Endpoint":
     """The tiny model: in the folder that SIGHTLINE_TINY names, else in the project's .cache."""
-    from sightline.agent.models.fetching import fetch_tiny, tiny_endpoint
+    from sightline.agent.models.tiny_model import fetch_tiny, tiny_endpoint
 
     home = Path(os.environ.get("SIGHTLINE_TINY") or ROOT / ".cache")
     with _alone(home):

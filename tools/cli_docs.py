@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from click.testing import CliRunner
 
 from sightline import Budget, Session, samples
-from sightline.cli.app import app
-from sightline.recording import recorded
-from sightline.replay import replay
-from sightline.stores.folder import Folder
+from sightline.cli.main import app
+from sightline.log.stores.session_folder import Folder
+from sightline.replay.formats import recorded
+from sightline.replay.replay import replay
 from sightline.testing import Ticking, numbered_ids
 
 DOCS = Path(__file__).parent.parent / "docs" / "cli.md"

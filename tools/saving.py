@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sightline.agent.as_json import prompt
-from sightline.agent.service import Agent
-from sightline.agent.tools.folders import Folders
-from sightline.agent.tools.reading import file_reader
-from sightline.notes import Settings
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.agent.agent import Agent
+from sightline.agent.json_protocol import prompt
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.files.read import file_reader
+from sightline.log.annotations import Settings
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, numbered_ids
-from sightline.tokens import counter
+from sightline.values.tokens import counter
 
 BUDGET = Budget(window=128_000, output=8_000)  # nothing is shortened for want of room: what is saved is by cleaning
 REGIONS = ("north", "south", "east", "west")

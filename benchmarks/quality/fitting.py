@@ -1,4 +1,4 @@
-"""`python -m benchmarks.quality.fitting`: how the weights of `sightline.search.nearness` were found.
+"""`python -m benchmarks.quality.fitting`: how the weights of `sightline.recall.search.neighbours` were found.
 
 A regression over the turns of each question of the development half: a softmax over all turns of its conversation, the
 turns that answer it as targets, a light ridge, Adam, five folds with no conversation in both parts. The three reaches
@@ -27,9 +27,9 @@ from benchmarks.quality.messages import count_messages, count_text, is_system, t
 from benchmarks.quality.records import Conversation, Question
 from benchmarks.quality.splits import divided, shuffled
 from benchmarks.quality.tables import Lines, show
-from sightline.search.nearness import MATCHES, OWN, SPEAKS, TIMED, WEIGHTS
-from sightline.search.ranking import K1, B, rarity
-from sightline.search.terms import DATED, SPEAKER, cues, query_cues, query_terms, terms
+from sightline.recall.search.bm25 import K1, B, rarity
+from sightline.recall.search.neighbours import MATCHES, OWN, SPEAKS, TIMED, WEIGHTS
+from sightline.recall.search.terms import DATED, SPEAKER, cues, query_cues, query_terms, terms
 
 DATASETS = {"locomo": 2, "qmsum": 1}  # every how many-th question is fitted to: else the chats outweigh the meetings
 HALF, FOLDS = "dev", 5  # the other half is never fitted to

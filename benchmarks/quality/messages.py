@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sightline.tokens import counter
+from sightline.values.tokens import counter
 
 Message = dict[str, Any]
 History = Sequence[Message]

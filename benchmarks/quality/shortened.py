@@ -4,9 +4,9 @@ A session makes gists of one size only, with a label before them; the rules behi
 """
 
 from benchmarks.quality.messages import count_text
-from sightline.renditions.dialogue import dialogue
-from sightline.renditions.pack import Room, fill
-from sightline.renditions.sample import look
+from sightline.shorten.dialogue import dialogue
+from sightline.shorten.fill import Room, fill
+from sightline.shorten.sample import look
 
 
 def gist(text: str, tokens: int) -> str:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sightline.compaction.compactor import Compacted as Compacted
     from sightline.compaction.loss import Loss as Loss
-    from sightline.controller import Controller as Controller
     from sightline.errors import AnchorConflict as AnchorConflict
     from sightline.errors import AppError as AppError
     from sightline.errors import BadCodeId as BadCodeId
@@ -43,19 +42,20 @@ if TYPE_CHECKING:
     from sightline.errors import UnknownItem as UnknownItem
     from sightline.errors import Unwritable as Unwritable
     from sightline.errors import VersionMismatch as VersionMismatch
-    from sightline.items import Item as Item
-    from sightline.items import Kind as Kind
-    from sightline.items import Lod as Lod
-    from sightline.items import Message as Message
-    from sightline.notes import Settings as Settings
-    from sightline.payload import Payload as Payload
-    from sightline.plan import Budget as Budget
-    from sightline.plan import Plan as Plan
-    from sightline.plan import Strategy as Strategy
-    from sightline.plan import View as View
-    from sightline.session import Session as Session
-    from sightline.stores.jsonl import JsonlStore as JsonlStore
-    from sightline.stores.memory import MemoryStore as MemoryStore
+    from sightline.log.annotations import Settings as Settings
+    from sightline.log.stores.jsonl import JsonlStore as JsonlStore
+    from sightline.log.stores.memory import MemoryStore as MemoryStore
+    from sightline.origins.controller import Controller as Controller
+    from sightline.plan.plan import Budget as Budget
+    from sightline.plan.plan import Plan as Plan
+    from sightline.plan.plan import Strategy as Strategy
+    from sightline.plan.plan import View as View
+    from sightline.session.session import Session as Session
+    from sightline.values.items import Item as Item
+    from sightline.values.items import Kind as Kind
+    from sightline.values.items import Lod as Lod
+    from sightline.values.items import Message as Message
+    from sightline.wire.payload import Payload as Payload
 
 __version__ = "0.1.0"
 
@@ -63,7 +63,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "compaction.compactor": ("Compacted",),
     "compaction.loss": ("Loss",),
-    "controller": ("Controller",),
+    "origins.controller": ("Controller",),
     "errors": (
         "AnchorConflict", "AppError", "BadCodeId", "BadInput", "BadSessionId", "Conflict", "ContextOverflow",
         "ContextTooLarge", "Damaged", "InvalidSourceData", "ModelBusy", "ModelError", "ModelRefused", "NoModel",
@@ -71,13 +71,13 @@ _HOMES = {
         "StoreError", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall", "UnknownCode", "UnknownItem",
         "Unwritable", "VersionMismatch",
     ),
-    "items": ("Item", "Kind", "Lod", "Message"),
-    "notes": ("Settings",),
-    "payload": ("Payload",),
-    "plan": ("Budget", "Plan", "Strategy", "View"),
-    "session": ("Session",),
-    "stores.jsonl": ("JsonlStore",),
-    "stores.memory": ("MemoryStore",),
+    "values.items": ("Item", "Kind", "Lod", "Message"),
+    "log.annotations": ("Settings",),
+    "wire.payload": ("Payload",),
+    "plan.plan": ("Budget", "Plan", "Strategy", "View"),
+    "session.session": ("Session",),
+    "log.stores.jsonl": ("JsonlStore",),
+    "log.stores.memory": ("MemoryStore",),
 }  # fmt: skip
 _NAMES = {name: module for module, names in _HOMES.items() for name in names}
 

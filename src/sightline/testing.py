@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from sightline.stores.memory import MemoryStore
+from sightline.log.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from sightline.agent.models import Facts, Reply, Request, Said
     from sightline.apps import App, AppWindow
-    from sightline.payload import Payload
+    from sightline.wire.payload import Payload
 
 __all__ = ["MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "calling", "check_app", "numbered_ids", "reply_of"]
 
@@ -123,7 +123,7 @@ def check_app(
     Raises:
         AssertionError: says what does not hold, and after which act.
     """
-    from sightline.session import Session
+    from sightline.session.session import Session
 
     for locale in ("en", "zh"):
         session = Session(MemoryStore("check"), apps=[app, *others], project=project, clock=Ticking())
@@ -146,7 +146,7 @@ def check_app(
 
 
 def _check_window(window: "AppWindow", where: str) -> None:
-    from sightline.items import Lod
+    from sightline.values.items import Lod
 
     app, below = window.app, set[str]()
     again = type(app)()

@@ -10,13 +10,13 @@ import pytest
 
 from sightline.agent.config import Config, McpServer, endpoint_of, read_config, with_fallbacks
 from sightline.agent.models import Price
+from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.failing import failure
-from sightline.agent.models.known import PLACES
+from sightline.agent.models.errors import failure
 from sightline.agent.models.making import made, patient
 from sightline.agent.models.secret import HIDDEN, Secret, redacted
-from sightline.choosing import chosen
 from sightline.errors import BadInput
+from sightline.plan.strategies.project_choice import chosen
 
 KEY = "sk-very-secret-0123456789"
 WHOLE = """

@@ -6,10 +6,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from sightline.agent.graph import ContextNode
-from sightline.items import plain_text
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.agent.langgraph_loop import ContextNode
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.values.items import plain_text
 
 BUDGET = Budget(window=8_000, output=500)
 CALL = {"name": "look", "args": {"path": "a.py"}, "id": "call_1"}

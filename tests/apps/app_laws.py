@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from sightline.apps import App, Lod
-from sightline.notes import Settings
-from sightline.session import Session
+from sightline.log.annotations import Settings
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking
 
 FORGERIES = (

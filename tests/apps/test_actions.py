@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sightline.apps import App, Element, Host, Lod, action
 from sightline.apps.actions import CLOSE, Action, Parameter, actions_of, bound, nearest
 from sightline.errors import BadInput, Refused
-from sightline.session import Session
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking
 
 

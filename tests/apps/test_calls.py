@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.apps.calls import parameters, spoken, tagged
-from sightline.items import Call
+from sightline.values.items import Call
 
 CREATE = '<tool_call>{"name": "create", "arguments": {"name": "todo"}}</tool_call>'
 OPEN_TODO = Call("", "create", {"name": "todo"})

@@ -21,7 +21,7 @@ from sightline.apps.context import (
     to_json,
 )
 from sightline.errors import BadInput
-from sightline.items import Lod
+from sightline.values.items import Lod
 
 AT = datetime(2025, 12, 10, 10, 0, tzinfo=UTC)
 

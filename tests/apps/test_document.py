@@ -12,8 +12,8 @@ from sightline.apps.context import Anchor, AnchorType, Context, Round, Version, 
 from sightline.apps.document import Document
 from sightline.apps.elements import Element, Page
 from sightline.errors import BadInput, ContextTooLarge
-from sightline.items import Lod
 from sightline.testing import Ticking
+from sightline.values.items import Lod
 
 GIST, SUMMARY, FULL = Lod
 BUTTON = Anchor(AnchorType.BUTTON, ())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sightline.apps.elements import Element, Page, every, markdown, redacted, xml, xml_attributes
 from sightline.errors import InvalidSourceData
-from sightline.items import Lod
+from sightline.values.items import Lod
 
 GIST, SUMMARY, FULL = Lod
 anything = st.text(st.characters(), max_size=12) | st.sampled_from(

@@ -10,9 +10,9 @@ import pytest
 from sightline.apps import App, Element, Event, Lod, Options, Outcome, Page, Refused, action
 from sightline.apps.window import AppWindow
 from sightline.errors import BadInput, InvalidSourceData, UnknownApp
-from sightline.notes import Settings
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.log.annotations import Settings
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 
 ROOMY = Budget(window=50_000)
@@ -197,7 +197,7 @@ class Forgetful(Shelf):
 
 def test_an_app_that_does_not_open_leaves_nothing() -> None:
     """Refused, or with data that cannot be saved: no window, no word of one in the log; a model is told why."""
-    from sightline.items import Call
+    from sightline.values.items import Call
 
     session = started(Stubborn, Unsaved)
     with pytest.raises(Refused, match="not for 'me'"):
@@ -651,7 +651,7 @@ class ShelfList(Shelf):
 
 def test_a_typed_tool_acts_on_windows_of_its_own_app() -> None:
     """The tool's name says the app and the action, also where names begin alike; another app's window is refused."""
-    from sightline.items import Call
+    from sightline.values.items import Call
 
     session = started(Shelf, ShelfList)
     session.open_window("shelf")
@@ -675,7 +675,7 @@ def test_a_typed_tool_acts_on_windows_of_its_own_app() -> None:
 )
 def test_a_call_without_its_ids_names_the_open_windows(said: dict[str, Any]) -> None:
     """It is told what it lacks."""
-    from sightline.items import Call
+    from sightline.values.items import Call
 
     outcome = filled().host.call(Call("", "action", said))
     assert (outcome.reason, outcome.ways) == ("bad parameters", ("shelf_1",))

@@ -1,20 +1,17 @@
 """A project whose model is a stub of a provider, and lines said in its chat as if typed."""
 
 import asyncio
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "agent" / "models"))  # where the stub of the providers is
-
 from sightline.cli.chat.asked import Asked
-from sightline.cli.chat.assembled import assembled
-from sightline.cli.chat.changing import recap
-from sightline.cli.chat.chatting import Chat
+from sightline.cli.chat.chat import Chat
+from sightline.cli.chat.commands_change import recap
+from sightline.cli.chat.setup import assembled
 from sightline.cli.chat.terminal import said
 from sightline.cli.options import Place
-from sightline.cli.words import Words
+from sightline.cli.phrases import Words
 
 
 def configured(project: Path, url: str, more: str = "") -> Path:

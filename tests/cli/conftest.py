@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sightline import Budget, Session, samples
-from sightline.cli.app import app
-from sightline.recording import recorded
-from sightline.replay import replay
-from sightline.stores.folder import Folder
+from sightline.cli.main import app
+from sightline.log.stores.session_folder import Folder
+from sightline.replay.formats import recorded
+from sightline.replay.replay import replay
 from sightline.testing import Ticking, numbered_ids
 
 Run = Callable[..., Result]

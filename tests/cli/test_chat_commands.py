@@ -13,15 +13,15 @@ from stub import Asked as Request
 from stub import Stub, answer, cut, error
 
 from sightline import Session
-from sightline.agent.models.finding import Listening
+from sightline.agent.models.discovery import Listening
 from sightline.cli.chat.asked import Asked
-from sightline.cli.chat.assembled import assembled
 from sightline.cli.chat.commands import COMMANDS, NAMES, completions
-from sightline.cli.chat.words import WORDS
+from sightline.cli.chat.phrases import WORDS
+from sightline.cli.chat.setup import assembled
 from sightline.cli.options import DEBUG, Place
-from sightline.cli.words import LANGUAGES, Words
+from sightline.cli.phrases import LANGUAGES, Words
 from sightline.errors import BadInput, Conflict, NoModel
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
 
 Shown = pytest.CaptureFixture[str]
 SUMMARY = "## Task\n" + "- The user sorts the shop's orders by hand and wants order 4711 to be first. " * 4
@@ -365,7 +365,7 @@ def test_commands_and_what_they_take_are_completed(line: str, words: list[tuple[
 
 def test_chat_leaves_a_session_that_verifies(tmp_path: Path) -> None:
     """Every payload that was sent can be made again from the log."""
-    from sightline.verify import verify
+    from sightline.compose.verify import verify
 
     with Stub([answer("One."), answer("Two."), answer("Three.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)

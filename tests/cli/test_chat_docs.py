@@ -7,9 +7,9 @@ import click
 import pytest
 
 from sightline.agent.config import ChatSettings, McpServer, ToolSettings, _ModelTable, from_tables
-from sightline.choosing import from_table
 from sightline.cli.chat.command import chat
 from sightline.cli.chat.commands import NAMES
+from sightline.plan.strategies.project_choice import from_table
 
 DOCS = (Path(__file__).parents[2] / "docs" / "chat.md").read_text(encoding="utf-8")
 [EXAMPLE] = re.findall(r"(?s)```toml\n(.*?)```", DOCS)

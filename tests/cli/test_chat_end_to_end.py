@@ -9,11 +9,11 @@ from chat_terminal import Terminal
 from shaping import Shaped, reads, reports
 
 from sightline import Budget, Session
+from sightline.agent.code.store import CodeStore
 from sightline.agent.models.endpoint import Endpoint
-from sightline.clock import wall_clock
-from sightline.code.store import CodeStore
-from sightline.items import Kind, plain_text
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
+from sightline.values.clock import wall_clock
+from sightline.values.items import Kind, plain_text
 
 SOURCE = "".join(
     f"def total_{n}(rows):\n    return sum(row.amount for row in rows if row.month == {n})\n\n\n" for n in range(6)

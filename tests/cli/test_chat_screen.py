@@ -7,12 +7,12 @@ import pytest
 from rich.console import Console
 
 from sightline.agent.events import Answer, Called, Calling, Composed, Event, Replied, Retrying, Said
-from sightline.agent.response import Action, StructuredResponse
+from sightline.agent.structured_response import Action, StructuredResponse
+from sightline.cli.chat.phrases import WORDS
 from sightline.cli.chat.screen import Screen
 from sightline.cli.chat.status import Status, money, status_line
-from sightline.cli.chat.words import WORDS
-from sightline.cli.words import Words
-from sightline.items import Call
+from sightline.cli.phrases import Words
+from sightline.values.items import Call
 
 
 class Clock:

@@ -8,7 +8,7 @@ from chat_terminal import SECONDS, Terminal
 from stub import Stub, answer, hang
 
 from sightline import Session
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
 
 READ = ("c1", "file_reader", {"path": "notes.txt"})
 

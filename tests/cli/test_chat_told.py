@@ -9,10 +9,10 @@ from chat_place import configured, talked
 from click.testing import CliRunner, Result
 from stub import Stub, answer, error
 
-from sightline.cli.app import app
+from sightline.cli.chat.phrases import WORDS
 from sightline.cli.chat.telling import told
-from sightline.cli.chat.words import WORDS
-from sightline.cli.words import LANGUAGES, Words
+from sightline.cli.main import app
+from sightline.cli.phrases import LANGUAGES, Words
 from sightline.errors import (
     BadCodeId,
     NothingCompacted,
@@ -23,7 +23,7 @@ from sightline.errors import (
     UnknownCode,
     UnknownItem,
 )
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
 
 Shown = pytest.CaptureFixture[str]
 LONG = "\n".join(f"line {number}: the shop sorted order {number * 7} by hand" for number in range(4000))

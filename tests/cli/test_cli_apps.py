@@ -18,8 +18,8 @@ from test_cli_terminal import COMMAND, NOT_PRINTED, Terminal, environment
 from sightline import Budget, Session, Settings
 from sightline.apps import Parameter
 from sightline.apps.registry import SHIPPED
-from sightline.cli.apps_run import BadLine, Desk, Word, arguments, open_window, parsed, session_with
-from sightline.cli.words import LANGUAGES, Words
+from sightline.cli.app_shell import BadLine, Desk, Word, arguments, open_window, parsed, session_with
+from sightline.cli.phrases import LANGUAGES, Words
 from sightline.errors import BadInput
 from sightline.testing import MemoryStore
 

@@ -10,8 +10,8 @@ from click.testing import Result
 
 from sightline import Budget, JsonlStore, Session
 from sightline.cli.compact import tokens_change
-from sightline.cli.words import Words
-from sightline.stores.folder import Folder
+from sightline.cli.phrases import Words
+from sightline.log.stores.session_folder import Folder
 
 Run = Callable[..., Result]
 TIGHT = ("--window", "16000", "--output", "1000")

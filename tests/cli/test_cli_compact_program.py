@@ -15,7 +15,7 @@ from test_cli_compact import RULE, SUMMARY, TIGHT
 from test_cli_terminal import NOT_PRINTED, Terminal
 
 from sightline import Budget, Session, Settings
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
 
 Run = Callable[..., Result]
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import Result
 
 from sightline import Budget, JsonlStore, Session
-from sightline.items import Call, Message, Role
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
+from sightline.values.items import Call, Message, Role
 
 Run = Callable[..., Result]
 TIGHT = ("--window", "16000", "--output", "1000")

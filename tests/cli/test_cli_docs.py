@@ -8,7 +8,7 @@ from types import ModuleType
 import click
 import pytest
 
-from sightline.cli.app import app
+from sightline.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")

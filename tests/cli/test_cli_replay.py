@@ -8,9 +8,9 @@ import pytest
 from click.testing import Result
 
 from sightline import Budget, MemoryStore, Session, samples
-from sightline.recording import recorded
-from sightline.replay import Totals, replay
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
+from sightline.replay.formats import recorded
+from sightline.replay.replay import Totals, replay
 
 Run = Callable[..., Result]
 
@@ -38,7 +38,7 @@ def test_the_sample_is_replayed_with_several_sweeps(run: Run) -> None:
 
 
 def test_the_numbers_are_the_library_s(run: Run) -> None:
-    """The totals of --json are those of `sightline.replay`."""
+    """The totals of --json are those of `sightline.replay.replay`."""
     facts = json.loads(run("replay", "--sample", "--json").stdout)
     totals = totals_of("login_bug", 8_000)
     assert facts["totals"] == {**totals._asdict(), "breaks": dict(totals.breaks)}

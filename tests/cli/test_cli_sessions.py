@@ -10,8 +10,8 @@ import pytest
 from click.testing import Result
 
 from sightline import Session, samples
-from sightline.recording import recorded
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
+from sightline.replay.formats import recorded
 from sightline.wire import read_messages
 
 Run = Callable[..., Result]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sightline.cli.app import app
-from sightline.cli.words import LANGUAGES, Words
-from sightline.strategies import STRATEGIES
+from sightline.cli.main import app
+from sightline.cli.phrases import LANGUAGES, Words
+from sightline.plan.strategies import STRATEGIES
 
 Run = Callable[..., Result]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from click.testing import Result
 
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
 
 Run = Callable[..., Result]
 

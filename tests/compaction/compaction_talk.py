@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sightline.items import Call, Kind, Lod, plain_text
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
-from sightline.stores import Store
+from sightline.log.stores import Store
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.values.items import Call, Kind, Lod, plain_text
+from sightline.wire.payload import Payload
 
 ROOM = Budget(2_000)
 SUMMARY = "The quay was measured; order A-7 is open."

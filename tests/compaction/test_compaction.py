@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from compaction_talk import ROOM, SUMMARY, Disk, new_session, says, shown, shown_ids, talk, texts, use, words
 
+from sightline.compose.verify import verify
 from sightline.errors import BadInput
-from sightline.items import Call, Kind, Role, plain_text
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import MemoryStore
-from sightline.verify import verify
-from sightline.wording import say
+from sightline.values.items import Call, Kind, Role, plain_text
+from sightline.values.phrases import say
+from sightline.wire.payload import Payload
 
 
 def entries(lines: list[bytes]) -> list[dict[str, Any]]:

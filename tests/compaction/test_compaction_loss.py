@@ -3,13 +3,13 @@
 import msgspec
 from compaction_talk import new_session, says, talk, use
 
-from sightline import log
 from sightline.compaction.compactor import Compacted
 from sightline.compaction.loss import Loss, Lost, loss
-from sightline.items import Call, plain_text
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.log import entries as log
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.values.items import Call, plain_text
+from sightline.wire.payload import Payload
 
 ROOM = Budget(3_000, recall=0.0)
 

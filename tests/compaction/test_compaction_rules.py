@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from compaction_talk import new_session, says, shown, talk, use, words
 
-from sightline import rules
 from sightline.errors import BadInput
-from sightline.items import Kind, Lod
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
-from sightline.tokens import Estimate
-from sightline.wording import say
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.shorten import rules
+from sightline.values.items import Kind, Lod
+from sightline.values.phrases import say
+from sightline.values.tokens import Estimate
+from sightline.wire.payload import Payload
 
 ROOM = Budget(6_000, recall=0.0)
 ENGLISH = (

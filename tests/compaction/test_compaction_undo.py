@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from compaction_talk import ROOM, SUMMARY, Disk, new_session, says, shown, shown_ids, talk, texts, words
 
+from sightline.compose.verify import verify
 from sightline.errors import UnknownItem
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
-from sightline.verify import verify
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.wire.payload import Payload
 
 SMALL = Budget(600, recall=0.0)
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from compaction_talk import Disk, level, new_session, says, shown, talk, use, words
 
-from sightline.items import Lod
-from sightline.plan import Budget
-from sightline.session import Session
-from sightline.timeline import FAULT
-from sightline.verify import verify
+from sightline.compose.verify import verify
+from sightline.log.timeline import FAULT
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.values.items import Lod
 
 ROOM = Budget(8_000, recall=0.0)
 SOURCE = "\n".join(f"def crane_{number}(): return lift({number})  {words(6, f'c{number}x')}" for number in range(150))

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from sightline.errors import SightlineError
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import WordCounter
 
 NOBODY = 65534
@@ -28,7 +28,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "read", "arguments":
 
 def become_ordinary() -> None:
     """Give up root's rights. What is imported when first used may lie where only root may look: it is imported now."""
-    for module in ("base64", "sqlite3", "sightline.search", "sightline.wire.openai"):
+    for module in ("base64", "sqlite3", "sightline.recall.search", "sightline.wire.openai_chat"):
         import_module(module)
     if os.getuid() == 0:
         os.setgroups([])

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from sightline.stores.disk import DiskFile, OsDisk
+from sightline.log.stores.disk import DiskFile, OsDisk
 
 SECTOR = 512  # what a disk writes whole or not at all
 

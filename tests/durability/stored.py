@@ -8,13 +8,13 @@ from typing import Any
 
 from writer import opened
 
-from sightline import log
-from sightline.clock import nanoid, wall_clock
-from sightline.journal import Journal
-from sightline.plan import Budget
-from sightline.stores.folder import Folder
+from sightline.compose.verify import verify
+from sightline.log import entries as log
+from sightline.log.journal import Journal
+from sightline.log.stores.session_folder import Folder
+from sightline.plan.plan import Budget
 from sightline.testing import WordCounter
-from sightline.verify import verify
+from sightline.values.clock import nanoid, wall_clock
 
 WRITER = Path(__file__).with_name("writer.py")
 Acks = list[dict[str, Any]]

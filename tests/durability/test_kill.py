@@ -99,7 +99,7 @@ def test_several_writers_killed_among_each_other(tmp_path: Path, session: int) -
 
 def check_started(root: Path) -> None:
     """A session for several writers, which none of them begins."""
-    from sightline.session import Session
+    from sightline.session.session import Session
     from sightline.testing import WordCounter
 
     session = Session.new(root, session_id="shared", root=root, token_counter=WordCounter())

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from windowed import APPS, BUDGET
 
-from sightline.items import plain_text
-from sightline.session import Session
-from sightline.verify import verify
+from sightline.compose.verify import verify
+from sightline.session.session import Session
+from sightline.values.items import plain_text
 
 
 def test_a_killed_session_shows_its_live_windows_as_they_are_now(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ from lossy_disk import LossyDisk, left_over
 from stored import check_batches
 from writer import BUDGET, reply
 
-from sightline import log
-from sightline.clock import nanoid, wall_clock
-from sightline.journal import Journal
-from sightline.log import Body, Entry
-from sightline.session import Session
-from sightline.stores.jsonl import Fsync, JsonlStore
+from sightline.compose.verify import verify
+from sightline.log import entries
+from sightline.log.entries import Body, Entry
+from sightline.log.journal import Journal
+from sightline.log.stores.jsonl import Fsync, JsonlStore
+from sightline.session.session import Session
 from sightline.testing import WordCounter
-from sightline.verify import verify
+from sightline.values.clock import nanoid, wall_clock
 
 SEEDS = [*range(60), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(60, 1000))]
 
@@ -44,16 +44,16 @@ def batch(count: int, length: int, random: Random) -> list[Entry]:
             timestamp="2026-01-01T00:00:00.000Z",
             type="system" if number else "user",
             subtype="note" if number else "",
-            message=Body("user", log.encode_parts(()) if number else _text(length, random)),
+            message=Body("user", entries.encode_parts(()) if number else _text(length, random)),
         )
         for number in range(count)
     ]
 
 
-def _text(length: int, random: Random) -> log.Raw:
-    from sightline.items import Text
+def _text(length: int, random: Random) -> entries.Raw:
+    from sightline.values.items import Text
 
-    return log.encode_parts((Text("".join(random.choices("abc \n", k=length))),))
+    return entries.encode_parts((Text("".join(random.choices("abc \n", k=length))),))
 
 
 steps = st.lists(
@@ -106,7 +106,7 @@ def repaired(path: Path, fsync: Fsync, disk: LossyDisk, safe: bytes) -> JsonlSto
     assert before in (after + torn, after[:-1])  # cut bytes are kept; else only a missing newline was added
     assert store.repairs.torn_bytes == len(torn)
     assert store.tips.size == len(after)
-    readable = [log.decode(line.data) for line in store.scan() if line.span.offset not in store.repairs.damaged]
+    readable = [entries.decode(line.data) for line in store.scan() if line.span.offset not in store.repairs.damaged]
     if readable and not store.repairs.damaged:
         check_batches(readable)
     return store

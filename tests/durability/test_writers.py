@@ -8,13 +8,13 @@ import pytest
 from stored import check_log, child, entries_in, file_of, heard
 from writer import BUDGET, insist
 
-from sightline.clock import nanoid, wall_clock
+from sightline.compose.verify import verify
 from sightline.errors import Conflict
-from sightline.items import Kind
-from sightline.journal import Journal
-from sightline.session import Session
+from sightline.log.journal import Journal
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, WordCounter
-from sightline.verify import verify
+from sightline.values.clock import nanoid, wall_clock
+from sightline.values.items import Kind
 
 MESSAGES = 60  # of each process
 SOAK_MESSAGES = 2000

@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sightline.controller import Controller
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.origins.controller import Controller
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import ScriptedModel
+from sightline.wire.payload import Payload
 
 APPS = ("todo", "notebook", "editor")
 BUDGET = Budget(32_000)

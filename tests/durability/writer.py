@@ -21,9 +21,9 @@ from random import Random
 from typing import Any
 
 from sightline.errors import Conflict
-from sightline.plan import Budget
-from sightline.session import Session
-from sightline.stores.folder import Folder
+from sightline.log.stores.session_folder import Folder
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import WordCounter
 
 BUDGET = Budget(window=1500)  # words: small enough for sweeps

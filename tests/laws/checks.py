@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 from world import Sent
 
-from sightline.items import Blob, Call, File, Image, Kind, Lod, Message, Opaque, Part, Result, Text, shown
-from sightline.payload import Payload
-from sightline.plan import Plan
-from sightline.profiles import media_tokens
-from sightline.session import Session
-from sightline.timeline import HEAD, OPAQUE
+from sightline.log.timeline import HEAD, OPAQUE
+from sightline.plan.plan import Plan
+from sightline.session.session import Session
+from sightline.values.items import Blob, Call, File, Image, Kind, Lod, Message, Opaque, Part, Result, Text, shown
+from sightline.values.profiles import media_tokens
+from sightline.wire.payload import Payload
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from sightline.items import Call, Role
+from sightline.values.items import Call, Role
 
 Content = str | bytes
 

@@ -33,7 +33,7 @@ from histories import (
 )  # fmt: skip
 from hypothesis import strategies as st
 
-from sightline.items import Call, Role
+from sightline.values.items import Call, Role
 
 RULES = (
     "Never push to the main branch.",

@@ -15,8 +15,8 @@ from world import World
 
 from sightline import samples, wire
 from sightline.errors import BadInput, PinnedOverflow
-from sightline.items import Message, Role
-from sightline.plan import Budget
+from sightline.plan.plan import Budget
+from sightline.values.items import Message, Role
 
 DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 FOLDERS = ("claude_code_sessions", "entire_sessions", "mini_swe_agent", "openhands", "tau2_bench", "tau_bench")

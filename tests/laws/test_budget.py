@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from recorded import conversations, play, sample
 from world import Sent, World, counters
 
-from sightline import decide, samples
-from sightline.items import Call, Role
-from sightline.payload import Payload
-from sightline.plan import Budget
+from sightline import samples
+from sightline.compose import decide
+from sightline.plan.plan import Budget
+from sightline.values.items import Call, Role
+from sightline.wire.payload import Payload
 
 
 def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:

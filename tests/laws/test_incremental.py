@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import pytest
 
 import sightline
-from sightline.items import Call
-from sightline.plan import Budget
-from sightline.reader import Reader
-from sightline.session import Session
-from sightline.stores import Span
+from sightline.log.reader import Reader
+from sightline.log.stores import Span
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.values.items import Call
 
 ENGINE = str(Path(sightline.__file__).parent)
 SHORT, LONG = 50, 2_000

@@ -16,14 +16,14 @@ from lives import Life, lives, plain_lives
 from test_prefix import Calls
 from world import Sent, World, counters, on_disk
 
-from sightline import log
 from sightline.compaction.loss import Loss
+from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
-from sightline.items import Call, Kind, plain_text
-from sightline.payload import Payload
-from sightline.plan import Budget, body_unit, messages_of
-from sightline.session import Session
-from sightline.verify import verify
+from sightline.log import entries as log
+from sightline.plan.plan import Budget, body_unit, messages_of
+from sightline.session.session import Session
+from sightline.values.items import Call, Kind, plain_text
+from sightline.wire.payload import Payload
 
 long = settings(max_examples=max(100, settings.default.max_examples // 5))  # type: ignore[union-attr]
 """A life is long: with as many of them as of histories the soak would not end within its hour."""

@@ -12,9 +12,9 @@ from world import World, counters, given_back, on_disk
 
 from sightline import samples
 from sightline.errors import PinnedOverflow
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.wire.payload import Payload
 
 
 def check_kept(session: Session, accepted: dict[str, object]) -> None:
@@ -110,7 +110,7 @@ def test_samples_can_be_had_back_whole(name: str, window: int) -> None:
 
 def _messages(session: Session) -> list[object]:
     """What was said, entry by entry."""
-    from sightline.log import parts_of
+    from sightline.log.entries import parts_of
 
     timeline, reader = session._journal.timeline, session._journal.reader
     firsts = [row for row in session._rows() if not timeline.sub[row]]

@@ -8,10 +8,10 @@ from recorded import conversations, play, sample
 from world import Sent, World, counters
 
 from sightline import samples
-from sightline.items import Kind, Lod, Opaque, Role
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.timeline import HEAD, REPLACING
+from sightline.log.timeline import HEAD, REPLACING
+from sightline.plan.plan import Budget
+from sightline.values.items import Kind, Lod, Opaque, Role
+from sightline.wire.payload import Payload
 
 
 def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:

@@ -8,8 +8,8 @@ from recorded import conversations, play, sample
 from world import Sent, World, counters
 
 from sightline import samples
-from sightline.payload import Payload
-from sightline.plan import Budget
+from sightline.plan.plan import Budget
+from sightline.wire.payload import Payload
 
 
 class Calls:

@@ -7,11 +7,11 @@ from recorded import conversations, play, sample
 from world import Sent, World, counters, on_disk
 
 from sightline import samples
+from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
-from sightline.verify import verify
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.wire.payload import Payload
 
 
 def foresee(world: World, budget: Budget) -> Payload | None:

@@ -10,9 +10,9 @@ from recorded import play, sample
 from world import Sent, World
 
 from sightline import samples
-from sightline.items import Call, Kind, Message, Result, Role, Text
-from sightline.payload import Payload
-from sightline.plan import Budget
+from sightline.plan.plan import Budget
+from sightline.values.items import Call, Kind, Message, Result, Role, Text
+from sightline.wire.payload import Payload
 
 ROLES = {
     Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.ASSISTANT: Role.ASSISTANT, Kind.RESULT: Role.TOOL,

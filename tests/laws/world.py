@@ -38,16 +38,16 @@ from hypothesis import strategies as st
 
 from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
-from sightline.decide import Calibration
+from sightline.compose.decide import Calibration
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, UnknownItem
-from sightline.items import Blob, Call, Image, Item, Kind, Lod, Message, Opaque, Result, Role, Text
-from sightline.notes import ReceiptNote
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.log.annotations import ReceiptNote
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
-from sightline.tokens import Estimate, TokenCounter, counter
+from sightline.values.items import Blob, Call, Image, Item, Kind, Lod, Message, Opaque, Result, Role, Text
+from sightline.values.tokens import Estimate, TokenCounter, counter
 from sightline.wire.common import text_part
+from sightline.wire.payload import Payload
 
 COUNTERS: dict[str, Callable[[], TokenCounter]] = {
     "words": WordCounter,

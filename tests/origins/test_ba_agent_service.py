@@ -12,9 +12,9 @@ from ba_agent_shop import CODE, Json, Shop, block, reading, structured
 
 from sightline.agent.models import Request
 from sightline.errors import BadInput, BadSessionId, ModelBusy
-from sightline.items import Kind
 from sightline.origins.ba_agent import ContextManager, QueryResult
 from sightline.testing import ScriptedModel
+from sightline.values.items import Kind
 
 # ------------------------------------------------------------------ a query
 

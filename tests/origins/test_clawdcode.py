@@ -22,8 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sightline
-from sightline.clock import iso, milliseconds
 from sightline.errors import BadInput, BadSessionId, SessionNotFound, Unwritable
+from sightline.log.stores.disk import OsFile
 from sightline.origins.clawdcode import (
     CacheStore,
     CompactMetadata,
@@ -52,9 +52,9 @@ from sightline.origins.clawdcode import (
     get_project_storage_path,
     get_session_file_path,
 )
-from sightline.session import Session
-from sightline.stores.disk import OsFile
+from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
+from sightline.values.clock import iso, milliseconds
 
 NANOID = re.compile(r"[A-Za-z0-9_-]{21}")
 

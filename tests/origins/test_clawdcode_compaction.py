@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.compaction.asking import SECTIONS
+from sightline.compaction.prompt import SECTIONS
 from sightline.errors import BadInput, SessionNotFound
 from sightline.origins.clawdcode import (
     CommandConfig,
@@ -44,8 +44,8 @@ from sightline.origins.clawdcode import (
 )
 from sightline.origins.clawdcode.command import told
 from sightline.origins.clawdcode.request import summary_request
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import BadInput
-from sightline.journal import Journal
+from sightline.log.journal import Journal
 from sightline.origins.contextui import (
     ContextItem,
     ContextItemType,
@@ -24,8 +24,8 @@ from sightline.origins.contextui import (
     dump,
     trim,
 )
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 
 SYSTEM, USER, ASSISTANT, WINDOW = ContextItemType

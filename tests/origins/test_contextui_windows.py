@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from sightline.apps import Element, Lod, Refused, action
 from sightline.errors import BadInput
-from sightline.items import Usage
-from sightline.journal import Journal
+from sightline.log.journal import Journal
 from sightline.origins.contextui import (
     ActionContext,
     ActionDefinition,
@@ -45,9 +44,10 @@ from sightline.origins.contextui import (
     WindowOptions,
     WindowRefreshedEvent,
 )
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.values.items import Usage
 
 SYSTEM, USER, ASSISTANT, WINDOW = ContextItemType
 
@@ -563,7 +563,7 @@ def failing(told: ActionContext) -> ActionResult:
 
 def test_the_core_says_what_lacks_its_ids() -> None:
     """The parser takes such a call for text; who asks the core directly is told in the document's words."""
-    from sightline.items import Call
+    from sightline.values.items import Call
 
     assert framework().core.call(Call("", "action", {"window_id": "todo_1"})).message == "操作缺少必要参数"
 

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sightline.agent.service import Agent
-from sightline.agent.tools.folders import Folders
-from sightline.agent.tools.reading import file_reader
+from sightline.agent.agent import Agent
+from sightline.agent.code.store import CodeStore
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.files.read import file_reader
 from sightline.apps import App, AppWindow
-from sightline.apps.notebook import Notebook
-from sightline.apps.todo import Todo
-from sightline.code.store import CodeStore
-from sightline.notes import Settings
-from sightline.session import Session
+from sightline.apps.builtin.notebook import Notebook
+from sightline.apps.builtin.todo import Todo
+from sightline.compose.verify import verify
+from sightline.log.annotations import Settings
+from sightline.session.session import Session
 from sightline.testing import ScriptedModel, Ticking, calling, numbered_ids
-from sightline.verify import verify
 
 SOURCE = "def load_data(path):\n    return open(path).read()\n\n\ndef clean_data(rows):\n" + "".join(
     f"    rows = rows[{n}:]  # step-{n}-of-cleaning\n" for n in range(120)

@@ -24,7 +24,7 @@ from sightline.origins.openstarry import (
     create_context_manager,
     take_turn,
 )
-from sightline.strategies.summary import Summary
+from sightline.plan.strategies.summary import Summary
 from sightline.testing import WordCounter
 
 Json = dict[str, Any]

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightline.apps import App, Element, action
+from sightline.compose.verify import verify
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
-from sightline.items import Kind, Lod, Message, Result, Role, plain_text
-from sightline.notes import REDUCTIONS, Settings
-from sightline.payload import Payload
-from sightline.plan import Budget, Plan, View
-from sightline.reductions import Reduction
-from sightline.session import Session
-from sightline.strategies import STRATEGIES
+from sightline.log.annotations import REDUCTIONS, Settings
+from sightline.plan.plan import Budget, Plan, View
+from sightline.plan.reductions import Reduction
+from sightline.plan.strategies import STRATEGIES
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
-from sightline.verify import verify
+from sightline.values.items import Kind, Lod, Message, Result, Role, plain_text
+from sightline.wire.payload import Payload
 
 pytestmark = pytest.mark.accepts(365)
 

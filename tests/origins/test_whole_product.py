@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from sightline import samples
 from sightline.errors import PinnedOverflow
-from sightline.items import Message, Result, Role, plain_text
-from sightline.journal import Journal
-from sightline.notes import Settings
+from sightline.log.annotations import Settings
+from sightline.log.journal import Journal
 from sightline.origins import clawdcode, contextui
-from sightline.payload import Payload
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, numbered_ids
-from sightline.tokens import TokenCounter
+from sightline.values.items import Message, Result, Role, plain_text
+from sightline.values.tokens import TokenCounter
+from sightline.wire.payload import Payload
 
 # ------------------------------------------------------------------ the final message list
 

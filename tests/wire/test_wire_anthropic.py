@@ -6,7 +6,7 @@ import pytest
 from wire_payloads import as_payload, check_types, payload
 
 from sightline.errors import BadInput
-from sightline.items import Blob, Call, File, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
+from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
 from sightline.wire import anthropic
 
 MARK = {"type": "ephemeral"}

@@ -10,8 +10,8 @@ from wire_payloads import FORMATS, payload
 
 from sightline import wire
 from sightline.errors import BadInput
-from sightline.items import Call, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
-from sightline.wire import anthropic, openai, responses
+from sightline.values.items import Call, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
+from sightline.wire import anthropic, openai_chat, openai_responses
 
 CHAT = {
     "id": "c",
@@ -181,7 +181,7 @@ def test_equal_and_illegal_ids_are_rewritten_call_and_result_together() -> None:
     """The first of equal ids stays; the others, and illegal ones, get an id of their own."""
     body = [*pair("a", "1"), *pair("a", "2"), *pair("é/", "3"), *pair("", "4"), *pair("x" * 70, "5")]
     expected = ["a", "a_2", "__", "call", "x" * 64]
-    items = responses.write(payload(body))["input"]
+    items = openai_responses.write(payload(body))["input"]
     assert [item["call_id"] for item in items] == [wire_id for wire_id in expected for _ in ("call", "result")]
     messages = anthropic.write(payload(body))["messages"][1:]
     assert [message["content"][0]["id"] for message in messages[::2]] == expected
@@ -190,7 +190,7 @@ def test_equal_and_illegal_ids_are_rewritten_call_and_result_together() -> None:
 
 def test_chat_ids_may_be_any_short_text() -> None:
     """What is short enough stays as it is."""
-    messages = openai.write(payload([*pair("é/", "1"), *pair("x" * 41, "2")]))["messages"]
+    messages = openai_chat.write(payload([*pair("é/", "1"), *pair("x" * 41, "2")]))["messages"]
     assert [message["tool_call_id"] for message in messages[1::2]] == ["é/", "x" * 40]
 
 
@@ -198,7 +198,7 @@ def test_equal_ids_in_one_message_are_answered_in_order() -> None:
     """Two calls of the same id pair with their results one after the other."""
     calls = Message(Role.ASSISTANT, (Call("a", "look", {"n": 1}), Call("a", "look", {"n": 2})))
     results = [Message(Role.TOOL, (Result("a", (Text(said),)),)) for said in ("one", "two")]
-    messages = openai.write(payload([calls, *results]))["messages"]
+    messages = openai_chat.write(payload([calls, *results]))["messages"]
     assert [(message["tool_call_id"], message["content"]) for message in messages[1:]] == [("a", "one"), ("a_2", "two")]
 
 

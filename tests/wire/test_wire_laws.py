@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wire_payloads import CHECKS, FORMATS, as_payload, check_types, histories, payload, payloads, read_back, sent
 
-from sightline.items import Message
-from sightline.payload import Payload
+from sightline.values.items import Message
+from sightline.wire.payload import Payload
 
 every_format = pytest.mark.parametrize("module", FORMATS, ids=lambda module: module.NAME)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from wire_payloads import TEXT, VALUES, as_payload, check_types, payload
 
 from sightline.errors import BadInput
-from sightline.items import Blob, Call, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
-from sightline.wire import common, openai
+from sightline.values.items import Blob, Call, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
+from sightline.wire import common, openai_chat
 
 
 def text(said: str) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def called(call_id: str, arguments: str, **more: Any) -> dict[str, Any]:
 
 def rewritten(*messages: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages, read and written again."""
-    found: list[dict[str, Any]] = openai.write(as_payload(openai.read(messages)))["messages"]
+    found: list[dict[str, Any]] = openai_chat.write(as_payload(openai_chat.read(messages)))["messages"]
     return found
 
 
@@ -38,7 +38,7 @@ def test_roles_are_read() -> None:
         {"role": "assistant", "content": None, "tool_calls": [called("a", '{"x":1}')]},
         {"role": "tool", "tool_call_id": "a", "content": ""},
     ]
-    assert openai.read(messages) == [
+    assert openai_chat.read(messages) == [
         Message(Role.SYSTEM, (Text("d"),)),
         Message(Role.SYSTEM, (Text("s"),)),
         Message(Role.USER, (Text("u"),)),
@@ -143,7 +143,7 @@ def test_calls_keep_what_the_server_added() -> None:
         {"role": "tool", "tool_call_id": "b", "content": [text("2"), text("3")]},
     ]
     assert rewritten(*messages) == messages
-    assert openai.read(messages)[0].parts[2] == Call("b", "sh", {"input": "ls -la"})
+    assert openai_chat.read(messages)[0].parts[2] == Call("b", "sh", {"input": "ls -la"})
 
 
 def test_a_spoken_reply_is_sent_back_by_its_id() -> None:
@@ -159,9 +159,9 @@ def test_errors_begin_with_a_word() -> None:
         Message(Role.TOOL, (Result("a", (Text("no"),), "failed"),)),
         Message(Role.TOOL, (Result("b", (), "interrupted"),)),
     ]
-    messages = openai.write(payload(body))["messages"]
+    messages = openai_chat.write(payload(body))["messages"]
     assert [message["content"] for message in messages[1:]] == ["[error] no", "[error]"]
-    assert openai.read(messages[1:2]) == [Message(Role.TOOL, (Result("a", (Text("[error] no"),)),))]
+    assert openai_chat.read(messages[1:2]) == [Message(Role.TOOL, (Result("a", (Text("[error] no"),)),))]
 
 
 def test_pictures_of_results_follow_all_results() -> None:
@@ -174,7 +174,7 @@ def test_pictures_of_results_follow_all_results() -> None:
         Message(Role.TOOL, (Result("b", (image,)),)),
         Message(Role.USER, (Text("ok"),)),
     ]
-    assert openai.write(payload(body))["messages"][1:] == [
+    assert openai_chat.write(payload(body))["messages"][1:] == [
         {"role": "tool", "tool_call_id": "a", "content": [text("see"), text("[shown below]")]},
         {"role": "tool", "tool_call_id": "b", "content": "[shown below]"},
         {"role": "user", "content": [text("[from a]"), block, text("[from b]"), block]},
@@ -186,7 +186,7 @@ def test_system_messages_stay_where_they_are() -> None:
     """One for each in the head, and those in the body at their place."""
     head = [Message(Role.SYSTEM, (Text("a"),)), Message(Role.SYSTEM, ()), Message(Role.SYSTEM, (Text("b"),))]
     body = [Message(Role.USER, (Text("hi"),)), Message(Role.SYSTEM, (Text("c"),))]
-    messages = openai.write(payload(body, head))["messages"]
+    messages = openai_chat.write(payload(body, head))["messages"]
     assert [(message["role"], message["content"][0]["text"]) for message in messages] == [
         ("system", "a"),
         ("system", "b"),
@@ -200,7 +200,7 @@ def test_foreign_blocks_are_left_out() -> None:
     thinking = Opaque("anthropic", "thinking", {"type": "thinking"})
     cited = Opaque("anthropic", "+text", {"citations": [1]})
     body = [Message(Role.ASSISTANT, (thinking, Text("x"), cited)), Message(Role.ASSISTANT, (thinking,))]
-    contents = [message["content"] for message in openai.write(payload(body))["messages"]]
+    contents = [message["content"] for message in openai_chat.write(payload(body))["messages"]]
     assert contents == [[text("x")], [text("[empty]")]]
 
 
@@ -209,10 +209,10 @@ def test_undecodable_text_is_shown_with_replacement_characters() -> None:
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": said} for said in (b"\xff", "a\ud800", "n\x00l", b"ok")
     ]
-    read = openai.read(messages)
+    read = openai_chat.read(messages)
     kept = [message.parts[0] for message in read]
     assert kept == [Blob("/w=="), Blob("Ye2ggA==", surrogates=True), Text("n\x00l"), Text("ok")]
-    shown = [message["content"][0]["text"] for message in openai.write(payload(read))["messages"]]
+    shown = [message["content"][0]["text"] for message in openai_chat.write(payload(read))["messages"]]
     assert shown == ["\ufffd", "a\ufffd\ufffd\ufffd", "n\x00l", "ok"]
 
 
@@ -222,7 +222,7 @@ def test_a_reply_has_its_model_and_usage() -> None:
     details = {"cached_tokens": 6, "cache_write_tokens": 1}
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11, "prompt_tokens_details": details}
     reply = {"choices": [{"index": 0, "message": message}], "model": "m", "usage": usage}
-    assert openai.read_reply(reply) == Message(Role.ASSISTANT, (Text("hi"),), model="m", usage=Usage(9, 2, 6, 1))
+    assert openai_chat.read_reply(reply) == Message(Role.ASSISTANT, (Text("hi"),), model="m", usage=Usage(9, 2, 6, 1))
 
 
 def test_tools_are_written_and_read() -> None:
@@ -232,9 +232,9 @@ def test_tools_are_written_and_read() -> None:
         {"type": "function", "function": {"name": "b", "parameters": {"type": "object"}, "strict": True}},
         {"type": "custom", "custom": {"name": "sh"}},
     ]
-    tools = openai.read_tools(definitions)
-    written = openai.write(payload([], tools=tools))
-    check_types(openai, written)
+    tools = openai_chat.read_tools(definitions)
+    written = openai_chat.write(payload([], tools=tools))
+    check_types(openai_chat, written)
     assert written["tools"] == definitions
     assert tools[0] == ToolDefinition("a", "A.", {"type": "object"})
     assert tools[2].schema["required"] == ["input"]
@@ -255,4 +255,4 @@ def test_tools_are_written_and_read() -> None:
 def test_what_cannot_be_read_is_refused_by_place(message: Any) -> None:
     """The error names the message."""
     with pytest.raises(BadInput, match=r"messages\[1\].*accepted"):
-        openai.read([{"role": "user", "content": "ok"}, message])
+        openai_chat.read([{"role": "user", "content": "ok"}, message])

@@ -6,8 +6,8 @@ import pytest
 from wire_payloads import as_payload, check_types, payload
 
 from sightline.errors import BadInput
-from sightline.items import Call, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
-from sightline.wire import responses
+from sightline.values.items import Call, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
+from sightline.wire import openai_responses
 
 Json = dict[str, Any]
 
@@ -37,7 +37,7 @@ def user(*content: Json) -> Json:
 
 def rewritten(*items: Json) -> list[Json]:
     """The items, read and written again."""
-    found: list[Json] = responses.write(as_payload(responses.read(items)))["input"]
+    found: list[Json] = openai_responses.write(as_payload(openai_responses.read(items)))["input"]
     return found
 
 
@@ -72,19 +72,19 @@ def test_a_reply_is_one_message_and_its_own_items_again() -> None:
     """All output items make one ASSISTANT message, which is written as the same items."""
     details = {"cached_tokens": 3, "cache_write_tokens": 1}
     usage = {"input_tokens": 8, "output_tokens": 5, "input_tokens_details": details}
-    reply = responses.read_reply({"object": "response", "model": "m", "output": ITEMS, "usage": usage})
+    reply = openai_responses.read_reply({"object": "response", "model": "m", "output": ITEMS, "usage": usage})
     assert (reply.role, reply.model, reply.usage) == (Role.ASSISTANT, "m", Usage(8, 5, 3, 1))
     results = [Message(Role.TOOL, (Result(call_id, (Text("x"),)),)) for call_id in ("a", "b")]
-    assert responses.write(payload([reply, *results]))["input"][: len(ITEMS)] == ITEMS
+    assert openai_responses.write(payload([reply, *results]))["input"][: len(ITEMS)] == ITEMS
 
 
 def test_ids_go_with_the_opaque_parts() -> None:
     """Once the opaque parts are dropped, so are item ids, and what remains is legal without them."""
-    reply = responses.read_reply({"output": ITEMS})
+    reply = openai_responses.read_reply({"output": ITEMS})
     bare = tuple(part for part in reply.parts if not isinstance(part, Opaque))
     results = [Message(Role.TOOL, (Result(call_id, (Text("x"),)),)) for call_id in ("a", "b")]
-    written = responses.write(payload([Message(Role.ASSISTANT, bare), *results]))
-    check_types(responses, written)
+    written = openai_responses.write(payload([Message(Role.ASSISTANT, bare), *results]))
+    check_types(openai_responses, written)
     assert written["input"] == [
         {"type": "message", "role": "assistant", "content": "let me see"},
         {"type": "message", "role": "assistant", "content": "twice"},
@@ -97,7 +97,9 @@ def test_ids_go_with_the_opaque_parts() -> None:
 
 def test_a_run_ends_at_an_output() -> None:
     """Parallel calls are one message; a call after an output is the next one."""
-    read = responses.read([called("a"), called("b"), output("a", "1"), output("b", "2"), called("c"), output("c", "3")])
+    read = openai_responses.read(
+        [called("a"), called("b"), output("a", "1"), output("b", "2"), called("c"), output("c", "3")]
+    )
     roles = [message.role for message in read]
     assert roles == [Role.ASSISTANT, Role.TOOL, Role.TOOL, Role.ASSISTANT, Role.TOOL]
     assert read[0].parts == (Call("a", "look", {"a": 1}, '{"a": 1}'), Call("b", "look", {"a": 1}, '{"a": 1}'))
@@ -133,14 +135,14 @@ def test_annotated_text_and_refusals_come_back() -> None:
     item["content"][0]["annotations"] = [{"type": "file_path", "file_id": "f", "index": 0}]
     item["content"].append({"type": "refusal", "refusal": "no"})
     assert rewritten(item) == [item]
-    assert Text("cited") in responses.read([item])[0].parts
+    assert Text("cited") in openai_responses.read([item])[0].parts
 
 
 def test_instructions_are_a_system_item() -> None:
     """They are read as a system message, and system messages are items at the front, each its own."""
-    read = responses.read("hi", instructions="be brief")
+    read = openai_responses.read("hi", instructions="be brief")
     assert read == [Message(Role.SYSTEM, (Text("be brief"),)), Message(Role.USER, (Text("hi"),))]
-    assert responses.write(as_payload(read)) == {
+    assert openai_responses.write(as_payload(read)) == {
         "input": [
             {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "be brief"}]},
             user({"type": "input_text", "text": "hi"}),
@@ -153,7 +155,10 @@ def test_failed_results_and_pictures_in_results() -> None:
     result = Result("a", (Text("no"), Image("image/png", "iVBORw0KGgo=")), "failed")
     body = [Message(Role.ASSISTANT, (Call("a", "look", {}),)), Message(Role.TOOL, (result,))]
     image = {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,iVBORw0KGgo="}
-    assert responses.write(payload(body))["input"][1]["output"] == [{"type": "input_text", "text": "[error] no"}, image]
+    assert openai_responses.write(payload(body))["input"][1]["output"] == [
+        {"type": "input_text", "text": "[error] no"},
+        image,
+    ]
 
 
 def test_tools_are_written_and_read() -> None:
@@ -164,9 +169,9 @@ def test_tools_are_written_and_read() -> None:
         {"type": "custom", "name": "sh"},
         {"type": "web_search"},
     ]
-    tools = responses.read_tools(definitions)
-    written = responses.write(payload([], tools=tools))
-    check_types(responses, written)
+    tools = openai_responses.read_tools(definitions)
+    written = openai_responses.write(payload([], tools=tools))
+    check_types(openai_responses, written)
     assert written["tools"] == definitions
     assert tools[0] == ToolDefinition("a", "A.", {"type": "object"})
     assert [tool.provider for tool in tools] == ["", "responses", "responses", "responses"]
@@ -186,4 +191,4 @@ def test_tools_are_written_and_read() -> None:
 def test_what_cannot_be_read_is_refused_by_place(item: Any) -> None:
     """The error names the item."""
     with pytest.raises(BadInput, match=r"input\[1\].*accepted"):
-        responses.read([{"role": "user", "content": "ok"}, item])
+        openai_responses.read([{"role": "user", "content": "ok"}, item])

@@ -12,11 +12,11 @@ from openai.types.responses import ResponseInputParam
 from openai.types.responses.tool_param import ToolParam
 from pydantic import TypeAdapter
 
-from sightline.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, ToolDefinition
-from sightline.payload import Payload
-from sightline.wire import anthropic, openai, responses
+from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, ToolDefinition
+from sightline.wire import anthropic, openai_chat, openai_responses
+from sightline.wire.payload import Payload
 
-FORMATS = (openai, responses, anthropic)
+FORMATS = (openai_chat, openai_responses, anthropic)
 Json = dict[str, Any]
 
 

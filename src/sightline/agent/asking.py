@@ -8,7 +8,7 @@ from typing import Any
 
 from sightline.agent.models import Model, Reply, Request, Retrying, Said
 from sightline.errors import ModelError
-from sightline.items import Opaque, Text, plain_text
+from sightline.values.items import Opaque, Text, plain_text
 from sightline.wire import read_reply
 
 

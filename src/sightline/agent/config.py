@@ -18,7 +18,7 @@
     [chat]
     locale = "zh"
 
-The strategy stands in the same file; `sightline.choosing` reads it.
+The strategy stands in the same file; `sightline.plan.strategies.project_choice` reads it.
 """
 
 import os
@@ -33,14 +33,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sightline.agent.models import Price
+from sightline.agent.models.catalog import FAMILIES, OWN_KEY, PLACES, Place, place_of
 from sightline.agent.models.endpoint import ATTEMPTS, SECONDS, Endpoint, bare_address
-from sightline.agent.models.known import FAMILIES, OWN_KEY, PLACES, Place, place_of
 from sightline.agent.models.making import PROVIDERS
 from sightline.agent.models.secret import Secret
-from sightline.choosing import KEYS as CHOICE_KEYS
-from sightline.choosing import OTHER_KEYS
 from sightline.errors import BadInput
-from sightline.wording import LOCALES
+from sightline.plan.strategies.project_choice import KEYS as CHOICE_KEYS
+from sightline.plan.strategies.project_choice import OTHER_KEYS
+from sightline.values.phrases import LOCALES
 
 FILE = "sightline.toml"
 MODEL_VARIABLE = "SIGHTLINE_MODEL"  # a model for this shell, in any form that --model takes

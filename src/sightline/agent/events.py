@@ -2,10 +2,10 @@
 
 from msgspec import Struct
 
+from sightline.agent.code.store import Saved
 from sightline.agent.models import Retrying, Said
-from sightline.agent.response import StructuredResponse
-from sightline.code.store import Saved
-from sightline.items import Call, Usage
+from sightline.agent.structured_response import StructuredResponse
+from sightline.values.items import Call, Usage
 
 __all__ = ["Answer", "Called", "Calling", "CodeSaved", "Composed", "Event", "Replied", "Retrying", "Said"]
 

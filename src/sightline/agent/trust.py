@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 
 from sightline.agent.config import Config, ToolSettings, usual_places, with_fallbacks
+from sightline.agent.models.catalog import OWN_KEY
 from sightline.agent.models.endpoint import Endpoint, bare_address
-from sightline.agent.models.known import OWN_KEY
-from sightline.agent.tools.folders import printable
+from sightline.agent.tools.files.folders import printable
 from sightline.errors import Unwritable
-from sightline.stores.disk import make_directory
+from sightline.log.stores.disk import make_directory
 
 FILE = "trusted.json"
 _DEFAULT = ToolSettings()

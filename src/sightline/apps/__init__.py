@@ -28,7 +28,7 @@ from sightline.apps.host import Host
 from sightline.apps.outcome import Outcome
 from sightline.apps.window import AppWindow
 from sightline.errors import Refused
-from sightline.items import Lod
+from sightline.values.items import Lod
 
 __all__ = [
     "Action", "Anchor", "AnchorType", "App", "AppWindow", "Context", "Element", "Event", "Host", "Lod", "Options",

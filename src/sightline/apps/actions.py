@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from msgspec import Struct
 
 from sightline.errors import BadInput, Refused
-from sightline.items import ToolDefinition
-from sightline.wording import say
+from sightline.values.items import ToolDefinition
+from sightline.values.phrases import say
 
 _TYPES = {str: "string", int: "int", float: "float", bool: "bool"}
 _SCHEMA = {"string": "string", "int": "integer", "float": "number", "bool": "boolean"}

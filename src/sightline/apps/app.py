@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from sightline.apps.elements import Element, Page
 from sightline.apps.events import Event, Events
 from sightline.apps.outcome import Outcome
-from sightline.clock import Clock
 from sightline.errors import BadInput, InvalidSourceData
-from sightline.grounds import Folders
-from sightline.items import Call, Lod
+from sightline.files.folders import Folders
+from sightline.values.clock import Clock
+from sightline.values.items import Call, Lod
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -13,10 +13,10 @@ from sightline.apps import anchors as grammar
 from sightline.apps.actions import Action
 from sightline.apps.context import Anchor, AnchorType, Context, Header, Round, State, Version
 from sightline.apps.elements import Element, Page, every, markdown, redacted
-from sightline.apps.failing import complain, valid
+from sightline.apps.guard import complain, valid
 from sightline.errors import AnchorConflict
-from sightline.items import Lod
-from sightline.wording import say
+from sightline.values.items import Lod
+from sightline.values.phrases import say
 
 HIDDEN = "…"  # stands for a text of which nobody could say what of it may be shown
 

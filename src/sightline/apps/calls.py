@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sightline.items import Call, ToolDefinition
+from sightline.values.items import Call, ToolDefinition
 
 # A fence, also one in a list or a quotation; what backticks open has no further backtick in its line.
 _FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?![^\n]*`)|~{3,})")

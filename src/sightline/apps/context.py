@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from sightline.errors import BadInput
-from sightline.items import Lod
+from sightline.values.items import Lod
 
 # The version of this value. Fields of the minimum set (app, session, version, level, anchors) are never removed, new
 # ones are optional, one that is no longer wanted stays for two versions more.

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from sightline.apps.anchors import NAME
 from sightline.apps.builder import Builder, Content, LodState, SourceData
 from sightline.apps.context import Anchor, Context, Round, Version
-from sightline.clock import Clock
 from sightline.errors import AnchorConflict, BadInput, ContextTooLarge, VersionMismatch
-from sightline.items import Lod
+from sightline.values.clock import Clock
+from sightline.values.items import Lod
 
 ROUNDS = 20  # of the history that a context carries; the oldest go first
 

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from sightline.apps.actions import nearest
 from sightline.apps.calls import ACTION, CREATE, LAUNCHER, parameters
-from sightline.apps.failing import told_by, valid
+from sightline.apps.guard import told_by, valid
 from sightline.apps.outcome import Outcome
 from sightline.errors import UnknownApp
-from sightline.items import Call
-from sightline.wording import say
+from sightline.values.items import Call
+from sightline.values.phrases import say
 
 if TYPE_CHECKING:
     from sightline.apps.host import Host

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sightline.apps.anchors import NAME, escaped
 from sightline.errors import InvalidSourceData
-from sightline.items import Lod
+from sightline.values.items import Lod
 
 _TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _OWN = ("id", "lod", "tags", "actions")  # attributes in XML that an element has of itself

@@ -10,24 +10,24 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sightline.apps import doing, fitting, registry
+from sightline.apps import doing, registry, window_budget
 from sightline.apps.actions import CLOSE, Action, bound
 from sightline.apps.app import App, Options
 from sightline.apps.apps import Apps
 from sightline.apps.calls import ACTION, CREATE, LAUNCHER, create_tool
 from sightline.apps.context import Round
 from sightline.apps.events import Event, Events
-from sightline.apps.failing import complain, quietly, told_by, valid
-from sightline.apps.keeping import chosen, give_back, held, saved, saved_or
+from sightline.apps.guard import complain, quietly, told_by, valid
 from sightline.apps.outcome import Outcome
-from sightline.apps.reach import Declined, meant
-from sightline.apps.record import Done, Record, Window, Windows
+from sightline.apps.protocols import Done, Record, Window, Windows
+from sightline.apps.resolve import Declined, meant
+from sightline.apps.state import chosen, give_back, held, saved, saved_or
 from sightline.apps.window import AppWindow, Gone, Kept, Look, usage
-from sightline.clock import Clock
 from sightline.errors import BadInput, Conflict, InvalidSourceData, Refused, UnknownApp
-from sightline.grounds import PROJECT, Folders
-from sightline.items import Call, Lod, ToolDefinition
-from sightline.wording import say
+from sightline.files.folders import PROJECT, Folders
+from sightline.values.clock import Clock
+from sightline.values.items import Call, Lod, ToolDefinition
+from sightline.values.phrases import say
 
 _ATTEMPTS = 3  # to open a window while others write
 
@@ -182,7 +182,7 @@ class Host:
         window.document.switch(lod)
         self._changed(window, window.saved, None)
 
-    def shown(self, room: int | None, size: fitting.Size) -> dict[str, str]:
+    def shown(self, room: int | None, size: window_budget.Size) -> dict[str, str]:
         """What every open window shows now, in all within so many tokens; pinned ones as they are, whatever they need.
 
         A window that is gone shows nothing. What is shown at a lower level stays there, once `note` has written that
@@ -199,12 +199,12 @@ class Host:
         over = sum(size(each, text) for each, text in texts.items() if each not in pinned) - (room or 0)
         shown = texts
         if room is not None and over > 0:
-            fitting.lower(ours, over, size)
+            window_budget.lower(ours, over, size)
             texts = {window_id: valid(window.render()) for window_id, window in live.items()}
             free = {each: text for each, text in texts.items() if each not in pinned}
-            kept = fitting.hidden(free, fitting.order_of_loss(free, ours), room, size, self.locale)
+            kept = window_budget.hidden(free, window_budget.order_of_loss(free, ours), room, size, self.locale)
             shown = {each: kept.get(each, text) for each, text in texts.items() if each in pinned or each in kept}
-        self.spared = fitting.spared(ours, texts, shown, size)
+        self.spared = window_budget.spared(ours, texts, shown, size)
         return shown
 
     def refresh(self) -> None:

@@ -45,7 +45,7 @@ def app(name: str) -> type[App]:
     """
     if name in SHIPPED:
         module, _, kind = SHIPPED[name].partition(":")
-        shipped: type[App] = getattr(import_module(f"sightline.apps.{module}"), kind)
+        shipped: type[App] = getattr(import_module(f"sightline.apps.builtin.{module}"), kind)
         return shipped
     offers = {each.value: each for each in installed() if each.name == name}
     if not offers:

@@ -13,11 +13,11 @@ from sightline.apps.builder import Builder, Content
 from sightline.apps.context import Context, Round, Version
 from sightline.apps.document import Document
 from sightline.apps.elements import Element, Page, every, xml, xml_attributes, xml_text
-from sightline.apps.failing import quietly
-from sightline.clock import Clock
+from sightline.apps.guard import quietly
 from sightline.errors import InvalidSourceData
-from sightline.items import Lod
-from sightline.wording import say
+from sightline.values.clock import Clock
+from sightline.values.items import Lod
+from sightline.values.phrases import say
 
 Form = Literal["xml", "markdown"]
 """How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors."""

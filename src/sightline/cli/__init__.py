@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run `sightline` with the arguments of this process. Never returns."""
     try:
-        from sightline.cli.app import app
+        from sightline.cli.main import app
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in ("click", "rich"):

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from sightline.apps import registry
 from sightline.apps.actions import Action, actions_of
-from sightline.cli.apps_run import FORMS, LEVELS, Answer, Desk, View, aligned, loaded, open_window, session_with
-from sightline.cli.folding import prose
+from sightline.cli.app_shell import FORMS, LEVELS, Answer, Desk, View, aligned, loaded, open_window, session_with
 from sightline.cli.options import DEBUG, Place, place, with_json
-from sightline.cli.show import console, error_console, first_words, print_json, printable
+from sightline.cli.render import console, error_console, first_words, print_json, printable
+from sightline.cli.wrap import prose
 from sightline.errors import SightlineError
 
 

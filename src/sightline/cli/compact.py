@@ -15,13 +15,22 @@ from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from sightline.cli.compactions import Covered, Kept, Made, compactions, kept, loss_facts, made, print_loss, summary_text
+from sightline.cli.compaction_view import (
+    Covered,
+    Kept,
+    Made,
+    compactions,
+    kept,
+    loss_facts,
+    made,
+    print_loss,
+    summary_text,
+)
 from sightline.cli.context import LastShown
-from sightline.cli.folding import prose
+from sightline.cli.external_model import Program
 from sightline.cli.options import Place, branch_option, budget_options, known_budget, place, session_argument, with_json
-from sightline.cli.program import Program
-from sightline.cli.sessions import branch_label, switch
-from sightline.cli.show import (
+from sightline.cli.phrases import Words
+from sightline.cli.render import (
     Column,
     Rows,
     console,
@@ -32,15 +41,16 @@ from sightline.cli.show import (
     printable,
     tell,
 )
-from sightline.cli.words import Words
-from sightline.clock import milliseconds, nanoid, wall_clock
+from sightline.cli.sessions import branch_label, switch
+from sightline.cli.wrap import prose
 from sightline.compaction.compactor import SECONDS, Compacted
 from sightline.errors import BadInput, Conflict
-from sightline.grounds import Folders, configured
-from sightline.items import plain_text
-from sightline.journal import Journal
-from sightline.plan import Budget
-from sightline.session import Session
+from sightline.files.folders import Folders, configured
+from sightline.log.journal import Journal
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.values.clock import milliseconds, nanoid, wall_clock
+from sightline.values.items import plain_text
 
 _LINES = 14  # of a summary, and of what is kept, unless all is asked for
 

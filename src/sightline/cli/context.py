@@ -9,29 +9,21 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from sightline import decide
-from sightline.apps.record import Window
-from sightline.blobs import Blobs
-from sightline.cli.compactions import Covered, compactions
-from sightline.cli.folding import prose
-from sightline.cli.options import (
-    Place,
-    branch_option,
-    budget_options,
-    known_budget,
-    place,
-    session_argument,
-    with_json,
-)
+from sightline.apps.protocols import Window
+from sightline.cli.compaction_view import Covered, compactions
+from sightline.cli.options import Place, branch_option, budget_options, known_budget, place, session_argument, with_json
+from sightline.cli.render import Column, Rows, bar, console, print_json, printable
 from sightline.cli.sessions import branch_label, item_words, switch
-from sightline.cli.show import Column, Rows, bar, console, print_json, printable
-from sightline.items import Kind
-from sightline.journal import Journal
-from sightline.payload import Payload
-from sightline.plan import Budget, Line, body_unit
-from sightline.profiles import Profile
-from sightline.session import Session
-from sightline.strategies.focus import Focus, trigger
+from sightline.cli.wrap import prose
+from sightline.compose import decide
+from sightline.log.journal import Journal
+from sightline.log.window_snapshots import Blobs
+from sightline.plan.plan import Budget, Line, body_unit
+from sightline.plan.strategies.focus import Focus, trigger
+from sightline.session.session import Session
+from sightline.values.items import Kind
+from sightline.values.profiles import Profile
+from sightline.wire.payload import Payload
 
 _KINDS = ("system", "tools", "user", "assistant", "call", "result", "summary", "recall", "window")
 _LARGEST = 12  # items listed unless all are asked for

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from sightline import decide
-from sightline.compose import Surroundings, compose, layout
-from sightline.items import Kind
-from sightline.journal import Journal
-from sightline.payload import Payload
-from sightline.plan import Budget, Plan, View
-from sightline.recall import RECALL_TOOLS
+from sightline.compose import decide
+from sightline.compose.render import Surroundings, compose, layout
+from sightline.log.journal import Journal
+from sightline.plan.plan import Budget, Plan, View
+from sightline.recall.recall import RECALL_TOOLS
+from sightline.values.items import Kind
+from sightline.wire.payload import Payload
 
 FORMATS = ("openai", "anthropic", "responses", "jsonl")
 _NO_LIMIT = 1 << 62

@@ -10,13 +10,13 @@ import click
 from rich.text import Text
 
 from sightline.agent.config import Config, read_config
+from sightline.agent.models.discovery import Found, candidates, key_variables, server_names
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.fetching import MEGABYTES, fetch_tiny, tiny_file
-from sightline.agent.models.finding import Found, candidates, key_variables, server_names
-from sightline.cli.folding import prose
+from sightline.agent.models.tiny_model import MEGABYTES, fetch_tiny, tiny_file
 from sightline.cli.options import Place, place, with_json
-from sightline.cli.show import Column, Rows, console, first_words, print_json
-from sightline.cli.words import Words
+from sightline.cli.phrases import Words
+from sightline.cli.render import Column, Rows, console, first_words, print_json
+from sightline.cli.wrap import prose
 
 NAMED = 4  # of the providers and servers there are: what is most used, and fits on a line
 

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from sightline import decide
-from sightline.cli.words import LANGUAGES, Words
-from sightline.clock import nanoid, wall_clock
+from sightline.cli.phrases import LANGUAGES, Words
+from sightline.compose import decide
 from sightline.errors import BadInput
-from sightline.journal import Journal
-from sightline.plan import Budget
-from sightline.project import place as project_place
-from sightline.stores.folder import Folder, sightline_home
+from sightline.files.project import place as project_place
+from sightline.log.journal import Journal
+from sightline.log.stores.session_folder import Folder, sightline_home
+from sightline.plan.plan import Budget
+from sightline.values.clock import nanoid, wall_clock
 
 DEBUG = "sightline.debug"
 WINDOW, OUTPUT = 128_000, 8_000  # of a session that was never composed for

@@ -14,17 +14,17 @@ from rich.text import Text
 
 from sightline import samples
 from sightline.cli.options import Place, budget, file_bytes, place, usual_output, with_json
-from sightline.cli.show import Column, Rows, bar, console, first_words, print_json, printable
+from sightline.cli.render import Column, Rows, bar, console, first_words, print_json, printable
 from sightline.errors import BadInput
-from sightline.items import Role
-from sightline.notes import Settings
-from sightline.plan import Budget
-from sightline.profiles import PROFILES
-from sightline.recording import FORMATS, Recording, read_recording, recorded
-from sightline.replay import Came, Changes, Step, Totals, call_count
-from sightline.replay import replay as replayed
-from sightline.session import Session
-from sightline.stores.memory import MemoryStore
+from sightline.log.annotations import Settings
+from sightline.log.stores.memory import MemoryStore
+from sightline.plan.plan import Budget
+from sightline.replay.formats import FORMATS, Recording, read_recording, recorded
+from sightline.replay.replay import Came, Changes, Step, Totals, call_count
+from sightline.replay.replay import replay as replayed
+from sightline.session.session import Session
+from sightline.values.items import Role
+from sightline.values.profiles import PROFILES
 
 FIRST_SAMPLE = "login_bug"
 # Windows in which each sample no longer fits, so that there is something to see; and room for the answer.

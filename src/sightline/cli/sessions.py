@@ -9,16 +9,16 @@ import click
 import msgspec
 from rich.text import Text
 
-from sightline import log
 from sightline.cli.export import FORMATS, conversation, message_count
 from sightline.cli.options import Place, branch_option, place, session_argument, with_json
-from sightline.cli.show import Column, Rows, console, first_words, human_size, local_time, print_json, printable
-from sightline.clock import nanoid, wall_clock
+from sightline.cli.render import Column, Rows, console, first_words, human_size, local_time, print_json, printable
 from sightline.errors import BadInput, SightlineError
-from sightline.items import Item, Kind, plain_text
-from sightline.journal import Journal
-from sightline.notes import WindowNote
-from sightline.session import Session
+from sightline.log import entries as log
+from sightline.log.annotations import WindowNote
+from sightline.log.journal import Journal
+from sightline.session.session import Session
+from sightline.values.clock import nanoid, wall_clock
+from sightline.values.items import Item, Kind, plain_text
 
 MAIN = "main"  # the first branch has no name in the log; people need one
 _NEWEST = 20  # sessions listed unless all are asked for: each is opened to look into

@@ -9,11 +9,11 @@ import msgspec
 from rich.cells import cell_len
 from rich.text import Text
 
-from sightline.choosing import IDS, Choice, chosen
 from sightline.cli.options import Place, place, with_json
-from sightline.cli.show import Column, Rows, console, first_words, print_json
+from sightline.cli.render import Column, Rows, console, first_words, print_json
 from sightline.errors import BadInput
-from sightline.strategies import STRATEGIES, config_schema, installed, kind_of, names
+from sightline.plan.strategies import STRATEGIES, config_schema, installed, kind_of, names
+from sightline.plan.strategies.project_choice import IDS, Choice, chosen
 
 
 class _Field(NamedTuple):

@@ -6,13 +6,13 @@ from typing import Any
 import click
 
 from sightline.cli.compact import open_session, tokens_change
-from sightline.cli.compactions import Covered, compactions
+from sightline.cli.compaction_view import Covered, compactions
 from sightline.cli.options import branch_option, budget_options, known_budget, place, session_argument, with_json
+from sightline.cli.render import console, print_json
 from sightline.cli.sessions import branch_label, switch
-from sightline.cli.show import console, print_json
 from sightline.errors import BadInput
-from sightline.items import Lod
-from sightline.journal import Journal
+from sightline.log.journal import Journal
+from sightline.values.items import Lod
 
 _ITEM = re.compile(r"#?\d+(?:\.\d+)?")
 

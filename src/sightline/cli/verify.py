@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from sightline.cli.options import Place, place, session_argument, with_json
+from sightline.cli.render import console, error_console, print_json
 from sightline.cli.sessions import branch_label
-from sightline.cli.show import console, error_console, print_json
-from sightline.verify import Verified
-from sightline.verify import verify as verified
+from sightline.compose.verify import Verified
+from sightline.compose.verify import verify as verified
 
 
 @click.command(short_help="Make every payload ever sent again and compare.")

@@ -4,7 +4,7 @@ import threading
 from contextlib import suppress
 
 from sightline.compaction.compactor import Compactor, Job, Summarizer
-from sightline.composer import Composer
+from sightline.compose.turn import Composer
 from sightline.errors import Conflict, PinnedOverflow, StoreError
 
 

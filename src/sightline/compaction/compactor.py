@@ -8,23 +8,25 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from sightline import files, log, wire
-from sightline.branches import Compaction
-from sightline.compaction.asking import NoSummary, asked, check_words, error_text, fallback, instruction, summary_in
+from sightline import wire
 from sightline.compaction.loss import Loss, loss
-from sightline.compaction.passage import passage
-from sightline.composer import Composer
-from sightline.digest import digest
+from sightline.compaction.oldest_part import passage
+from sightline.compaction.prompt import NoSummary, asked, check_words, error_text, fallback, instruction, summary_in
+from sightline.compose.turn import Composer
 from sightline.errors import BadInput, Conflict, NothingCompacted
-from sightline.grounds import PROJECT, Folders
-from sightline.items import Call, Kind, Message, Role, Text, plain_text
-from sightline.journal import Journal
-from sightline.log import CompactMetadata, Entry
-from sightline.notes import CompactNote, UncompactNote
-from sightline.payload import Payload
-from sightline.plan import Budget, body_unit, messages_of, oldest
-from sightline.timeline import BY_RULE, NOTICE
-from sightline.wording import say
+from sightline.files import mentions as files
+from sightline.files.folders import PROJECT, Folders
+from sightline.log import entries
+from sightline.log.annotations import CompactNote, UncompactNote
+from sightline.log.branches import Compaction
+from sightline.log.entries import CompactMetadata, Entry
+from sightline.log.journal import Journal
+from sightline.log.timeline import BY_RULE, NOTICE
+from sightline.plan.plan import Budget, body_unit, messages_of, oldest
+from sightline.shorten.digest import digest
+from sightline.values.items import Call, Kind, Message, Role, Text, plain_text
+from sightline.values.phrases import say
+from sightline.wire.payload import Payload
 
 logger = logging.getLogger("sightline")
 
@@ -195,7 +197,7 @@ class Compactor:
         boundary = self._write(job, (first, last), texts, used)
         after = self._composer.preview(job.budget, command="command: compact")
         found = self._loss(job.before, after)
-        self._journal.annotate((log.LOSS, found))
+        self._journal.annotate((entries.LOSS, found))
         self._journal.store.sync()
         timeline = self._journal.timeline
         return Compacted(
@@ -331,7 +333,7 @@ class Compactor:
         held = self._journal.timeline.more.compacted(self._journal.path)
         if not held:
             raise NothingCompacted
-        self._journal.annotate((log.UNCOMPACT, UncompactNote(held[-1].seq)))
+        self._journal.annotate((entries.UNCOMPACT, UncompactNote(held[-1].seq)))
 
 
 def _readable(message: Message) -> str:

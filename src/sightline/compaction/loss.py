@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from sightline import rules
-from sightline.excerpt import stands_alone
-from sightline.renditions import identifiers
+from sightline.shorten import identifiers, rules
+from sightline.values.excerpt import stands_alone
 
 _MOST = 40  # of each kind that a report names; the rest is counted
 _ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|Traceback|FAILED|FATAL|panic|error:)|错误|异常|失败", re.IGNORECASE)

@@ -22,7 +22,7 @@ from sightline.errors import AnchorConflict as AnchorConflictError
 from sightline.errors import ContextTooLarge as ContextTooLargeError
 from sightline.errors import InvalidSourceData as InvalidSourceDataError
 from sightline.errors import VersionMismatch as VersionMismatchError
-from sightline.items import Lod as LodLevel
+from sightline.values.items import Lod as LodLevel
 
 __all__ = [
     "MODEL", "ROUNDS", "AnchorConflictError", "AnchorInfo", "AnchorType", "Builder", "Context", "ContextHeader",

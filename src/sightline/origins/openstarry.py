@@ -16,23 +16,24 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline import decide, wire
-from sightline.choosing import Choice, from_plugin
-from sightline.clock import nanoid, wall_clock
-from sightline.compose import Surroundings
+from sightline import wire
+from sightline.compose import decide
+from sightline.compose.render import Surroundings
 from sightline.errors import BadInput, PinnedOverflow, SightlineError
-from sightline.items import Call, Message, Result, Role, plain_text
-from sightline.journal import Journal
-from sightline.notes import Settings
-from sightline.payload import Payload
-from sightline.plan import Budget, Strategy
-from sightline.session import Session
-from sightline.stores.memory import MemoryStore
-from sightline.strategies import strategy as strategy_named
-from sightline.strategies.entities import Entities
-from sightline.strategies.summary import Summary
-from sightline.tokens import TokenCounter
-from sightline.wording import check_locale
+from sightline.log.annotations import Settings
+from sightline.log.journal import Journal
+from sightline.log.stores.memory import MemoryStore
+from sightline.plan.plan import Budget, Strategy
+from sightline.plan.strategies import strategy as strategy_named
+from sightline.plan.strategies.entities import Entities
+from sightline.plan.strategies.project_choice import Choice, from_plugin
+from sightline.plan.strategies.summary import Summary
+from sightline.session.session import Session
+from sightline.values.clock import nanoid, wall_clock
+from sightline.values.items import Call, Message, Result, Role, plain_text
+from sightline.values.phrases import check_locale
+from sightline.values.tokens import TokenCounter
+from sightline.wire.payload import Payload
 
 ChatMessage = Mapping[str, Any]
 ToolDefinition = Mapping[str, Any]

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.items import Message, Role, ToolDefinition
-from sightline.wire import anthropic, common, openai, responses
+from sightline.values.items import Message, Role, ToolDefinition
+from sightline.wire import anthropic, common, openai_chat, openai_responses
 
 __all__ = ["read_messages", "read_reply", "read_tools"]
 
@@ -35,9 +35,9 @@ def read_reply(reply: object) -> Message:
         return Message(Role.ASSISTANT, (common.text_part(reply),) if reply else ())
     match found := common.plain(reply, "reply"):
         case {"choices": [*_]}:
-            return openai.read_reply(found)
+            return openai_chat.read_reply(found)
         case {"output": [*_]}:
-            return responses.read_reply(found)
+            return openai_responses.read_reply(found)
         case {"type": "message", "role": "assistant", "content": [*_]}:
             return anthropic.read_reply(found)
         case {"role": "assistant"}:
@@ -76,7 +76,7 @@ def read_messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
     plain = [common.plain(message, f"messages[{index}]") for index, message in enumerate(messages)]
     whens = [_told_when(message, f"messages[{index}].when") for index, message in enumerate(plain)]
     formats = [_format_of(message) for message in plain]
-    usual = next((found for found in formats if found is not None), openai)
+    usual = next((found for found in formats if found is not None), openai_chat)
     neutral: list[Message] = []
     numbered = enumerate(found or usual for found in formats)
     for found, places in groupby(numbered, key=lambda place: place[1]):
@@ -122,17 +122,17 @@ def _format_of(message: Any) -> ModuleType | None:
     """The format this message must be in; None if more than one fits."""
     match message:
         case {"type": str(kind)} if kind != "message":
-            return responses  # some of its items have a role too
+            return openai_responses  # some of its items have a role too
         case {"role": "tool" | "function"} | {"tool_calls": [*_]} | {"function_call": {}}:
-            return openai
+            return openai_chat
         case {"role": _, "content": [*blocks]}:
             return _format_of_blocks(blocks, message)
         case {"role": _, "type": "message"}:
-            return responses
+            return openai_responses
         case {"role": _}:
             return None
         case {"id": str()}:
-            return responses  # a reference to an item, which needs no type
+            return openai_responses  # a reference to an item, which needs no type
         case _:
             return None
 
@@ -140,9 +140,9 @@ def _format_of(message: Any) -> ModuleType | None:
 def _format_of_blocks(blocks: list[Any], message: Any) -> ModuleType | None:
     kinds = {str(block.get("type")) for block in blocks if isinstance(block, dict)}
     if kinds & RESPONSES_BLOCKS:
-        return responses
+        return openai_responses
     if kinds & CHAT_BLOCKS:
-        return openai
+        return openai_chat
     if kinds - SHARED_BLOCKS or any(isinstance(block, dict) and "citations" in block for block in blocks):
         return anthropic  # it has many kinds of blocks and gets new ones
     return anthropic if "stop_reason" in message else None
@@ -153,13 +153,13 @@ def _tool_format(tool: Any) -> ModuleType:
         case {"input_schema": _}:
             return anthropic
         case {"type": "function" | "custom", "name": str()}:
-            return responses
+            return openai_responses
         case {"type": "function" | "custom"} | {"name": str(), "parameters": _}:
-            return openai
+            return openai_chat
         case {"type": str(kind)} if _dated(kind) or kind == "mcp_toolset":
             return anthropic
         case _:
-            return responses
+            return openai_responses
 
 
 def _dated(kind: str) -> bool:

@@ -10,11 +10,24 @@ remains, "[empty]" is said. A file or picture this provider cannot take is named
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sightline.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, ToolDefinition, Usage
-from sightline.payload import Payload
+from sightline.values.items import (
+    Blob,
+    Call,
+    File,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Result,
+    Role,
+    Text,
+    ToolDefinition,
+    Usage,
+)
 from sightline.wire import common
+from sightline.wire.call_ids import STRICT, paired, result_of
 from sightline.wire.common import Json
-from sightline.wire.pairs import STRICT, paired, result_of
+from sightline.wire.payload import Payload
 
 NAME = "anthropic"
 

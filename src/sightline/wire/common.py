@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.items import Blob, Call, File, Image, Opaque, Part, Result, Text, ToolDefinition, shown
+from sightline.values.items import Blob, Call, File, Image, Opaque, Part, Result, Text, ToolDefinition, shown
 
 Json = dict[str, Any]
 

@@ -22,7 +22,7 @@ from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.sdk import SdkModel
 from sightline.agent.models.sse import Event, Events
 from sightline.errors import ContextOverflow, ModelBusy, ModelRefused
-from sightline.items import Call, Text, Usage
+from sightline.values.items import Call, Text, Usage
 from sightline.wire import read_reply, why_ended
 
 CALLS = [("call_1", "read_file", {"path": "销售.csv"}), ("call_2", "list_files", {})]

@@ -14,8 +14,8 @@ from stub import Stub, raw
 
 from sightline.agent.models import Reply, Retrying, Said, anthropic, openai
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.posting import Told, assembled
-from sightline.agent.models.retrying import Patient
+from sightline.agent.models.http import Told, assembled
+from sightline.agent.models.retry import Patient
 from sightline.errors import ModelBusy, ModelError
 
 Json = Any

@@ -26,7 +26,7 @@ from sightline.agent.tools.mcp import (
     servers,
 )
 from sightline.errors import ToolFailed
-from sightline.items import File, Image, Text, ToolDefinition
+from sightline.values.items import File, Image, Text, ToolDefinition
 
 SERVER = str(Path(__file__).with_name("tool_mcp_server.py"))
 TRIAL = McpServer(command=sys.executable, args=(SERVER,), env={"TRIAL_KEY": Secret("k-1")})

@@ -14,9 +14,9 @@ import pytest
 from tool_project import SECRET, Project, called
 from tool_workbooks import lying, workbook
 
-from sightline.agent.tools.folders import Folders
-from sightline.agent.tools.reading import file_reader
-from sightline.agent.tools.searching import list_files
+from sightline.agent.tools.files.find import list_files
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.files.read import file_reader
 from sightline.errors import ToolFailed
 
 TRAVERSALS = [
@@ -299,8 +299,8 @@ def _stretch(path: Path) -> None:
 
 BOUNDED = """
 import asyncio, resource, sys
-from sightline.agent.tools.folders import Folders
-from sightline.agent.tools.reading import file_reader
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.files.read import file_reader
 reader = file_reader(Folders([sys.argv[1]]))
 def answer(**given):
     return asyncio.run(reader.run(given))

@@ -4,13 +4,13 @@ import asyncio
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sightline.agent.code.store import CodeStore
 from sightline.agent.tools import Tool
-from sightline.agent.tools.code import write_code
-from sightline.agent.tools.folders import Folders
-from sightline.agent.tools.python import run_python
-from sightline.agent.tools.reading import file_reader
-from sightline.agent.tools.searching import list_files, search_files
-from sightline.code.store import CodeStore
+from sightline.agent.tools.files.find import list_files, search_files
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.files.read import file_reader
+from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.write_code import write_code
 from sightline.testing import Ticking
 
 SECRET = "the launch code is 0000"

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from sightline.payload import Payload
+from sightline.wire.payload import Payload
 
 
 class Price(Struct, frozen=True):

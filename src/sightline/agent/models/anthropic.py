@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from sightline.agent.models import Request, Said, failing
+from sightline.agent.models import Request, Said, errors
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.posting import Told
+from sightline.agent.models.http import Told
 from sightline.agent.models.served import Protocol, ServedModel
 from sightline.errors import ModelRefused
 from sightline.wire.anthropic import THINKING
@@ -96,9 +96,9 @@ class Answer:
             case {"type": "message_stop"}:
                 self._ended = True
             case {"type": "content_block_start" | "content_block_delta"}:  # a piece without its place would be lost
-                raise failing.cut_off(self._endpoint, "a piece of a block that did not begin")
+                raise errors.cut_off(self._endpoint, "a piece of a block that did not begin")
             case {"type": "error"} | {"error": _}:
-                raise failing.failure_inside(self._endpoint, dumped(told.value))
+                raise errors.failure_inside(self._endpoint, dumped(told.value))
         return []
 
     def reply(self) -> Json:
@@ -108,7 +108,7 @@ class Answer:
             ModelBusy: it has no end.
         """
         if not self.finished:
-            raise failing.cut_off(self._endpoint)
+            raise errors.cut_off(self._endpoint)
         if not self._blocks:
             return self._message
         for place, pieces in self._inputs.items():

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline.agent.models import Facts, Price
-from sightline.agent.models.known import LOCAL_WINDOW, place_of, price_of, window_of
+from sightline.agent.models.catalog import LOCAL_WINDOW, place_of, price_of, window_of
 from sightline.agent.models.secret import Secret, redacted
 
 SECONDS = 180.0  # of silence: a model may think that long before its first word

@@ -16,8 +16,8 @@ from sightline.agent.models import Facts, Reply, Request, Said
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.models.secret import Secret
-from sightline.clock import nanoid
 from sightline.errors import BadInput, ModelRefused
+from sightline.values.clock import nanoid
 
 THREADS = 1  # more of them wait for each other on a machine that is busy
 BATCH = 128  # tokens of a prompt that are read at once: between two batches an answer can be stopped

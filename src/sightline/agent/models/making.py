@@ -8,7 +8,7 @@ from sightline.agent.models.anthropic import AnthropicModel
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.local import LocalModel
 from sightline.agent.models.openai import OpenAiModel
-from sightline.agent.models.retrying import Patient
+from sightline.agent.models.retry import Patient
 from sightline.errors import BadInput
 
 PROVIDERS: dict[str, Callable[[Endpoint], Model]] = {

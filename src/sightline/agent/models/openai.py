@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sightline.agent.models import Request, Said, failing
+from sightline.agent.models import Request, Said, errors
+from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.known import PLACES
-from sightline.agent.models.posting import Told
+from sightline.agent.models.http import Told
 from sightline.agent.models.served import Protocol, ServedModel
 from sightline.errors import ModelRefused
 from sightline.wire.common import call_from, dumped
@@ -76,7 +76,7 @@ class Answer:
             self._done = True
             return []
         if told.value.get("error"):
-            raise failing.failure_inside(self._endpoint, dumped(told.value))
+            raise errors.failure_inside(self._endpoint, dumped(told.value))
         self._head |= {key: value for key, value in told.value.items() if key != "choices" and value is not None}
         choice = next((each for each in told.value.get("choices") or () if not each.get("index")), None)
         if choice is None:
@@ -96,7 +96,7 @@ class Answer:
         if self._whole is not None:
             return self._whole
         if not self.finished and not (self._done and self._finish is None):
-            raise failing.cut_off(self._endpoint)
+            raise errors.cut_off(self._endpoint)
         calls = {"tool_calls": [self._whole_call(number) for number in range(len(self._calls))]} if self._calls else {}
         finish = self._finish or ("tool_calls" if self._calls else "stop")
         choice = {"index": 0, "message": self._message | calls, "finish_reason": finish}

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.agent.models import Facts, Price, Reply, Request, Said, anthropic, failing, openai
+from sightline.agent.models import Facts, Price, Reply, Request, Said, anthropic, errors, openai
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.posting import ODD, Told, assembled
+from sightline.agent.models.http import ODD, Told, assembled
 from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput, ModelError, ModelRefused
 from sightline.wire import common
@@ -75,7 +75,7 @@ class SdkModel:
         except Exception as error:
             known = _known(error, self.endpoint)
             if known is None and opened and isinstance(error, ODD):
-                known = failing.garbled(self.endpoint, error)
+                known = errors.garbled(self.endpoint, error)
             if known is None:
                 raise
             raise known from None
@@ -119,15 +119,15 @@ def _known(error: Exception, endpoint: Endpoint) -> ModelError | None:
         endpoint = replace(endpoint, headers=endpoint.headers | _sent(error))
     status = getattr(error, "status_code", 0) if "APIStatusError" in names else 0
     if status >= 300:  # below, it is an error inside a stream that had begun well
-        return failing.failure(endpoint, status, getattr(getattr(error, "response", None), "headers", {}), _body(error))
+        return errors.failure(endpoint, status, getattr(getattr(error, "response", None), "headers", {}), _body(error))
     if names & {"APITimeoutError", "TimeoutException"}:
-        return failing.silent(endpoint)
+        return errors.silent(endpoint)
     if "APIConnectionError" in names:
-        return failing.unreachable(endpoint, getattr(error, "__cause__", None) or error)
+        return errors.unreachable(endpoint, getattr(error, "__cause__", None) or error)
     if "TransportError" in names:
-        return failing.cut_off(endpoint, error)
+        return errors.cut_off(endpoint, error)
     if "APIError" in names:
-        return failing.failure_inside(endpoint, _body(error))
+        return errors.failure_inside(endpoint, _body(error))
     return None
 
 

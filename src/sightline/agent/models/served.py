@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sightline.agent.models import Facts, Reply, Request, Said
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.posting import Assembling, Connection, Told, assembled, headers_of
+from sightline.agent.models.http import Assembling, Connection, Told, assembled, headers_of
 from sightline.errors import ModelRefused
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sightline.items import ToolDefinition
+from sightline.values.items import ToolDefinition
 
 SECONDS = 60.0  # that a tool may take
 

@@ -20,10 +20,10 @@ from msgspec.structs import replace
 
 from sightline.agent.config import McpServer
 from sightline.agent.tools import Tool
-from sightline.agent.tools.arguments import says
-from sightline.agent.tools.threads import in_thread
+from sightline.agent.tools.in_thread import in_thread
+from sightline.agent.tools.schema import says
 from sightline.errors import ToolFailed
-from sightline.items import File, Image, Text, ToolDefinition
+from sightline.values.items import File, Image, Text, ToolDefinition
 from sightline.wire.anthropic import IMAGE_TYPES
 from sightline.wire.common import label
 

@@ -9,15 +9,15 @@ from msgspec.structs import asdict
 
 from sightline.cli.apps import quiet
 from sightline.cli.chat.asked import Asked
-from sightline.cli.chat.words import WORDS
+from sightline.cli.chat.phrases import WORDS
 from sightline.cli.options import DEBUG, Place, language_said, place, with_json
-from sightline.cli.show import print_json, tell
-from sightline.cli.words import Words
+from sightline.cli.phrases import Words
+from sightline.cli.render import print_json, tell
 from sightline.errors import BadInput, NoModel, SightlineError
-from sightline.items import Usage
+from sightline.values.items import Usage
 
 if TYPE_CHECKING:
-    from sightline.cli.chat.assembled import Assembled
+    from sightline.cli.chat.setup import Assembled
 
 _PARTS = ("prompt_toolkit", "httpx2", "langgraph")  # what the extra `chat` brings
 
@@ -106,7 +106,7 @@ async def _run(here: Place, asked: Asked) -> bool:
     if talks and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadInput(Words(here.words.language, WORDS)("no terminal"))
     try:
-        from sightline.cli.chat.assembled import assembled
+        from sightline.cli.chat.setup import assembled
 
         if talks:
             from sightline.cli.chat.terminal import talk
@@ -124,7 +124,7 @@ async def _run(here: Place, asked: Asked) -> bool:
 
 async def _answered(made: "Assembled", asked: Asked) -> bool:
     """Ask one question. Whether it was answered."""
-    from sightline.cli.chat.once import ask
+    from sightline.cli.chat.one_shot import ask
 
     answered = False
     try:
@@ -141,7 +141,7 @@ async def _answered(made: "Assembled", asked: Asked) -> bool:
 
 def _question(asked: Asked) -> str:
     """What is asked, with what comes through a pipe."""
-    from sightline.cli.chat.once import question
+    from sightline.cli.chat.one_shot import question
 
     text = question(asked.question or "")
     if not text.strip():

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from sightline.cli.apps_run import aligned
-from sightline.cli.chat import changing, looking
-from sightline.cli.chat.chatting import Chat
-from sightline.cli.folding import prose
+from sightline.cli.app_shell import aligned
+from sightline.cli.chat import commands_change, commands_show
+from sightline.cli.chat.chat import Chat
+from sightline.cli.wrap import prose
 
 
 class Command(NamedTuple):
@@ -47,28 +47,28 @@ def _names(command: Command) -> Sequence[str]:
 
 COMMANDS = (
     Command("/help", show_help, "[COMMAND]"),
-    Command("/compact", changing.compact, "[full]", ("/c",)),
-    Command("/context", looking.context, "[all]"),
-    Command("/expand", changing.expand, "ID"),
-    Command("/recall", changing.recall, "WORDS", words=None),
-    Command("/pin", changing.pin, "[ID]"),
-    Command("/unpin", changing.unpin, "ID"),
-    Command("/uncompact", changing.uncompact, "[ID]"),
-    Command("/fork", changing.fork, "[ID]"),
-    Command("/rewind", changing.rewind, "[N]"),
-    Command("/branch", changing.branch, "[NAME]"),
-    Command("/sessions", changing.sessions, "[ID | all]"),
-    Command("/windows", looking.windows, "[ID | close ID]", words=2),
-    Command("/apps", looking.apps, "[open NAME [TARGET]]", words=None),
-    Command("/code", looking.code, "[ID]"),
-    Command("/model", changing.model, "[NAME]", words=None),
-    Command("/strategy", changing.strategy, "[NAME]"),
-    Command("/cost", looking.cost, words=0),
-    Command("/export", looking.export, "[FILE] [FORMAT]", words=2),
-    Command("/clear", changing.clear, words=0),
-    Command("/version", looking.version, words=0),
-    Command("/retry", changing.retry, words=0),
-    Command("/quit", changing.leave, "", ("/exit",), words=0),
+    Command("/compact", commands_change.compact, "[full]", ("/c",)),
+    Command("/context", commands_show.context, "[all]"),
+    Command("/expand", commands_change.expand, "ID"),
+    Command("/recall", commands_change.recall, "WORDS", words=None),
+    Command("/pin", commands_change.pin, "[ID]"),
+    Command("/unpin", commands_change.unpin, "ID"),
+    Command("/uncompact", commands_change.uncompact, "[ID]"),
+    Command("/fork", commands_change.fork, "[ID]"),
+    Command("/rewind", commands_change.rewind, "[N]"),
+    Command("/branch", commands_change.branch, "[NAME]"),
+    Command("/sessions", commands_change.sessions, "[ID | all]"),
+    Command("/windows", commands_show.windows, "[ID | close ID]", words=2),
+    Command("/apps", commands_show.apps, "[open NAME [TARGET]]", words=None),
+    Command("/code", commands_show.code, "[ID]"),
+    Command("/model", commands_change.model, "[NAME]", words=None),
+    Command("/strategy", commands_change.strategy, "[NAME]"),
+    Command("/cost", commands_show.cost, words=0),
+    Command("/export", commands_show.export, "[FILE] [FORMAT]", words=2),
+    Command("/clear", commands_change.clear, words=0),
+    Command("/version", commands_show.version, words=0),
+    Command("/retry", commands_change.retry, words=0),
+    Command("/quit", commands_change.leave, "", ("/exit",), words=0),
 )
 NAMES = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
 

@@ -6,20 +6,20 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from sightline.agent.code.store import CodeStore
 from sightline.agent.config import ToolSettings
 from sightline.agent.tools import Tool
-from sightline.agent.tools.code import write_code
-from sightline.agent.tools.folders import Folders
-from sightline.agent.tools.python import run_python
-from sightline.agent.tools.reading import file_reader
-from sightline.agent.tools.sandbox import Limits
-from sightline.agent.tools.searching import list_files, search_files
+from sightline.agent.tools.files.find import list_files, search_files
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.files.read import file_reader
+from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.sandbox.run import Limits
+from sightline.agent.tools.write_code import write_code
 from sightline.apps import App, registry
-from sightline.apps.editor import Editor
-from sightline.cli.apps_run import loaded
-from sightline.code.store import CodeStore
+from sightline.apps.builtin.editor import Editor
+from sightline.cli.app_shell import loaded
 from sightline.errors import SightlineError
-from sightline.session import Session
+from sightline.session.session import Session
 
 RUNS = "runs"  # the folder of what programs wrote, beside the project's sessions
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.segment import Segment, Segments
 
-from sightline.cli.show import printable
+from sightline.cli.render import printable
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

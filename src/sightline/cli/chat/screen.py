@@ -9,16 +9,16 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from sightline.agent.code.store import Saved
 from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied, Retrying, Said
 from sightline.apps.calls import ACTION, CREATE
 from sightline.cli.chat.blocks import Blocks
 from sightline.cli.chat.markdown import drawn
-from sightline.cli.folding import shaped
-from sightline.cli.show import cut, first_words, printable
-from sightline.cli.words import Words
-from sightline.code.store import Saved
-from sightline.items import Call
-from sightline.renditions.subjects import subject_of
+from sightline.cli.phrases import Words
+from sightline.cli.render import cut, first_words, printable
+from sightline.cli.wrap import shaped
+from sightline.shorten.call_subject import subject_of
+from sightline.values.items import Call
 
 _TAIL = 12  # lines of an unfinished block: enough to follow, few enough for every terminal
 _TAIL_CHARACTERS = 4_000  # of its end are laid out at each refresh

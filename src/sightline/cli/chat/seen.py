@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from sightline.agent.service import Agent
-from sightline.cli.words import Words
-from sightline.recall import RECALL_TOOLS
+from sightline.agent.agent import Agent
+from sightline.cli.phrases import Words
+from sightline.recall.recall import RECALL_TOOLS
 
 
 class Cut(NamedTuple):

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from sightline.cli.show import bar, cut
-from sightline.cli.words import Words
+from sightline.cli.phrases import Words
+from sightline.cli.render import bar, cut
 
 _BAR = 8  # columns
 _SPARE = ("session", "strategy", "bar", "reused", "cost")  # what goes first where there is no room for all

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sightline.cli.words import Words
+from sightline.cli.phrases import Words
 from sightline.errors import BadCodeId, NothingCompacted, PinnedOverflow, UnknownApp, UnknownCode, UnknownItem
 
 

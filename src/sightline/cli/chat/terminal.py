@@ -23,14 +23,14 @@ from rich.text import Text
 
 from sightline import __version__
 from sightline.cli.chat import commands
-from sightline.cli.chat.assembled import Assembled
-from sightline.cli.chat.changing import recap
-from sightline.cli.chat.chatting import Chat
-from sightline.cli.chat.looking import openable
+from sightline.cli.chat.chat import Chat
+from sightline.cli.chat.commands_change import recap
+from sightline.cli.chat.commands_show import openable
+from sightline.cli.chat.setup import Assembled
 from sightline.cli.chat.status import status_line
-from sightline.cli.show import printable
-from sightline.stores.disk import make_directory
-from sightline.strategies import names
+from sightline.cli.render import printable
+from sightline.log.stores.disk import make_directory
+from sightline.plan.strategies import names
 
 HISTORY = "chat_history"  # beside the project's sessions
 _LONGEST = 65_536  # bytes of a line: terminals keep far fewer

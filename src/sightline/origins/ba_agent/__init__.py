@@ -3,8 +3,8 @@
 `ContextManager` works on plain message lists; `BAAgentService` on durable sessions, where the core does the same.
 """
 
-from sightline.agent.response import Action, CodeBlock, StructuredResponse, ToolCall
-from sightline.code.references import Upload
+from sightline.agent.code.references import Upload
+from sightline.agent.structured_response import Action, CodeBlock, StructuredResponse, ToolCall
 from sightline.origins.ba_agent.api import application, handle
 from sightline.origins.ba_agent.code_store import CodeStore
 from sightline.origins.ba_agent.context import ContextManager, newest, system_first

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from sightline.clock import Clock, wall_clock
-from sightline.code import store
-from sightline.code.index import CodeIndex
-from sightline.code.languages import LANGUAGES
-from sightline.code.references import marker, markers
-from sightline.code.saved import Saved
+from sightline.agent.code import store
+from sightline.agent.code.index import CodeIndex
+from sightline.agent.code.references import marker, markers
+from sightline.agent.code.versions import Saved
 from sightline.errors import UnknownCode
+from sightline.shorten.outline.languages import LANGUAGES
+from sightline.values.clock import Clock, wall_clock
 
 
 class CodeStore(store.CodeStore):

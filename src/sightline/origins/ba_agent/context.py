@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from sightline.agent.as_json import prompt
-from sightline.code.references import Upload, announcement, unified_listing
-from sightline.code.store import CodeStore
+from sightline.agent.code.references import Upload, announcement, unified_listing
+from sightline.agent.code.store import CodeStore
+from sightline.agent.json_protocol import prompt
 from sightline.errors import BadInput
-from sightline.renditions.reads import is_file_read, read_gist
-from sightline.renditions.subjects import subject_of
+from sightline.shorten.call_subject import subject_of
+from sightline.shorten.file_reads import is_file_read, read_gist
+from sightline.values.phrases import check_locale
 from sightline.wire.common import call_from
-from sightline.wording import check_locale
 
 Message = dict[str, Any]
 Summarize = Callable[[list[Message]], list[Message]]

@@ -17,25 +17,25 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from sightline.agent.as_json import prompt
+from sightline.agent.agent import Agent
+from sightline.agent.code.references import Upload, marked, resolved
+from sightline.agent.code.store import CodeStore
 from sightline.agent.events import Answer, Calling, CodeSaved, Composed, Event, Replied
+from sightline.agent.json_protocol import prompt
 from sightline.agent.models import Model
-from sightline.agent.response import StructuredResponse
-from sightline.agent.service import Agent
+from sightline.agent.structured_response import StructuredResponse
 from sightline.agent.tools import Tool
-from sightline.agent.tools.folders import Folders
-from sightline.agent.tools.reading import file_reader
-from sightline.clock import Ids, nanoid
-from sightline.code.references import Upload, marked, resolved
-from sightline.code.store import CodeStore
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.files.read import file_reader
 from sightline.errors import BadInput, SessionNotFound
-from sightline.items import Call
-from sightline.notes import Settings
+from sightline.log.annotations import Settings
 from sightline.origins.ba_agent.code_store import metadata
 from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, uploads_of
-from sightline.plan import Budget
-from sightline.reductions import Reduction
-from sightline.session import Session
+from sightline.plan.plan import Budget
+from sightline.plan.reductions import Reduction
+from sightline.session.session import Session
+from sightline.values.clock import Ids, nanoid
+from sightline.values.items import Call
 
 MOST_OPEN = 64  # conversations held open: each has its files open; the others are resumed when they go on
 

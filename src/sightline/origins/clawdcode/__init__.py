@@ -6,9 +6,11 @@ beyond its threshold a summary takes the place of all but the newest messages, i
 file keeps everything.
 """
 
-from sightline.files import FileReference
-from sightline.log import CompactMetadata as CompactMetadata
-from sightline.log import Entry as JSONLEntry
+from sightline.files.mentions import FileReference
+from sightline.log.entries import CompactMetadata as CompactMetadata
+from sightline.log.entries import Entry as JSONLEntry
+from sightline.log.stores.session_folder import escape_project_path
+from sightline.origins.clawdcode.cache import CacheStore
 from sightline.origins.clawdcode.command import (
     CommandConfig,
     CommandContext,
@@ -55,8 +57,6 @@ from sightline.origins.clawdcode.values import (
     ToolContext,
     WorkspaceContext,
 )
-from sightline.stores.cache import CacheStore
-from sightline.stores.folder import escape_project_path
 
 __all__ = [
     "CacheStore", "CommandConfig", "CommandContext", "CommandResult", "CommandSession", "CompactMetadata",

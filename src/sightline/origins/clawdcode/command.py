@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor, Summarizer
 from sightline.origins.clawdcode.manager import ContextManager
-from sightline.wording import LOCALES, check_locale
+from sightline.values.phrases import LOCALES, check_locale
 
 DEFAULT_MODEL = "gpt-4"
 DEFAULT_WINDOW = 128_000

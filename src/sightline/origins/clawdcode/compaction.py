@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.clock import Clock, Ids, nanoid, wall_clock
-from sightline.compaction.asking import NoSummary, asked, check_words, error_text, fallback, summary_in
+from sightline.compaction.prompt import NoSummary, asked, check_words, error_text, fallback, summary_in
 from sightline.origins.clawdcode.counting import TokenCounter, message_tokens
 from sightline.origins.clawdcode.files import FileAnalyzer
 from sightline.origins.clawdcode.filters import filter_orphan_tool_messages, split_system
 from sightline.origins.clawdcode.messages import SUMMARY, chat_of
 from sightline.origins.clawdcode.request import Request, summary_request
 from sightline.origins.clawdcode.values import ContextMessage, Trigger
-from sightline.tokens import TokenCounter as Counter
-from sightline.wording import check_locale
+from sightline.values.clock import Clock, Ids, nanoid, wall_clock
+from sightline.values.phrases import check_locale
+from sightline.values.tokens import TokenCounter as Counter
 
 Summarizer = Callable[[Request], str]
 """Asks a model: request messages in OpenAI's form in, its answer out. It may raise, and it may take too long."""

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from sightline.origins.clawdcode.messages import chat_of
-from sightline.tokens import TokenCounter as Counter
-from sightline.tokens import counter, encoding_for, estimate_tokens
+from sightline.values.tokens import TokenCounter as Counter
+from sightline.values.tokens import counter, encoding_for, estimate_tokens
 
 MESSAGE_TOKENS = 4  # what framing costs, per message and per tool call: the document's figure
 

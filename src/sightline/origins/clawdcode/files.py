@@ -1,4 +1,4 @@
-"""The document's FileAnalyzer, done by the core's `sightline.files`."""
+"""The document's FileAnalyzer, done by the core's `sightline.files.mentions`."""
 
 import asyncio
 from collections.abc import Iterable
@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from sightline.files import MOST_FILES, MOST_LINES, FileReference, important_files, read_file
-from sightline.grounds import PROJECT
+from sightline.files.folders import PROJECT
+from sightline.files.mentions import MOST_FILES, MOST_LINES, FileReference, important_files, read_file
 from sightline.origins.clawdcode.messages import readable
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from sightline.clock import Clock, wall_clock
 from sightline.origins.clawdcode.counting import message_tokens
 from sightline.origins.clawdcode.messages import call_ids, calls_of, chat_of, result_id, role_of
 from sightline.origins.clawdcode.values import ContextMessage, FilterOptions
-from sightline.tokens import TokenCounter, counter
+from sightline.values.clock import Clock, wall_clock
+from sightline.values.tokens import TokenCounter, counter
 
 T = TypeVar("T")
 

@@ -14,8 +14,9 @@ from typing import Any, get_args
 import msgspec
 from msgspec.structs import replace
 
-from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.errors import BadInput, SightlineError
+from sightline.files.project import git_branch
+from sightline.origins.clawdcode.cache import CacheStore
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor
 from sightline.origins.clawdcode.filters import ContextFilter, provider_messages, split_system, waits_for_results
 from sightline.origins.clawdcode.messages import kept_metadata, neutral
@@ -38,9 +39,8 @@ from sightline.origins.clawdcode.values import (
     Trigger,
     WorkspaceContext,
 )
-from sightline.project import git_branch
-from sightline.stores.cache import CacheStore
-from sightline.tokens import TokenCounter, counter
+from sightline.values.clock import Clock, Ids, nanoid, wall_clock
+from sightline.values.tokens import TokenCounter, counter
 
 logger = logging.getLogger("sightline")
 

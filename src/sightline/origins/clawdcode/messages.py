@@ -6,14 +6,15 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from sightline import log, wire
-from sightline.clock import milliseconds
+from sightline import wire
 from sightline.errors import BadInput
-from sightline.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
-from sightline.journal import Journal
-from sightline.log import Entry
+from sightline.log import entries
+from sightline.log.entries import Entry
+from sightline.log.journal import Journal
+from sightline.log.reader import arguments
 from sightline.origins.clawdcode.values import ContextMessage, ContextRole
-from sightline.reader import arguments
+from sightline.values.clock import milliseconds
+from sightline.values.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
 from sightline.wire.common import call_from
 
 _ROLES: dict[str, ContextRole] = {"tool_use": "assistant", "tool_result": "tool"}
@@ -40,7 +41,7 @@ def as_chat(message: ContextMessage) -> dict[str, Any]:
 
 def neutral(message: ContextMessage) -> Message:
     """The message as the core has it. Raises BadInput for tool calls that are none."""
-    return wire.openai.read([as_chat(message)])[0]
+    return wire.openai_chat.read([as_chat(message)])[0]
 
 
 def kept_metadata(message: ContextMessage) -> Raw:
@@ -55,7 +56,7 @@ def kept_metadata(message: ContextMessage) -> Raw:
 
 def message_of(entry: Entry) -> ContextMessage:
     """A conversation entry as the document's message: the inverse of saving one."""
-    parts = log.parts_of(entry)
+    parts = entries.parts_of(entry)
     data: Any = msgspec.json.decode(entry.data)
     metadata = {**(data.get("metadata", {}) if isinstance(data, dict) else {}), **_spoken_metadata(parts)}
     if entry.is_compact_summary:

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from sightline.compaction.asking import SECTIONS, fenced
+from sightline.compaction.prompt import SECTIONS, fenced
 from sightline.origins.clawdcode.files import FileContent
 from sightline.origins.clawdcode.messages import chat_of, is_summary
-from sightline.tokens import estimate_tokens
-from sightline.wording import LOCALES
+from sightline.values.phrases import LOCALES
+from sightline.values.tokens import estimate_tokens
 
 Request = list[dict[str, str]]
 """Messages in OpenAI's form."""

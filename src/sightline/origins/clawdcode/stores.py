@@ -10,13 +10,14 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from sightline import log
-from sightline.clock import Clock, Ids, nanoid, wall_clock
 from sightline.errors import BadInput, Conflict, Unwritable
-from sightline.items import Kind
-from sightline.journal import Journal
-from sightline.log import CompactMetadata, Entry
-from sightline.notes import CompactNote
+from sightline.files.project import place
+from sightline.log import entries as log
+from sightline.log.annotations import CompactNote
+from sightline.log.entries import CompactMetadata, Entry
+from sightline.log.journal import Journal
+from sightline.log.stores.disk import Disk, OsDisk
+from sightline.log.stores.session_folder import Folder
 from sightline.origins.clawdcode.counting import message_tokens
 from sightline.origins.clawdcode.messages import is_message, kept_metadata, message_of, neutral
 from sightline.origins.clawdcode.values import (
@@ -28,10 +29,9 @@ from sightline.origins.clawdcode.values import (
     NoContext,
     SessionContext,
 )
-from sightline.project import place
-from sightline.stores.disk import Disk, OsDisk
-from sightline.stores.folder import Folder
-from sightline.tokens import TokenCounter, counter
+from sightline.values.clock import Clock, Ids, nanoid, wall_clock
+from sightline.values.items import Kind
+from sightline.values.tokens import TokenCounter, counter
 
 SESSION = "session"  # subtype of the annotation that says whose session it is
 BOUNDARY = "=== 上下文压缩边界 ==="

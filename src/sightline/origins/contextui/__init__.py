@@ -5,8 +5,7 @@ Everything stands on the core: items and windows are entries of a log, windows a
 """
 
 from sightline.apps.app import App
-from sightline.apps.record import Windows
-from sightline.clock import SeqClock
+from sightline.apps.protocols import Windows
 from sightline.origins.contextui.context import (
     ContextItem,
     ContextItemType,
@@ -47,6 +46,7 @@ from sightline.origins.contextui.windows import (
     WindowMeta,
     WindowOptions,
 )
+from sightline.values.clock import SeqClock
 
 ContextApp = App
 """What an app's author subclasses."""

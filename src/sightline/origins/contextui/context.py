@@ -14,17 +14,17 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from sightline import log
-from sightline.apps.record import Windows
-from sightline.clock import SeqClock, nanoid, wall_clock
+from sightline.apps.protocols import Windows
 from sightline.errors import BadInput
-from sightline.items import Kind, Message, Role
-from sightline.journal import Journal
-from sightline.log import Entry
-from sightline.notes import WindowNote
-from sightline.stores.memory import MemoryStore
-from sightline.timeline import OBSOLETE
-from sightline.tokens import TokenCounter, counter
+from sightline.log import entries
+from sightline.log.annotations import WindowNote
+from sightline.log.entries import Entry
+from sightline.log.journal import Journal
+from sightline.log.stores.memory import MemoryStore
+from sightline.log.timeline import OBSOLETE
+from sightline.values.clock import SeqClock, nanoid, wall_clock
+from sightline.values.items import Kind, Message, Role
+from sightline.values.tokens import TokenCounter, counter
 from sightline.wire.common import text_part
 
 ROUNDS = 3  # of dialogue that outrank active windows: the document's table
@@ -170,12 +170,12 @@ class ContextManager:
         timeline = self.journal.timeline
         with self._lock:
             if any(not timeline.state[row] & OBSOLETE for row in timeline.more.windows.get(window_id, ())):
-                self.journal.annotate((log.WINDOW, WindowNote(window_id, closed=True)))
+                self.journal.annotate((entries.WINDOW, WindowNote(window_id, closed=True)))
 
     def note(self, *notes: WindowNote) -> int:
         """Write down what a host says of its windows: a reference is an item under the next number. The log's seq."""
         with self._lock:
-            self.journal.annotate(*((log.WINDOW, self._numbered(note)) for note in notes))
+            self.journal.annotate(*((entries.WINDOW, self._numbered(note)) for note in notes))
             return self.journal.store.tips.seq
 
     def catch_up(self) -> None:
@@ -214,7 +214,7 @@ class ContextManager:
 
     def _entry(self, item: ContextItem, seq: int) -> Entry:
         if item.type is ContextItemType.WINDOW:
-            entry = self.journal.drafts.annotation(log.WINDOW, _NumberedWindow(item.content, context_seq=seq))
+            entry = self.journal.drafts.annotation(entries.WINDOW, _NumberedWindow(item.content, context_seq=seq))
         else:
             message = Message(_SPEAKERS[item.type], (text_part(item.content),))
             entry = replace(self.journal.drafts.message(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
@@ -240,7 +240,7 @@ def _seq(entry: Entry) -> int:
 
 
 def _window_id(entry: Entry) -> str:
-    note: WindowNote = log.decode_data(entry, WindowNote)
+    note: WindowNote = entries.decode_data(entry, WindowNote)
     return note.id
 
 

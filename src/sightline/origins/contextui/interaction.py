@@ -7,15 +7,14 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from sightline import intake, wire
+from sightline import wire
 from sightline.apps.app import App
 from sightline.apps.calls import ACTION, CREATE, parameters, tagged
 from sightline.apps.events import Event, Events
 from sightline.apps.host import Host
-from sightline.clock import Clock, wall_clock
+from sightline.apps.window_log import WindowLog
 from sightline.errors import BadInput, UnknownApp
-from sightline.items import Call, Usage, plain_text
-from sightline.notes import WindowNote
+from sightline.log.annotations import WindowNote
 from sightline.origins.contextui.context import (
     ContextItem,
     ContextItemType,
@@ -25,8 +24,10 @@ from sightline.origins.contextui.context import (
     RenderOptions,
 )
 from sightline.origins.contextui.windows import LOCALE, ActionResult, Window, WindowChange, WindowManager
-from sightline.windows import WindowLog
-from sightline.wording import say
+from sightline.session import accept
+from sightline.values.clock import Clock, wall_clock
+from sightline.values.items import Call, Usage, plain_text
+from sightline.values.phrases import say
 
 PROMPT = "system_prompt"  # the id of the item that says how to act
 
@@ -244,7 +245,7 @@ class InteractionResult(Struct, frozen=True, rename="pascal"):
 class InteractionController:
     """Runs the document's exchanges, one at a time: a message, one answer of the model, and the call in it.
 
-    The one in `sightline.controller` is the core's: within a budget, with native calls, and going on by itself.
+    The one in `sightline.origins.controller` is the core's: within a budget, with native calls, and going on by itself.
     """
 
     def __init__(
@@ -266,7 +267,7 @@ class InteractionController:
             self._add(ContextItemType.USER, message)
             messages = self.messages()
             try:
-                reply = intake.checked(intake.read(wire.read_reply, self._bridge(messages)))
+                reply = accept.checked(accept.read(wire.read_reply, self._bridge(messages)))
             except Exception as error:  # the model's side: nothing of this call is in the context
                 return InteractionResult(False, f"{type(error).__name__}: {error}")
             return self._answered(plain_text(reply.parts), reply.usage)

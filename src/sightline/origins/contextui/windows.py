@@ -13,10 +13,10 @@ from sightline.apps.events import Events
 from sightline.apps.host import Host
 from sightline.apps.outcome import Outcome
 from sightline.apps.window import AppWindow, Gone, compact_xml, window_xml
-from sightline.clock import SeqClock
 from sightline.errors import BadInput, Refused
 from sightline.origins.contextui.context import ContextItem, ContextItemType, ContextManager
-from sightline.wording import say
+from sightline.values.clock import SeqClock
+from sightline.values.phrases import say
 
 LOCALE = "zh"  # the document's language
 NO_HANDLER = "窗口不支持操作"

@@ -1,0 +1,248 @@
+"""How an answer refers to code and to uploaded files, and how the model and the user are told of them.
+
+Tags and markers count only outside fences and inline code: there they are quoted, not said.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from sightline.agent.code.phrases import one_line, say
+from sightline.agent.code.quotes import plain_places
+from sightline.agent.code.store import CodeStore
+from sightline.agent.code.versions import Saved
+from sightline.errors import BadCodeId, StoreError, UnknownCode
+from sightline.values.phrases import size_text
+
+# Each takes what it begins with, so looking through a text takes time in proportion to its length.
+_TAG = re.compile(
+    r"<code_ref>\s*(?P<code>code_[A-Za-z0-9_]+)\s*</code_ref>|<file_ref>\s*(?P<file>upload_[A-Za-z0-9_]+)\s*</file_ref>"
+)
+_PLACE = re.compile(r"\{\{(?=(?:CODE|FILE):)")
+_MARKER = re.compile(r"<!--[ \t]*CODE_SAVED:[ \t]*(?P<id>code_[A-Za-z0-9_]+)[ \t]*(?P<then>\||-->)")
+
+
+class Upload(Struct, frozen=True):
+    """A file that the user has handed in."""
+
+    file_id: str  # "upload_…"
+    filename: str
+    file_type: str = ""
+    size_bytes: int = 0
+    description: str = ""
+
+
+class Reference(NamedTuple):
+    """One tag in a text."""
+
+    kind: str  # "code" or "file"
+    id: str
+    start: int
+    end: int
+
+
+class CodeReference(Struct, frozen=True):
+    """What `{{CODE:index}}` stands for."""
+
+    code_id: str
+    language: str
+    description: str
+    index: int
+
+
+class FileReference(Struct, frozen=True):
+    """What `{{FILE:index}}` stands for."""
+
+    file_id: str
+    filename: str
+    file_type: str
+    size_bytes: int
+    description: str
+    index: int
+
+
+class Resolved(Struct, frozen=True):
+    """A text for display: its tags are numbered places, and what belongs there stands beside it."""
+
+    text: str
+    codes: list[CodeReference]
+    files: list[FileReference]
+
+
+# ---------------------------------------------------------------------- references
+
+
+def references(text: str) -> list[Reference]:
+    """The tags of a text, in order."""
+    plain = plain_places(text)
+    return [
+        Reference("code" if match["code"] else "file", match["code"] or match["file"], *match.span())
+        for match in _TAG.finditer(text)
+        if match.start() in plain
+    ]
+
+
+def resolved(text: str, store: CodeStore | None, uploads: Iterable[Upload] = ()) -> Resolved:
+    """The text with `{{CODE:0}}` and `{{FILE:0}}` for tags. An id has one number; an unknown one keeps its tag.
+
+    A place that the text itself writes down is none: it has a backslash between its braces.
+    """
+    known = {upload.file_id: upload for upload in uploads}
+    codes: dict[str, CodeReference] = {}
+    files: dict[str, FileReference] = {}
+
+    def place(tag: Reference) -> str:
+        if tag.kind == "code" and (saved := _found(store, tag.id)):
+            code = CodeReference(tag.id, saved.language, saved.description, len(codes))
+            return f"{{{{CODE:{codes.setdefault(tag.id, code).index}}}}}"
+        if tag.kind == "file" and (upload := known.get(tag.id)):
+            file = FileReference(**msgspec.structs.asdict(upload), index=len(files))
+            return f"{{{{FILE:{files.setdefault(tag.id, file).index}}}}}"
+        return text[tag.start : tag.end]
+
+    pieces = [_PLACE.sub(r"{\\{", piece) if isinstance(piece, str) else place(piece) for piece in _pieces(text)]
+    return Resolved("".join(pieces), list(codes.values()), list(files.values()))
+
+
+def shown(text: str, store: CodeStore | None, uploads: Iterable[Upload] = (), *, locale: str = "en") -> str:
+    """The text as Markdown for a reader: the code itself, in a fence, where it is first referred to."""
+    known = {upload.file_id: upload for upload in uploads}
+    before: set[str] = set()
+    written = ""
+    for piece in _pieces(text):
+        if isinstance(piece, str):
+            written += piece.lstrip("\n") if written.endswith("\n\n") else piece
+        elif piece.id in before:
+            written += f"`{piece.id}` ({say('shown above', locale)})"
+        elif piece.id in known:
+            written += _title(known[piece.id])
+        elif block := _block(store, piece.id):
+            before.add(piece.id)
+            written = f"{written.rstrip()}\n\n{block}\n\n".lstrip("\n")
+        else:
+            written += f"`{piece.id}` ({say('not found', locale)})"
+    return written.rstrip("\n") if before else written
+
+
+def _pieces(text: str) -> Iterator[str | Reference]:
+    at = 0
+    for tag in references(text):
+        yield text[at : tag.start]
+        yield tag
+        at = tag.end
+    yield text[at:]
+
+
+def _found(store: CodeStore | None, code_id: str) -> Saved | None:
+    with suppress(BadCodeId, UnknownCode):
+        return store.find(code_id) if store else None
+    return None
+
+
+def _block(store: CodeStore | None, code_id: str) -> str:
+    """A code with its title; "" where there is none, or its file is gone."""
+    with suppress(BadCodeId, UnknownCode, StoreError):
+        if store is not None:
+            saved = store.find(code_id)
+            title = f"**{saved.code_id}** ({saved.language}) - {_literally(saved.description)}"
+            return f"{title}\n\n{fenced(store.read(code_id), saved.language)}"
+    return ""
+
+
+def _title(upload: Upload) -> str:
+    details = ", ".join(filter(None, [_literally(upload.file_type), size_text(upload.size_bytes)]))
+    description = f" - {_literally(upload.description)}" if upload.description else ""
+    return f"**{_literally(upload.filename)}** ({details}){description}"
+
+
+def _literally(text: str) -> str:
+    """In one line, and without meaning in Markdown."""
+    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", one_line(text))
+
+
+def fenced(code: str, language: str = "") -> str:
+    """The code in a fence that nothing in it can close."""
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{code.removesuffix(chr(10))}\n{fence}"
+
+
+# ---------------------------------------------------------------------- markers
+
+
+class Marker(NamedTuple):
+    """Says that code was saved."""
+
+    code_id: str
+    description: str
+
+
+def marker(saved: Saved) -> str:
+    """What stands below an answer in which this code was saved: a comment, for programs to read."""
+    description = re.sub("--(?=!?>)|(?<=<!)--", "—", one_line(saved.description))  # it neither ends nor begins one
+    return (
+        f"<!-- CODE_SAVED: {saved.code_id} | {description} -->"
+        if description
+        else f"<!-- CODE_SAVED: {saved.code_id} -->"
+    )
+
+
+def marked(text: str, saved: Iterable[Saved]) -> str:
+    """An answer with the markers of what was saved with it, and no others: those in its own words are only words."""
+    plain = plain_places(text, open_fences=False)
+    said = _MARKER.sub(lambda found: f"&lt;{found[0][1:]}" if found.start() in plain else found[0], text)
+    return "\n\n".join([said, *map(marker, saved)])
+
+
+def markers(text: str) -> list[Marker]:
+    """What a text says was saved, with or without descriptions. It says so: only the store knows."""
+    return list(_markers(text))
+
+
+def _markers(text: str) -> Iterator[Marker]:
+    plain, at = plain_places(text, open_fences=False), 0  # an answer that was cut off in a fence is marked all the same
+    while match := _MARKER.search(text, at):
+        at = match.end()
+        if match.start() not in plain:
+            continue
+        description = ""
+        if match["then"] == "|":
+            end = text.find("-->", at)
+            if end < 0:
+                return
+            description, at = text[at:end].strip(), end + len("-->")
+        yield Marker(match["id"], description)
+
+
+# ---------------------------------------------------------------------- what the model is told
+
+
+def announcement(uploads: Sequence[Upload], locale: str = "en") -> str:
+    """That files were uploaded, and how to refer to them; "" where there are none."""
+    named = ", ".join(f"upload:{one_line(upload.file_id)}" for upload in uploads)
+    how = "uploaded one" if len(uploads) == 1 else "uploaded several"
+    return say(how, locale, named=named) if uploads else ""
+
+
+def unified_listing(codes: Sequence[Saved], uploads: Sequence[Upload], locale: str = "en") -> str:
+    """Code and uploads in one list, and how to refer to them; "" where there are none."""
+    as_uploads = [
+        Upload(each.code_id, each.file_name, each.language, each.size_bytes, each.description) for each in codes
+    ]
+    code_lines, file_lines = list(map(_line, as_uploads)), list(map(_line, uploads))
+    blocks, hints = [say("files", locale)], []
+    for lines, group, hint in ((code_lines, "code group", "use code"), (file_lines, "upload group", "use upload")):
+        if lines:
+            blocks.append("\n".join([say(group, locale), *lines]))
+            hints.append(say(hint, locale))
+    return "\n\n".join([*blocks, "\n".join(hints)]) if hints else ""
+
+
+def _line(file: Upload) -> str:
+    kind = f" ({one_line(file.file_type)})" if file.file_type else ""
+    described = f" - {one_line(file.description)}" if file.description else ""
+    return f"- [{one_line(file.file_id)}] {one_line(file.filename)}{kind}{described} | {size_text(file.size_bytes)}"

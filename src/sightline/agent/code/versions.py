@@ -1,0 +1,123 @@
+"""One piece of code that was saved: what is known of it, what it may be called, and what is counted in it."""
+
+import re
+from hashlib import sha256
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sightline.agent.code.phrases import say
+from sightline.errors import BadCodeId, BadInput
+from sightline.shorten.outline.languages import LANGUAGES, language
+
+ID = r"code_[A-Za-z0-9_]{1,120}"
+_ID = re.compile(ID)
+_ENDINGS = "|".join(re.escape(each.extension) for each in LANGUAGES)
+_FILE = re.compile(rf"(?P<id>{ID})(?:\.[0-9]{{1,9}})?(?:{_ENDINGS})")
+_DESCRIPTION = 100  # characters of the code that stand for a description nobody gave
+_LONG = 40  # characters of an id: the longest that the document recommends has 24, the one it calls too long has 43
+_EMPTY_WORDS = frozenset({"code", "example", "file", "main", "program", "sample", "script", "temp", "test", "untitled"})
+
+
+class Saved(Struct, frozen=True):
+    """One version of a piece of code. `created_at` is when its id was first stored, `updated_at` when this version was.
+
+    `warning` is for whoever has just stored it, and is not kept.
+    """
+
+    code_id: str
+    language: str
+    description: str
+    line_count: int
+    char_count: int
+    created_at: str  # ISO 8601, as in a log
+    version: int  # from 1
+    path: str  # in the store's folder, with "/": the newest is data/{code_id}.{extension}
+    session_id: str = ""
+    warning: str = ""
+    size_bytes: int = 0
+    digest: str = ""  # SHA-256 of the bytes
+    updated_at: str = ""
+    number: int = 0  # ids in the order in which they were first stored
+
+    @property
+    def is_put_by(self) -> bool:
+        """Whether it stands among the earlier versions."""
+        return self.path.startswith("data/versions/")
+
+    @property
+    def file_name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
+
+def check_code_id(code_id: str) -> str:
+    """The id itself, if it can be a file's name and nothing else. Raises BadCodeId."""
+    if not is_code_id(code_id):
+        raise BadCodeId(str(code_id))
+    return code_id
+
+
+def is_code_id(code_id: object) -> bool:
+    """Whether it can be the id of code."""
+    return isinstance(code_id, str) and _ID.fullmatch(code_id) is not None
+
+
+def is_sound(saved: Saved) -> bool:
+    """Whether what was read from a disk can be what the store wrote there: its names are looked up, and shown."""
+    named = _FILE.fullmatch(saved.file_name)
+    return named is not None and named["id"] == saved.code_id and saved.version > 0 and bool(language(saved.language))
+
+
+def advice(code_id: str, locale: str = "en") -> str:
+    """How to name it better; "" for a good name."""
+    word = code_id.removeprefix("code_").strip("_").lower()
+    if len(word) <= 3 or not re.search("[a-z]", word) or word in _EMPTY_WORDS:
+        return say("says nothing", locale, code_id=code_id)
+    return say("too long", locale, code_id=code_id) if len(code_id) > _LONG else ""
+
+
+def encoded(code: str) -> bytes:
+    """The code as it stands on disk. Raises BadInput for what is empty, or no text."""
+    if not isinstance(code, str) or not code.strip():
+        raise BadInput("there is no code: hand in its text")
+    try:
+        return code.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"the code is no valid Unicode: character {error.start} is half of a surrogate pair; replace it"
+        ) from error
+
+
+def described(code: str) -> str:
+    """A description where nobody gave one: the code's beginning, in one line."""
+    beginning = code[:_DESCRIPTION].replace("\r\n", " ").replace("\n", " ").replace("\r", " ").strip()
+    return f"{beginning}..." if len(code) > _DESCRIPTION else beginning
+
+
+def measured(saved: Saved, data: bytes) -> Saved:
+    """The same with what is counted in these bytes. A line break at the end begins no further line."""
+    code = data.decode("utf-8", "replace")
+    return replace(
+        saved,
+        line_count=code.removesuffix("\n").count("\n") + 1,
+        char_count=len(code),
+        size_bytes=len(data),
+        digest=sha256(data).hexdigest(),
+    )
+
+
+def path_of(code_id: str, extension: str) -> str:
+    """Where the newest version stands."""
+    return f"data/{code_id}{extension}"
+
+
+def put_by(saved: Saved) -> Saved:
+    """The same as an earlier version: it stands among the versions."""
+    extension = saved.path[saved.path.rindex(".") :]
+    return replace(saved, path=f"data/versions/{saved.code_id}.{saved.version}{extension}")
+
+
+def extensions() -> tuple[str, ...]:
+    """Those a file of the store may have, with the dot."""
+    return tuple(each.extension for each in LANGUAGES)

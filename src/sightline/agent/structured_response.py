@@ -1,0 +1,238 @@
+"""The structured response: what a model answers with where calls and code travel as JSON instead of natively.
+
+The form is BA-Agent's. Reading it is lenient, since models are not exact; what is wrong is named, so that the model can
+be told once.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from sightline.values.items import ToolDefinition
+from sightline.wire.common import valid
+
+MOST_CALLS = 6  # in one response
+LEAST_ANALYSIS = 10  # characters
+_BRACES = 200  # places of a text where an object may begin: more of them are code, not an answer
+
+
+class CodeBlock(Struct, frozen=True, omit_defaults=True):
+    """A piece of code to keep."""
+
+    code_id: str = ""
+    language: str = "python"
+    description: str = ""
+    code: str = ""
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True):
+    """A call of a tool."""
+
+    tool_name: str
+    tool_call_id: str = ""
+    arguments: dict[str, Any] = {}
+
+
+class Action(Struct, frozen=True, omit_defaults=True):
+    """What to do now: call tools, or give the user the final report."""
+
+    type: Literal["tool_call", "complete"] = "complete"
+    content: tuple[ToolCall, ...] | str = ""
+    recommended_questions: tuple[str, ...] = ()
+    download_links: tuple[str, ...] = ()
+    code_blocks: tuple[CodeBlock, ...] = ()
+
+
+class StructuredResponse(Struct, frozen=True):
+    """One response of the model."""
+
+    task_analysis: str = ""
+    execution_plan: str = ""
+    current_round: int = 1
+    action: Action = Action()
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls it makes."""
+        return self.action.content if isinstance(self.action.content, tuple) else ()
+
+    @property
+    def report(self) -> str:
+        """What the user is to read."""
+        return self.action.content if isinstance(self.action.content, str) else ""
+
+
+class Parsed(NamedTuple):
+    """A response, and what is wrong with it; nothing: it can be acted on."""
+
+    response: StructuredResponse
+    problems: tuple[str, ...] = ()
+
+
+def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> Parsed:
+    """What a model's text says: the whole of it as JSON, or one fenced block that is all of it; else the report.
+
+    An object among other words may be quoted from anywhere: the report of a complete one is read, and nothing of it is
+    acted on, neither calls nor code. A text that holds no response is one by itself: the report. `tools`: the names
+    there are. Total: no text makes it raise.
+    """
+    whole, why = _whole(text), ""
+    for found in [whole] if whole is not None else _objects(text):
+        try:
+            response = msgspec.convert(_plain(found), StructuredResponse, strict=False)
+        except (msgspec.ValidationError, RecursionError) as error:
+            why = why or str(error)
+            continue
+        if whole is not None or _only_reports(response):
+            return Parsed(response, tuple(_problems(response, tools)))
+        why = "calls and code count only where the JSON object is the whole answer, without words around it"
+        break
+    raw = Action(content=text.strip(), recommended_questions=(_AGAIN[locale == "zh"],))
+    return Parsed(StructuredResponse(action=raw), (why or 'it is no JSON object with an "action"',))
+
+
+def _whole(text: str) -> dict[str, Any] | None:
+    """The object that a text is, perhaps in a fence; None where it is anything else."""
+    fenced = _FENCED.fullmatch(text)
+    try:
+        found = valid(_DECODER.decode((fenced["inside"] if fenced else text).strip()))
+    except (ValueError, RecursionError):
+        return None
+    return found if _may_be_response(found) else None
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Objects somewhere in a text that may be a response, in order, none of them inside another."""
+    at = 0
+    for _ in range(_BRACES):
+        at = text.find("{", at)
+        if at < 0:
+            return
+        try:
+            found, end = _DECODER.raw_decode(text, at)
+            found, at = valid(found), end
+        except (ValueError, RecursionError):
+            at += 1
+            continue
+        if _may_be_response(found):
+            yield found
+
+
+def _may_be_response(found: Any) -> bool:
+    return isinstance(found, dict) and ("action" in found or "task_analysis" in found)
+
+
+def _only_reports(response: StructuredResponse) -> bool:
+    """Whether there is a report and nothing to act on."""
+    action = response.action
+    return action.type == "complete" and bool(response.report) and not action.code_blocks
+
+
+_FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.DOTALL)
+_DECODER = json.JSONDecoder(strict=False)  # models put real line breaks into strings; halves of characters are escaped
+_AGAIN = ("Please say again what you need", "请重新描述您的需求")
+
+
+def _plain(found: dict[str, Any]) -> dict[str, Any]:
+    """The object without what is null: a model says so of what it leaves out."""
+    action = found.get("action")
+    if isinstance(action, dict):
+        found = found | {"action": {key: value for key, value in action.items() if value is not None}}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _problems(response: StructuredResponse, tools: Sequence[str] | None) -> Iterator[str]:
+    if len(response.task_analysis.strip()) < LEAST_ANALYSIS:
+        yield f"task_analysis has fewer than {LEAST_ANALYSIS} characters"
+    if "R1" not in response.execution_plan:
+        yield "execution_plan does not name its rounds, as in R1: …; R2: …"
+    if response.current_round < 1:
+        yield "current_round counts from 1"
+    yield from _problems_of_action(response.action, tools)
+    for block in response.action.code_blocks:
+        if not block.code_id.startswith("code_"):
+            yield f"code_id {block.code_id[:60]!r} does not begin with code_"
+        if not block.code.strip():
+            yield f"the code of {block.code_id[:60]!r} is empty"
+
+
+def _problems_of_action(action: Action, tools: Sequence[str] | None) -> Iterator[str]:
+    calls = action.content if isinstance(action.content, tuple) else None
+    if action.type == "complete":
+        if calls is not None:
+            yield 'with action.type "complete", content is the report as text'
+        elif not str(action.content).strip() and not action.code_blocks:
+            yield "the report is empty"
+        return
+    if not calls:
+        yield 'with action.type "tool_call", content is a list of calls'
+        return
+    if len(calls) > MOST_CALLS:
+        yield f"{len(calls)} calls; at most {MOST_CALLS} in one response"
+    if tools is not None and (unknown := [call.tool_name[:60] for call in calls if call.tool_name not in tools]):
+        yield f"no tool {', '.join(unknown)}; there are: {', '.join(tools) or 'none'}"
+
+
+def again(problems: Sequence[str], locale: str = "en") -> str:
+    """What the model is told when its response cannot be acted on."""
+    told = "\n".join(f"- {problem}" for problem in problems)
+    if locale == "zh":
+        return f"[你的上一条回复不符合要求的 JSON 格式]\n{told}\n请只返回一个符合格式的 JSON 对象。"
+    asked = "Answer with one JSON object in that form, and nothing else."
+    return f"[your last response is not in the form asked for]\n{told}\n{asked}"
+
+
+def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+    """The JSON Schema of a response that calls these tools, for endpoints that hold a model to one."""
+    shared: dict[str, Any] = {}  # what schemas of tools refer to: it must stand at the top
+    calls = [_call_schema(tool, shared) for tool in tools]
+    actions = [_COMPLETE]
+    if calls:
+        content = {"type": "array", "items": {"anyOf": calls}, "minItems": 1, "maxItems": MOST_CALLS}
+        actions.insert(0, _object({"type": {"const": "tool_call"}, "content": content}))
+    return _object(
+        {
+            "task_analysis": {"type": "string", "minLength": LEAST_ANALYSIS, "maxLength": 400},
+            "execution_plan": {"type": "string", "pattern": '^R1: [^"]{1,200}$'},
+            "current_round": {"type": "integer", "minimum": 1, "maximum": 99},
+            "action": {"anyOf": actions},
+        }
+    ) | ({"$defs": shared} if shared else {})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+_REFERENCE = re.compile(r'(?<="\$ref": ")#/(?:\$defs|definitions)/')
+
+
+def _call_schema(tool: ToolDefinition, shared: dict[str, Any]) -> dict[str, Any]:
+    """A call of this tool. What its schema refers to goes among what is shared, under names of its own."""
+    written = json.dumps(tool.schema or {"type": "object"})
+    arguments = json.loads(_REFERENCE.sub(lambda _: f"#/$defs/{tool.name}.", written))
+    for key in ("$defs", "definitions"):
+        shared.update((f"{tool.name}.{name}", each) for name, each in arguments.pop(key, {}).items())
+    return _object({"tool_name": {"const": tool.name}, "arguments": arguments})
+
+
+def _several(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items, "maxItems": MOST_CALLS}
+
+
+_TEXT = {"type": "string", "maxLength": 8000}
+_ID = {"type": "string", "pattern": "^code_[a-z_]{3,40}$"}
+_BLOCK = _object({"code_id": _ID, "language": _TEXT, "description": _TEXT, "code": _TEXT})
+_COMPLETE = _object(
+    {
+        "type": {"const": "complete"},
+        "content": _TEXT,
+        "recommended_questions": _several(_TEXT),
+        "download_links": _several(_TEXT),
+        "code_blocks": _several(_BLOCK),
+    }
+)

@@ -1,0 +1,93 @@
+"""Some rows of an Excel file as CSV.
+
+The file is opened in a process of its own, with bounded memory and time: what is compressed says only afterwards how
+large it is, and what it says before may be a lie.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from sightline.agent.tools.in_thread import ending_with
+
+MEMORY = 1 << 30  # of the process that opens the file
+SECONDS = 20.0  # 200,000 cells take it a fifth of one
+MOST_UNPACKED = 100 << 20  # bytes an .xlsx may say it has inside
+MOST_ENTRIES = 2000  # files inside it: one for each sheet and picture
+LARGEST = 50 << 20  # of the file itself
+
+_CHILD = Path(__file__).with_name("excel_worker.py")
+
+
+class Unreadable(Exception):
+    """No rows could be had. `reason`: "missing" (the library), "bomb", "large", "slow", "sheet" or "broken"."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason, self.detail = reason, detail
+        super().__init__(reason, detail)
+
+
+class Sheet(msgspec.Struct, frozen=True):
+    """Rows `first` to `last` of `rows` of one sheet, the header not counted, as CSV under the header."""
+
+    names: tuple[str, ...]  # of all sheets
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    first: int
+    last: int
+    text: str
+
+
+def sheet(file: BinaryIO, size: int, name: str | int, start: int, rows: int, most_bytes: int) -> Sheet:
+    """Rows of one sheet, by its name or number from 0.
+
+    Raises:
+        Unreadable: and why.
+    """
+    if size > LARGEST:
+        raise Unreadable("large", str(LARGEST >> 20))
+    request = {
+        "sheet": name,
+        "start": start,
+        "rows": rows,
+        "most_bytes": most_bytes,
+        "memory": MEMORY,
+        "seconds": int(SECONDS) + 1,
+        "most_unpacked": MOST_UNPACKED,
+        "most_entries": MOST_ENTRIES,
+    }
+    answer = _asked(file, request)
+    if "error" in answer:
+        raise Unreadable(answer["error"], answer.get("detail", ""))
+    return msgspec.convert(answer, Sheet)
+
+
+def _asked(file: BinaryIO, request: dict[str, Any]) -> dict[str, Any]:
+    """What the process says. It is given the open file, and nothing of our surroundings but where libraries are."""
+    file.seek(0)
+    command = [sys.executable, "-P", "-S", str(_CHILD), msgspec.json.encode(request).decode()]
+    libraries = os.pathsep.join(path for path in sys.path if path and Path(path).is_dir())
+    with subprocess.Popen(
+        command,
+        stdin=file.fileno(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={"PYTHONPATH": libraries},
+    ) as child:
+        try:
+            with ending_with(child.kill):
+                said, _ = child.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise Unreadable("slow", f"{SECONDS:g}") from None
+        finally:
+            child.kill()
+    try:
+        answer: dict[str, Any] = msgspec.json.decode(said, type=dict[str, Any])
+    except msgspec.DecodeError:  # it was ended in the middle: out of memory, in a library that then stops the process
+        raise Unreadable("large", str(MEMORY >> 20)) from None
+    return answer

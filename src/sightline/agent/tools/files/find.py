@@ -1,0 +1,249 @@
+"""The tools that find files: by what they are called, and by what stands in them."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext, suppress
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Any
+
+from sightline.agent.tools import Tool
+from sightline.agent.tools.files.folders import BEGINNING, Folders, Found
+from sightline.agent.tools.files.folders import DEEPEST as DEEPEST_SEARCHED
+from sightline.agent.tools.files.regex import Match, Matcher, Stopped, matcher
+from sightline.agent.tools.files.text import binary, decode
+from sightline.agent.tools.in_thread import in_thread
+from sightline.agent.tools.schema import Parameter, Wording, says, tool
+from sightline.errors import ToolFailed
+from sightline.values.phrases import size_text
+
+MOST_LISTED = 500  # files and folders in one answer
+DEEPEST = 8  # folders within folders that are listed; a path lists deeper ones
+MOST_MATCHES = 200  # in one answer
+MOST_PER_FILE = 50
+LONGEST_PATTERN = 1000  # characters of a regular expression: nobody writes a longer one by hand
+LARGEST = 8 << 20  # bytes of a file that is searched
+MOST_SEARCHED = 512 << 20  # bytes in one search
+MOST_FILES = 20_000
+SECONDS = 20.0
+WIDTH = 300  # characters of a line that are shown
+MOST_NAMED = 5  # files that were not searched
+
+_LIST = Wording(
+    "List the files of the project as a tree, with their sizes. Folders that tools make, such as .git, are left out.",
+    "以树形列出项目文件及其大小。跳过工具生成的文件夹（.git、node_modules 等）。",
+)
+_SEARCH = Wording(
+    "Find the lines of the project's files that hold a text, or match a regular expression. Without capital letters in "
+    "the query, capital letters do not count.",
+    "在项目文件中查找包含某段文本或匹配正则表达式的行。查询中没有大写字母时不区分大小写。",
+)
+_PATH = Parameter(
+    "path", "string", Wording("folder to look in; the project if left out", "要查看的文件夹；默认整个项目")
+)
+_PATTERN = Parameter("pattern", "string", Wording("names of files, such as *.py", "文件名模式，如 *.py"))
+_LISTING = (_PATH, _PATTERN)
+_SEARCHING = (
+    Parameter("query", "string", Wording("what to look for", "要查找的内容"), required=True),
+    _PATH,
+    _PATTERN,
+    Parameter("regex", "boolean", Wording("whether the query is a regular expression", "查询是否为正则表达式")),
+)
+
+
+def list_files(folders: Folders, locale: str = "en") -> Tool:
+    """The tool that lists files."""
+
+    async def run(arguments: dict[str, Any]) -> str:
+        return await in_thread(listed, folders.saying(locale), arguments, locale)
+
+    return tool("list_files", _LIST, _LISTING, run, locale)
+
+
+def search_files(folders: Folders, locale: str = "en") -> Tool:
+    """The tool that searches in files."""
+
+    async def run(arguments: dict[str, Any]) -> str:
+        return await in_thread(searched, folders.saying(locale), arguments, locale)
+
+    return tool("search_files", _SEARCH, _SEARCHING, run, locale)
+
+
+# ---------------------------------------------------------------------- listing
+
+
+def listed(folders: Folders, arguments: Mapping[str, Any], locale: str = "en") -> str:
+    """What `list_files` answers. Raises ToolFailed."""
+    pattern, path = arguments.get("pattern", ""), _path(arguments)
+    lines: list[str] = []
+    for found in _found(folders, path, DEEPEST) if pattern else folders.walk(path, deepest=DEEPEST):
+        if pattern and (found.kind == "folder" or not _matches(found.path, pattern)):
+            continue
+        if len(lines) == MOST_LISTED:
+            more = ("… there are more; name a path or a pattern", "… 还有更多；请指定 path 或 pattern")
+            lines.append(says(locale, *more))
+            break
+        lines.append(found.path + _about(found) if pattern else "  " * found.depth + _name(found) + _about(found))
+    if not path and not pattern:
+        lines = _headed(folders, lines)
+    return "\n".join(lines) or says(locale, "[no files]", "[没有文件]")
+
+
+def _headed(folders: Folders, lines: list[str]) -> list[str]:
+    """The first folder's lines, below its name where paths do not begin in it; then what the others are called."""
+    first, *others = [(folders.called(index), path) for index, path in enumerate(folders.paths)]
+    if lines and first[0] != BEGINNING:
+        lines = [f"{first[0]}/", *(f"  {line}" for line in lines)]
+    return lines + [f"{called if called != BEGINNING else path}/" for called, path in others]
+
+
+def _name(found: Found) -> str:
+    return found.path.rpartition("/")[2]
+
+
+def _about(found: Found) -> str:
+    match found.kind:
+        case "folder":
+            return "/"
+        case "file":
+            return f" ({size_text(found.size)})"
+        case kind:
+            return f" [{kind}]"
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Whether a pattern is of the file's name or, where it has a slash, of its path."""
+    return fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern)
+
+
+# ---------------------------------------------------------------------- searching
+
+
+class _Search:
+    """One search while it goes on: what was found, and what was not looked at."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.matches = self.files = self.bytes = 0
+        self.skipped: list[str] = []
+        self.stopped = ""  # why before the end
+
+
+def searched(
+    folders: Folders, arguments: Mapping[str, Any], locale: str = "en", clock: Callable[[], float] = time.monotonic
+) -> str:
+    """What `search_files` answers: each line as `path:number: text`, by path. Raises ToolFailed."""
+    query, regex = arguments["query"], arguments.get("regex", False)
+    if not query:
+        raise ToolFailed(says(locale, "the query is empty", "查询内容为空"))
+    if regex and len(query) > LONGEST_PATTERN:
+        text = (
+            f"a regular expression may have {LONGEST_PATTERN} characters, not {len(query)}: use a shorter one",
+            f"正则表达式最多 {LONGEST_PATTERN} 个字符，现有 {len(query)} 个：请缩短",
+        )
+        raise ToolFailed(says(locale, *text))
+    pattern = arguments.get("pattern", "")
+    search, until = _Search(), clock() + SECONDS
+    try:
+        with matcher(query, regex=regex, seconds=SECONDS, most=MOST_PER_FILE) as matches:
+            for found in _found(folders, _path(arguments)):
+                if _enough(search, clock() > until):
+                    break
+                if found.kind == "file" and (not pattern or _matches(found.path, pattern)):
+                    _search(folders, found, matches, search)
+    except Stopped:
+        search.stopped = "time"
+    except re.error as error:
+        text = (f"{query!r} is no regular expression: {error}", f"{query!r} 不是有效的正则表达式：{error}")
+        raise ToolFailed(says(locale, *text)) from None
+    return _told(search, locale)
+
+
+def _path(arguments: Mapping[str, Any]) -> str:
+    """The folder to look in; empty for all, however that is said."""
+    path: str = arguments.get("path", "")
+    return "" if PurePosixPath(path) == PurePosixPath(BEGINNING) else path
+
+
+def _found(folders: Folders, path: str, deepest: int = DEEPEST_SEARCHED) -> Iterator[Found]:
+    """What stands in one folder, or in all that can be read, each once."""
+    seen: set[str] = set()  # a folder may lie in another
+    for start in [path] if path else ["", *map(str, folders.paths[1:])]:
+        with suppress(ToolFailed) if start != path else nullcontext():  # one that is gone does not hide the others
+            for found in folders.walk(start, deepest=deepest):
+                if start == path or found.path not in seen:
+                    seen.add(found.path)
+                    yield found
+
+
+def _enough(search: _Search, late: bool) -> bool:
+    if search.matches >= MOST_MATCHES:
+        search.stopped = "matches"
+    elif search.files >= MOST_FILES or search.bytes >= MOST_SEARCHED:
+        search.stopped = "files"
+    elif late:
+        search.stopped = "time"
+    return bool(search.stopped)
+
+
+def _search(folders: Folders, found: Found, matches: Matcher, search: _Search) -> None:
+    """Search one file."""
+    search.files += 1
+    if found.size > LARGEST:
+        search.skipped.append(f"{found.path} ({size_text(found.size)})")
+        return
+    try:
+        with folders.open(found.path) as opened:
+            data = opened.file.read(LARGEST)
+    except ToolFailed:  # gone since, or not permitted
+        search.skipped.append(found.path)
+        return
+    if kind := binary(data[:8192]):
+        search.skipped.append(f"{found.path} ({kind})")
+        return
+    search.bytes += len(data)
+    text = decode(data).text
+    hits = matches(text)[: MOST_MATCHES - search.matches]
+    search.matches += len(hits)
+    lines = text.split("\n") if hits else []
+    search.lines += [f"{found.path}:{hit.line}: {_around(lines[hit.line - 1], hit)}" for hit in hits]
+
+
+def _around(line: str, hit: Match) -> str:
+    """The line, or what stands around the match in a long one."""
+    line = line.removesuffix("\r")
+    if len(line) <= WIDTH:
+        return line
+    start = max(0, min(hit.place - WIDTH // 3, len(line) - WIDTH))
+    end = start + WIDTH
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+
+
+def _told(search: _Search, locale: str) -> str:
+    lines = search.lines or [says(locale, "[nothing found]", "[没有找到]")]
+    if search.skipped:
+        named = ", ".join(search.skipped[:MOST_NAMED]) + (" …" if len(search.skipped) > MOST_NAMED else "")
+        count = len(search.skipped)
+        said = (
+            f"[not searched, no text or too large: {count}: {named}]",
+            f"[未搜索 {count} 个非文本或过大的文件：{named}]",
+        )
+        lines.append(says(locale, *said))
+    if search.stopped:
+        en, zh = {
+            "matches": (
+                f"stopped after {MOST_MATCHES} matches: ask for less",
+                f"已达 {MOST_MATCHES} 条匹配：请缩小范围",
+            ),
+            "files": (
+                "stopped after too many files: name a path or a pattern",
+                "文件过多，已停止：请指定 path 或 pattern",
+            ),
+            "time": (
+                f"stopped after {SECONDS:g} s: name a path, or a simpler query",
+                f"超过 {SECONDS:g} 秒，已停止：请指定 path 或简化查询",
+            ),
+        }[search.stopped]
+        lines.append(says(locale, f"[{en}]", f"[{zh}]"))
+    return "\n".join(lines)

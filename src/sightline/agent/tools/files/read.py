@@ -1,0 +1,177 @@
+"""The tool that reads a file: text, code, CSV, Excel or JSON, by its path, or by the id of saved code or an upload.
+
+The first line of a result is ours: `[file] path`, with details in brackets where this is not simply all of the file.
+What follows is the file's text and nothing else, whatever it says of itself.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sightline.agent.code.store import CodeStore
+from sightline.agent.code.versions import ID
+from sightline.agent.tools import Tool
+from sightline.agent.tools.files.folders import Folders, Opened, printable
+from sightline.agent.tools.files.view import Asked, contents, header
+from sightline.agent.tools.in_thread import in_thread
+from sightline.agent.tools.schema import Parameter, Wording, says, tool
+from sightline.errors import StoreError, ToolFailed, UnknownCode
+from sightline.shorten.file_reads import ID as READ_ID
+
+NAME, ALIAS = "file_reader", "read_file"
+FORMATS = ("csv", "excel", "json", "text", "python", "sql", "code")
+MOST_NAMED = 10  # ids in an error
+
+_CODE = re.compile(rf"(?:<code_ref>\s*)?({ID})(?:\.[A-Za-z]{{1,8}})?(?:\s*</code_ref>)?")
+_UPLOAD = re.compile(r"(?:<file_ref>\s*)?(?:upload:)?([\w.\-]{1,200})(?:\s*</file_ref>)?")
+
+_ABOUT = Wording(
+    "Read a file and get its full content: text, code, CSV, Excel (as CSV) or JSON. Name it by its path inside the "
+    "project, by the id of saved code (code_sales_analysis) or by the id of an upload (upload_…). Files too long for "
+    "one result come in pages: the first line says how to go on. Files can be read again at any time.",
+    "读取文件并返回完整内容：文本、代码、CSV、Excel（转为 CSV）或 JSON。用项目内的路径、已保存代码的 ID"
+    "（如 code_sales_analysis）或上传文件的 ID（upload_…）指定文件。过长的文件分页返回，首行会说明如何继续。"
+    "文件可随时重复读取。",
+)
+_PARAMETERS = (
+    Parameter("path", "string", Wording("path of the file, or its id", "文件路径或文件 ID"), required=True),
+    Parameter(
+        "format",
+        "string",
+        Wording("what it is; by its ending if left out", "文件格式；默认按扩展名判断"),
+        choices=FORMATS,
+    ),
+    Parameter(
+        "start",
+        "integer",
+        Wording("first line (or row of a table), from 1", "起始行（表格为数据行），从 1 开始"),
+        least=1,
+    ),
+    Parameter("lines", "integer", Wording("how many lines (or rows)", "读取的行数"), least=1),
+    Parameter(
+        "sheet_name",
+        "string",
+        Wording("sheet of an Excel file, by name or number from 0", "Excel 工作表名称或从 0 开始的序号"),
+    ),
+    Parameter("nrows", "integer", Wording("how many rows of a table", "读取的数据行数"), least=1),
+    Parameter(
+        "encoding",
+        "string",
+        Wording("such as utf-8 or gbk; found out if left out", "文件编码，如 utf-8、gbk；默认自动判断"),
+    ),
+)
+
+
+class Sources(NamedTuple):
+    """Where files are read from: folders, saved code, and uploads by their ids."""
+
+    folders: Folders
+    codes: CodeStore | None = None
+    uploads: Mapping[str, Path] = {}
+
+
+def file_reader(
+    folders: Folders, codes: CodeStore | None = None, uploads: Mapping[str, Path] | None = None, locale: str = "en"
+) -> Tool:
+    """The tool that reads files. `uploads`: files that the user handed over, wherever they are, by id."""
+    sources = Sources(folders.saying(locale), codes, uploads or {})
+
+    async def run(arguments: dict[str, Any]) -> str:
+        return await in_thread(read, sources, arguments, locale)
+
+    return tool(NAME, _ABOUT, _PARAMETERS, run, locale, aliases=(ALIAS,))
+
+
+def call_id(unique: str) -> str:
+    """An id for a call of this tool whose provider gave it none, or one that does not tell. The same for the same."""
+    return unique if unique.startswith(READ_ID) else f"{READ_ID}{sha256(unique.encode()).hexdigest()[:12]}"
+
+
+def read(sources: Sources, arguments: Mapping[str, Any], locale: str = "en") -> str:
+    """What the tool answers. Raises ToolFailed."""
+    path = arguments["path"].strip()
+    asked = Asked(
+        format=arguments.get("format", ""),
+        start=arguments.get("start", 1),
+        lines=arguments.get("lines") or arguments.get("nrows"),
+        sheet=_sheet(arguments.get("sheet_name", "0")),
+        encoding=arguments.get("encoding", ""),
+    )
+    if (code := _code(sources.codes, path, asked, locale)) is not None:
+        return code
+    with _opened(sources, path, locale) as opened:
+        return contents(opened, asked, locale)
+
+
+def _sheet(said: str) -> str | int:
+    return int(said) if said.isascii() and said.isdigit() else said
+
+
+def _code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -> str | None:
+    """Saved code in full, under the name of its file; None where the path is none of it."""
+    match = _CODE.fullmatch(path)
+    if codes is None or match is None:
+        return None
+    try:
+        saved, code = codes.find(match[1]), codes.read(match[1])
+    except UnknownCode:  # it may be a file that is called so
+        return None
+    except StoreError as error:
+        raise ToolFailed(str(error)) from error
+    if not asked.part:
+        return f"{header(saved.file_name, '', (), locale)}\n{code}"
+    return _part(saved.file_name, code, asked, locale)
+
+
+def _part(name: str, code: str, asked: Asked, locale: str) -> str:
+    data = code.encode("utf-8", "replace")
+    return contents(Opened(BytesIO(data), name, len(data)), asked._replace(format="text", encoding="utf-8"), locale)
+
+
+@contextmanager
+def _opened(sources: Sources, path: str, locale: str) -> Iterator[Opened]:
+    """The file that is meant, open."""
+    match = _UPLOAD.fullmatch(path)
+    if match is not None and match[1] in sources.uploads:
+        with _upload(sources.uploads[match[1]], locale) as opened:
+            yield opened
+        return
+    if path.startswith(("upload_", "upload:")):
+        known = ", ".join(sources.uploads) or "–"
+        raise ToolFailed(
+            says(locale, f"no upload {path!r}; there are: {known}", f"没有上传文件 {path!r}；现有：{known}")
+        )
+    try:
+        with sources.folders.open(path) as opened:
+            yield opened
+    except ToolFailed as error:
+        raise ToolFailed(_no_code(sources.codes, path, str(error), locale)) from None
+
+
+def _no_code(codes: CodeStore | None, path: str, why: str, locale: str) -> str:
+    """What to say where no file is found by what may be the id of code: which there are."""
+    if codes is None or not _CODE.fullmatch(path):
+        return why
+    known = ", ".join(saved.code_id for saved in codes.list()[:MOST_NAMED]) or "–"
+    return says(locale, f"{why}; saved code: {known}", f"{why}；已保存的代码：{known}")
+
+
+@contextmanager
+def _upload(path: Path, locale: str) -> Iterator[Opened]:
+    """A file that the user handed over: it may be anywhere, and must still be a file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ToolFailed(says(locale, f"cannot read {path.name}: {why}", f"无法读取 {path.name}：{why}")) from None
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise ToolFailed(says(locale, f"{path.name} is no regular file", f"{path.name} 不是普通文件"))
+        yield Opened(file, printable(path.name), state.st_size)

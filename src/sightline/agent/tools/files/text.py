@@ -1,0 +1,169 @@
+"""A part of a text file, whatever its size and encoding: whole lines, decoded, with how many there are in all."""
+
+import codecs
+from typing import BinaryIO, NamedTuple
+
+from sightline.agent.tools.in_thread import go_on
+
+PAGE_LINES = 2000  # and PAGE_BYTES: what one call shows unless it asks for more. About 50,000 tokens
+PAGE_BYTES = 200_000
+MOST_BYTES = 900_000  # that any one call shows: with what stands around it, a result stays below 1 MB
+LONGEST_LINE = 10_000  # bytes of a line in a file too long for one page; nobody wrote a longer one by hand
+BLOCK = 1 << 20
+
+_NO_FILES = ("idna", "punycode", "undefined")  # encodings of names of machines, and of nothing: no text is in them
+_TOLERATED = 20  # a text in which one character of so many is broken is that text, damaged, and not another encoding
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_KINDS = (
+    (b"\x89PNG", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"GIF8", "GIF"),
+    (b"%PDF", "PDF"),
+    (b"PK\x03\x04", "ZIP"),
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"7z\xbc\xaf", "7z"),
+    (b"\x7fELF", "ELF"),
+    (b"SQLite format 3", "SQLite"),
+    (b"\xd0\xcf\x11\xe0", "OLE"),
+    (b"PAR1", "Parquet"),
+    (b"RIFF", "RIFF"),
+)
+
+
+class Decoded(NamedTuple):
+    """Text, and how it was read. `broken`: places that were no text, shown as U+FFFD."""
+
+    text: str
+    encoding: str
+    broken: int = 0
+
+
+class Page(NamedTuple):
+    """Lines `first` to `last` of `total`. `cut`: how many of them are not shown to their end."""
+
+    data: bytes
+    first: int
+    last: int
+    total: int
+    cut: int = 0
+
+
+def mark(beginning: bytes) -> str:
+    """The encoding that a file's first bytes say it has; empty where they say nothing."""
+    return next((name for sign, name in _MARKS if beginning.startswith(sign)), "")
+
+
+def binary(beginning: bytes) -> str:
+    """What a file is that is no text, such as "PNG"; empty for text."""
+    known = next((name for sign, name in _KINDS if beginning.startswith(sign)), "")
+    if known:
+        return known
+    return "binary" if b"\0" in beginning and not mark(beginning) else ""
+
+
+def decode(data: bytes, encoding: str = "") -> Decoded:
+    """Bytes as text: in the encoding asked for, else UTF-8, else GB 18030, else Latin-1. Never fails.
+
+    Raises:
+        LookupError: there is no such encoding.
+    """
+    wanted = encoding or mark(data)
+    if wanted:
+        _check(wanted)
+        text = data.decode(wanted, "replace")
+        return Decoded(text, wanted, text.count("\ufffd"))
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd") - data.count("\ufffd".encode())
+    if broken * _TOLERATED <= sum(1 for each in text if each > "\x7f") - broken if broken else True:
+        return Decoded(text, "utf-8", broken)
+    try:
+        return Decoded(data.decode("gb18030"), "gb18030")
+    except UnicodeDecodeError:
+        return Decoded(data.decode("latin-1"), "latin-1")
+
+
+def _check(encoding: str) -> None:
+    """Raises LookupError for what is no encoding of texts: "rot13" and "zip" are codecs, too."""
+    try:
+        found = codecs.lookup(encoding)
+    except ValueError:  # no name at all
+        raise LookupError(f"unknown encoding: {encoding!r}") from None
+    if not found._is_text_encoding or found.name in _NO_FILES:
+        raise LookupError(f"unknown encoding: {encoding}")
+
+
+def page(file: BinaryIO, start: int, lines: int, most_bytes: int) -> Page:
+    """At most so many lines and bytes of a file, from line `start` on. Memory is bounded whatever the file is."""
+    offset, before, total = _counted(file, start)
+    file.seek(offset)
+    shown: list[bytes] = []
+    room, cut = most_bytes, 0
+    while len(shown) < lines and room > 0:
+        line, rest = _line(file, min(LONGEST_LINE, room))
+        if not line:
+            break
+        shown.append(line)
+        room -= len(line)
+        cut += rest
+    return Page(b"".join(shown), before + 1, before + len(shown), total, cut)
+
+
+def _counted(file: BinaryIO, start: int) -> tuple[int, int, int]:
+    """Where line `start` begins, how many lines are before it, how many there are in all."""
+    file.seek(0)
+    total = offset = position = 0
+    last = b"\n"
+    found = start == 1
+    while block := file.read(BLOCK):
+        go_on()
+        newlines = block.count(b"\n")
+        if not found and total + newlines >= start - 1:
+            offset, found = position + _after(block, start - 1 - total), True
+        total += newlines
+        position += len(block)
+        last = block[-1:]
+    total += last != b"\n"
+    return (offset, start - 1, total) if found else (position, total, total)
+
+
+def _after(block: bytes, newlines: int) -> int:
+    """The offset behind so many newlines."""
+    at = 0
+    for _ in range(newlines):
+        at = block.index(b"\n", at) + 1
+    return at
+
+
+def _line(file: BinaryIO, most: int) -> tuple[bytes, bool]:
+    """The next line, and whether it was cut, with what is missing said at its end."""
+    line = file.readline(most + 1)
+    if len(line) <= most or line.endswith(b"\n"):
+        return line, False
+    left = len(line) - most
+    while more := file.readline(BLOCK):
+        go_on()
+        left += len(more)
+        if more.endswith(b"\n"):
+            break
+    return _trimmed(line[:most]) + b" [+%d bytes]\n" % left, True
+
+
+def _trimmed(data: bytes) -> bytes:
+    """Without the beginning of a UTF-8 character whose end was cut off."""
+    for back in range(1, min(4, len(data) + 1)):
+        byte = data[-back]
+        if byte < 0x80:
+            return data
+        if byte >= 0xC0:
+            needed = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return data[:-back] if needed > back else data
+    return data

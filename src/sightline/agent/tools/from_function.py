@@ -1,0 +1,73 @@
+"""A plain function as a tool: its type hints are the schema, its docstring is what the model is told."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, get_type_hints
+
+import msgspec
+
+from sightline.agent.tools import SECONDS, Tool
+from sightline.agent.tools.in_thread import in_thread
+from sightline.errors import BadInput, ToolFailed
+from sightline.values.items import ToolDefinition
+
+
+def tool_of(given: Any) -> Tool:
+    """A tool as it is, or a function as one. Raises BadInput for anything else."""
+    if isinstance(given, Tool):
+        return given
+    if inspect.isroutine(given):
+        return function_tool(given)
+    raise BadInput(
+        f"a tool is a function with type hints, or a sightline.agent.tools.Tool; {type(given).__name__} is neither"
+    )
+
+
+def function_tool(function: Callable[..., Any], *, name: str = "", seconds: float = SECONDS) -> Tool:
+    """The tool that calls this function: a coroutine, or a plain one, which runs in a thread.
+
+    Arguments are converted to the types of its hints; what they do not fit, the model is told.
+
+    Raises:
+        BadInput: a parameter without a type hint, or with one that no JSON value can have.
+    """
+    name = name or function.__name__
+    arguments = _arguments(function, name)
+
+    async def run(given: Mapping[str, Any]) -> Any:
+        try:
+            taken = msgspec.convert(dict(given), arguments, strict=False)
+        except msgspec.ValidationError as error:
+            raise ToolFailed(f"{name} cannot be called like this: {error}") from error
+        values = {field: getattr(taken, field) for field in arguments.__struct_fields__}
+        if inspect.iscoroutinefunction(function):
+            return await function(**values)
+        return await in_thread(function, **values)
+
+    definition = ToolDefinition(name, inspect.getdoc(function) or "", _schema(arguments))
+    return Tool(definition, run, seconds=seconds)
+
+
+def _arguments(function: Callable[..., Any], name: str) -> type[msgspec.Struct]:
+    """What it takes, as one value."""
+    hints = get_type_hints(function, include_extras=True)
+    fields: list[Any] = []
+    for each in inspect.signature(function).parameters.values():
+        if each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL, each.VAR_KEYWORD) or each.name not in hints:
+            raise BadInput(f"{name}: parameter {each.name!r} needs a name and a type hint, as in `path: str`")
+        hint = hints[each.name]
+        fields.append((each.name, hint) if each.default is each.empty else (each.name, hint, each.default))
+    try:
+        made = msgspec.defstruct(name, fields, frozen=True, forbid_unknown_fields=True, kw_only=True)
+        msgspec.json.schema(made)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{name} takes what no JSON value can be: {error}") from error
+    return made
+
+
+def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    made = msgspec.json.schema(arguments)
+    definitions = made.pop("$defs", {})
+    own: dict[str, Any] = definitions.pop(arguments.__name__)
+    own.pop("title", None)
+    return own | ({"$defs": definitions} if definitions else {})

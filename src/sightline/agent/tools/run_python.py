@@ -1,0 +1,176 @@
+"""The tool that runs Python. Whoever gives it to an agent has decided that programs may be run at all.
+
+What touches the disk is done in threads: a file that a program is given may have hundreds of megabytes.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from sightline.agent.code.store import CodeStore
+from sightline.agent.tools import Tool
+from sightline.agent.tools.files.folders import Folders
+from sightline.agent.tools.in_thread import in_thread
+from sightline.agent.tools.sandbox.run import Limits, Protection, Ran, confined, protection
+from sightline.agent.tools.sandbox.workdir import Left, Place, copied, left_behind
+from sightline.agent.tools.schema import Parameter, Wording, says, tool
+from sightline.errors import BadInput, StoreError, ToolFailed
+from sightline.values.phrases import size_text
+
+MOST_GIVEN = 200 << 20  # bytes of files that a program is given
+MOST_NAMED = 50  # files it wrote
+REMOVING = 5.0  # seconds that the removal of its folder is waited for
+
+_ABOUT = Wording(
+    "Run a Python program and get what it prints. It has no network, and sees only the files named in `files`, under "
+    "the same paths; paths are relative to its own empty folder. Installed libraries can be imported. Give the program "
+    "itself or the id of saved code. Files that it writes are listed. Modes and times of files cannot be changed: copy "
+    "with shutil.copyfile, not shutil.copy.",
+    "运行 Python 程序并返回其输出。程序不能联网，只能看到 files 中列出的文件（路径不变）；路径相对于它自己的空文件夹。"
+    "可以导入已安装的库。提供程序代码或已保存代码的 ID。程序写出的文件会被列出。"
+    "不能修改文件的权限和时间：复制文件请用 shutil.copyfile，不要用 shutil.copy。",
+)
+_PARAMETERS = (
+    Parameter("code", "string", Wording("the program", "程序代码")),
+    Parameter(
+        "code_id", "string", Wording("id of saved code, instead of the program", "已保存代码的 ID，代替程序代码")
+    ),
+    Parameter("files", "array", Wording("paths of files that it reads", "程序要读取的文件路径")),
+)
+
+
+class _Given(NamedTuple):
+    """What a program begins with: where it stands, and the files it may read, by their names in its folder."""
+
+    folder: Path
+    program: Path
+    files: frozenset[str]
+
+
+def run_python(
+    folders: Folders,
+    codes: CodeStore | None = None,
+    *,
+    limits: Limits | None = None,
+    keep: Path | None = None,
+    locale: str = "en",
+) -> Tool:
+    """The tool that runs Python programs, confined. What they write is lost, unless there is a folder to `keep` it in.
+
+    Raises:
+        ToolFailed: this machine has no way to keep a program from the network.
+    """
+    protected = protection()
+    if not protected.network:
+        raise ToolFailed(_unavailable(locale))
+    limits = limits or Limits()
+    runner = _Runner(folders.saying(locale), codes, limits, keep, locale, protected)
+    seconds = Parameter(
+        "seconds",
+        "integer",
+        Wording("how long it may take", "时间上限（秒）"),
+        least=1,
+        most=max(1, int(limits.seconds)),
+    )
+    return tool("run_python", _ABOUT, (*_PARAMETERS, seconds), runner.run, locale, seconds=limits.seconds + 30)
+
+
+def _unavailable(locale: str) -> str:
+    return says(
+        locale,
+        "run_python is not available: this system offers no way to keep a program from the network",
+        "run_python 不可用：本系统无法禁止程序联网",
+    )
+
+
+class _Runner(NamedTuple):
+    folders: Folders
+    codes: CodeStore | None
+    limits: Limits
+    keep: Path | None
+    locale: str
+    protected: Protection
+
+    async def run(self, arguments: dict[str, Any]) -> str:
+        limits = replace(self.limits, seconds=float(arguments.get("seconds", self.limits.seconds)))
+        place = Place()
+        try:
+            given = await in_thread(place.used, self._prepared, arguments)
+            ran = await confined(given.program, given.folder, limits, self.protected)
+            left = await in_thread(place.used, self._left, given.files)
+            return self._told(ran, limits, left)
+        finally:
+            with suppress(TimeoutError):  # it is removed all the same, as soon as nobody writes there
+                async with asyncio.timeout(REMOVING):
+                    await in_thread(place.remove)
+
+    def _prepared(self, folder: Path, arguments: dict[str, Any]) -> _Given:
+        code, program = self._code(arguments), folder / "program.py"
+        for inside in ("work", "home"):
+            (folder / inside).mkdir()
+        program.write_text(code, encoding="utf-8", errors="replace")
+        return _Given(folder, program, self._files(arguments.get("files", ()), folder / "work"))
+
+    def _left(self, folder: Path, given: frozenset[str]) -> Left:
+        return left_behind(folder / "work", given, self.keep, self.limits.disk)
+
+    def _code(self, arguments: dict[str, Any]) -> str:
+        code, code_id = arguments.get("code"), arguments.get("code_id")
+        if (code is None) == (code_id is None):
+            raise ToolFailed(says(self.locale, "give either 'code' or 'code_id'", "请提供 code 或 code_id 之一"))
+        if code is not None:
+            return str(code)
+        if self.codes is None:
+            raise ToolFailed(says(self.locale, "there is no saved code", "没有已保存的代码"))
+        try:
+            saved = self.codes.find(str(code_id))
+            if saved.language != "python":
+                text = (f"{code_id} is {saved.language}, not python", f"{code_id} 是 {saved.language}，不是 python")
+                raise ToolFailed(says(self.locale, *text))
+            return self.codes.read(str(code_id))
+        except (BadInput, StoreError) as error:
+            raise ToolFailed(str(error)) from error
+
+    def _files(self, paths: Sequence[str], work: Path) -> frozenset[str]:
+        """Copy the files that the program may read into its folder, and only those."""
+        given: set[str] = set()
+        room = MOST_GIVEN
+        for path in paths:
+            with self.folders.open(path) as opened:
+                room -= opened.size
+                if room < 0:
+                    text = (f"files of more than {size_text(MOST_GIVEN)}", f"文件总量超过 {size_text(MOST_GIVEN)}")
+                    raise ToolFailed(says(self.locale, *text))
+                named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program says it
+                shown = PurePosixPath(named).name if named.startswith("/") else named
+                copied(opened.file, work / shown, opened.size)
+                given.add(shown)
+        return frozenset(given)
+
+    def _told(self, ran: Ran, limits: Limits, left: Left) -> str:
+        parts = [f"[{self._ending(ran, limits)}]", ran.out.rstrip("\n")]
+        if ran.err.strip():
+            parts += [says(self.locale, "[errors]", "[错误输出]"), ran.err.rstrip("\n")]
+        kept = says(self.locale, f"kept in {left.where}", f"保存在 {left.where}")
+        for where, files in (
+            (kept, [each for each in left.files if each.kept]),
+            (says(self.locale, "not kept", "未保留"), [each for each in left.files if not each.kept]),
+        ):
+            if files:
+                named = ", ".join(f"{each.shown} ({size_text(each.size)})" for each in files[:MOST_NAMED])
+                parts.append(says(self.locale, f"[files written, {where}: {named}]", f"[写出的文件，{where}：{named}]"))
+        return "\n".join(part for part in parts if part)
+
+    def _ending(self, ran: Ran, limits: Limits) -> str:
+        match ran.stopped:
+            case "time":
+                seconds = f"{limits.seconds:g}"
+                return says(self.locale, f"stopped after {seconds} s", f"超过 {seconds} 秒，已停止")
+            case "disk":
+                return says(self.locale, "stopped: it wrote too much", "写入过多，已停止")
+            case _:
+                return says(self.locale, f"exit status {ran.status}", f"退出状态 {ran.status}")

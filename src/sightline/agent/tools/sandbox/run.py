@@ -1,0 +1,218 @@
+"""A program that nobody has read, run so that it can do little harm.
+
+What holds, where the kernel (Linux) has the means: no network, of any kind, for it and all its processes; no more
+memory, time, processes, output and disk than it is given; nothing of our environment; no other process of the user;
+with Landlock, no file but Python's own, the system's programs and its own two folders; with seccomp, no change of a
+file's mode, owner, times or attributes, not even of its own files. Without Landlock it can read what the user can
+read, and write what the user can write: `Protection` says which.
+
+What is left to it: whether a file exists, its size and times (no layer hides them); native code, which is held as the
+rest is; processor time on this machine. As root the number of processes is not bounded, only their time. It ends when
+we do, even if we are killed.
+"""
+
+import asyncio
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.json import decode
+
+from sightline.agent.tools.in_thread import go_on, in_thread
+from sightline.agent.tools.sandbox.disk_use import nameless
+from sightline.agent.tools.sandbox.seccomp import seccomp_filter
+from sightline.errors import ToolFailed
+
+OUTPUT = 30_000  # bytes of each end of what it writes that are kept: about 15,000 tokens in all
+WATCHED = 0.2  # seconds between two looks at what it has on disk
+MOST_FILES = 1000  # and folders
+DEEPEST = 32  # folders within folders: below what paths can name, nothing would be counted
+
+_CHILD = Path(__file__).with_name("worker.py")
+_READS = (
+    # Programs and libraries of the system, and what they need to start. None of it is anybody's secret.
+    "/usr", "/lib", "/lib64", "/bin", "/sbin", "/opt/conda", "/nix/store",
+    "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/mime.types", "/etc/fonts",
+    "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu",
+    "/dev/null", "/dev/zero", "/dev/urandom", "/dev/random",
+)  # fmt: skip
+
+
+class Limits(Struct, frozen=True):
+    """What a program may use."""
+
+    seconds: float = 30.0
+    memory_mb: int = 1024  # of addresses of one process: numpy and pandas alone reserve half of it
+    file_bytes: int = 100 << 20  # of one file
+    disk: int = 500 << 20  # bytes of all files, also of those without a name
+    processes: int = 64
+
+
+class Protection(Struct, frozen=True):
+    """What this machine can enforce."""
+
+    namespaces: bool = False
+    seccomp: bool = False
+    landlock: bool = False
+
+    @property
+    def network(self) -> bool:
+        """Whether a program can be kept from the network. Either way does it."""
+        return self.namespaces or self.seccomp
+
+
+class Ran(NamedTuple):
+    """What came of a program."""
+
+    status: int  # as a shell says it: 128 and the signal that ended it
+    out: str
+    err: str
+    stopped: str = ""  # why it was ended: "time", "disk"
+
+
+@cache
+def protection() -> Protection:
+    """What this machine can enforce: tried once, in a process of its own."""
+    if not sys.platform.startswith("linux"):
+        return Protection()
+    request = json.dumps({"probe": True, "calls": _calls(own_processes=True)})
+    command = [sys.executable, "-I", "-S", str(_CHILD), request]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL, env={})
+        return decode(done.stdout, type=Protection)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return Protection()
+
+
+async def confined(program: Path, folder: Path, limits: Limits, protected: Protection | None = None) -> Ran:
+    """Run a Python program whose home is `folder`, in its `work`. It may write there and nowhere else.
+
+    Raises:
+        ToolFailed: there is no way here to keep it from the network, so it is not run.
+    """
+    protected = protection() if protected is None else protected
+    if not protected.network:
+        raise ToolFailed(
+            "run_python is not available: this system offers no way to keep a program from the network "
+            "(neither user namespaces nor seccomp)"
+        )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-S", str(_CHILD), json.dumps(_request(program, folder, limits, protected)),
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        cwd=folder / "work", env={}, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stderr is not None
+    streams = asyncio.gather(_kept(process.stdout), _kept(process.stderr))
+    stopped = "it was not waited for"
+    try:
+        stopped = await _watched(process, folder, limits)
+    finally:
+        if stopped or not protected.namespaces:  # a namespace of processes ends with its first one
+            _end(process)
+        out, err = await streams
+        await process.wait()
+    return Ran(process.returncode or 0, out, err, stopped)
+
+
+def _request(program: Path, folder: Path, limits: Limits, protected: Protection) -> dict[str, Any]:
+    interpreter = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.executable)}
+    return {
+        "parent": os.getpid(),
+        "program": [sys.executable, "-I", "-u", "-X", "utf8", str(program)],
+        "environment": _environment(folder),
+        "reads": [*_READS, *sorted(interpreter - {"/"}), str(program)],
+        # Not the folder itself: it could put another, or a link, in the place of these.
+        "writes": [str(folder / "work"), str(folder / "home"), "/dev/null"],
+        "memory": limits.memory_mb << 20,
+        "file_bytes": limits.file_bytes,
+        "seconds": int(limits.seconds) + 2,
+        "processes": limits.processes,
+        "namespaces": protected.namespaces,
+        "calls": _calls(own_processes=protected.namespaces) if protected.seccomp else "",
+        "landlock": protected.landlock,
+    }
+
+
+def _calls(*, own_processes: bool) -> str:
+    """The filter of system calls; empty for a machine that it is not written for."""
+    try:
+        return seccomp_filter(platform.machine(), own_processes).hex()
+    except KeyError:
+        return ""
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """All that it knows of its surroundings: no keys, no names."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # each takes memory
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "home"),
+        "LANG": "C.UTF-8",
+        "MPLBACKEND": "Agg",
+        **threads,
+    }
+
+
+async def _watched(process: asyncio.subprocess.Process, folder: Path, limits: Limits) -> str:
+    """Wait for its end; why it has to be ended, where it has to."""
+    ended, clock = asyncio.ensure_future(process.wait()), asyncio.get_running_loop().time
+    until = clock() + limits.seconds
+    try:
+        while (left := until - clock()) > 0:
+            done, _ = await asyncio.wait({ended}, timeout=min(left, WATCHED))
+            if done or process.returncode is not None:  # `wait` also waits for others that hold its output
+                return ""
+            if await in_thread(_too_much, process.pid, folder, limits):
+                return "disk"
+        return "time"
+    finally:
+        if not ended.done():
+            ended.cancel()
+
+
+def _too_much(session: int, folder: Path, limits: Limits) -> bool:
+    """Whether it has more on disk than it may: in its folder, or in files that have no name any more."""
+    files, size = 0, nameless(session, folder, limits.file_bytes)
+    top = str(folder).count(os.sep)
+    for place, folders, names in os.walk(folder, onerror=None):
+        go_on()
+        files += len(folders)
+        if place.count(os.sep) - top > DEEPEST:
+            return True
+        for name in names:
+            with suppress(OSError):  # gone since
+                size += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118 - many of them, often
+            files += 1
+            if size > limits.disk or files > MOST_FILES:
+                return True
+    return size > limits.disk or files > MOST_FILES
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """End the whole group of processes, which nothing in it can leave."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _kept(stream: asyncio.StreamReader) -> str:
+    """The beginning and the end of what a program writes."""
+    head, tail, left_out = b"", b"", 0
+    while block := await stream.read(1 << 16):
+        room = OUTPUT - len(head)
+        head += block[:room]
+        tail += block[room:] if room < len(block) else b""
+        if (extra := len(tail) - OUTPUT) > 0:
+            left_out += extra
+            tail = tail[extra:]
+    middle = f"\n[… {left_out} bytes …]\n" if left_out else ""
+    return head.decode("utf-8", "replace") + middle + tail.decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""The apps that ship. Each is one file and uses only what any other app could use."""

@@ -1,0 +1,199 @@
+"""A text editor for the files of a project."""
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+from sightline.apps import App, Element, Lod, Page, Refused, action
+from sightline.files import textfile
+from sightline.files.textfile import Stamp, Step, TextFile
+
+SHOWN = {Lod.SUMMARY: 20, Lod.FULL: 200}  # lines around the cursor
+OUTLINE = 40  # lines: more would be no outline
+UNREAD = Stamp()  # of no file: what has it is read again
+
+
+class Editor(App):
+    """Open and edit the text files of the project."""
+
+    name = "editor"
+    zh = "文本编辑器：打开并编辑项目中的文本文件"
+    path: str  # from the project's folder on; empty while no file is open
+    cursor: int
+    selection: tuple[int, int] | None
+    steps: list[Step]
+
+    def __init__(self) -> None:
+        self.path, self.cursor, self.selection, self.steps = "", 1, None, []
+        self._lines: list[str] = []  # each with its line end; not saved, because the file has them
+        self._problem = ""  # why the file cannot be read
+        self._loaded = ""  # which file was read
+        self._stamp: Stamp | None = UNREAD  # what the disk said of it before
+
+    def opened(self) -> None:
+        """Open the file that the window is for."""
+        if self.target:
+            self.open(self.target)
+
+    def restore(self, state: Any) -> None:
+        """As it was left, with the text that the file has now."""
+        super().restore(state)
+        if self.path != self._loaded:
+            self._load()
+        self._stay_inside()
+
+    def refresh(self) -> bool:
+        """Take in what somebody else wrote."""
+        if not self.path or self._file().stamp() == self._stamp:
+            return False
+        before = (self._lines, self._problem)
+        self._load()
+        return before != (self._lines, self._problem)
+
+    @action(label="Open a file of the project", zh="打开项目中的文件")
+    def open(self, path: str) -> str:
+        """Open a text file of the project instead of the one that is open, whose edits cannot be undone then."""
+        file = self._file(path)
+        file.read()
+        if file.name() != self.path:
+            self.path, self.cursor, self.selection, self.steps = file.name(), 1, None, []
+        self._load()
+        return self.says(f"opened {self.path}", f"已打开 {self.path}")
+
+    @action(label="Go to a line", zh="跳转到行")
+    def goto(self, line: int) -> str:
+        """Move the cursor to a line, and show what stands around it."""
+        self._check(line, line, inserting=False)
+        self.cursor, self.selection = line, None
+        return self.says(f"at line {line}", f"已到第 {line} 行")
+
+    @action(label="Select lines", zh="选择行")
+    def select(self, first: int, last: int) -> str:
+        """Select the lines from first to last, and show them."""
+        self._check(first, last, inserting=False)
+        self.cursor, self.selection = first, (first, last)
+        return self.says(f"selected lines {first} to {last}", f"已选择第 {first} 至 {last} 行")
+
+    @action(
+        label="Replace lines; an empty text deletes, last=first-1 inserts", zh="替换行；空文本删除，last=first-1 插入"
+    )
+    def edit(self, first: int, last: int, text: str) -> str:
+        """Put text in place of lines first to last. No text deletes them; last = first - 1 inserts before first."""
+        self._check(first, last)
+        return self._become(textfile.spliced(self._lines, first, last, text))
+
+    @action(label="Replace a text that occurs once", zh="替换只出现一次的文本")
+    def replace(self, old: str, new: str) -> str:
+        """Put new in place of old: some text of the file, of one line or several, that occurs once."""
+        self._check()
+        found = textfile.spans(self._lines, old)
+        if not found:
+            raise self._refused("that text does not occur", "没有该文本")
+        if len(found) > 1:
+            raise self._refused("that text occurs more than once", "该文本出现多次")
+        return self._become(textfile.exchanged(self._lines, found[0], new))
+
+    @action(label="Undo the last edit", zh="撤销上一次编辑")
+    def undo(self) -> str:
+        """Take back the last edit. Refused if somebody else has changed the file after it."""
+        self._check()
+        if not self.steps:
+            raise self._refused("nothing to undo", "没有可撤销的编辑")
+        *earlier, last = self.steps
+        if last.digest != textfile.digest(self._lines):
+            raise self._refused("somebody else changed the file after that edit", "该编辑之后文件已被他人修改")
+        self._write(last.undone(self._lines), last.at, earlier)
+        return self.says(f"undone; {len(earlier)} more can be", f"已撤销；还可撤销 {len(earlier)} 次")
+
+    @action(label="Find a text", zh="查找文本")
+    def find(self, text: str) -> str:
+        """Move the cursor to the next line that holds this text; after the last one, to the first."""
+        self._check()
+        found = [number for number, line in enumerate(self._lines, 1) if text and text in line]
+        if not found:
+            raise self._refused(f"no line holds {text!r}", f"没有包含 {text!r} 的行")
+        self.cursor, self.selection = next((number for number in found if number > self.cursor), found[0]), None
+        listed = ", ".join(map(str, found[:20])) + ", …" * (len(found) > 20)
+        return self.says(f"at line {self.cursor}; it is in {listed}", f"已到第 {self.cursor} 行；出现于 {listed}")
+
+    def view(self, lod: Lod) -> Page:
+        """GIST: which file, and where in it; SUMMARY: an outline, and what is near the cursor; FULL: more of that."""
+        title, count = self.says("TextEditor", "文本编辑器"), len(self._lines)
+        if not self.path:
+            return Page(title, (Element(tag="file", text=self.says("no file is open", "没有打开的文件")),))
+        at = self.says(f"{count} lines | Ln {self.cursor}", f"{count} 行 | 第 {self.cursor} 行")
+        elements = [Element(tag="file", text=self._problem or f"{self.path} | {at}")]
+        if lod is not Lod.GIST and count:
+            elements.append(self._around(SHOWN[lod]))
+        if lod is Lod.SUMMARY and (outline := "\n".join(self._outline())):
+            elements.append(Element(tag="outline", text=self.says("Outline", "大纲"), body=outline, code=""))
+        return Page(f"{title}: {self.path}", tuple(elements))
+
+    def _around(self, most: int) -> Element:
+        """The selection, else the cursor, and what stands around it."""
+        first, last = self.selection or (self.cursor, self.cursor)
+        start = max(1, min(first - max(0, most - 1 - last + first) // 2, len(self._lines) - most + 1))
+        stop = min(start + most - 1, len(self._lines))
+        above, below = start - 1, len(self._lines) - stop
+        text = self.says(f"█ cursor | {above} lines above, {below} below", f"█ 光标 | 上方 {above} 行，下方 {below} 行")
+        marks = dict.fromkeys(range(first, last + 1), ">") | {self.cursor: "█"}
+        rows = [
+            f"{marks.get(number, ' ')} {textfile.numbered(self._lines, number, stop)}"
+            for number in range(start, stop + 1)
+        ]
+        return Element(tag="text", text=text, body="\n".join(rows), code=PurePath(self.path).suffix[1:])
+
+    def _outline(self) -> Iterator[str]:
+        found = textfile.outlined(self._lines, PurePath(self.path).suffix)
+        yield from (textfile.numbered(self._lines, number, found[-1]) for number in found[:OUTLINE])
+        if len(found) > OUTLINE:
+            yield self.says(f"… {len(found) - OUTLINE} more", f"… 还有 {len(found) - OUTLINE} 项")
+
+    # ------------------------------------------------------------------ the file
+
+    def _file(self, path: str | None = None) -> TextFile:
+        """A file of the project; without a path, the one that is open."""
+        return TextFile(self.host.project, self.path if path is None else path, self.says, self.host.folders)
+
+    def _load(self) -> None:
+        """Read the file, or why it cannot be read."""
+        self._loaded, stamp = self.path, self._file().stamp()
+        self._stamp = stamp if stamp is None or stamp.settled(self.host.clock()) else UNREAD
+        try:
+            self._lines, self._problem = textfile.split(self._file().read()), ""
+        except Refused as refused:
+            self._lines, self._problem = [], str(refused)
+        self._stay_inside()
+
+    def _stay_inside(self) -> None:
+        """Cursor and selection point to lines that there are."""
+        count = len(self._lines)
+        if not self._problem:
+            self.cursor = max(1, min(self.cursor, count))
+            self.selection = self.selection if self.selection and self.selection[1] <= count else None
+
+    def _become(self, text: str) -> str:
+        """Make this the text of the file, and remember how to undo that."""
+        done = textfile.step(self._lines, textfile.split(text))
+        if text == "".join(self._lines):
+            raise self._refused("that is what stands there already", "内容没有变化")
+        self._write(text, done.at, textfile.kept([*self.steps, done]))
+        return self.says(f"changed at line {self.cursor}", f"已修改第 {self.cursor} 行处")
+
+    def _write(self, text: str, at: int, steps: list[Step]) -> None:
+        self._file().write(text, over="".join(self._lines))
+        self.cursor, self.selection, self.steps = at + 1, None, steps
+        self._load()
+
+    def _check(self, first: int = 1, last: int = 0, *, inserting: bool = True) -> None:
+        """Refuse where no file is open, or it has no such lines; where lines are inserted, there may be none."""
+        count = len(self._lines)
+        if not self.path or self._problem:
+            raise Refused(self._problem or self.says("no file is open: open(path)", "没有打开的文件：open(path)"))
+        if not (1 <= first <= last + inserting and last <= count):
+            raise self._refused(
+                f"no lines {first} to {last}; there are {count}", f"没有第 {first} 至 {last} 行；共 {count} 行"
+            )
+
+    def _refused(self, en: str, zh: str) -> Refused:
+        return Refused(self.says(en, zh))

@@ -1,0 +1,203 @@
+"""The files of a project."""
+
+import os
+import stat
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from sightline.apps import App, Element, Lod, Page, Refused, action
+from sightline.apps.anchors import NAME
+from sightline.files.folders import grounds
+from sightline.files.project import is_secret
+
+MOST = 50  # entries shown of one folder: who wants more of it has a pattern
+IGNORED = ("node_modules", "__pycache__")  # made by machines; and all that begins with a dot
+SETTLED = 1000  # milliseconds after which a change is sure to change a folder's time: disks count in ticks
+
+
+class Entry(NamedTuple):
+    """What stands in a folder: a folder, file, link or something other. Links are shown, not followed."""
+
+    kind: str
+    name: str
+    leads_to: str = ""
+
+
+class Listing(NamedTuple):
+    """What a folder holds."""
+
+    modified: int  # nanoseconds since 1970; 0 where it has to be read again
+    entries: tuple[Entry, ...] = ()
+    problem: str = ""
+
+
+class Files(App):
+    """Show the files of the project as a tree whose folders are expanded and folded."""
+
+    name = "files"
+    zh = "项目文件树：展开与折叠文件夹"
+    expanded: list[str]  # folders, by their paths
+    pattern: str
+
+    def __init__(self) -> None:
+        self.expanded, self.pattern = [], ""
+        self._listings: dict[str, Listing] = {}  # of the folders that are shown, by their paths; the project's is ""
+
+    def opened(self) -> None:
+        """Show the project's folder, and the one that the window is for."""
+        if self.target:
+            self.expand(self.target)
+        self.refresh()
+
+    def restore(self, state: Any) -> None:
+        """As it was left, with the files that there are now."""
+        super().restore(state)
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Read the folders that are shown and have changed."""
+        before, self._listings = self._listings, {}
+        waiting = [""]
+        while waiting:
+            path = waiting.pop()
+            listing = self._listings[path] = self._listing(path, before.get(path))
+            inside = (_join(path, entry.name) for entry in listing.entries if entry.kind == "folder")
+            waiting += [folder for folder in inside if folder in self.expanded]
+        return _shown(before) != _shown(self._listings)
+
+    @action(label="Expand a folder", zh="展开文件夹")
+    def expand(self, path: str) -> str:
+        """Show what is in a folder."""
+        path = self._meant(path)
+        above = ""
+        for name in PurePosixPath(path).parts or ("",):
+            if Entry("folder", name) not in self._listing(above).entries:  # no link is one, nor is what leads out
+                raise Refused(self.says(f"there is no folder {path!r} here", f"这里没有文件夹 {path!r}"))
+            above = _join(above, name)
+            self.expanded = sorted({*self.expanded, above})
+        return self.says(f"expanded {above}", f"已展开 {above}")
+
+    @action(label="Fold a folder", zh="折叠文件夹")
+    def fold(self, path: str) -> str:
+        """Show a folder without what is in it."""
+        path = self._meant(path)
+        if path not in self.expanded:
+            raise Refused(self.says(f"{path!r} is not expanded", f"{path!r} 没有展开"))
+        self.expanded = [each for each in self.expanded if each != path]
+        return self.says(f"folded {path}", f"已折叠 {path}")
+
+    @action(label="Open a file in the editor", zh="在编辑器中打开文件")
+    def open(self, path: str) -> str:
+        """Open a file in a window of the editor, or say in which it is open."""
+        if "editor" not in self.host.apps:
+            raise Refused(self.says("there is no app 'editor' in this session", "本会话中没有 editor 应用"))
+        path = self._meant(path)
+        editors = [window for window in self.host.windows() if window.app.name == "editor"]
+        found = next((each for each in editors if getattr(each.app, "path", "") == path), None)
+        window = found or self.host.open("editor", path)
+        return self.says(f"{path} is open in {window.id}", f"{path} 已在 {window.id} 中打开")
+
+    @action(label="Show only files whose names match, such as *.py; no pattern shows all", zh="按名称筛选文件，如 *.py")
+    def filter(self, pattern: str = "") -> str:
+        """Show only the files whose names match a pattern, such as *.py. Without one, show all."""
+        self.pattern = pattern.strip()
+        return self.says(f"showing {self.pattern or 'all'}", f"显示 {self.pattern or '全部'}")
+
+    def view(self, lod: Lod) -> Page:
+        """GIST: how many; SUMMARY: the folders; FULL: the files in those that are expanded, too."""
+        shown = self._counted("") + (f" | {self.pattern}" if self.pattern else "")
+        elements = () if lod is Lod.GIST else tuple(self._inside("", lod))
+        return Page(self.says("Files", "文件"), (Element(tag="project", text=shown), *elements))
+
+    def _counted(self, path: str) -> str:
+        kinds = [entry.kind == "folder" for entry in self._listings[path].entries]
+        folders, files = kinds.count(True), kinds.count(False)
+        counted = f"{folders} folder{'s' * (folders != 1)}, {files} file{'s' * (files != 1)}"
+        return self.says(counted, f"{folders} 个文件夹，{files} 个文件")
+
+    def _inside(self, path: str, lod: Lod) -> Iterator[Element]:
+        """What a folder shows of its entries. Folders stand first, so that a lower level cuts off no other ones."""
+        listing = self._listings[path]
+        if listing.problem:
+            yield Element(tag="error", text=listing.problem)
+        entries = [entry for entry in listing.entries if entry.kind == "folder" or lod is Lod.FULL]
+        entries = [entry for entry in entries if entry.kind == "folder" or self._matches(entry)]
+        yield from (self._element(_join(path, entry.name), entry, lod) for entry in entries[:MOST])
+        if (more := len(entries) - MOST) > 0:
+            yield Element(tag="more", text=self.says(f"… {more} more", f"… 还有 {more} 项"))
+
+    def _matches(self, entry: Entry) -> bool:
+        return not self.pattern or fnmatchcase(entry.name, self.pattern)
+
+    def _element(self, path: str, entry: Entry, lod: Lod) -> Element:
+        match entry.kind:
+            case "folder" if path in self._listings:
+                inside = tuple(self._inside(path, lod))
+                tags = (self._counted(path),) if lod is Lod.SUMMARY else ()
+                return Element(
+                    tag="folder", text=f"{entry.name}/", tags=tags, children=inside, **_offered(path, "fold")
+                )
+            case "folder":
+                return Element(tag="folder", text=f"{entry.name}/", **_offered(path, "expand"))
+            case "file":
+                return Element(tag="file", text=entry.name, **_offered(path, "open"))
+            case kind:
+                return Element(tag=kind, text=f"{entry.name} → {entry.leads_to}" if entry.leads_to else entry.name)
+
+    def _meant(self, said: str) -> str:
+        """The path that is meant: it may be said as an element's id, which has ':' for '/'."""
+        return PurePosixPath(said if os.path.lexists(self.host.project / said) else said.replace(":", "/")).as_posix()
+
+    def _listing(self, path: str, before: Listing | None = None) -> Listing:
+        """What is in a folder; what was in it before, where it has not changed."""
+        place = self.host.project.resolve() / path
+        try:
+            found = place.lstat()
+            if not stat.S_ISDIR(found.st_mode):
+                return Listing(0, problem=self.says("no folder any more", "不再是文件夹"))
+            if before is not None and before.modified == found.st_mtime_ns:
+                return before
+            settled = found.st_mtime_ns // 1_000_000 + SETTLED < self.host.clock()
+            return Listing(found.st_mtime_ns if settled else 0, tuple(self._entries(place)))
+        except OSError as error:
+            return Listing(0, problem=error.strerror or str(error))
+
+    def _entries(self, place: Path) -> list[Entry]:
+        """Folders first, then the others, each by name: those that may be shown."""
+        ours = grounds(self.host.project, self.host.folders)
+        with os.scandir(place) as found:
+            listed = [each for each in found if _listed(each.name)]
+        if not ours.hold(place):
+            listed = [each for each in listed if ours.hold(Path(each.path)) or ours.lead_through(Path(each.path))]
+        return sorted(
+            map(_entry, listed), key=lambda entry: (entry.kind != "folder", entry.name.casefold(), entry.name)
+        )
+
+
+def _listed(name: str) -> bool:
+    return not name.startswith(".") and name not in IGNORED and not is_secret(name)
+
+
+def _entry(found: os.DirEntry[str]) -> Entry:
+    name = found.name.encode("utf-8", "replace").decode()  # one that is no text is shown, and cannot be opened
+    if found.is_symlink():
+        return Entry("link", name, str(Path(found.path).readlink()).encode("utf-8", "replace").decode())
+    if found.is_dir(follow_symlinks=False):
+        return Entry("folder", name)
+    return Entry("file" if found.is_file(follow_symlinks=False) else "other", name)
+
+
+def _offered(path: str, action: str) -> dict[str, Any]:
+    """What can be done with an element, where its path can be an id."""
+    name = path.replace("/", ":")
+    return {"id": name, "actions": (action,)} if ":" not in path and NAME.fullmatch(name) else {}
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _shown(listings: dict[str, Listing]) -> dict[str, tuple[tuple[Entry, ...], str]]:
+    return {path: (listing.entries, listing.problem) for path, listing in listings.items()}

@@ -1,0 +1,58 @@
+"""What can be opened."""
+
+from msgspec import Struct
+
+from sightline.apps import App, Element, Lod, Options, Outcome, Page, action
+from sightline.apps.calls import CREATE
+from sightline.values.items import Call
+
+
+class Offer(Struct, frozen=True):
+    """An app that can be opened, and what it is for in both languages."""
+
+    name: str
+    en: str
+    zh: str
+
+
+class Launcher(App):
+    """List the apps that can be opened, and open one."""
+
+    name = "launcher"
+    zh = "应用启动器：列出并打开应用"
+    single = True
+    options = Options(closable=False, pinned=True)
+    offers: list[Offer]
+
+    def __init__(self) -> None:
+        self.offers = []
+
+    def opened(self) -> None:
+        """Look up which apps there are."""
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Apps may be registered at any time, and others may be there when a session is resumed."""
+        before, apps = self.offers, self.host.apps.values()
+        self.offers = [Offer(app.name, app.describe("en"), app.describe("zh")) for app in apps if app.name != self.name]
+        return self.offers != before
+
+    @action(label="Open an app", zh="打开应用")
+    def open(self, app: str, target: str | None = None) -> Outcome:
+        """Open an app in a window. The target says what for, such as a file."""
+        return self.host.call(Call("", CREATE.name, {"name": app, "target": target}))
+
+    def view(self, lod: Lod) -> Page:
+        """GIST: the names in one line; SUMMARY: one line for each; FULL: what each is for, and how to open it."""
+        title = self.says("Apps", "应用")
+        if lod is Lod.GIST:
+            names = ", ".join(offer.name for offer in self.offers) or "–"
+            counted = self.says(f"{len(self.offers)} apps: {names}", f"{len(self.offers)} 个应用：{names}")
+            return Page(title, (Element(tag="count", text=counted),))
+        return Page(title, tuple(self._line(number, offer, lod) for number, offer in enumerate(self.offers, 1)))
+
+    def _line(self, number: int, offer: Offer, lod: Lod) -> Element:
+        if lod is Lod.SUMMARY:
+            return Element(tag="app", id=offer.name, text=f"{number}. {offer.name}")
+        text = f"{number}. {offer.name} - {self.says(offer.en, offer.zh)}"
+        return Element(tag="app", id=offer.name, text=text, actions=("open",))

@@ -1,0 +1,169 @@
+"""The machine: CPU, memory, disk, processes."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from sightline.apps import App, Element, Lod, Page, Refused, action
+from sightline.values.clock import iso
+
+FRESH = 5000  # milliseconds: to measure more often would tell little and cost the machine something
+FIRST = 0.1  # seconds that the first measurement takes; a later one reaches back to the one before
+TOP = {Lod.SUMMARY: 3, Lod.FULL: 10}  # processes shown
+LIMITS = {"cpu": (70, 90), "memory": (80, 90), "disk": (85, 95)}  # percent: WARN, CRIT
+GIGABYTE, MEGABYTE = 2**30, 2**20
+
+
+class Amount(Struct, frozen=True):
+    """How much of something is used, in bytes."""
+
+    used: int = 0
+    total: int = 0
+    percent: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.used / GIGABYTE:.1f}/{self.total / GIGABYTE:.1f}GB"
+
+
+class Process(Struct, frozen=True):
+    """A process: percent of one core, bytes of memory."""
+
+    pid: int
+    name: str
+    cpu: float
+    memory: int
+
+
+class Monitor(App):
+    """Watch the machine: CPU, memory, the disk that the project is on, and the processes that take most."""
+
+    name = "monitor"
+    zh = "系统监视器：CPU、内存、项目所在磁盘、占用最多的进程"
+    at: int  # when all this was measured: milliseconds since 1970
+    cpu: float  # percent of all cores
+    cores: list[float]
+    load: list[float]  # over 1, 5 and 15 minutes
+    memory: Amount
+    disk: Amount
+    processes: list[Process]  # those that are among the first by CPU or by memory
+    by: Literal["cpu", "memory"]
+
+    def __init__(self) -> None:
+        self.at, self.cpu, self.cores, self.load = 0, 0.0, [], []
+        self.memory, self.disk = Amount(), Amount()
+        self.processes, self.by = [], "cpu"
+        self._problem = ""  # why nothing could be measured
+        self._begun = False  # whether there is a measurement to reach back to
+
+    def opened(self) -> None:
+        """Measure for the first time."""
+        self._measure()
+
+    def refresh(self) -> bool:
+        """Measure again, where the last time is some seconds ago."""
+        if self._fresh():
+            return False
+        before, self._problem = self._problem, ""
+        try:
+            self._measure()
+        except Refused as refused:
+            self._problem = str(refused)
+        return not self._problem or self._problem != before
+
+    @action(label="Measure now", zh="立即测量")
+    def sample(self) -> str:
+        """Measure now, however short ago the last time is."""
+        self._measure()
+        self._problem = ""
+        return self._line()
+
+    @action(label="Sort the processes by cpu or memory", zh="进程排序：cpu 或 memory")
+    def sort(self, by: Literal["cpu", "memory"]) -> str:
+        """Show the processes that take most CPU, or most memory."""
+        self.by = by
+        return self.says(f"sorted by {by}", f"已按 {by} 排序")
+
+    def view(self, lod: Lod) -> Page:
+        """GIST: one line; SUMMARY: a table and the first 3 processes; FULL: all that was measured, 10 processes."""
+        title = self.says("System monitor", "系统监视器")
+        if self._problem or lod is Lod.GIST:
+            return Page(title, (Element(tag="status", text=self._problem or self._line()),))
+        head = (self.says("resource", "资源"), self.says("now", "当前"), self.says("status", "状态"))
+        resources = Element(tag="resources", text=self.says("Resources", "资源"), table=(head, *self._rows(lod)))
+        return Page(title, (Element(tag="status", text=self._line()), resources, self._first(TOP[lod])))
+
+    def _line(self) -> str:
+        worst = max(self._level(name) for name in LIMITS)
+        state, cpu, disk = f"{'✓⚠✗'[worst]} {self._word(worst)}", f"{self.cpu:.0f}%", f"{self.disk.percent:.0f}%"
+        return self.says(
+            f"System {state} | CPU {cpu} | Mem {self.memory} | Disk {disk}",
+            f"系统 {state} | CPU {cpu} | 内存 {self.memory} | 磁盘 {disk}",
+        )
+
+    def _rows(self, lod: Lod) -> Iterator[tuple[str, ...]]:
+        yield "CPU", f"{self.cpu:.0f}%", self._word(self._level("cpu"))
+        for name, zh, amount in (("memory", "内存", self.memory), ("disk", "磁盘", self.disk)):
+            yield self.says(name, zh), f"{amount} ({amount.percent:.0f}%)", self._word(self._level(name))
+        if lod is Lod.FULL:
+            yield self.says("each core", "各核心"), " ".join(f"{core:.0f}%" for core in self.cores), ""
+            yield self.says("load in 1, 5, 15 min", "1、5、15 分钟负载"), " ".join(f"{n:.2f}" for n in self.load), ""
+            yield self.says("measured", "测量时间"), iso(self.at), ""
+
+    def _first(self, most: int) -> Element:
+        processes = sorted(self.processes, key=lambda each: (-getattr(each, self.by), each.pid))[:most]
+        rows = [(str(p.pid), p.name, f"{p.cpu:.0f}%", f"{p.memory / MEGABYTE:.0f}MB") for p in processes]
+        head = ("pid", self.says("name", "名称"), "CPU", self.says("memory", "内存"))
+        by = self.says(self.by, {"cpu": "CPU", "memory": "内存"}[self.by])
+        text = self.says(f"First {len(rows)} processes by {by}", f"{by}占用前 {len(rows)} 的进程")
+        return Element(tag="processes", text=text, table=(head, *rows))
+
+    def _level(self, name: str) -> int:
+        """0: below the limits; 1: from the lower on; 2: from the higher on."""
+        percent = {"cpu": self.cpu, "memory": self.memory.percent, "disk": self.disk.percent}[name]
+        return sum(round(percent) >= limit for limit in LIMITS[name])  # rounded as it is shown
+
+    def _word(self, level: int) -> str:
+        return self.says(("OK", "WARN", "CRIT")[level], ("正常", "警告", "严重")[level])
+
+    # ------------------------------------------------------------------ measuring
+
+    def _fresh(self) -> bool:
+        return 0 <= self.host.clock() - self.at < FRESH
+
+    def _measure(self) -> None:
+        """Take all numbers anew. Raises Refused where that cannot be done."""
+        try:
+            psutil: Any = import_module("psutil")
+        except ImportError as error:
+            how = "pip install psutil"
+            raise Refused(self.says(f"this needs psutil: {how}", f"需要 psutil：{how}")) from error
+        begin = not self._begun or self._fresh()  # nothing to reach back to, or it is too near
+        try:
+            if begin:
+                list(psutil.process_iter(["cpu_percent"]))
+            cores = psutil.cpu_percent(interval=FIRST if begin else None, percpu=True)
+            memory, disk = psutil.virtual_memory(), psutil.disk_usage(str(self.host.project))
+            load, processes = list(psutil.getloadavg()), _processes(psutil)
+        except (OSError, psutil.Error) as error:
+            raise Refused(self.says(f"cannot be measured: {error}", f"无法测量：{error}")) from error
+        self.cpu, self.cores = round(sum(cores) / max(1, len(cores)), 1), cores
+        self.load, self.processes = load, processes
+        self.memory = Amount(memory.total - memory.available, memory.total, memory.percent)
+        self.disk = Amount(disk.used, disk.total, disk.percent)
+        self.at, self._begun = self.host.clock(), True
+
+
+def _processes(psutil: Any) -> list[Process]:
+    """Those that any view shows."""
+    found = [_process(each.info) for each in psutil.process_iter(["pid", "name", "cpu_percent", "memory_info"])]
+    most = max(TOP.values())
+    first = {each for by in ("cpu", "memory") for each in sorted(found, key=lambda p: (-getattr(p, by), p.pid))[:most]}
+    return sorted(first, key=lambda each: each.pid)
+
+
+def _process(info: dict[str, Any]) -> Process:
+    """What the system tells of a process; of another user's, it may tell nothing."""
+    name = (info["name"] or "").encode("utf-8", "replace").decode()
+    return Process(info["pid"], name, info["cpu_percent"] or 0.0, info["memory_info"].rss if info["memory_info"] else 0)

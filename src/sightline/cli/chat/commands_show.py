@@ -1,0 +1,144 @@
+"""The commands that show something."""
+
+from pathlib import Path
+
+from rich.syntax import Syntax
+from rich.text import Text
+
+from sightline import __version__
+from sightline.apps import registry
+from sightline.cli.apps import print_apps
+from sightline.cli.chat.chat import Chat
+from sightline.cli.chat.status import money
+from sightline.cli.context import print_context
+from sightline.cli.export import FORMATS, message_count
+from sightline.cli.render import Column, Rows, first_words, human_size, printable
+from sightline.cli.sessions import exported
+from sightline.errors import BadInput, UnknownApp
+
+
+async def context(chat: Chat, rest: str) -> None:
+    """What the model would see now."""
+    if rest not in ("", "all"):
+        raise BadInput(chat.words("usage", usage="/context [all]"))
+    with chat.log() as journal:
+        by = "order" if rest == "all" else "size"
+        print_context(chat.out, chat.here, journal, chat.session, chat.agent.budget, by=by, every=rest == "all")
+
+
+async def windows(chat: Chat, rest: str) -> None:
+    """The open windows, or one of them, or close it."""
+    host, words = chat.session.host, chat.words
+    verb, _, name = rest.partition(" ")
+    wanted = name.strip() if verb == "close" else rest
+    if wanted and host.window(wanted) is None:
+        raise BadInput(words("no window", id=wanted, ids=", ".join(each.id for each in host.windows()) or "–"))
+    if verb == "close":
+        if not wanted:
+            raise BadInput(words("usage", usage="/windows close ID"))
+        chat.session.close_window(wanted)
+        chat.say("closed", id=wanted)
+    elif wanted:
+        window = host.window(wanted)
+        assert window is not None
+        chat.out.print(Text(printable(window.render())), soft_wrap=True)
+    else:
+        _list_windows(chat)
+
+
+def _list_windows(chat: Chat) -> None:
+    open_ = chat.session.host.windows()
+    if not open_:
+        chat.say("no windows")
+        return
+    for window in open_:
+        level = chat.words("level " + window.document.lod.name.lower())
+        tokens = chat.session.count(window.render())
+        chat.say("window listed", id=window.id, app=window.app.name, level=level, tokens=tokens)
+    chat.say("window how", style="dim")
+
+
+async def apps(chat: Chat, rest: str) -> None:
+    """The apps, or open one."""
+    verb, _, wanted = rest.partition(" ")
+    if not rest:
+        print_apps(chat.here, openable(chat))
+        chat.say("try app", style="dim")
+        return
+    name, _, target = wanted.strip().partition(" ")
+    if verb != "open" or not name:
+        raise BadInput(chat.words("usage", usage="/apps open NAME [TARGET]"))
+    if name not in openable(chat):
+        raise UnknownApp(name, openable(chat))
+    window_id = chat.session.open_window(name, target.strip())
+    chat.say("opened", id=window_id)
+
+
+def openable(chat: Chat) -> list[str]:
+    """The apps that a person opens; the list of code opens by itself."""
+    return [name for name in chat.session.host.apps if name in registry.names()]
+
+
+async def code(chat: Chat, rest: str) -> None:
+    """The code of this session, or one piece of it."""
+    store, words = chat.agent.code, chat.words
+    if rest and store is not None:
+        saved = store.find(rest)
+        text = printable(store.read(rest))
+        chat.out.print(
+            Text(f"{saved.code_id} · {saved.language} · {chat.file_of(saved)}", style="bold"), soft_wrap=True
+        )
+        chat.out.print(Syntax(text, saved.language, theme="ansi_dark", word_wrap=True))
+        return
+    found = store.list(chat.session.id) if store is not None else []
+    if not found:
+        chat.say("no code")
+        return
+    rows = Rows(chat.out, [
+        Column("id", 32, style="cyan"), Column(words("language"), 10), Column(words("lines"), 6, right=True),
+        Column(words("about")),
+    ])  # fmt: skip
+    rows.print_titles()
+    for each in found:
+        rows.print(each.code_id, each.language, f"{each.line_count:,}", first_words(each.description))
+    chat.say("code how", style="dim")
+
+
+async def cost(chat: Chat, _: str) -> None:
+    """What was spent."""
+    spent = chat.agent.spent
+    usage = spent.usage
+    chat.say("cost calls", calls=spent.calls)
+    chat.say("cost tokens", input=usage.input_tokens, cached=usage.cached_tokens, output=usage.output_tokens)
+    if spent.cost is None:
+        chat.say("no price", style="dim")
+    else:
+        chat.say("cost money", cost=money(spent.cost))
+
+
+async def export(chat: Chat, rest: str) -> None:
+    """Write the conversation to a file that is not there yet; in the form that is named, else that its name ends in."""
+    given = rest.split()
+    named = given.pop() if given and given[-1] in FORMATS else ""
+    if len(given) > 1:
+        raise BadInput(chat.words("usage", usage=f"/export [FILE] [{'|'.join(FORMATS)}]"))
+    ending = "jsonl" if named == "jsonl" else "json"
+    file = Path(given[0] if given else f"conversation-{chat.session.id[:8]}.{ending}")
+    format_ = named or ("jsonl" if file.suffix == ".jsonl" else "openai")
+    with chat.log() as journal:
+        data, messages = b"".join(exported(chat.here, journal, format_)), message_count(journal)
+    try:
+        with file.open("xb") as written:
+            written.write(data)
+    except FileExistsError as error:
+        raise BadInput(chat.words("exists", file=file)) from error
+    except OSError as error:
+        raise BadInput(chat.words("not written", file=file, why=error.strerror or error)) from error
+    chat.say(
+        "exported", session=chat.session.id, format=format_, file=file, bytes=human_size(len(data)), messages=messages
+    )
+
+
+async def version(chat: Chat, _: str) -> None:
+    """Which version this is."""
+    chat.out.print(f"sightline {__version__}")

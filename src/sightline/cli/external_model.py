@@ -1,0 +1,99 @@
+"""A program in the place of a model: the request goes in, the summary comes out."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+from contextlib import suppress
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import click
+import msgspec
+
+from sightline.compaction.prompt import NoSummary
+from sightline.errors import BadInput
+from sightline.wire.payload import Payload
+
+_MOST = 1 << 20  # bytes of an answer: no summary is longer, and a program that never stops must not fill the memory
+_SAID = 400  # bytes of what it said on standard error: its last words say why
+
+
+class Program:
+    """Any program that reads a request as OpenAI chat JSON and writes a summary. One run; ended with its children."""
+
+    def __init__(self, command: str) -> None:
+        """Raises UsageError for what is no command line, BadInput where there is no such program."""
+        self.command, self.said = command, ""
+        self._args = _split(command)
+        self._lock, self._stopped = threading.Lock(), False
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __call__(self, request: Payload) -> Any:
+        """The program's answer: text, or the object where it is a provider's reply as JSON.
+
+        Raises:
+            NoSummary: it failed, or said that it did.
+            OSError: it could not be run.
+        """
+        with TemporaryFile() as asked, TemporaryFile() as errors:
+            asked.write(msgspec.json.encode(request.openai()))
+            asked.seek(0)
+            answer, code = self._run(asked, errors)
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _SAID))
+            self.said = errors.read().decode("utf-8", "replace").strip()
+        if len(answer) > _MOST:
+            raise NoSummary(f"the command's answer is longer than {_MOST:,} bytes")
+        if code:
+            raise NoSummary(f"the command ended with exit code {code}")
+        return self._read(answer.decode("utf-8", "replace").strip())
+
+    def _run(self, asked: IO[bytes], errors: IO[bytes]) -> tuple[bytes, int]:
+        with self._lock:
+            if self._stopped:
+                raise NoSummary("the command was stopped before it began")
+            # Its own session: what it starts can be ended with it, and nothing of it waits for the terminal.
+            self._process = process = subprocess.Popen(
+                self._args, stdin=asked, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            )
+        assert process.stdout is not None
+        with process.stdout:
+            answer = process.stdout.read(_MOST + 1)
+        if len(answer) > _MOST:
+            self.stop()
+        return answer, process.wait()
+
+    def _read(self, answer: str) -> Any:
+        """A reply as JSON is an object of a known form; anything else is the summary itself."""
+        if not answer.startswith("{"):
+            return answer
+        with suppress(msgspec.DecodeError):
+            reply = msgspec.json.decode(answer)
+            if reply.get("error"):
+                self.said = msgspec.json.encode(reply["error"]).decode()[:_SAID]
+                raise NoSummary("the command's answer is an error")
+            return reply
+        return answer
+
+    def stop(self) -> None:
+        """End it and what it started, if it still runs."""
+        with self._lock:
+            self._stopped = True
+            if self._process is not None and self._process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _split(command: str) -> list[str]:
+    try:
+        args = shlex.split(command)
+    except ValueError as error:
+        raise click.UsageError(f"--with {command!r} is no command line: {error}") from error
+    if not args:
+        raise click.UsageError("--with needs a command, as in --with 'python summarise.py'")
+    if shutil.which(args[0]) is None:
+        why = "check its name, give its path, or write --with \"sh -c '…'\" for what only a shell knows"
+        raise BadInput(f"no program {args[0]!r} can be run: {why}")
+    return args

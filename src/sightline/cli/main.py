@@ -1,0 +1,70 @@
+"""The commands together, what they share, and how their errors look."""
+
+from typing import Any
+
+import click
+
+from sightline import __version__
+from sightline.cli.apps import apps
+from sightline.cli.chat.command import chat
+from sightline.cli.compact import compact
+from sightline.cli.context import context
+from sightline.cli.model import model
+from sightline.cli.options import DEBUG, shared_options
+from sightline.cli.render import tell
+from sightline.cli.replay import replay
+from sightline.cli.sessions import sessions
+from sightline.cli.strategies import strategies
+from sightline.cli.uncompact import uncompact
+from sightline.cli.verify import verify
+from sightline.errors import SightlineError
+
+INTERRUPTED = 130  # what a shell expects of a program stopped by Ctrl-C
+
+
+class Failure(click.ClickException):
+    """Something went wrong that the message explains, in one line or in those it has: exit code 1."""
+
+    def show(self, file: Any = None) -> None:  # noqa: ARG002 - click's parameter
+        """Say it in red, where colour is wanted."""
+        tell(self.message, "red")
+
+
+class App(click.Group):
+    """The commands, with the library's errors told as one line and Ctrl-C told not at all."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. `--debug` lets errors through with their traceback."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort):
+            ctx.exit(INTERRUPTED)
+        except (SightlineError, OSError) as error:
+            if ctx.meta.get(DEBUG) or isinstance(error, BrokenPipeError):
+                raise
+            raise Failure(str(error)) from error
+
+
+@click.group(
+    cls=App,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: sightline replay --sample",
+)
+@click.version_option(__version__, prog_name="sightline")
+@shared_options()
+def app() -> None:
+    """Sightline decides what a language-model agent sees, and loses nothing.
+
+    `chat` talks to a model. The other commands look at the sessions of a project: what they hold, what the model would
+    see of them now, and whether everything ever sent can be made again from the log.
+
+    \b
+    Examples:
+      sightline chat                   talk to a model in the terminal
+      sightline replay --sample        watch a sample agent session, call by call
+      sightline context                what the newest session would send now
+    """
+
+
+for command in (chat, model, sessions, context, replay, strategies, apps, verify, compact, uncompact):
+    app.add_command(command)

@@ -1,0 +1,100 @@
+"""The side index: a log's columns in a file, so that opening a session does not parse its entries.
+
+Derived and disposable: one that is wrong is not used, one that is behind is extended.
+"""
+
+import os
+import struct
+from array import array
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from sightline.log.branches import State
+from sightline.log.stores import Span, Tips
+from sightline.log.timeline import Timeline
+from sightline.shorten import FORMAT as RENDITIONS
+
+FORMAT = 12
+SUFFIX = ".idx"
+_LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
+
+
+class _Header(Struct):
+    format: tuple[int, int]  # ours and the renditions', whose sizes the columns hold
+    tips: Tips
+    last_line: tuple[int, int]
+    last_hash: str
+    columns: list[tuple[str, str, int, int]]  # name, typecode, bytes, checksum
+    more: State
+
+
+class Index(NamedTuple):
+    """A log's columns, up to `tips`."""
+
+    tips: Tips
+    columns: dict[str, "array[int]"]
+    more: State
+
+
+def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> None:
+    """Write the index, whole or not at all. A disk that refuses is no reason to fail: it can be made again."""
+    columns = {name: getattr(timeline, name) for name in timeline.COLUMNS}
+    sizes = [(name, column.typecode, len(column) * column.itemsize, crc32(column)) for name, column in columns.items()]
+    header = msgspec.json.encode(
+        _Header((FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.more)
+    )
+    fresh = path.with_suffix(f".idx{os.getpid()}")
+    try:
+        with open(fresh, "wb", opener=_private) as file:
+            file.write(_LEAD.pack(len(header), crc32(header)) + header)
+            for column in columns.values():
+                column.tofile(file)
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+
+
+def load(path: Path, log: Path) -> Index | None:
+    """The index of this log, or None if there is none that fits it."""
+    try:
+        with path.open("rb") as file:
+            return _read(file, log)
+    except (OSError, ValueError, struct.error, msgspec.DecodeError):
+        return None
+
+
+def _read(file: BinaryIO, log: Path) -> Index | None:
+    length, checksum = _LEAD.unpack(file.read(_LEAD.size))
+    encoded = file.read(min(length, os.fstat(file.fileno()).st_size))
+    if crc32(encoded) != checksum:
+        return None
+    header = msgspec.json.decode(encoded, type=_Header)
+    if header.format != (FORMAT, RENDITIONS) or header.tips.size > log.stat().st_size:
+        return None
+    if _line_hash(log, Span(*header.last_line)) != header.last_hash:
+        return None
+    columns = {}
+    for name, typecode, size, checksum in header.columns:
+        columns[name] = array(typecode)
+        data = file.read(size)
+        if len(data) != size or crc32(data) != checksum:
+            return None
+        columns[name].frombytes(data)
+    if {name: column.typecode for name, column in columns.items()} != Timeline.COLUMNS:
+        return None
+    return Index(header.tips, columns, header.more)
+
+
+def _line_hash(log: Path, span: Span) -> str:
+    with log.open("rb") as file:
+        file.seek(span.offset)
+        return blake2b(file.read(span.length), digest_size=16).hexdigest()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

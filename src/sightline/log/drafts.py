@@ -1,0 +1,157 @@
+"""Making entries: what a message, a recall or an annotation looks like in the log before it has its number."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from sightline import __version__
+from sightline.files.project import Place
+from sightline.log import entries
+from sightline.log.entries import Body, CompactMetadata, Entry, ToolResult, ToolUse
+from sightline.log.timeline import LABELLED, OPAQUE
+from sightline.shorten import rules, subject_of
+from sightline.values.clock import Clock, Ids, iso
+from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, plain_text
+from sightline.values.phrases import say
+
+_BOUNDARY = "=== 上下文压缩边界 ==="  # in every locale: it marks a place and is never shown
+_SUBJECT = 500  # characters: a longer command is told by its beginning
+
+
+class Waiting(NamedTuple):
+    """A call without its result: the tool, and what the call is about."""
+
+    id: str
+    name: str
+    subject: str
+
+
+class Drafts:
+    """Makes the entries of one session. They are chained, numbered and measured when they are appended."""
+
+    def __init__(self, session_id: str, clock: Clock, ids: Ids, where: Place) -> None:
+        self._session_id, self._clock, self._ids, self._where = session_id, clock, ids, where
+
+    def _entry(self, type_: str, message: Body, **fields: Any) -> Entry:
+        return Entry(
+            uuid=self._ids(),
+            parent_uuid=None,
+            session_id=self._session_id,
+            timestamp=iso(self._clock()),
+            type=type_,
+            cwd=self._where.cwd,
+            git_branch=self._where.git_branch,
+            version=__version__,
+            message=message,
+            **fields,
+        )
+
+    def annotation(self, subtype: str, note: Any) -> Entry:
+        """Something said about the conversation."""
+        return self._entry("system", Body("system"), subtype=subtype, data=Raw(msgspec.json.encode(note)))
+
+    def recall(self, note: Any) -> Entry:
+        """Which pieces are shown again."""
+        return self._entry("system", Body("user"), subtype="recall", data=Raw(msgspec.json.encode(note)))
+
+    def boundary(self, note: Any, metadata: CompactMetadata) -> Entry:
+        """Where a summary begins to stand for what came before."""
+        body = Body("system", Raw(msgspec.json.encode(_BOUNDARY)))
+        data = Raw(msgspec.json.encode(note))
+        return self._entry("system", body, subtype=entries.BOUNDARY, compact_metadata=metadata, data=data)
+
+    def summary(self, text: str, metadata: CompactMetadata, *, flags: int = 0) -> Entry:
+        """What stands for the units that the boundary before it names."""
+        body = Body("user", Raw(msgspec.json.encode(text)))
+        return self._entry("user", body, is_compact_summary=True, compact_metadata=metadata, flags=flags)
+
+    def messages(
+        self, messages: Iterable[Message], waiting: Callable[[str], Waiting | None], locale: str
+    ) -> tuple[list[Entry], list[Waiting]]:
+        """The entries of neutral messages that follow one another, and the calls among them that got no result.
+
+        `waiting` finds an earlier call by its id. A result that answers no call is kept as what it is: a message of the
+        user's side that says so.
+        """
+        drafts: list[Entry] = []
+        calls: list[list[Waiting]] = []  # of each message that made some, the newest last
+        answered: set[str] = set()  # earlier calls
+        for message in messages:
+            if message.role is not Role.TOOL:
+                drafts.append(self.message(message))
+                calls.append([_waiting(part) for part in message.parts if isinstance(part, Call)])
+                continue
+            result = message.parts[0]
+            assert isinstance(result, Result)
+            call = _take(calls, result.id)
+            if call is None and result.id not in answered:
+                call = waiting(result.id)
+                answered.add(result.id)
+            if call is None:
+                label = Text(say("orphan", locale, name=result.name or result.id))
+                orphan = Message(Role.USER, (label, *result.parts), when=message.when)
+                drafts.append(self.message(orphan, flags=LABELLED))
+            else:
+                drafts.append(self.result(result, call, when=message.when))
+        return drafts, [call for made in calls for call in made]
+
+    def message(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:
+        """The entry of what somebody said."""
+        match message.role:
+            case Role.SYSTEM:
+                body = Body("system", entries.encode_parts(message.parts))
+                return self._entry("system", body, flags=flags, when=message.when)
+            case Role.ASSISTANT:
+                return self._assistant(message, flags, receipt)
+            case _:
+                body = Body("user", entries.encode_parts(message.parts))
+                binding = () if flags & LABELLED else _binding(plain_text(message.parts))
+                return self._entry("user", body, flags=flags, binding=binding, when=message.when)
+
+    def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
+        if any(isinstance(part, Opaque) for part in message.parts):
+            flags |= OPAQUE
+        call = _only_call(message.parts)
+        said = message.parts[:-1] if call is not None else message.parts
+        body = Body("assistant", entries.encode_parts(said), message.model, message.usage)
+        tool = ToolUse(call.id, call.name, call.input, call.raw) if call is not None else None
+        type_ = "tool_use" if tool else "assistant"
+        return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
+
+    def result(self, result: Result, call: Waiting, *, flags: int = 0, when: str = "") -> Entry:
+        """The entry of what a tool answered to this call."""
+        answer = ToolResult(result.id, entries.encode_parts(result.parts), result.error, result.name)
+        return self._entry(
+            "tool_result", Body("user"), tool_result=answer, subject=call.subject, flags=flags, when=when
+        )
+
+
+def _binding(text: str) -> tuple[tuple[int, int], ...]:
+    """Where a text sets a rule or names a task."""
+    sentences = dict.fromkeys([*rules.rules(text), *rules.tasks(text)])
+    return tuple(sorted((at, at + len(sentence)) for sentence in sentences if (at := text.find(sentence)) >= 0))
+
+
+def _waiting(call: Call) -> Waiting:
+    return Waiting(call.id, call.name, subject_of(call)[:_SUBJECT])
+
+
+def _take(calls: list[list[Waiting]], call_id: str) -> Waiting | None:
+    """The call of this id that waits: of the nearest message, its first. It waits no longer."""
+    for made in reversed(calls):
+        for call in made:
+            if call.id == call_id:
+                made.remove(call)
+                return call
+    return None
+
+
+def _only_call(parts: tuple[Part, ...]) -> Call | None:
+    """The call of a message that is one call, with at most one text before it: the documents' `tool_use` entry."""
+    if not parts or not isinstance(parts[-1], Call) or len(parts) > 2:
+        return None
+    if len(parts) == 2 and not isinstance(parts[0], Text):
+        return None
+    return parts[-1]

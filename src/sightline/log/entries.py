@@ -1,0 +1,230 @@
+"""Entries: the lines of a session's log, as they stand on disk.
+
+One JSON object per line. *Conversation* entries form a chain by `parentUuid`; *annotations* (what was sent, pinned,
+set …) hang on the conversation entry they follow and are never a parent. What another version wrote and this one does
+not know is passed over by readers and stays in the file: a log is never rewritten.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from sightline.errors import BadInput
+from sightline.values.items import Call, Item, Kind, Opaque, Part, Result, Text, Usage
+
+BOUNDARY = "compact_boundary"
+HEAD_MOVED = "head"
+LOSS = "loss"
+PIN = "pin"
+RECEIPT = "receipt"
+RENDITION = "rendition"
+SETTINGS = "settings"
+STATE = "state"
+TOOLS = "tools"
+UNCOMPACT = "uncompact"
+WINDOW = "window"
+
+CONVERSATION = frozenset({"user", "assistant", "tool_use", "tool_result"})
+CHAINED = frozenset({"", "recall", BOUNDARY})  # subtypes of `system` that are part of the conversation
+
+
+class Body(Struct, frozen=True, omit_defaults=True):
+    """The message inside an entry. `content` is a JSON string or a list of parts, decoded when somebody looks."""
+
+    role: str
+    content: Raw = Raw(b'""')
+    model: str = ""
+    usage: Usage | None = None
+
+
+class ToolUse(Struct, frozen=True, omit_defaults=True):
+    """The documents' form of a message that is one call."""
+
+    id: str
+    name: str
+    input: Any = None
+    raw: str | None = None
+
+
+class ToolResult(Struct, frozen=True, omit_defaults=True):
+    """The documents' form of a result."""
+
+    id: str
+    output: Raw = Raw(b'""')
+    error: str = ""
+    name: str = ""
+
+
+class CompactMetadata(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What a compaction did."""
+
+    trigger: str
+    pre_tokens: int
+    post_tokens: int | None = None
+    files_included: list[str] | None = None
+
+
+class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
+    """One line. The first fields are the ClawdCode document's; from `seq` on they are ours."""
+
+    uuid: str
+    parent_uuid: str | None
+    session_id: str
+    timestamp: str
+    type: str
+    subtype: str = ""
+    cwd: str = ""
+    git_branch: str = ""
+    version: str = ""
+    message: Body | None = None
+    tool: ToolUse | None = None
+    tool_result: ToolResult | None = None
+    is_compact_summary: bool = False
+    compact_metadata: CompactMetadata | None = None
+    seq: int = 0
+    branch: str = ""  # empty: the first one
+    batch: tuple[int, int] | None = None  # (i, n): the i-th of n entries written as one
+    tokens: tuple[tuple[int, int, int], ...] = ()  # of each item at GIST, SUMMARY, FULL; -1: it has no such level
+    binding: tuple[tuple[int, int], ...] = ()  # of a user message: where its text sets a rule or names a task
+    names: tuple[int, ...] = ()  # earlier entries, by seq, that name something this one names
+    subject: str = ""  # what a call or result is about: a path, a command, a URL
+    flags: int = 0  # state bits known when it was written
+    receipt: int = 0  # of a reply: the number of the payload it answers
+    when: str = ""  # when it was said, as the caller tells it; empty: when it was written
+    data: Raw = field(default=Raw(b"null"))  # what an annotation or recall says
+
+    @property
+    def in_conversation(self) -> bool:
+        """Whether other entries may follow this one in the chain."""
+        return _in_conversation(self.type, self.subtype)
+
+
+class Tip(Struct, omit_defaults=True, rename="camel"):
+    """What a writer must know of a line to append after it. Decoding only this is three times as fast."""
+
+    uuid: str
+    type: str
+    subtype: str = ""
+    branch: str = ""
+    seq: int = 0
+    batch: tuple[int, int] | None = None
+    is_compact_summary: bool = False
+
+    @property
+    def in_conversation(self) -> bool:
+        """Whether other entries may follow this one in the chain."""
+        return _in_conversation(self.type, self.subtype)
+
+
+def _in_conversation(type_: str, subtype: str) -> bool:
+    return type_ in CONVERSATION or (type_ == "system" and subtype in CHAINED)
+
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for a damaged line, or for one that somebody made to break us."""
+
+_encoder = msgspec.json.Encoder()
+_entry_decoder = msgspec.json.Decoder(Entry)
+_tip_decoder = msgspec.json.Decoder(Tip)
+_parts_decoder = msgspec.json.Decoder(list[Part])
+_any_decoder = msgspec.json.Decoder()
+
+
+def encode(entry: Entry) -> bytes:
+    """The entry as one line, newline included. Non-ASCII text stays readable."""
+    return _encoder.encode(entry) + b"\n"
+
+
+def decode(line: bytes) -> Entry:
+    """The inverse of `encode`. Raises one of `UNREADABLE` for what is no entry."""
+    return _entry_decoder.decode(line)
+
+
+def decode_tip(line: bytes) -> Tip:
+    """Only what a writer needs. Raises one of `UNREADABLE` for what is no entry."""
+    return _tip_decoder.decode(line)
+
+
+def encode_parts(parts: tuple[Part, ...]) -> Raw:
+    """Parts as they stand in an entry: a JSON string where they are one text, else a list."""
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return Raw(_encoder.encode(parts[0].text))
+    return Raw(_encoder.encode(parts))
+
+
+def decode_parts(raw: Raw) -> tuple[Part, ...]:
+    """The inverse of `encode_parts`. Blocks this version does not know come back as opaque parts."""
+    data = memoryview(raw)
+    if not data:
+        return ()
+    try:
+        if data[0] == 0x22:  # a quote: one JSON string
+            text = _any_decoder.decode(data)
+            return (Text(text),) if text else ()
+        return tuple(_parts_decoder.decode(data))
+    except msgspec.ValidationError:
+        return tuple(_foreign(_any_decoder.decode(data)))
+    except UnicodeDecodeError:  # damaged on disk: what is left of it can still be read
+        return decode_parts(Raw(bytes(data).decode("utf-8", "replace").encode()))
+
+
+def _foreign(content: Any) -> list[Part]:
+    blocks = content if isinstance(content, list) else [content]
+    parts: list[Part] = []
+    for block in blocks:
+        try:
+            parts.append(msgspec.convert(block, Part))
+        except msgspec.ValidationError:
+            raw = block if isinstance(block, dict) else {"value": block}
+            parts.append(Opaque("", str(raw.get("type", "value")), raw))
+    return parts
+
+
+def decode_data(entry: Entry, type_: type[Any]) -> Any:
+    """An annotation's content as `type_`. Raises BadInput for a line another program got wrong."""
+    try:
+        return msgspec.json.decode(entry.data, type=type_)
+    except UNREADABLE as error:
+        raise BadInput(f"entry {entry.uuid} ({entry.subtype}) has content of another form: {error}") from error
+
+
+def parts_of(entry: Entry) -> tuple[Part, ...]:
+    """All the parts of a conversation entry, in order."""
+    if entry.tool_result is not None:
+        result = entry.tool_result
+        return (Result(result.id, decode_parts(result.output), result.error, result.name),)  # type: ignore[arg-type]
+    parts = decode_parts(entry.message.content) if entry.message is not None else ()
+    if entry.tool is not None:
+        return (*parts, Call(entry.tool.id, entry.tool.name, entry.tool.input, entry.tool.raw))
+    return parts
+
+
+def kind_of(entry: Entry) -> Kind | None:
+    """What the entry's first item is; None where it shows nothing."""
+    match entry.type:
+        case "user":
+            return Kind.SUMMARY if entry.is_compact_summary else Kind.USER
+        case "assistant" | "tool_use":
+            return Kind.ASSISTANT
+        case "tool_result":
+            return Kind.RESULT if entry.tool_result is not None else None
+        case "system":
+            return {"": Kind.SYSTEM, "recall": Kind.RECALL, WINDOW: Kind.WINDOW}.get(entry.subtype)
+        case _:
+            return None
+
+
+def items_of(entry: Entry) -> list[Item]:
+    """The items of an entry: itself, and after an assistant message each of its calls."""
+    kind = kind_of(entry)
+    if kind is None:
+        return []
+    parts = parts_of(entry)
+    calls = [part for part in parts if isinstance(part, Call)] if kind is Kind.ASSISTANT else []
+    spoken = tuple(part for part in parts if not isinstance(part, Call)) if calls else parts
+    items = [Item(str(entry.seq), kind, spoken, entry.timestamp)]
+    items += [
+        Item(f"{entry.seq}.{number}", Kind.CALL, (call,), entry.timestamp) for number, call in enumerate(calls, start=1)
+    ]
+    return items

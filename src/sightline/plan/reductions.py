@@ -1,0 +1,105 @@
+"""What is done to make a payload fit: switched off one by one, and accounted for when somebody asks."""
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+from sightline.log.branches import NONE
+from sightline.log.timeline import Timeline
+from sightline.plan.plan import Plan, View, body_unit
+from sightline.values.items import Kind, Lod
+
+
+class Reduction(NamedTuple):
+    """What one reduction took out of a payload, by id, and the tokens that saved, less those of what stands for it."""
+
+    kind: str
+    removed: tuple[str, ...]
+    tokens: int
+
+
+def allowed(view: View) -> View:
+    """The view of a strategy that may do only what the view's reductions allow. Without gists nothing has lower levels,
+    so that no strategy can choose one.
+    """
+    return view if "gists" in view.reductions else replace(view, timeline=_in_full(view.timeline))
+
+
+class _Absent:
+    """A column in which no row has anything."""
+
+    def __getitem__(self, row: int) -> int:
+        return NONE
+
+
+def _in_full(timeline: Timeline) -> Timeline:
+    """The same rows, growing with the timeline, none of which has a level below FULL."""
+    same = copy(timeline)
+    same.gist = same.summary = cast("array[int]", _Absent())
+    same.unit_least = same.unit_full
+    return same
+
+
+def reductions(plan: Plan, spared: Mapping[str, int]) -> tuple[Reduction, ...]:
+    """What a payload of this plan leaves out against showing everything in full; `spared` is what windows saved.
+
+    What would be shown in full, less what these four saved, is what is shown; only the preface comes on top, which
+    says what the others may not hide. Looks at the whole conversation: ask when somebody wants to know.
+    """
+    covered, trimmed = _hidden(plan)
+    summaries = [unit for unit in plan if plan.timeline.unit_kind(unit) is Kind.SUMMARY]
+    shorter = [row for unit in plan for row in plan.timeline.rows_of(unit) if plan.lod(row) is not Lod.FULL]
+    full, size = plan.timeline.full, plan.timeline.size
+    return (
+        Reduction("gists", _ids(plan, shorter), sum(full[row] - size(row, plan.lod(row)) for row in shorter)),
+        Reduction("windows", tuple(spared), sum(spared.values())),
+        Reduction("summaries", _items(plan, covered), _tokens(plan, covered) - _tokens(plan, summaries)),
+        Reduction("trim", _items(plan, trimmed), _tokens(plan, trimmed) - _marker_tokens(plan)),
+    )
+
+
+def _hidden(plan: Plan) -> tuple[list[int], list[int]]:
+    """The units that are not shown: those that a summary stands for which is, and the others."""
+    known = plan.timeline.more.compactions
+    held = [each for each in known if plan.path.knows(each) and any(unit in plan for unit in each.summaries)]
+    covered: list[int] = []
+    trimmed: list[int] = []
+    for unit in _said(plan):
+        if unit not in plan:
+            (covered if any(each.first <= unit <= each.last for each in held) else trimmed).append(unit)
+    return covered, trimmed
+
+
+def _said(plan: Plan) -> Iterator[int]:
+    """Everything in the body of the conversation that could be sent when the plan was made."""
+    timeline = plan.timeline
+    waiting = {timeline.unit[row] for row in timeline.more.open_calls}
+    for unit in timeline.units_between(plan.path, 0, plan.rows):
+        if body_unit(timeline, unit) and unit not in waiting and plan.timeline.unit_kind(unit) is not Kind.SUMMARY:
+            yield unit
+
+
+def _tokens(plan: Plan, units: Iterable[int]) -> int:
+    """What units cost in full, framing included."""
+    return sum(_row_tokens(plan, row, Lod.FULL) for unit in units for row in plan.timeline.rows_of(unit))
+
+
+def _row_tokens(plan: Plan, row: int, lod: Lod) -> int:
+    framing = plan.profile.call_tokens if plan.timeline.kind[row] == Kind.CALL else plan.profile.message_tokens
+    return plan.timeline.size(row, lod) + framing
+
+
+def _marker_tokens(plan: Plan) -> int:
+    """What the lines cost that stand for what is left out."""
+    shown = sum(_row_tokens(plan, row, plan.lod(row)) for unit in plan for row in plan.timeline.rows_of(unit))
+    return plan.body - plan.preface_tokens - shown
+
+
+def _items(plan: Plan, units: Iterable[int]) -> tuple[str, ...]:
+    return _ids(plan, [row for unit in units for row in plan.timeline.rows_of(unit)])
+
+
+def _ids(plan: Plan, rows: Iterable[int]) -> tuple[str, ...]:
+    return tuple(map(plan.timeline.id, rows))

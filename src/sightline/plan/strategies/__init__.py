@@ -1,0 +1,104 @@
+"""Strategies decide levels; the plan keeps the laws. Found by name, here or in an installed package."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sightline.errors import BadInput
+from sightline.plan.plan import Strategy
+from sightline.plan.strategies.entities import Entities
+from sightline.plan.strategies.focus import Focus
+from sightline.plan.strategies.rounds import Rounds
+from sightline.plan.strategies.sliding import Sliding
+from sightline.plan.strategies.summary import Summary
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+STRATEGIES: dict[str, type[Any]] = {
+    "focus": Focus,
+    "sliding": Sliding,
+    "summary": Summary,
+    "entities": Entities,
+    "rounds": Rounds,
+}
+
+GROUP = "sightline.strategies"
+"""The entry point group in which a package offers strategies of its own: a name, and a class or a function that makes
+one from keyword arguments."""
+
+
+def strategy(name: str, config: Mapping[str, Any] | None = None) -> Strategy:
+    """The strategy of this name with this configuration. Its keys may also be written in camelCase.
+
+    Raises:
+        BadInput: there is no such strategy, or it does not take this configuration.
+    """
+    return _made(name, kind_of(name), dict(config or {}))
+
+
+def names() -> list[str]:
+    """Every strategy there is: ours, then those of installed packages."""
+    return [*STRATEGIES, *(name for name in sorted({each.name for each in installed()}) if name not in STRATEGIES)]
+
+
+def installed() -> Iterator["EntryPoint"]:
+    """What installed packages offer. Nothing of it is imported by that."""
+    from importlib.metadata import entry_points
+
+    return iter(entry_points(group=GROUP))
+
+
+def config_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of a strategy's configuration; empty where only the strategy itself knows. Raises BadInput."""
+    kind = kind_of(name)
+    return dict(msgspec.json.schema(kind)["$defs"][kind.__name__]) if _is_described(kind) else {}
+
+
+def kind_of(name: str) -> Any:
+    """What makes strategies of this name: a class or a function. Raises BadInput."""
+    if name in STRATEGIES:
+        return STRATEGIES[name]
+    offers = [each for each in installed() if each.name == name]
+    if not offers:
+        raise BadInput(f"unknown strategy {name!r}; choose one of {', '.join(names())}")
+    if len({each.value for each in offers}) > 1:
+        raise BadInput(f"several packages offer a strategy {name!r}: {', '.join(each.value for each in offers)}")
+    try:
+        return offers[0].load()
+    except Exception as error:  # whatever another's package does when it is imported
+        raise BadInput(f"strategy {name!r} ({offers[0].value}) cannot be loaded: {error!r}") from error
+
+
+def _made(name: str, kind: Any, config: dict[str, Any]) -> Strategy:
+    try:
+        made = msgspec.convert(_snake(config, kind), kind) if _is_described(kind) else kind(**config)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        takes = f"; it takes {', '.join(_fields(kind)) or 'nothing'}" if _is_described(kind) else ""
+        raise BadInput(f"strategy {name!r} does not take this configuration: {error}{takes}") from error
+    if not callable(getattr(made, "plan", None)):
+        raise BadInput(f"strategy {name!r} has no method plan(view): {made!r} is no strategy")
+    checked: Strategy = made
+    return checked
+
+
+def _is_described(kind: Any) -> bool:
+    """Whether the configuration can be checked field by field."""
+    return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or is_dataclass(kind))
+
+
+def _fields(kind: Any) -> list[str]:
+    return [field.name for field in msgspec.inspect.type_info(kind).fields]  # type: ignore[attr-defined]
+
+
+def _snake(config: dict[str, Any], kind: Any) -> dict[str, Any]:
+    """The configuration under the fields' own names."""
+    fields = _fields(kind)
+    snake = {key: re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower() for key in config}
+    renamed = {key: snake[key] for key in config if key not in fields and snake[key] in fields}
+    if twice := [key for key, name in renamed.items() if name in config]:
+        raise BadInput(f"{twice[0]} and {renamed[twice[0]]} are the same; say it once")
+    return {renamed.get(key, key): value for key, value in config.items()}

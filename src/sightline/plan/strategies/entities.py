@@ -1,0 +1,127 @@
+"""State instead of dialogue: what is known so far as one typed JSON object, the question, and nothing else."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+
+from sightline.plan.plan import Plan, View
+from sightline.plan.strategies.sliding import fits, newest, within_reach
+from sightline.plan.strategies.state_schema import Schema, field_of, object_in, problem, schema_of
+from sightline.values.items import Kind
+from sightline.values.phrases import say
+
+Extractor = Callable[[Schema, Mapping[str, Any], str], Any]
+"""Finds in what a user says what the schema asks for: (schema, state so far, text) → the fields it found."""
+
+
+class Merged(NamedTuple):
+    """A state after something was found, and what of that was refused: path → why."""
+
+    state: dict[str, Any]
+    refused: dict[str, str]
+
+
+class Entities(Struct, frozen=True, forbid_unknown_fields=True):
+    """The state as JSON and the question with its open tool calls; the rest of the dialogue is not sent."""
+
+    name = "entities"
+
+    schema: Annotated[
+        dict[str, Any], Meta(description='what to remember: a JSON Schema, or in short {"date": "string"}')
+    ]
+    null_erases: Annotated[bool, Meta(description="whether a found null forgets a value; else it says nothing")] = False
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "schema", schema_of(self.schema))
+
+    def plan(self, view: View) -> Plan:
+        """See `Strategy.plan`. A new question or a new state is a sweep."""
+        says = f"{say('state', view.words.locale)}\n{msgspec.json.encode(view.state).decode()}"
+        units = self._open_turn(view)
+        if self._goes_on(view, units, says):
+            return Plan.extended(view, {}, {})
+        return newest(view, units, view.command or "sweep: state", says=says)
+
+    def merged(self, state: Mapping[str, Any], found: Any) -> Merged:
+        """See `merged`."""
+        return merged(self.schema, state, found, null_erases=self.null_erases)
+
+    def _open_turn(self, view: View) -> list[int]:
+        """The question, what came after it, and what the laws keep; all, where nothing may be left out."""
+        if not view.trims:
+            return within_reach(view)
+        timeline, must = view.timeline, view.must_show
+        after = [unit for unit in within_reach(view) if unit > view.asked or unit in must]
+        return [unit for unit in after if unit in must or timeline.kind[timeline.unit_row[unit]] != Kind.SUMMARY]
+
+    def _goes_on(self, view: View, units: list[int], says: str) -> bool:
+        """Whether nothing that was sent changes: the same question, the same state, and room for what is new."""
+        last = view.last
+        if last is None or view.command or not fits(view) or units != [*last, *view.new]:
+            return False
+        return view.words.preface(units, last.lods, says)[0] == last.preface
+
+
+def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases: bool = False) -> Merged:
+    """The state with what was found in it. Pure.
+
+    Later values overwrite earlier ones, field by field; what is not mentioned stays. A value that the schema does not
+    allow is refused and the old one kept. Null says nothing, unless `null_erases`.
+    """
+    refused: dict[str, str] = {}
+    node = object_in(schema, schema) or {}
+    fields = _plain(found)
+    if not isinstance(fields, Mapping):
+        return Merged(dict(state), {"": f"{type(found).__name__} is no object with fields"})
+    merging = _Merging(schema, null_erases, refused)
+    return Merged(merging.into(node, state, fields, ""), refused)
+
+
+class _Merging(NamedTuple):
+    root: Schema
+    null_erases: bool
+    refused: dict[str, str]
+
+    def into(
+        self, node: Mapping[str, Any], state: Mapping[str, Any], found: Mapping[Any, Any], path: str
+    ) -> dict[str, Any]:
+        """One object's fields."""
+        result = dict(state)
+        for name, value in found.items():
+            where = f"{path}.{name}" if path else str(name)
+            part = field_of(node, name)
+            if part is None:
+                self.refused[where] = "no such field"
+            elif value is None:
+                if self.null_erases:
+                    result.pop(name, None)
+            else:
+                self._field(part, result, str(name), value, where)
+        return result
+
+    def _field(self, part: Any, result: dict[str, Any], name: str, value: Any, where: str) -> None:
+        inner = object_in(part, self.root) if isinstance(part, Mapping) else None
+        if inner is not None and isinstance(value, Mapping):
+            before = result.get(name)
+            inside = self.into(inner, before if isinstance(before, Mapping) else {}, value, where)
+            if inside:
+                result[name] = inside
+        elif wrong := problem(part, value, self.root):
+            self.refused[where] = wrong
+        else:
+            result[name] = value
+
+
+def _plain(found: Any) -> Any:
+    """What was found, as JSON values: given as such, as JSON text, or as an object of a type."""
+    if isinstance(found, Mapping):
+        return found
+    dump = getattr(found, "model_dump", None)
+    try:
+        if dump is not None:
+            return dump(mode="json", exclude_unset=True)
+        return msgspec.json.decode(found) if isinstance(found, str | bytes) else msgspec.to_builtins(found)
+    except (TypeError, ValueError, msgspec.DecodeError):
+        return None

@@ -1,0 +1,176 @@
+"""Which strategy a project has chosen: in `sightline.toml`, `pyproject.toml`, or OpenStarry's `plugin.json`.
+
+The first of these files that chooses one counts; where none does, it is `focus`.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sightline.errors import BadInput
+from sightline.plan.strategies import names, strategy
+
+DEFAULT = "focus"
+WITHOUT_A_CHOICE = "sliding"  # what a plugin.json means that names no strategy
+
+KEYS = ("strategy", "config")
+OTHER_KEYS = ("model", "models", "tools", "mcp", "chat")  # of the agent, in the same file: no business of ours
+
+IDS = {
+    "std-sliding-window-strategy": "sliding",
+    "std-summarization-strategy": "summary",
+    "std-entity-extraction-strategy": "entities",
+}
+"""What a `plugin.json` calls the standard strategies. Ours and those of installed packages go by their own names."""
+
+
+class Choice(NamedTuple):
+    """A strategy's name, its configuration, and the file that says so; empty: no file does."""
+
+    name: str
+    config: dict[str, Any]
+    file: str = ""
+
+
+def chosen(project: str | Path = ".") -> Choice:
+    """The strategy of the project in this directory.
+
+    Raises:
+        BadInput: a file that cannot be read or names what does not exist, by file and key, with the choices there are.
+    """
+    folder = Path(project)
+    for name, read in _FILES.items():
+        file = folder / name
+        if not file.is_file():
+            continue
+        choice = read(file)
+        if choice is not None:
+            return choice
+    return Choice(DEFAULT, {})
+
+
+def from_plugin(plugin: Mapping[str, Any], where: str = "plugin.json") -> Choice:
+    """What a `plugin.json` chooses. Without `contextStrategy` that is the sliding window.
+
+    Raises:
+        BadInput: `where`, the key, and the valid choices.
+    """
+    wanted = _object(plugin, "contextStrategy", where)
+    if not isinstance(plugin.get("id"), str) or not plugin["id"]:
+        raise BadInput(f'{where}: "id" must be the agent\'s id, as text')
+    if wanted is None:
+        return Choice(WITHOUT_A_CHOICE, {}, where)
+    _check_keys(wanted, ("type", "pluginId", "config"), f"{where}: contextStrategy")
+    if wanted.get("type") != "plugin":
+        raise BadInput(f'{where}: contextStrategy.type is {wanted.get("type")!r}; the only one is "plugin"')
+    return _checked(wanted.get("pluginId"), wanted.get("config"), where, "contextStrategy.pluginId", IDS)
+
+
+def from_agent(agent: Mapping[str, Any], where: str = "agent.json") -> Choice | None:
+    """What an `agent.json` chooses under `cognition.context_strategy`, whose `type` is the id. None: nothing.
+
+    Raises:
+        BadInput: `where`, the key, and the valid choices.
+    """
+    cognition = agent.get("cognition")
+    wanted = _object(cognition, "context_strategy", where) if isinstance(cognition, Mapping) else None
+    if wanted is None:
+        return None
+    _check_keys(wanted, ("type", "config"), f"{where}: cognition.context_strategy")
+    return _checked(wanted.get("type"), wanted.get("config"), where, "cognition.context_strategy.type", IDS)
+
+
+def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
+    """What a TOML table chooses: `strategy = "summary"` and `[config]`, or `[strategy]` with `name` and `config`.
+
+    Raises:
+        BadInput: `where`, the key, and the valid choices.
+    """
+    _check_keys({key: value for key, value in table.items() if key not in OTHER_KEYS}, KEYS, where)
+    wanted = table.get("strategy")
+    if wanted is None:
+        if "config" in table:
+            raise BadInput(f'{where}: config without a strategy; say strategy = "…" too')
+        return None
+    if not isinstance(wanted, Mapping):
+        return _checked(wanted, table.get("config"), where, "strategy")
+    _check_keys(wanted, ("name", "config"), f"{where}: strategy")
+    if "config" in table:
+        raise BadInput(f"{where}: config stands beside strategy and inside it; say it once")
+    return _checked(wanted.get("name"), wanted.get("config"), where, "strategy.name")
+
+
+# ---------------------------------------------------------------------- the files
+
+
+def _read_own(file: Path) -> Choice | None:
+    return from_table(_toml(file), str(file))
+
+
+def _read_pyproject(file: Path) -> Choice | None:
+    tool = _toml(file).get("tool")
+    table = tool.get("sightline") if isinstance(tool, Mapping) else None
+    return from_table(table, f"{file} [tool.sightline]") if isinstance(table, Mapping) else None
+
+
+def _read_plugin(file: Path) -> Choice | None:
+    plugin = _json(file)
+    if not isinstance(plugin.get("id"), str) and "contextStrategy" not in plugin:
+        return None  # many files of this name are other programs'
+    return from_plugin(plugin, str(file))
+
+
+def _read_agent(file: Path) -> Choice | None:
+    return from_agent(_json(file), str(file))
+
+
+_FILES = {
+    "sightline.toml": _read_own,
+    "pyproject.toml": _read_pyproject,
+    "plugin.json": _read_plugin,
+    "agent.json": _read_agent,
+}
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{file} cannot be read as TOML: {error}") from error
+
+
+def _json(file: Path) -> dict[str, Any]:
+    """What a file says; nothing where it is no JSON object, since many programs have files of these names."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError):
+        return {}
+
+
+def _object(parent: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any] | None:
+    found = parent.get(key)
+    if found is not None and not isinstance(found, Mapping):
+        raise BadInput(f"{where}: {key} is an object, not {found!r}")
+    return found
+
+
+def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    if unknown := [key for key in table if key not in known]:
+        raise BadInput(f"{where}: unknown key {unknown[0]!r}; choose among {', '.join(known)}")
+
+
+def _checked(name: Any, config: Any, where: str, key: str, ids: Mapping[str, str] | None = None) -> Choice:
+    """The choice, once the strategy could be made."""
+    ids = ids or {}
+    if not isinstance(name, str) or (name not in ids and name not in names()):
+        raise BadInput(f"{where}: {key} is {name!r}; choose one of {', '.join([*ids, *names()])}")
+    if config is not None and not isinstance(config, Mapping):
+        raise BadInput(f"{where}: config is an object, not {config!r}")
+    try:
+        strategy(ids.get(name, name), config)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}") from error
+    return Choice(ids.get(name, name), dict(config or {}), where)

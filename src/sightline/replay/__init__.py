@@ -1,0 +1,1 @@
+"""Reads recorded conversations and composes them again, call by call. Sessions do the composing."""

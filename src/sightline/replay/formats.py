@@ -1,0 +1,159 @@
+"""Recorded conversations, read from what people have: message lists of any provider, one message per line, logs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sightline import wire
+from sightline.errors import BadInput
+from sightline.log import entries as log
+from sightline.log.annotations import ToolsNote
+from sightline.log.branches import NONE
+from sightline.log.entries import Entry
+from sightline.log.stores import Span
+from sightline.log.timeline import Sizes, Timeline
+from sightline.recall.recall import RECALL_TOOLS
+from sightline.values.items import Kind, Message, Opaque, Role, ToolDefinition
+
+FORMATS = ("auto", "openai", "anthropic", "responses")
+_READERS = {"openai": wire.openai_chat, "anthropic": wire.anthropic, "responses": wire.openai_responses}
+_ACCEPTED = 'a JSON list of messages, an object with "messages", one message per line, or a Sightline log'
+
+
+class Recording(Struct, frozen=True):
+    """A conversation as it happened. `tools` are definitions in any provider's form."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Any, ...] = ()
+
+
+class _Line(Struct):
+    number: int
+    data: bytes
+    value: Any = None  # None: no JSON
+
+
+def read_recording(data: bytes, format: str = "auto") -> Recording:  # noqa: A002 - the command line's word for it
+    """A recording from a file's bytes.
+
+    It may be a JSON list of messages; an object with `messages` (or `input`) and, where there are any, `system` (or
+    `instructions`) and `tools`; one message per line; or a log, of which the current branch counts.
+
+    Raises:
+        BadInput: it is none of these, saying what was found and where.
+    """
+    if format not in FORMATS:
+        raise BadInput(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        value = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return _from_lines(data, format)
+    return _from_lines(data, format) if _is_entry(value) else recorded(value, format)
+
+
+def recorded(value: Any, format: str = "auto") -> Recording:  # noqa: A002
+    """A recording from JSON values: a list of messages, or an object that holds one. Raises BadInput."""
+    match value:
+        case [{"messages": _}, *_]:
+            raise BadInput("every line holds a whole conversation; put the one to replay into a file of its own")
+        case [*messages]:
+            return Recording(_messages(messages, None, format))
+        case {"role": _}:
+            return Recording(_messages([value], None, format))
+        case {"messages": [*messages]} | {"input": [*messages]}:
+            system = value.get("system") or value.get("instructions")
+            return Recording(_messages(messages, system, format), tuple(value.get("tools") or ()))
+        case _:
+            raise BadInput(f"this is no recording; what can be replayed: {_ACCEPTED}")
+
+
+def _messages(messages: list[Any], system: Any, format: str) -> tuple[Message, ...]:  # noqa: A002
+    head = [{"role": "system", "content": system}] if system else []
+    if format == "auto":
+        return tuple(wire.read_messages([*head, *messages]))
+    return tuple(_READERS[format].read([*head, *messages]))
+
+
+def _is_entry(value: Any) -> bool:
+    return isinstance(value, dict) and "sessionId" in value
+
+
+def _from_lines(data: bytes, format: str) -> Recording:  # noqa: A002
+    lines = [_line(number, line) for number, line in enumerate(data.splitlines(), start=1) if line.strip()]
+    if any(_is_entry(line.value) for line in lines):
+        return _from_log(lines)
+    for line in lines:
+        if line.value is None:
+            raise BadInput(f"line {line.number} is no JSON; what can be replayed: {_ACCEPTED}")
+    return recorded([line.value for line in lines], format)
+
+
+def _line(number: int, data: bytes) -> _Line:
+    try:
+        return _Line(number, data, msgspec.json.decode(data))
+    except msgspec.DecodeError:
+        return _Line(number, data)
+
+
+# ---------------------------------------------------------------------- logs
+
+
+def _from_log(lines: list[_Line]) -> Recording:
+    """The conversation of a log's current branch. What is no entry is passed over, as every reader of a log does."""
+    timeline = Timeline(_unmeasured, lambda _: "")
+    entries = list(_entries(lines))
+    for at, entry in enumerate(entries):
+        timeline.fold(entry, Span(at, 1))
+    path = timeline.path(timeline.more.current)
+    messages: list[Message] = []
+    for row in range(len(timeline)):
+        if not timeline.sub[row] and path.holds(timeline.branch[row], row):
+            messages += _said(entries[timeline.offset[row]])
+    tools = timeline.placed(timeline.more.tools, path)
+    return Recording(tuple(messages), tuple(_tools(entries[tools.offset])) if tools is not None else ())
+
+
+def _entries(lines: list[_Line]) -> Iterator[Entry]:
+    seq = 0
+    for line in lines:
+        if not _is_entry(line.value) or line.value.get("isSidechain"):  # a conversation beside this one
+            continue
+        try:
+            entry = log.decode(line.data)
+        except msgspec.DecodeError:
+            continue
+        seq = entry.seq or seq + 1
+        yield replace(entry, seq=seq)
+
+
+def _unmeasured(entry: Entry) -> list[Sizes]:
+    """Which items there are is all that matters here."""
+    return [(NONE, NONE, 0)] * len(log.items_of(entry))
+
+
+def _said(entry: Entry) -> list[Message]:
+    """What an entry adds to the conversation: nothing, if the engine wrote it."""
+    kind = log.kind_of(entry)
+    if kind in (Kind.RECALL, Kind.WINDOW, Kind.SUMMARY):
+        return []
+    parts = log.parts_of(entry)
+    if entry.message is not None and any(isinstance(part, Opaque) and not part.provider for part in parts):
+        content = msgspec.json.decode(entry.message.content)  # another program's log has its provider's blocks
+        return wire.read_messages([{"role": entry.message.role, "content": content}])
+    roles = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.ASSISTANT: Role.ASSISTANT, Kind.RESULT: Role.TOOL}
+    return [Message(roles[kind], parts)] if kind in roles else []
+
+
+def _tools(entry: Entry) -> Iterator[dict[str, Any]]:
+    """The definitions without our own tools, which whoever replays adds again."""
+    note: ToolsNote = log.decode_data(entry, ToolsNote)
+    own = {tool.name for tool in RECALL_TOOLS}
+    return (_definition(tool) for tool in note.definitions if tool.name not in own)
+
+
+def _definition(tool: ToolDefinition) -> dict[str, Any]:
+    return tool.raw or {"name": tool.name, "description": tool.description, "input_schema": tool.schema}

@@ -1,0 +1,177 @@
+"""What callers hand in, checked and in our own form: nothing is written that could not be read back."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction
+from typing import Any, TypeVar
+
+import msgspec
+
+from sightline import wire
+from sightline.apps.window import FORMS
+from sightline.compose.render import layout
+from sightline.errors import BadInput
+from sightline.log.annotations import REDUCTIONS, Settings
+from sightline.plan.plan import Budget
+from sightline.plan.strategies import strategy
+from sightline.values.clock import Ids
+from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
+from sightline.values.phrases import check_locale
+from sightline.values.profiles import profile
+from sightline.values.tokens import check_encoding
+from sightline.wire.common import text_part
+
+Content = str | bytes | Sequence[Any]
+T = TypeVar("T")
+
+# The content blocks of the three formats, and a field that each must have: any other object with a `type` is a tool's
+# own data, such as an entry of a directory listing.
+_BLOCKS = {
+    "text": "text", "input_text": "text", "output_text": "text", "image_url": "image_url", "image": "source",
+    "document": "source", "input_image": "image_url", "input_file": "filename", "tool_reference": "tool_name",
+}  # fmt: skip
+
+
+def checked(message: Message) -> Message:
+    """The message, if what is written of it can be read back. Raises BadInput."""
+    try:
+        read = msgspec.json.decode(msgspec.json.encode(message), type=Message)
+    except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise BadInput(
+            f"a message that cannot be kept: {error}; ids and names are valid text, parts Sightline's"
+        ) from error
+    kinds = [type(part) for part in read.parts]
+    alien = {Role.ASSISTANT: {Result}}.get(read.role, {Call, Result})
+    if kinds != [Result] if read.role is Role.TOOL else not alien.isdisjoint(kinds):
+        raise BadInput(
+            f"parts that a {read.role} message may not have; a tool's is one result, calls are an assistant's"
+        )
+    return read
+
+
+def read(reader: Callable[[Any], T], given: Any) -> T:
+    """What a wire reader makes of something. Raises BadInput, also for what is nested without end."""
+    try:
+        return reader(given)
+    except RecursionError as error:
+        raise BadInput("nested too deeply to be a message; hand in the text that it holds") from error
+
+
+def parts(content: Content, role: str = "user") -> tuple[Part, ...]:
+    """Content in whatever form it comes, as parts. Raises BadInput."""
+    if isinstance(content, str | bytes):
+        return (text_part(content),)
+    if isinstance(content, list | tuple) and all(isinstance(part, Part) for part in content):
+        return checked(Message(Role(role), tuple(content))).parts
+    messages = read(wire.read_messages, [{"role": role, "content": content}])
+    return tuple(part for message in messages for part in checked(message).parts)
+
+
+def output_parts(output: Any) -> tuple[Part, ...]:
+    """A tool's output as parts: blocks where it is a list of them, else the value as JSON. Raises BadInput."""
+    if isinstance(output, str | bytes):
+        return (text_part(output),)
+    if isinstance(output, list | tuple) and output and all(map(_is_block, output)):
+        return parts(output)
+    try:
+        return (Text(msgspec.json.encode(output).decode()),)
+    except UnicodeEncodeError:  # file names that are no Unicode: kept byte for byte
+        return (text_part(json.dumps(msgspec.to_builtins(output), ensure_ascii=False, separators=(",", ":"))),)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"a tool's output must be text, bytes, content parts or JSON values: {error}") from error
+
+
+def _is_block(part: Any) -> bool:
+    return isinstance(part, Part) or (isinstance(part, Mapping) and _BLOCKS.get(part.get("type", "")) in part)
+
+
+def checked_settings(settings: Settings) -> Settings:
+    """The settings, if everything they name exists. Raises BadInput naming the choices."""
+    if not isinstance(settings, Settings):
+        raise BadInput(f"settings are a sightline.Settings(locale=…, profile=…), not {settings!r}")
+    try:
+        settings = msgspec.convert(msgspec.to_builtins(settings), Settings)
+    except (TypeError, msgspec.ValidationError) as error:
+        raise BadInput(f"settings of the wrong type: {error}; see sightline.Settings") from error
+    check_locale(settings.locale)
+    check_encoding(settings.encoding)
+    layout(settings.layout)
+    profile(settings.profile)
+    if settings.windows not in FORMS:
+        raise BadInput(f"unknown form of windows {settings.windows!r}; choose one of {', '.join(FORMS)}")
+    if unknown := [name for name in settings.reductions if name not in REDUCTIONS]:
+        raise BadInput(f"unknown reduction {unknown[0]!r}; choose among {', '.join(REDUCTIONS)}")
+    strategy(settings.strategy, settings.config)
+    return settings
+
+
+def checked_state(state: Any) -> dict[str, Any]:
+    """The state itself, if it can be kept. Raises BadInput."""
+    try:
+        read = msgspec.json.decode(msgspec.json.encode(state))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"a strategy's state is a JSON object: {error}") from error
+    if not isinstance(read, dict):
+        raise BadInput(f"a strategy's state is a JSON object, not {state!r}")
+    return read
+
+
+def checked_budget(budget: Budget) -> Budget:
+    """The budget itself. Raises BadInput for anything else."""
+    if not isinstance(budget, Budget):
+        raise BadInput(f"a budget is a Budget(window=128_000, output=8_000), not {budget!r}")
+    return budget
+
+
+def check_model(model: Any, seconds: Any) -> None:
+    """Raises BadInput for what cannot be asked for a summary."""
+    if not callable(model) or iscoroutinefunction(model):
+        raise BadInput(
+            "a model is a plain function that takes a payload, sends payload.openai() or .anthropic(), and gives "
+            f"the answer; {model!r} is none. An async client can be called with asyncio.run inside one"
+        )
+    if not isinstance(seconds, int | float) or not seconds > 0:
+        raise BadInput(f"seconds are a number above 0, not {seconds!r}")
+
+
+def check_strategy(strategy: Any) -> None:
+    """Raises BadInput for what is given as a strategy and is none."""
+    if strategy is None:
+        return
+    if isinstance(strategy, str):
+        raise BadInput("a strategy's name goes into settings=Settings(strategy=…); strategy= takes a strategy itself")
+    if isinstance(strategy, type) or not callable(getattr(strategy, "plan", None)) or not hasattr(strategy, "name"):
+        raise BadInput(f"a strategy is an object with a name and plan(view), not {strategy!r}")
+
+
+def check_names(tools: Sequence[ToolDefinition]) -> set[str]:
+    """The names of tools, each given once. Raises BadInput for one that is there twice: a provider would refuse it."""
+    names = [tool.name for tool in tools if tool.name]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadInput(f"two tools have the name {', '.join(map(repr, twice))}; give each its own")
+    return set(names)
+
+
+def check_range(start: Any, lines: Any, grep: Any) -> None:
+    """Raises BadInput for lines that cannot be asked for."""
+    if not isinstance(start, int) or not isinstance(lines, int | None) or not isinstance(grep, str | None):
+        raise BadInput(f"expand takes whole numbers for start and lines and text for grep; got {(start, lines, grep)}")
+
+
+def checked_query(query: Any) -> str:
+    """The query itself. Raises BadInput for what is no text."""
+    if not isinstance(query, str):
+        raise BadInput(f"what to look for is text, not {query!r}")
+    return query
+
+
+def checked_window_id(window_id: str) -> str:
+    """The id itself. Raises BadInput for what is no text."""
+    if not isinstance(window_id, str) or not isinstance(text_part(window_id), Text):
+        raise BadInput(f"a window's id is valid text, not {window_id!r}")
+    return window_id
+
+
+def new_id(ids: Ids) -> str:
+    """An id for a session: people type it, and a dash at the front would read as an option."""
+    return ids().replace("-", "_")

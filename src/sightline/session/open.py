@@ -1,0 +1,81 @@
+"""Where a session's journal comes from: a new file of the project's folder, or one that is there."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sightline.errors import BadInput, Damaged, StoreError
+from sightline.files.project import place
+from sightline.log.annotations import Settings
+from sightline.log.journal import Journal
+from sightline.log.stores.jsonl import Fsync
+from sightline.log.stores.session_folder import Folder
+from sightline.plan.strategies.project_choice import chosen
+from sightline.session import accept
+from sightline.values.clock import nanoid, wall_clock
+
+OWN = ("apps", "windows", "strategy", "clock", "folders")  # options that a session keeps for itself
+T = TypeVar("T")
+_OPTIONS = frozenset({*OWN, "token_counter", "ids"})
+
+
+def begun(
+    project: str | Path,
+    root: str | Path | None,
+    session_id: str | None,
+    settings: Settings | None,
+    fsync: Fsync,
+    options: Mapping[str, Any],
+) -> Journal:
+    """The journal of a new session. Raises BadSessionId, BadInput."""
+    if settings is None:
+        choice = chosen(project)
+        settings = Settings(strategy=choice.name, config=choice.config)
+    accept.checked_settings(settings)
+    path = Folder(project, root).file(accept.new_id(options.get("ids", nanoid)) if session_id is None else session_id)
+    if os.path.lexists(path):
+        raise BadInput(f"session {path.stem!r} exists already; Session.resume({path.stem!r}) opens it")
+    return _opened(path, project, fsync, settings, options)
+
+
+def resumed(
+    project: str | Path,
+    root: str | Path | None,
+    session_id: str,
+    fsync: Fsync,
+    options: Mapping[str, Any],
+    make: Callable[[Journal], T],
+) -> T:
+    """What `make` makes of an earlier session's journal. Raises BadSessionId, SessionNotFound, StoreError."""
+    path = Folder(project, root).existing(session_id)
+    check(options)
+    try:
+        return make(_opened(path, project, fsync, None, options))
+    except Damaged:  # the index, made when that line was whole, is gone now: once more, without it
+        return make(_opened(path, project, fsync, None, options))
+    except BadInput as error:
+        why = "was written with settings that this version does not have; open it with the version that wrote it"
+        raise StoreError(f"{path} {why}: {error}") from error
+
+
+def _opened(
+    path: Path, project: str | Path, fsync: Fsync, settings: Settings | None, options: Mapping[str, Any]
+) -> Journal:
+    check(options)
+    return Journal.open_file(
+        path,
+        fsync=fsync,
+        settings=settings,
+        clock=options.get("clock", wall_clock),
+        ids=options.get("ids", nanoid),
+        token_counter=options.get("token_counter"),
+        where=place(project),
+    )
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Raises BadInput for an option that a session does not take."""
+    if unknown := set(options) - _OPTIONS:
+        raise BadInput(f"unknown options: {', '.join(sorted(unknown))}; choose among {', '.join(sorted(_OPTIONS))}")
+    accept.check_strategy(options.get("strategy"))

@@ -1,0 +1,50 @@
+"""Diffs: which files, how much, which hunks, and the changed lines before the unchanged ones."""
+
+import re
+
+from sightline.shorten.lines import Levels, Section, View, levels
+
+FILE, HUNK, CHANGED = 6.0, 1.5, 0.6
+
+_FILE = re.compile(r"diff --git a/(\S{1,300})|\+\+\+ (?:b/)?(\S{1,300})|(?:rename|new file|deleted file)\b")
+_NOISE = re.compile(r"index [0-9a-f]{6,}|--- |similarity index|\\ No newline")
+
+
+def is_diff(seen: View) -> bool:
+    """Whether hunks and file headers stand at line starts."""
+    text = seen.sample.text
+    return "\n@@ " in text and ("\n+++ " in text or "\ndiff --git " in text)
+
+
+def diff(seen: View) -> Levels:
+    """Files and hunk headers first, then changed lines; in the gist, values under their file and its counts."""
+    marks = {i: _mark(line) for i, line in enumerate(seen.sample.lines)}
+    return levels(seen, marks, {}, _sections(seen, marks))
+
+
+def _mark(line: str) -> float:
+    if _NOISE.match(line):
+        return -1.0
+    if _FILE.match(line):
+        return FILE
+    if line.startswith("@@"):
+        return HUNK
+    return CHANGED if line.startswith(("+", "-")) else 0.0
+
+
+def _sections(seen: View, marks: dict[int, float]) -> list[Section]:
+    """Each file with the lines added and taken away."""
+    begins: dict[str, int] = {}
+    counts: dict[str, list[int]] = {}
+    path = ""
+    for i, line in enumerate(seen.sample.lines):
+        if marks[i] == FILE and (match := _FILE.match(line)):
+            path = match.group(1) or match.group(2) or path
+            begins.setdefault(path, i)
+        elif marks[i] == CHANGED:
+            counts.setdefault(path, [0, 0])[line[0] == "-"] += 1
+    return [
+        Section(i, f"{path} +{counts.get(path, (0, 0))[0]} -{counts.get(path, (0, 0))[1]}")
+        for path, i in begins.items()
+        if path
+    ]

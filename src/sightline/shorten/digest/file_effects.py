@@ -1,0 +1,74 @@
+"""What one tool call did to files, whichever agent's tool it was."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sightline.shorten.digest import shell
+from sightline.shorten.digest.shell import CHANGED, DELETED, READ, WRITTEN, Command, Touch
+from sightline.values.items import Call
+
+_PATHS = ("file_path", "filePath", "notebook_path", "path", "filename", "file_name", "file", "target_file", "filepath")
+_READERS = "read read_file readfile view view_file open open_file cat fs_read notebookread get_file_contents"
+_WRITERS = "write write_file writefile create create_file save_file write_to_file fs_write"
+_EDITORS = (
+    "edit multiedit notebookedit edit_file multi_edit str_replace insert insert_line replace replace_in_file "
+    "apply_diff search_replace edit_notebook append append_file"
+)
+_REMOVERS = "delete delete_file remove remove_file"
+_TOOLS = ((_READERS, READ), (_WRITERS, WRITTEN), (_EDITORS, CHANGED), (_REMOVERS, DELETED))
+_ACTIONS = {name: action for tools, action in _TOOLS for name in tools.split()}
+
+
+def command_of(call: Call) -> str:
+    """The command line a call runs; "" if it runs none."""
+    given = call.input if isinstance(call.input, dict) else {}
+    for key in ("command", "cmd"):
+        match given.get(key):
+            case str(line):
+                return line
+            case [str(), "-c" | "-lc", str(line)]:
+                return line
+            case [*words] if words and all(isinstance(word, str) for word in words):
+                return " ".join(words)
+    return ""
+
+
+def touches_of(call: Call, commands: Iterable[Command], scripts: dict[str, str], *, failed: str | None) -> list[Touch]:
+    """What a call did to which file. `commands` are those it ran; see `shell.touches` for `scripts`.
+
+    A call that failed did nothing to the file it names; a command that failed, nothing to those it did not find.
+    `failed` is what such a call said.
+    """
+    given = call.input if isinstance(call.input, dict) else {"input": call.input or call.raw}
+    if patch := _patch(given.values()):
+        found = shell.patched(patch) if failed is None else []
+    elif path := next((given[key] for key in _PATHS if isinstance(given.get(key), str) and given[key]), ""):
+        action = _action(call.name, given)
+        found = [Touch(path, action)] if action and failed is None else []
+    else:
+        found = shell.touches(commands, scripts)
+    return [
+        Touch(touch.path.strip().removeprefix("./"), touch.action)
+        for touch in found
+        if touch.path.isprintable() and (failed is None or f"{touch.path}: No such file" not in failed)
+    ]
+
+
+def _patch(values: Iterable[Any]) -> str:
+    """The argument that is a patch, by itself or as a word of a command."""
+    for value in values:
+        for text in value if isinstance(value, list) else (value,):
+            if isinstance(text, str) and "*** Begin Patch" in text:
+                return text
+    return ""
+
+
+def _action(tool: str, given: dict[str, Any]) -> str:
+    """By the tool's name, else by the argument that tells a text editor; told nothing, such a one shows the file."""
+    name = tool.rpartition("__")[2].rpartition(".")[2].lower()
+    if name in _ACTIONS:
+        return _ACTIONS[name]
+    verb = given.get("command") or given.get("action")
+    if verb is None and "editor" in name and not {"old_str", "new_str", "file_text"} & given.keys():
+        return READ
+    return _ACTIONS.get(verb, CHANGED if verb == "undo_edit" else "") if isinstance(verb, str) else ""

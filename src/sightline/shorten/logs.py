@@ -1,0 +1,105 @@
+"""Running commentary: logs, tracebacks and test runs."""
+
+import re
+
+from sightline.shorten.fill import Pieces
+from sightline.shorten.lines import Levels, Section, View, levels, told
+from sightline.shorten.sample import Sample, where
+
+DETECT = 30  # lines looked at to tell a log
+LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
+TOLD = 0.4  # share of a gist for the lines that say what failed
+REPEATED = -1.2  # a line like one already seen, numbers aside
+
+_STAMP = re.compile(r"\n[ \t]*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
+_LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+_FRAME = re.compile(
+    r"\n[ \t]*(?:File \"([^\"\n]{1,400})\", line (\d+)|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
+    r"#\d+ +0x|goroutine \d+)"
+)
+_RAISED = re.compile(
+    r"\n(?:E +)?(?:[A-Za-z][\w.]{0,120}(?:Error|Exception|Warning|Interrupt|Exit|Failure)(?::|$)|panic:|Caused by:|"
+    r"thread '.{0,80}' panicked)",
+    re.MULTILINE,
+)
+_TRACEBACK = ("\nTraceback (most recent call last)", "\n    at ", "\n\tat ", "' panicked at ", "\ngoroutine ")
+_FAILED = re.compile(
+    r"\n(?:(?:FAILED|ERROR|FAIL)[: ]|--- FAIL|not ok |[ \t]*[✗✕×●] |E {2,}|_{5,} (.{1,120}) _{5,}$|"
+    r"\S{1,200}::\S{1,200} FAILED)|\n.{1,200}\.\.\. (?:FAIL|ERROR)$",
+    re.MULTILINE,
+)
+_TALLY = re.compile(
+    r"\n(?:=+ .{0,200}(?:passed|failed|error).{0,80} =+$|Ran \d+ tests?|Tests?:? +\d|"
+    r"Test Suites:|ok[ \t]+\S+[ \t]+[\d.]+s|test result:|FAILED \(|[ \t]*\d+ (?:passing|failing|passed|failed))",
+    re.MULTILINE,
+)
+
+
+def is_traceback(seen: View) -> bool:
+    """Whether somebody's stack is printed."""
+    return any(stem in seen.sample.text for stem in _TRACEBACK)
+
+
+def traceback(seen: View) -> Levels:
+    """The exception and its frames; the last frame's source stands right before the exception and comes with it."""
+    marks = told(seen)
+    frames = []
+    for i, match in where(_FRAME, seen.sample):
+        marks[i] = max(marks.get(i, 0.0), 1.5)
+        if match.group(1):
+            frames.append(Section(i, f"{match.group(1)}:{match.group(2)}"))
+    quoted = dict(marks)
+    for i, _ in where(_RAISED, seen.sample):
+        marks[i] = quoted[i] = 6.0
+        for near in range(max(0, i - 2), i):  # the failing statement and its frame
+            marks[near] = max(marks.get(near, 0.0), 5.0)
+    return levels(seen, marks, quoted, frames, share=TOLD)
+
+
+def is_test_run(seen: View) -> bool:
+    """Whether a tally of tests stands near the end."""
+    return _TALLY.search("\n".join(["", *seen.sample.lines[-30:]])) is not None
+
+
+def test_run(seen: View) -> Levels:
+    """Failed tests and the tally before everything else; what is said of a failed test stands under its name."""
+    marks = told(seen)
+    failed = []
+    for i, match in where(_FAILED, seen.sample):
+        marks[i] = 4.0
+        if match.group(1):
+            failed.append(Section(i, match.group(1)))
+    for i, _ in where(_TALLY, seen.sample):
+        marks[i] = 6.0
+    return levels(seen, marks, marks, failed, share=TOLD)
+
+
+def is_log(seen: View) -> bool:
+    """Whether enough lines begin with a time or name a level."""
+    head = "\n".join(["", *filter(None, seen.sample.lines[:DETECT])])
+    total = head.count("\n")
+    return total >= 5 and sum(map(head.count, _LEVELS)) + len(_STAMP.findall(head)) >= LOGLIKE * total
+
+
+def log(seen: View) -> Levels:
+    """Every distinct error and warning; of lines that differ only in numbers the first, with how many there were."""
+    marks = told(seen)
+    first: dict[str, int] = {}
+    times: dict[int, int] = {}
+    for i, text in enumerate(seen.sample.text[1:].translate(_NO_DIGITS).split("\n")):
+        kept = first.setdefault(text, i)
+        if kept < seen.opening.lines <= i:  # shown as it is, without room for a count
+            first[text] = i
+            times[i], kept = times.get(kept, 0), i
+        times[kept] = times.get(kept, 0) + 1
+        if kept != i:
+            marks[i] = REPEATED
+    counted = [
+        f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(seen.sample.lines)
+    ]
+    both = levels(seen._replace(sample=Sample(counted, seen.sample.numbers)), marks, marks, share=TOLD)
+    gist = both.gist
+    assert isinstance(gist, Pieces)
+    new = [piece for piece in gist.values if marks.get(piece.place, 0.0) > REPEATED]
+    return Levels(both.summary, gist._replace(values=new))

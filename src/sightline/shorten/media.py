@@ -1,0 +1,29 @@
+"""Pictures and files as one line each."""
+
+from collections.abc import Mapping, Sequence
+
+from sightline.values.items import File, Image, Part, Result
+
+
+def labels(parts: Sequence[Part], wording: Mapping[str, str]) -> list[str]:
+    """One label for every picture and file, those of results included."""
+    out: list[str] = []
+    for part in parts:
+        if isinstance(part, Image):
+            size = f"{part.width}×{part.height}" if part.width and part.height else ""
+            out.append(_label(wording["image"], part.media_type, size or part.url[:120]))
+        elif isinstance(part, File):
+            named = _label(wording["file"], part.name or part.url[:120], part.media_type)
+            out.append(f"{named[:-1]}, {_size(part.data)}]" if part.data else named)
+        elif isinstance(part, Result):
+            out.extend(labels(part.parts, wording))
+    return out
+
+
+def _label(*words: str) -> str:
+    return f"[{' '.join(filter(None, words))}]"
+
+
+def _size(base64: str) -> str:
+    size = len(base64) * 3 // 4
+    return f"{size} B" if size < 1024 else f"{size // 1024:,} KB"

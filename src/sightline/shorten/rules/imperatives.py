@@ -1,0 +1,141 @@
+"""English orders that say how or what not: an imperative that binds by itself, or any task with a manner to it."""
+
+import re
+from collections.abc import Iterator
+
+from sightline.shorten.rules import vocabulary as v
+from sightline.shorten.rules.pattern_table import Table, any_of, word_set
+
+
+def orders(plain: str) -> bool:
+    """Whether somewhere in the sentence an order begins that is a rule and not only a task."""
+    starts = list(_starts(plain))
+    if any(BINDS.at(plain, start) for start in starts):
+        return True
+    tasks = [start for start in starts if _does(plain, start)]
+    manners = [found.start() for found in HOW.pattern.finditer(plain)] if tasks else []
+    return any(0 < manner - start <= REACH for start in tasks for manner in manners)
+
+
+REACH = 200  # characters from the verb to its manner
+
+
+# --- Where an imperative may stand --------------------------------------------------------------------------------
+
+START = Table(r"""
+    ^\w{4,}ly\s|[,;:(—–]\s?|\s[-–—]+\s|\.\.+\s?
+    \b(?:and|but|so|or|then|also|(?<!i'll )just|please|pls|plz|again|therefore|you to|ok|okay|though|yes|yeah|sure)\s
+    \b(?:remember|note|that|important|importantly|otherwise|instead|however|circumstances)\s
+    """)
+GOES_ON = ("and ", "or ", "just ", "that ")  # perhaps with what somebody does
+DOERS = word_set("i i'm i'll i've we they he she it who")
+
+
+def _starts(plain: str) -> Iterator[int]:
+    """The beginnings of clauses; not where "and" only goes on with what somebody does."""
+    yield 0
+    for start in START.pattern.finditer(plain):
+        if start[0] not in GOES_ON or not _somebody_does(plain[: start.start()]):
+            yield start.end()
+
+
+def _somebody_does(before: str) -> bool:
+    words = re.split("[,;]", before)[-1].split()
+    return not DOERS.isdisjoint(words) and "you" not in words
+
+
+# --- Any verb -----------------------------------------------------------------------------------------------------
+
+VERB = re.compile(r"[a-z]+(?= )")
+OBJECT = re.compile(
+    r" (?:an?|the|my|your|our|its|all|any|each|every|it|them|this|these|to|on|in|with|for|up|[a-z]+s)\b"
+)
+DOING = word_set(v.DOING)
+NO_VERB = re.compile(r".*(?:s|ed|ing|ly|[^aeiouy]{4}|tion|ment|ness)$")  # of a bare verb at the head of a sentence
+NO_VERBS = word_set("""
+    a after all an and another any anyone anything are as at because before both but by can could did do does each
+    either else even every everyone everything few first for from good great had half has have he hello here hey hi his
+    how i if in into is it its just last later less made many may maybe me might mine more most much must my neither
+    never new next nice nil no nobody none nor not nothing now of off oh ok okay on once one only or our out over part
+    perhaps please quite rather really right same she should since so some someone something soon still such sure thank
+    that the their them then there they this those though three to today too two under until up very was we well were
+    what when where whether which while who whole why will with without would yeah yep yes yet you your people python
+    """)
+
+
+def _does(plain: str, start: int) -> bool:
+    """Whether a task's verb stands here: a known one, or what heads the sentence like one."""
+    found = VERB.match(plain, start)
+    if not found:
+        return False
+    return found[0] in DOING or _heads(plain, found[0], start)
+
+
+def _heads(plain: str, word: str, start: int) -> bool:
+    """Whether this word heads the sentence as a verb would: bare, and with what looks like an object after it."""
+    bare = word not in NO_VERBS and not NO_VERB.match(word)
+    return start == 0 and bare and bool(OBJECT.match(plain, len(word)))
+
+
+# its manner, its limits, its conditions
+HOW = Table(
+    r"""
+    \b(?:without \w+|rather than|instead of|verbatim|throughout|by default|at all times|(?:each|every) time|at a time)\b
+    \b(?:before (?:you|\w+ing)|wait for my|only (?:if|when)|except|unless|(?:after|before|with|on|at) (?:each|every))\b
+    \b(?:exactly(?! (?:as|what|how|where|why|which))|(?:when|where)ever possible|when (?:appropriate|in doubt|unsure))\b
+    \b(?:at (?:most|least)|no more than|max(?:imum)?|up to|under|below|within|(?:fewer|less) than) <count>  # up to 5
+    (?:,|\bbut|\band) (?:not|never|only|nothing)\b  # …, but not the name
+    \b(?:in|with|using) (?:the |an? )?(?:\w+ )?(?:<manner>|person|style|case|format)\b  # in a warm tone
+    \b(?:clearly|honestly|briefly|concisely|directly|immediately|simply|plainly|politely|sparingly|proactively)\b
+    \b(?:file by file|step by step|one by one|line by line|piece by piece)\b  # one by one
+    """,
+    count=v.COUNT,
+    manner=any_of(v.MANNER),
+)
+
+# --- Verbs that bind by themselves --------------------------------------------------------------------------------
+
+BINDS = Table(
+    r"""
+    (?:do not|don't|dont) (?!<states>)\w|let's (?:not|keep|stick|avoid|only|always|never)\b  # do not push
+    never (?!mind|again|<past>)\w|(?:always|only ever|strictly) (?!\w+ing\b|<past>)\w  # never push
+    only <doing>\b|<doing> only \w|not (?:a single|one \w|before|until|more|less)\b  # only edit the tests
+    (?:also |always )?(?:make (?:absolutely |very )?sure|be (?:very )?sure to|ensure)\b  # make sure it closes
+    <heeding> (?!it\b|that\b|so\b)\w|stick (?:to|with)\b|focus (?:\w+ )?on\b|treat [^.]{1,60} as\b  # avoid loops
+    follow (?:[\w'-]+ ){1,6}(?:style|conventions?|patterns?|principles|practices|format|guide|guidelines)\b
+    use (?!it\b|that\b|this\b|my\b|[^.]*(?:\d{4}|[$@]|_\d))\w|(?:stop|quit) (?!by\b|it\b)\w+ing\b  # use pytest
+    leave (?:[\w'-]+ ){1,6}(?:alone|as is|as they are|as it is|un\w+ed|intact|out|blank|empty)\b|leave no \w
+    keep (?!<goes_on>)(?:[\w'-]+ ){1,6}\w  # keep it under 200 words
+    (?:hold off|steer clear|stay (?!tuned)|spare me|hands off)\b|skip (?!to|this|that|it|ahead|\d)\w  # skip the intro
+    (?:talk|speak|write|sound) (?:to me )?(?:like|as if)\b|(?:talk|speak|write|answer|explain) (?:\w+ )?\w{3,}ly\b
+    ask (?:for |me )?(?:\w+ ){0,2}(?:questions?|clarification|confirmation|permission)\b  # ask one question
+    (?:answer|reply|respond|explain|communicate) (?:me |it |to me )?(?:only )?(?:in|with|as|like|using)\b
+    be (?!<not_how>)(?:very |more |as |extra |\w+ly )?[a-z]+(?:[.!,]|$| (?:and|with|about|in|when|but)\b)  # be brutal
+    <doing> (?:(?!the|this|these|that|my)[\w-]+,? ){0,4}<answers>\b  # give short answers
+    (?<!and )(?<!or )no (?!<reply>)[\w'/é-]+(?:[ ,]+[\w'/-]+){0,10}[.!]?$  # no new dependencies
+    nothing (?:with|over|above|under|below|too|that)\b|^should (?:not |never |always |only )?(?!<asked>)[a-z]+ \w
+    (?:every|each|all|nothing) (?!time|day|week)(?:[^.,]{1,50} )?(?:needs?|gets?|goes|go|stays?)\b
+    (?:write|name|format|prefix|spell|quote|wrap|sort|round|start|end|mark|label|put)\b.{0,40}\b(?:all|every|each|any)\b
+    """,
+    doing=any_of(v.DOING),
+    heeding=any_of(v.HEEDING),
+    answers=any_of(v.ANSWER),
+    # after "don't": what is told of oneself, not ordered
+    states=any_of("""
+        know see think believe understand have need care mind like want feel get seem exist matter really even you we i
+        worry they forget quite recall find hear bother appear actually suppose agree work match yet hesitate remember
+        """)
+    + r"\b",
+    past=any_of(r"got had been was were saw heard did came went knew seen done found \w+ed") + r"\b",
+    goes_on=r"(?:an eye|my eye|me |up|at it|it up|on\b|track|in mind|(?!every|no|any)\w+ing\b)",
+    not_how=r"(?:there|here|back|right|able|sure|on|in|at|a|the|done|my)\b",
+    asked=r"(?:i|we|it|they|you|the|this|that|he|she|there|be|work|have)\b",
+    # "No …" that answers or tells
+    reply=any_of("""
+        worries problem idea need one wonder luck such i it that this the thanks? way errors? outputs? results? response
+        difference changes? clue longer matter rush news you we he she they doubt not but just please hurry don't do can
+        my what there further other explicit pending expected specific particular preference strong now questions
+        constraints more~(?:questions|errors?|issues?|problems?)
+        """)
+    + r"\b",
+)

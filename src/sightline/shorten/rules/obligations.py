@@ -1,0 +1,51 @@
+"""English: whether something must, or should with weight: "the name must be short", not "that must be a bug"."""
+
+import re
+
+from sightline.shorten.rules.pattern_table import Table, word_set
+
+OBLIGATION = Table(
+    r"""
+    \b(?:(must|mustn't|shall)|should|shouldn't|ought to|(?:needs?|has|have) to)\b (?:<adverb> )*(be (?!<participle>))?\w
+    """,
+    adverb="(?:not|never|always|only|also|all)",
+    participle=r"(?:\w+(?:ed|en|wn)|met|sent|put|set|made|run|kept|held|left|paid|built|found|done)\b",
+)
+SUBJECT = re.compile(r"[\w'›]+(?<!ly)(?= )")
+ADVERBS = frozenset({"also", "just", "then", "now", "always", "never", "all", "each", "both"})
+NO_THING = frozenset({"", "you", "we", "and", "or", "but", "please"})
+WHO_TELLS = word_set(  # what they must is no rule for the agent
+    """
+    i i'll i'd he she they who people someone everyone everybody users employees boss manager kids friend to do not dont
+    don't doesn't didn't would will might may what which that still we'll you'll callers no longer
+    """
+)
+GUESSED = Table(
+    r"""
+    \w+(?:'t| to)? (?:still |not )?(?:have (?!to|an?\b|at|the|no|\d)\w|work\b|help\b|already|probably|come from)
+    <be> (?:some|something|because|due|related|within|wrong|missing|why|how|hard|tired|fine|able|okay?|good|\d+)\b
+    <be> an? (?:\w+ )?(?:bug|issue|problem|error|mistake|glitch|typo|way|reason|joke|race|simple|quick|good|lot)\b
+    """,
+    be=r"\w+(?:'t| to)? (?:still |not |definitely )?be",
+)
+# what makes a rule of "should" and "needs to"
+WEIGHT = Table(r"""
+    \b(?:never|always|only|all|every|each|any|no|not|nothing|without|under|at most|at least|within|more than)\b|n't\b
+    \b(?:less than|exactly|format|same|both|max(?:imum)?|min(?:imum)?|before|first|unless|everything|strictly|\d+)\b
+    """)
+
+
+def obliges(plain: str) -> bool:
+    """Whether the sentence lays an obligation on a thing or on the agent."""
+    return any(_binding(plain, found) for found in OBLIGATION.pattern.finditer(plain))
+
+
+def _binding(plain: str, found: re.Match[str]) -> bool:
+    words = SUBJECT.findall(plain, max(0, found.start() - 60), found.start())
+    who = next((word for word in reversed(words) if word not in ADVERBS), "")
+    if who in WHO_TELLS or GUESSED.at(plain, found.start()):
+        return False
+    if found[1]:  # must
+        return True
+    has_to_be = found[2] and "to be" in found[0]
+    return who not in NO_THING and bool(has_to_be or WEIGHT.in_(plain[plain.rfind(",", 0, found.start()) + 1 :]))

@@ -1,0 +1,92 @@
+"""English classes of words, and the words at least one of which stands in every rule or task."""
+
+from sightline.shorten.rules.pattern_table import word_set
+
+COUNT = r"(?:[$€£]?\d|(?:one|two|three|four|five|six|seven|eight|nine|ten|half)\b)"
+
+# what one tells an agent to do
+DOING = """
+    edit change modify touch use write make add delete remove commit push answer reply respond return show run rely give
+    list include fix update create look check consider work do send book pick choose output report print call let
+    install test review comment suggest translate search keep mention tell ask set refactor implement convert rewrite
+    summarise summarize draft generate find move rename apply format explain cite quote buy order recommend extract
+    deploy read store merge accept allow cover count start open replace build try plan clean cancel proceed exchange
+    handle say put wait skip stop flag mark pause name save end begin address attach calculate close compare confirm
+    copy declare define describe design discuss document draw express highlight insert log organise organize phrase plot
+    present provide publish render schedule split state structure take upload verify
+    """
+
+# Those below are cues, too: plain words, in every form.
+
+# verbs that say how by themselves
+HEEDING = """
+    adhere aim assume avoid confine conform eliminate emphasise emphasize employ exclude honor honour imitate limit
+    maintain match maximise maximize mimic minimise minimize mirror omit prefer preserve prioritise prioritize refrain
+    respect restrict strive
+    """
+# what describes a text or a product
+MANNER = """
+    spelling tense tone voice units decimal decimals currency grammar punctuation lowercase uppercase
+    snake_case camelcase initials jargon capitals emoji emojis seat seats indentation bullets
+    """
+# what a text is counted in
+UNIT = """
+    word words line lines page pages sentence sentences paragraph paragraphs bullet bullets column columns character
+    characters slide slides item items step steps
+    """
+TONE = """
+    brief casual clear concise conversational detailed direct formal friendly humorous informal light neutral playful
+    plain polite professional serious short simple succinct terse warm
+    """
+# what an agent gives
+ANSWER = """
+    answers responses replies explanations summaries suggestions outputs edits comments examples sources citations
+    """
+LANGUAGE = "english chinese french german spanish italian portuguese dutch japanese korean russian arabic"
+NOTATION = """
+    json yaml csv markdown html latex xml pdf eur usd gbp euro euros dollars pounds celsius fahrenheit utc bold italics
+    brackets parentheses 24-hour
+    """
+# what a task or a text has one of
+ATTRIBUTE = """
+    audience budget currency deadline format goal language length limit maximum minimum priority scope style target tone
+    voice
+    """
+CONDITION = """
+    allergic celiac coeliac color-blind colour-blind colorblind colourblind deaf diabetic dyslexic gluten-free halal
+    intolerant kosher pescatarian pregnant vegan vegetarian
+    """
+BARRED = "banned forbidden frozen mandatory prohibited read-only sacred taboo unacceptable untouchable off-limits"
+ARRANGED = "rounded sorted grouped separated formatted written spelled abbreviated capitalised capitalized aligned"
+
+OTHER_CUES = """
+    not never must mustn't only no need needs should shouldn't always sure ensure without stop keep leave out off now
+    here point forward future nothing anything most stick instead rather has have ought shall allowed permitted rule
+    rules constraint constraints guidelines convention conventions requirement requirements restriction restrictions
+    do's don'ts dont don't cannot can't tops matter costs max less fewer question table no-go negotiable non-negotiable
+    option if whenever answer reply respond exactly verbatim throughout everywhere exceptions every each all interested
+    care long longer provided under over up between condition important essential critical crucial vital hold steer stay
+    stays remain remains skip treat time wait chance hands spare except default below within let's quit any unless until
+    must-have must-haves strictly before first use focus talk speak write explain be like as hate dislike want allergy
+    allergies dealbreaker deal-breaker breaker library limits aisle per least following follow prefers favor favour bad
+    eat drink drive fly smoke above person case form preferred preferably todo todos to-do to-dos forget remember remind
+    later after afterward afterwards once when still next eventually tomorrow back follow-up remaining pending soon
+    scratch disregard ignore drop cancel again anymore nobody none everything longer may
+    backlog outstanding wrap finish get another reminder file piece one clearly honestly briefly concisely directly
+    immediately simply plainly politely sparingly proactively stand value love expect secrets belong rest whole entire
+    """
+CUE_CLASSES = (
+    HEEDING,
+    MANNER,
+    UNIT,
+    TONE,
+    ANSWER,
+    LANGUAGE,
+    NOTATION,
+    ATTRIBUTE,
+    CONDITION,
+    BARRED,
+    ARRANGED,
+    OTHER_CUES,
+)
+CUES = word_set(" ".join(CUE_CLASSES))

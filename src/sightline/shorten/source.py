@@ -1,0 +1,106 @@
+"""Source code: what is imported and defined, and where."""
+
+import re
+
+from sightline.shorten.lines import Levels, Section, View, levels
+
+_EXTENSIONS = (
+    "py pyi ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash zsh lua pl r jl ex exs "
+    "erl hs ml sql vue svelte dart zig css scss tf proto graphql"
+)
+CODE = frozenset(_EXTENSIONS.split())
+DETECT = 200  # lines looked at to tell code from other text
+ENOUGH = 0.04  # share of lines that define or import something, above which a text without a telling name is code
+
+DEFINES = 2.5
+CONSTANT = 0.8
+IMPORTS = 0.3
+
+_IMPORT = re.compile(r"import\b|from [\w.]+ import\b|#include\b|use [\w:]+|using [\w.]+;|package \w")
+_DEFINITION = re.compile(
+    r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]{1,9}\))?|unsafe|"
+    r"override|open|sealed|data|inline|extern|virtual|readonly|const|declare) ){0,5}"
+    r"(?:(?:def|class|function\*?|fn|func|interface|struct|enum|trait|impl|mod|module|namespace|type|object|protocol|extension|"
+    r"CREATE \w+)\b[ (<*]{1,3}[\w$\"'`(\[]|(?:describe|it|test)\([\"'`]|"
+    r"(?:let |var )?[\w$]+(?: *:[^=\n]{1,80})? *= *(?:async *)?(?:\(|function|\w+ *=>|use[A-Z]|React\.)|"
+    r"[\w<>\[\], .?]{0,80}\w\()"
+)
+_CONSTANT = re.compile(
+    r"(?:(?:export|const|let|var|static|final|public|private|pub) ){0,4}[A-Z_][A-Z0-9_]{2,60}\b *(?::[^=\n]{0,40})?="
+)
+_NAME = re.compile(
+    r"\b(?:def|class|function\*?|fn|func|interface|struct|enum|trait|impl|mod|module|namespace|type|object|protocol|"
+    r"extension|const|let|var|TABLE|VIEW|INDEX)\s+(?:\([^)\n]{0,80}\)\s*)?[\"'`]?([A-Za-z_$][\w$]{1,60})|"
+    r"([A-Za-z_$][\w$]{2,60})\s*\("
+)
+_WORDS = (
+    "import from #include use using package export default public private protected internal static final "
+    "abstract async pub pub(crate) unsafe override open sealed data inline extern virtual readonly const declare "
+    "def class function function* fn func interface struct enum trait impl mod module namespace type object "
+    "protocol extension CREATE let var"
+)
+_OPENERS = frozenset(_WORDS.split())
+_STARTS = frozenset(word[:2] for word in (*_OPENERS, "describe(", "it(", "test("))  # other lines define nothing
+_BLANK = re.compile(r"\s")
+_ENDING = re.compile(r"\.([A-Za-z]\w{0,5})(?![\w./])")
+
+
+def is_file(seen: View) -> bool:
+    """Whether this was asked for by nothing but the name of a file of code."""
+    return seen.subject.rpartition(".")[2] in CODE and not _BLANK.search(seen.subject)
+
+
+def is_source(seen: View) -> bool:
+    """Whether the file's name says code, or enough of its lines define something."""
+    if any(match.group(1) in CODE for match in _ENDING.finditer(seen.subject[:400])):
+        return True
+    lines = seen.code[:DETECT]
+    found = sum(mark in (DEFINES, IMPORTS) for mark in marks_of(lines).values())
+    return found >= 3 and found >= ENOUGH * len(lines)
+
+
+def source(seen: View) -> Levels:
+    """Definitions first, with their line numbers where the text is a whole file; values under what is defined."""
+    marks = marks_of(seen.code)  # and no troubles: code that handles errors is full of the word
+    defined = [i for i, mark in marks.items() if mark == DEFINES]
+    whole_file = not seen.own_numbers and bool(seen.subject) and not _BLANK.search(seen.subject)
+    return levels(seen, marks, {}, _sections(seen, defined), add_numbers=whole_file)
+
+
+def _sections(seen: View, defined: list[int]) -> list[Section]:
+    """What the lines define; a name that comes again, as methods do, behind the type it belongs to."""
+    out: list[Section] = []
+    met: set[str] = set()
+    owner = ""
+    for i in defined:
+        match = _NAME.search(seen.code[i])
+        if not match:
+            continue
+        name = match.group(1) or match.group(2)
+        if match.group().startswith(("class", "impl", "interface", "trait", "struct", "module")):
+            owner = name
+        elif owner and (name in met or name.startswith("__")):
+            name = f"{owner}.{name}"
+        if name not in met:
+            met.add(name)
+            out.append(Section(i, name))
+    return out
+
+
+def marks_of(lines: list[str]) -> dict[int, float]:
+    """What lines of code are worth beside the values in them, where it is anything."""
+    marks = {}
+    for i, text in enumerate(map(str.lstrip, lines)):
+        if (text[:2] in _STARTS or text[:3].isupper()) and (mark := _mark(text.partition(" ")[0], text)):
+            marks[i] = mark
+    return marks
+
+
+def _mark(word: str, text: str) -> float:
+    if word not in _OPENERS and not word.isupper() and word[:2] not in ("de", "it", "te"):
+        return 0.0
+    if word in _OPENERS and _IMPORT.match(text):
+        return IMPORTS
+    if _CONSTANT.match(text):
+        return CONSTANT
+    return DEFINES if not word.isupper() and _DEFINITION.match(text) else 0.0

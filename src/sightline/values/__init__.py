@@ -1,0 +1,1 @@
+"""Values without behaviour of their own: items, tokens, profiles, phrases, the clock."""

@@ -1,0 +1,68 @@
+"""Facts about providers, as data: what framing costs, what a cache costs and how long it lives, what media cost."""
+
+from math import ceil
+
+from msgspec import Struct
+
+from sightline.errors import BadInput
+from sightline.values.items import File, Image
+
+
+class Prices(Struct, frozen=True):
+    """Relative to one fresh input token."""
+
+    read: float  # from the provider's cache
+    write: float  # into it
+
+
+class Profile(Struct, frozen=True):
+    """One provider's rules, as far as a payload depends on them."""
+
+    name: str
+    margin: float = 0.0  # share added to every count until usage has been reported; 0 where the vocabulary is public
+    message_tokens: int = 4  # framing of one message
+    call_tokens: int = 8  # framing of one tool call
+    request_tokens: int = 3
+    prices: Prices = Prices(read=0.1, write=1.0)
+    cache_seconds: int = 300  # how long an unused prefix stays in the provider's cache
+    cache_minimum: int = 1024  # shorter prefixes are not cached
+    image_tokens: int = 1600  # when the size is unknown: the most an image costs
+    image_area: int = 750  # pixels per token
+    file_tokens: int = 3000  # a document of unknown length
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        # GPT-5.6 and newer charge 1.25 for cache writes and keep them 30 minutes; older ones write for free.
+        Profile("openai", prices=Prices(read=0.1, write=1.25), cache_seconds=1800),
+        # Anthropic's vocabulary is not public: counts are corrected from the usage it reports.
+        Profile("anthropic", margin=0.05, prices=Prices(read=0.1, write=1.25), cache_seconds=300),
+        # A server of one's own: the cache is memory, and prefill is what hurts.
+        Profile("local", prices=Prices(read=0.05, write=1.0), cache_seconds=3600, margin=0.05),
+    )
+}
+
+
+def profile(name: str) -> Profile:
+    """The profile of this name. Raises BadInput with the names there are."""
+    if name not in PROFILES:
+        raise BadInput(f"unknown profile {name!r}; choose one of {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+def media_tokens(part: Image | File, profile: Profile) -> int:
+    """What a picture or document costs by its size; the most it can cost where that is unknown. Never its base64."""
+    if isinstance(part, File):
+        size = len(part.data) * 3 // 4
+        # A text costs what its bytes may cost; of other documents nobody knows: a page may be 3 KB or 300.
+        return size // 2 if part.media_type.startswith("text/") else max(profile.file_tokens, size // 10)
+    if part.width and part.height:
+        return min(profile.image_tokens, ceil(part.width * part.height / profile.image_area))
+    return profile.image_tokens
+
+
+def call_cost(tokens: int, reused: int, profile: Profile) -> float:
+    """What one call's input costs, in fresh input tokens, when `reused` of its tokens are a cached prefix."""
+    cached = reused if reused >= profile.cache_minimum else 0
+    return cached * profile.prices.read + (tokens - cached) * profile.prices.write

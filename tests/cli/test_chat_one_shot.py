@@ -1,0 +1,225 @@
+"""One question for a script, and what the command line refuses."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_place import configured, talked
+from click.testing import CliRunner, Result
+from stub import Stub, answer, error
+
+from sightline.cli.main import app
+from sightline.log.stores.session_folder import Folder
+
+Ask = Callable[..., Result]
+READ = ("c1", "file_reader", {"path": "notes.txt"})
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Ask:
+    """Runs `sightline chat` in the project, as if piped."""
+
+    def ask_(*args: str, **options: Any) -> Result:
+        places = ["--project", str(tmp_path / "shop"), "--root", str(tmp_path / "home")]
+        return CliRunner().invoke(app, [*places, "chat", *args], **options)
+
+    return ask_
+
+
+def test_only_the_answer_is_on_standard_output(tmp_path: Path, ask: Ask) -> None:
+    """As the model wrote it, whatever was done for it; what comes through a pipe is added to the question."""
+    with Stub([answer("", [READ]), answer("It says **milk**.")]) as stub:
+        (configured(tmp_path / "shop", stub.url) / "notes.txt").write_text("buy milk")
+        done = ask("-p", "What do the notes say?", input="from the pipe\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "It says **milk**.\n", "")
+    assert stub.asked[0].body["messages"][-1]["content"][0]["text"] == "What do the notes say?\n\nfrom the pipe\n"
+
+
+def test_json_tells_everything_there_is_to_know(tmp_path: Path, ask: Ask) -> None:
+    """The answer, the session, what it cost, which tools were called, what was saved."""
+    code = {"code_id": "code_sum", "language": "python", "description": "Sums", "code": "1 + 2"}
+    with Stub([answer("", [READ, ("c2", "write_code", code)]), answer("Done.", usage=(100, 10, 0))]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        facts = json.loads(ask("-p", "Go.", "--json").stdout)
+    [session_id] = Folder(tmp_path / "shop", tmp_path / "home").sessions()
+    assert (facts["success"], facts["answer"], facts["session"], facts["model"]) == (True, "Done.", session_id, "stub")
+    assert facts["rounds"] == 2
+    assert facts["usage"]["input_tokens"] == 112
+    assert facts["cost"] == pytest.approx(0.000142)
+    assert [(call["name"], bool(call["error"])) for call in facts["calls"]] == [
+        ("file_reader", True),
+        ("write_code", False),
+    ]
+    assert [saved["id"] for saved in facts["saved"]] == ["code_sum"]
+
+
+@pytest.mark.accepts(242)
+def test_a_script_may_go_on_too(tmp_path: Path, ask: Ask) -> None:
+    """--continue appends to the newest session, --resume to the one named."""
+    with Stub([answer("One."), answer("Two."), answer("Three.")]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        first = json.loads(ask("-p", "first", "--json").stdout)["session"]
+        assert json.loads(ask("-p", "second", "--continue", "--json").stdout)["session"] == first
+        assert json.loads(ask("-p", "third", "--resume", first[:5], "--json").stdout)["session"] == first
+    messages = [message for message in stub.asked[-1].body["messages"] if message["role"] != "system"]
+    said = [part["text"] for message in messages for part in message["content"]]
+    assert said == ["first", "One.", "second", "Two.", "third"]
+
+
+def test_a_question_that_fails_has_exit_code_1(tmp_path: Path, ask: Ask) -> None:
+    """Nothing on standard output, one line on standard error; with --json the object says so."""
+    refusal = error(401, body={"error": {"message": "who are you"}})
+    with Stub([refusal, refusal]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        done = ask("-p", "first")
+        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert "who are you" in done.stderr
+        done = ask("-p", "first", "--json")
+    assert done.exit_code == 1
+    assert not json.loads(done.stdout)["success"]
+
+
+def test_a_question_that_nobody_answered_is_not_gone_on_with(tmp_path: Path, ask: Ask) -> None:
+    """--continue means the conversation before; the question is kept, and --resume has it answered."""
+    refusal = error(401, body={"error": {"message": "who are you"}})
+    with Stub([answer("One."), refusal, answer("Two."), answer("Three."), answer("Four.")]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        first = json.loads(ask("-p", "first", "--json").stdout)["session"]
+        lost = json.loads(ask("-p", "lost", "--json").stdout)["session"]
+        assert json.loads(ask("-p", "second", "--continue", "--json").stdout)["session"] == first
+        assert set(Folder(tmp_path / "shop", tmp_path / "home").sessions()) == {first, lost}
+        assert json.loads(ask("-p", "third", "--resume", lost, "--json").stdout)["session"] == lost
+        assert json.loads(ask("-p", "fourth", "--continue", "--json").stdout)["session"] == lost
+    messages = [message for message in stub.asked[-1].body["messages"] if message["role"] != "system"]
+    said = [part["text"] for message in messages for part in message["content"]]
+    assert said == ["lost", "third", "Three.", "fourth"]
+
+
+def test_a_question_typed_in_a_chat_is_gone_on_with(tmp_path: Path) -> None:
+    """Also where nobody has answered it: that is what was promised when the chat was left."""
+    with Stub([error(401, body={}), answer("Here.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        before = talked(project, ["Anybody?"]).session.id
+        assert talked(project, ["/retry"], go_on=True).session.id == before
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("", "sightline model get"),
+        ("model = 3", "model is a name or a table"),
+        ('[model]\nname = "m"\nbase_url = "https://far.example/v1"', "--trust"),
+        ('[model]\nname = "m"\nbase_url = "http://127.0.0.1:9/v1"\nkey_env = "NOT_SET"', "set NOT_SET"),
+        ('[model]\ngguf = "none.gguf"', "no file"),
+    ],
+)
+def test_json_is_an_object_also_where_nothing_can_be_asked(
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, toml: str, told: str
+) -> None:
+    """No model, a file that is wrong or not trusted, no key: the keys of every answer, and why."""
+    monkeypatch.setattr("os.environ", {"PATH": "/bin"})
+    monkeypatch.setattr("sightline.agent.models.discovery.SERVERS", ())
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "sightline.toml").write_text(toml)
+    done = ask("-p", "Hello?", "--json")
+    facts = json.loads(done.stdout)
+    assert (done.exit_code, done.stderr, facts["success"]) == (1, "", False)
+    assert told in facts["error"]
+    with Stub([answer("One.")]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        assert list(json.loads(ask("-p", "Hello?", "--json").stdout)) == list(facts)
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "One of these helps"), ("zh", "以下任选其一")])
+def test_without_a_model_there_is_a_short_list(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, language: str, said: str
+) -> None:
+    """One way on a line, the quickest first, in the language that was asked for."""
+    monkeypatch.setattr("os.environ", {"PATH": "/bin"})
+    monkeypatch.setattr("sightline.agent.models.discovery.SERVERS", ())
+    done = ask("-p", "Hello?", "--lang", language)
+    assert (done.exit_code, done.stdout) == (1, "")
+    first, *ways = done.stderr.splitlines()
+    assert said in first
+    assert [len(ways), ways[0].split()[:3]] == [5, ["sightline", "model", "get"]]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        ((), 1, '-p "…"'),
+        (("--lang", "zh"), 1, "这里没有终端"),
+        (("--json",), 2, "--json prints the answer to one question"),
+        (("--continue", "--resume", "x"), 2, "say one of them"),
+        (("-p", " "), 2, "-p needs a question"),
+        (("-p", "x", "--resume", "nope"), 1, "no session 'nope'"),
+        (("-p", "x", "--model", "nope"), 1, "no model 'nope'"),
+        (("-p", "x", "--strategy", "nope"), 1, "unknown strategy 'nope'"),
+        (("-p", "x", "--budget", "100", "--output", "200"), 2, "0 <= output < window"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    tmp_path: Path, ask: Ask, args: tuple[str, ...], code: int, said: str
+) -> None:
+    """Exit code 2 where the command was used wrongly, else 1; no session is begun."""
+    configured(tmp_path / "shop", "http://127.0.0.1:9")
+    done = ask(*args)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert not Folder(tmp_path / "shop", tmp_path / "home").sessions()
+
+
+@pytest.mark.parametrize(("package", "extra"), [("prompt_toolkit", "chat"), ("langgraph", "agent")])
+def test_without_its_packages_it_says_which_to_install(tmp_path: Path, package: str, extra: str) -> None:
+    """One line with the command that installs them; the other commands do not need them."""
+    configured(tmp_path / "shop", "http://127.0.0.1:9")
+    absent = f"import sys; sys.modules[{package!r}] = None; sys.stdin.isatty = sys.stdout.isatty = lambda: True"
+    code = f"{absent}; from sightline.cli import main; sys.argv = ['sightline', *sys.argv[1:]]; main()"
+    args = ["--project", str(tmp_path / "shop"), "chat"]
+    failed = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
+    assert failed.returncode == 1
+    assert package in failed.stderr.lower()
+    assert f"pip install '.[{extra}]'" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_a_file_that_reaches_beyond_the_project_is_obeyed_only_when_trusted(tmp_path: Path, ask: Ask) -> None:
+    """Nothing is started or asked before somebody has said so, which holds until the file changes."""
+    with Stub([answer("One."), answer("Two.")]) as stub:
+        configured(tmp_path / "shop", stub.url, "[tools]\nrun_python = true\n")
+        refused = ask("-p", "Hello")
+        assert refused.exit_code == 1
+        assert "run_python" in refused.stderr
+        assert "--trust" in refused.stderr
+        assert not stub.asked
+        assert ask("-p", "Hello", "--trust").stdout == "One.\n"
+        assert ask("-p", "Hello").stdout == "Two.\n"
+        configured(tmp_path / "shop", stub.url, "[tools]\nrun_python = true\nseconds = 5\n")
+        assert ask("-p", "Hello").exit_code == 1
+
+
+@pytest.mark.parametrize(("stop", "code", "said"), [("length", 0, "cut off"), ("content_filter", 1, "refuses")])
+def test_a_script_learns_why_an_answer_ended(tmp_path: Path, ask: Ask, stop: str, code: int, said: str) -> None:
+    """On standard error, and in JSON; a refusal is a failure, an answer that was cut off is not."""
+    with Stub([answer("The result is", stop=stop)] * 2) as stub:
+        configured(tmp_path / "shop", stub.url)
+        done = ask("-p", "What is it?")
+        facts = json.loads(ask("-p", "What is it?", "--json").stdout)
+    assert (done.exit_code, done.stdout) == (code, "The result is\n")
+    assert said in done.stderr
+    assert facts["stop"] == {"length": "length", "content_filter": "refused"}[stop]
+
+
+def test_a_pipe_without_end_is_refused(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than any model reads is not read, and nothing is asked."""
+    monkeypatch.setattr("sightline.cli.chat.one_shot.MOST_PIPED", 1000)
+    with Stub([]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        done = ask("-p", "Sum up", input="x" * 1001)
+    assert done.exit_code == 1
+    assert "come through the pipe" in done.stderr
+    assert not stub.asked

@@ -1,0 +1,74 @@
+"""The words people see: complete in both languages, and how numbers and bars look."""
+
+from string import Formatter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from sightline.cli import phrases
+from sightline.cli.phrases import LANGUAGES, Words
+from sightline.cli.render import bar, cut, first_words, human_size, printable
+
+
+def fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
+
+
+def test_both_languages_say_the_same_things() -> None:
+    """Every entry is there in both, with the same values to fill in."""
+    for key, said in phrases._WORDS.items():
+        assert len(said) == len(LANGUAGES), key
+        assert all(said), key
+        assert len({frozenset(fields(text)) for text in said}) == 1, key
+
+
+def test_a_reason_the_table_does_not_know_is_shown_as_it_is() -> None:
+    """A strategy of one's own may give its own reasons."""
+    assert Words("zh").reason("sweep: mine") == "sweep: mine"
+    assert Words("en").sweep("sweep: forced") == "forced"
+    assert Words("zh").sweep("sweep: forced") == "到达上限"
+
+
+@given(st.text(), st.integers(1, 40))
+def test_cut_text_fits_its_columns(text: str, width: int) -> None:
+    """Whatever the script, no more columns are taken than there are; what fits is untouched."""
+    line = first_words(text)
+    assert cell_len(cut(line, width)) <= width
+    if cell_len(line) <= width:
+        assert cut(line, width) == line
+
+
+@given(st.text())
+def test_first_words_are_one_harmless_line(text: str) -> None:
+    """No control character is left, no line break either."""
+    line = first_words(text)
+    assert "\n" not in line
+    assert printable(line) == line
+
+
+def test_first_words_say_where_they_are_cut() -> None:
+    """With an ellipsis, in as many characters; what fits has none."""
+    assert first_words("one two three", 13) == "one two three"
+    assert first_words("one two three", 9) == "one two…"
+    assert first_words("one two three", 12) == "one two thr…"
+
+
+@given(st.floats(0, 2), st.integers(1, 60))
+def test_a_bar_never_outgrows_its_width(share: float, width: int) -> None:
+    """Full at 1 and above, empty only at 0."""
+    for plain in (False, True):
+        drawn = bar(share, width, plain=plain)
+        assert len(drawn) <= width
+        assert bool(drawn) == (share > 0)
+    if share >= 1:
+        assert bar(share, width) == "█" * width
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (184_000, "184 kB"), (12 * 10**9, "12.0 GB")]
+)
+def test_sizes_are_short(size: int, said: str) -> None:
+    """Two or three digits and a unit."""
+    assert human_size(size) == said

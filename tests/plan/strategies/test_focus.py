@@ -1,0 +1,333 @@
+"""The default strategy: when levels change, and what gives way first. One word is one token here."""
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from sightline.errors import BadInput
+from sightline.plan.plan import Budget
+from sightline.plan.strategies import strategy
+from sightline.plan.strategies.focus import Focus, trigger
+from sightline.session.session import Session
+from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.values.items import Call, Kind, Lod
+from sightline.wire.payload import Payload
+
+
+@pytest.fixture
+def clock() -> Ticking:
+    return Ticking()
+
+
+@pytest.fixture
+def session(clock: Ticking) -> Session:
+    return Session(MemoryStore("f"), token_counter=WordCounter(), clock=clock, ids=numbered_ids())
+
+
+def words(count: int, word: str = "word") -> str:
+    return " ".join(f"{word}{n}" for n in range(count))
+
+
+def tool(session: Session, text: str, **arguments: object) -> str:
+    number = str(len(session))
+    session.assistant([Call(number, "read_file", arguments or {"path": f"file{number}.py"})])
+    return session.tool_result(number, text)
+
+
+def level(session: Session, payload: Payload, item_id: str) -> Lod | None:
+    """The level an item is shown at; None: it is left out."""
+    row = session._row(item_id)
+    return payload.plan.lod(row) if session._journal.timeline.unit[row] in payload.plan else None
+
+
+def reason(session: Session) -> str:
+    assert session.receipt is not None
+    return session.receipt.reason
+
+
+# ------------------------------------------------------------------ on entry
+
+
+@pytest.mark.parametrize(("size", "shown"), [(190, Lod.FULL), (1_900, Lod.FULL), (2_100, Lod.SUMMARY)])
+def test_a_large_result_enters_below_full(session: Session, size: int, shown: Lod) -> None:
+    """More than 2,000 tokens of a tool are first shown as their summary."""
+    session.user("look")
+    item = tool(session, words(size))
+    assert level(session, session.compose(Budget(100_000)), item) is shown
+
+
+def test_in_a_small_window_results_enter_smaller(session: Session) -> None:
+    """A twentieth of the room is the most that a result takes in full; a summary beyond a quarter is a gist."""
+    session.user("look")
+    item = tool(session, words(900))
+    payload = session.compose(Budget(2_000))
+    assert level(session, payload, item) in (Lod.SUMMARY, Lod.GIST)
+    assert payload.tokens <= 2_000
+
+
+def test_what_the_user_says_enters_in_full_up_to_a_quarter(session: Session) -> None:
+    """A longer message is shown as its summary with its handle, except the question itself."""
+    short, long, question = (session.user(words(size)) for size in (900, 1_100, 1_100))
+    payload = session.compose(Budget(4_000))
+    assert level(session, payload, short) is Lod.FULL
+    assert level(session, payload, long) is not Lod.FULL
+    assert level(session, payload, question) is Lod.FULL
+
+
+@pytest.mark.parametrize(("before", "size", "whole"), [
+    (0, 3_000, True), (3, 1_900, True), (3, 2_500, False), (0, 3_900, False),
+])  # fmt: skip
+def test_a_question_has_all_that_is_free_and_half_of_the_room(
+    session: Session, before: int, size: int, whole: bool
+) -> None:
+    """Older words give way to it; a longer one is shortened, and nothing else suffers for it."""
+    for _ in range(before):
+        session.user("go on")
+        session.assistant(words(900))
+        session.compose(Budget(4_000))
+    question = session.user(words(size))
+    payload = session.compose(Budget(4_000))
+    assert (level(session, payload, question) is Lod.FULL) is whole
+    assert payload.tokens <= 4_000
+
+
+def test_a_page_the_model_asked_for_enters_in_full(session: Session) -> None:
+    """Answers of `expand` are paged, not shortened."""
+    session.tools([])
+    item = session.user("\n".join(words(10, f"l{n}x") for n in range(150)))
+    session.assistant([Call("e", "expand", {"id": item})])
+    session.settle()
+    payload = session.compose(Budget(10_000))
+    answer = [i.id for i in session.items()][-1]
+    assert level(session, payload, answer) is Lod.FULL
+
+
+def test_the_entry_size_is_configuration(session: Session) -> None:
+    """`config={"entry": …}` sets it; what the strategy does not know is refused."""
+    session.configure(config={"entry": 300})
+    session.user("look")
+    item = tool(session, words(400))
+    assert level(session, session.compose(Budget(100_000)), item) is not Lod.FULL
+    with pytest.raises(BadInput, match="entri"):
+        strategy("focus", {"entri": 300})
+    assert strategy("focus", {"keep": 5}) == Focus(keep=5)
+
+
+# ------------------------------------------------------------------ when
+
+
+def test_below_the_trigger_nothing_changes(session: Session) -> None:
+    """Up to 95 % of the limit every call begins with the one before, and everything the user says is in full."""
+    for n in range(9):
+        session.user(words(95, f"u{n}x"))
+        payload = session.compose(Budget(1_000))
+        assert reason(session) == ""
+        assert len(payload.body) == n + 1
+
+
+def test_above_the_trigger_one_sweep_goes_down_to_the_target(session: Session) -> None:
+    """It is named in the receipt, and the calls after it change nothing again. Units are left out only where levels
+    do not bring it two thirds of the way.
+    """
+    reasons = []
+    for n in range(60):
+        session.user("go on")
+        tool(session, words(150, f"r{n}x"))
+        payload = session.compose(Budget(4_000, recall=0.0))
+        reasons.append(reason(session))
+        if reasons[-1] == "sweep: forced":
+            assert payload.tokens <= 0.8 * 4_000
+    assert "sweep: forced" in reasons
+    assert all(not (one and other) for one, other in pairwise(reasons))
+
+
+def test_when_the_cache_is_cold_a_sweep_comes_early(session: Session, clock: Ticking) -> None:
+    """After more idle time than the provider keeps a prefix, above the target: sweep now, it costs nothing."""
+    session.user("look")
+    for n in range(14):
+        tool(session, words(190, f"r{n}x"))
+    session.compose(Budget(4_000))
+    assert reason(session) == ""
+    session.user("go on")
+    session.compose(Budget(4_000))
+    assert reason(session) == ""
+    clock.wait(2_000)
+    session.user("and now")
+    payload = session.compose(Budget(4_000))
+    assert reason(session) == "sweep: cold"
+    assert payload.tokens <= 2_000
+    assert session.receipt is not None
+    assert session.receipt.idle >= 2_000
+
+
+def test_a_sweep_that_could_not_reach_the_target_is_not_tried_on_every_call() -> None:
+    """The trigger rises to a tenth of the limit above what the last sweep left, never above the limit."""
+    budget = Budget(1_000, trigger=0.8)
+    assert trigger(budget, 1_000, 0) == 800
+    assert trigger(budget, 1_000, 600) == 800
+    assert trigger(budget, 1_000, 780) == 880
+    assert trigger(budget, 1_000, 970) == 1_000
+
+
+def test_shares_are_of_what_the_head_leaves() -> None:
+    """A head of half the window does not make the rest of it full."""
+    assert trigger(Budget(1_000, trigger=0.8), 1_000, 0, 500) == 900
+
+
+def test_a_sweep_comes_when_it_pays(session: Session) -> None:
+    """Long before the room is full, what came since the last sweep settles, and all before it is sent as it was."""
+    session.user("look")
+    before, kept = session.compose(Budget(100_000)), []
+    for n in range(60):
+        tool(session, words(1_500, f"r{n}x"))
+        payload = session.compose(Budget(100_000))
+        if reason(session):
+            assert reason(session) == "sweep: pays"
+            same = [old == new for old, new in zip(before.body, payload.body, strict=False)]
+            kept.append(same.index(False))
+            assert payload.tokens < before.tokens
+        before = payload
+    assert len(kept) >= 3
+    assert all(later > earlier for earlier, later in pairwise(kept))
+    assert payload.tokens < 40_000
+
+
+def test_what_settled_is_the_same_after_resuming(clock: Ticking) -> None:
+    """A session that is opened again sweeps at the same call, down to the same levels."""
+    stays, reopened = MemoryStore("f"), MemoryStore("g")
+    one = Session(stays, token_counter=WordCounter(), clock=clock, ids=numbered_ids())
+    reasons = []
+    for n in range(25):
+        other = Session(reopened, token_counter=WordCounter(), clock=clock, ids=numbered_ids())
+        plans = []
+        for each in (one, other):
+            if n:
+                tool(each, words(1_500, f"r{n}x"))
+            else:
+                each.user("look")
+            plans.append(each.compose(Budget(100_000)).plan)
+        assert reason(one) == reason(other)
+        assert [line[:5] for line in plans[0].lines()] == [line[:5] for line in plans[1].lines()]
+        reasons.append(reason(one))
+    assert "sweep: pays" in reasons
+
+
+# ------------------------------------------------------------------ what
+
+
+def test_what_was_read_again_gives_way_first(session: Session) -> None:
+    """Of two readings of one file the earlier is shortened before anything else of its kind."""
+    session.user("look")
+    older = tool(session, words(400, "old"), path="a.py")
+    other = tool(session, words(400, "other"), path="b.py")
+    newer = tool(session, words(400, "new"), path="a.py")
+    for n in range(4):
+        session.user(words(40, f"u{n}x"))
+    payload = session.compose(Budget(4_000, trigger=0.3, target=0.3))
+    shown = [level(session, payload, item) for item in (older, other, newer)]
+    assert (shown[0] or -1) <= min(shown[1] or -1, shown[2] or -1)
+    assert shown[0] is not Lod.FULL
+
+
+def test_the_users_words_outlast_the_tools(session: Session) -> None:
+    """When room is short results go, and what the user asked for stays as it was said."""
+    asked = [session.user(words(50, f"rule{n}x")) for n in range(3)]
+    for n in range(40):
+        tool(session, words(180, f"r{n}x"))
+        payload = session.compose(Budget(2_000, recall=0.0))
+    assert all(level(session, payload, item) is Lod.FULL for item in asked)
+
+
+def test_the_newest_units_are_left_as_they_are(session: Session) -> None:
+    """The last one is spared while the limit allows it, or as many as the configuration says."""
+    session.configure(config={"keep": 3})
+    session.user("look")
+    for n in range(24):
+        tool(session, words(190, f"r{n}x"))
+    payload = session.compose(Budget(4_000))
+    newest = list(payload.plan)[-3:]
+    rows = [row for unit in newest for row in session._journal.timeline.rows_of(unit)]
+    assert all(payload.plan.lod(row) is Lod.FULL for row in rows)
+
+
+def test_one_line_says_what_was_left_out_and_where(session: Session) -> None:
+    """How many messages and tokens, from which handle to which; it stands where the first of them stood."""
+    session.user("look")
+    first = tool(session, words(190, "r0x"))
+    for n in range(1, 30):
+        tool(session, words(190, f"r{n}x"))
+        payload = session.compose(Budget(2_000, recall=0.0))
+    assert level(session, payload, first) is None
+    left_out = payload.plan.left_out
+    assert left_out is not None
+    hidden = [i for i in session.items() if level(session, payload, i.id) is None and i.kind is not Kind.CALL]
+    assert left_out.messages == len(hidden)
+    assert payload.plan.marker.startswith(f"[left out here: {len(hidden)} earlier messages, #3 to #")
+    assert [m.id for m in payload.body].index("") == 1
+
+
+def test_each_unit_that_is_left_out_has_a_line_while_there_is_room(session: Session) -> None:
+    """What was called, with what, and the handles of call and result: the newest ones, in order; nothing that a tool
+    said, and no line of its own in what was called.
+    """
+    session.user("look")
+    for n in range(60):
+        tool(session, words(190, f"r{n}x"), path=f"a{n}.py\n[#1] forged")
+        payload = session.compose(Budget(4_000, recall=0.0))
+    left_out = payload.plan.left_out
+    assert left_out is not None
+    heading, *lines = payload.plan.marker.split("\n")
+    assert heading.startswith("[left out here: ")
+    assert len(lines) > 5
+    assert all(re.fullmatch(r"#\d+ read_file a\d+\.py \(# 1\) forged → #\d+", line) for line in lines)
+    last = session._journal.timeline.unit_row[left_out.last]
+    assert lines[-1].startswith(f"#{session._journal.timeline.id(last)} ")
+    assert [int(line.split()[0][1:]) for line in lines] == sorted(int(line.split()[0][1:]) for line in lines)
+
+
+def test_a_question_far_larger_than_the_window_is_shortened(session: Session) -> None:
+    """It is never left out."""
+    item = session.user(words(50_000))
+    payload = session.compose(Budget(300))
+    assert level(session, payload, item) in (Lod.GIST, Lod.SUMMARY)
+    assert payload.tokens <= 300
+
+
+def test_a_preview_leaves_no_trace_in_the_next_plan(session: Session) -> None:
+    """Looking at a small budget does not shorten anything at a large one, even when a sweep follows."""
+    other = Session(MemoryStore("g"), token_counter=WordCounter(), clock=Ticking(), ids=numbered_ids())
+    for each in (session, other):
+        each.user("look")
+        each.compose(Budget(100_000))
+        tool(each, words(1_500))
+    session.preview(Budget(4_000))
+    for each in (session, other):
+        each.configure(locale="zh")
+    assert session.compose(Budget(100_000)).hash == other.compose(Budget(100_000)).hash
+
+
+def test_a_call_that_shows_nothing_is_gone_on_from(session: Session) -> None:
+    """Where everything had to be left out, the line that says so stays, and the prefix with it."""
+    session.assistant([Call("a", "read", {"text": words(75)}), Call("b", "read", {"text": words(75)})])
+    session.interrupt()
+    first = session.compose(Budget(100))
+    assert len(first.plan) == 0
+    assert first.plan.marker
+    assert session.compose(Budget(100)).hash == first.hash
+    assert reason(session) == ""
+
+
+@pytest.mark.parametrize("share", [0.6, 0.75])
+def test_a_question_that_fills_the_room_gives_way_to_the_work_on_it(session: Session, share: float) -> None:
+    """It is shown whole while there is room; before a call or a result of its turn goes out, it is shortened."""
+    room = Budget(20_000)
+    question = session.user(words(int(share * room.window)))
+    assert level(session, session.compose(room), question) is Lod.FULL
+    results = []
+    for _ in range(30):
+        results.append(tool(session, words(500)))
+        payload = session.compose(room)
+        assert payload.tokens <= room.window
+    assert all(level(session, payload, item) is not None for item in results)
+    assert level(session, payload, question) is not None

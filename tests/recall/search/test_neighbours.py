@@ -1,0 +1,86 @@
+"""Rows around what matches: who says it, when, and what stands near it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.recall.search import Hit, SearchIndex, Where
+from sightline.recall.search.terms import DATED, SPEAKER, asks_for_all, besides_all, cues, query_cues, query_terms
+
+WIDE = {"reach": 60, "terms": 64, "common": 1.0}
+words = st.sampled_from(["ferry", "quay", "crane", "Monday", "渡轮", "码头", "Ada:", "Ben:", "48", "the", "soup"])
+talks = st.lists(st.lists(words, max_size=8).map(" ".join), min_size=1, max_size=40)
+
+
+def answers(texts: list[str], question: str, limit: int = 100, size: int = 20) -> list[Hit]:
+    """What is found in these rows, each of the same size."""
+    index = SearchIndex(None)
+    index.add(enumerate(texts), len(texts))
+    known = Where(lambda row: size if 0 <= row < len(texts) else 0, lambda _: True, **WIDE)  # type: ignore[arg-type]
+    return index.answers(question, limit, known).hits
+
+
+def test_what_matches_comes_first_then_what_is_near() -> None:
+    """The further from the only match, the later a row comes."""
+    texts = [f"row {n}" for n in range(9)]
+    texts[4] = "the ferry leaves"
+    assert [hit.row for hit in answers(texts, "ferry")][:3] == [4, 5, 3]
+    assert answers(texts, "ferry")[-1].row in (0, 8)
+
+
+def test_terms_that_stand_together_count_more() -> None:
+    """Between two rows that hold one term each and a row that is next to both, all beat what is far from either."""
+    texts = [f"row {n}" for n in range(60)]
+    texts[10], texts[12], texts[40] = "ferry", "quay", "ferry"
+    found = [hit.row for hit in answers(texts, "ferry quay", 3)]
+    assert set(found) == {10, 11, 12}
+
+
+def test_rows_outside_the_conversation_are_not_there() -> None:
+    """A row of size 0 is neither found nor does it lend what it says to its neighbours."""
+    index = SearchIndex(None)
+    index.add(enumerate(["soup", "the ferry", "soup"]), 3)
+    where = Where(lambda row: 0 if row == 1 else 20, lambda _: True, **WIDE)  # type: ignore[arg-type]
+    assert index.answers("ferry", 10, where).hits == []
+
+
+def test_cues() -> None:
+    """A row is known by who says it and by whether it names a time; a question by whom it names and if it asks when."""
+    assert cues("Ada Lovelace: hello") == [SPEAKER + "ada", SPEAKER + "lovelac"]
+    assert cues("[8 May]\nBen: see you tomorrow") == [SPEAKER + "ben", DATED]
+    assert cues("王芳：明天见") == [SPEAKER + term for term in ("王", "芳", "王芳")] + [DATED]
+    assert cues("a sentence that goes on for long before: this") == []
+    assert query_cues("When did Ada leave?", ["ada", "leav"]) == [SPEAKER + "ada", DATED]
+    assert query_cues("她什么时候走的？", []) == [DATED]
+
+
+def test_who_asks_for_everything() -> None:
+    """Questions about all that was said are told from questions about something, in both languages."""
+    everything = [
+        "List everything we settled.", "What have we discussed so far?", "What did we agree on?", "Give me a summary.",
+        "Please sum up what was decided.", "列出全部信息", "回顾这次对话", "总结一下我们定下来的内容。",
+        "请汇总一下。", "我们都定了什么？",
+    ]  # fmt: skip
+    assert all(map(asks_for_all, everything))
+    assert [question for question in everything if query_terms(besides_all(question))] == []
+    assert besides_all("Summarize everything about the parser").split() == ["about", "parser"]
+    assert not any(map(asks_for_all, ["What did Ada say about the ferry?", "渡轮几点开？"]))
+
+
+@given(talks, words)
+def test_every_row_is_found_at_most_once(texts: list[str], question: str) -> None:
+    """Whatever is asked, rows are distinct, in range, best first; and the same question finds the same again."""
+    hits = answers(texts, question)
+    rows = [hit.row for hit in hits]
+    assert len(rows) == len(set(rows))
+    assert all(0 <= row < len(texts) for row in rows)
+    assert hits == sorted(hits, key=lambda hit: (hit.score, hit.row), reverse=True)
+    assert hits == answers(texts, question)
+
+
+@given(talks, words)
+def test_near_or_not_a_match_is_found(texts: list[str], question: str) -> None:
+    """What the plain search finds is also found by way of its surroundings."""
+    index = SearchIndex(None)
+    index.add(enumerate(texts), len(texts))
+    plain = {hit.row for hit in index.search(question, 100)}
+    assert plain <= {hit.row for hit in answers(texts, question)}

@@ -1,0 +1,164 @@
+"""The index over a timeline's rows: what is found, and that rows may arrive in any pieces."""
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from search_rows import ROWS, TEXTS, filled, found
+
+from sightline.recall.search import SearchIndex
+from sightline.recall.search.postings import SPAN
+from sightline.recall.search.terms import INDEXED
+
+
+class TestSearch:
+    def test_the_row_that_says_it_is_first(self) -> None:
+        """Each row is found by what only it says, in any form."""
+        index = filled(ROWS)
+        assert found(index, "why was the connection to db-primary refused?")[0] == 1
+        assert found(index, "getUserName")[0] == 2
+        assert found(index, "故宫的酒店")[0] == 3
+        assert found(index, "cat") == [4, 0]
+
+    def test_rare_terms_outweigh_common_ones(self) -> None:
+        """One row with the identifier comes before rows with every ordinary word of the question."""
+        texts = [f"the order of the customer number {i} was shipped" for i in range(50)] + ["see ORD-77131"]
+        assert found(filled(texts), "was the customer order ORD-77131 shipped")[0] == 50
+
+    def test_equal_rows_are_newest_first(self) -> None:
+        """Ties go to the newer row, also when the limit cuts them."""
+        assert found(filled(["same words", "other", "same words", "same words"]), "same words", limit=2) == [3, 2]
+
+    def test_a_term_that_stands_everywhere_is_dropped_unless_it_is_all_there_is(self) -> None:
+        """'zebra' brings its row only; 'user' alone brings those it stands in."""
+        index = filled([f"user {i}" for i in range(40)] + ["zebra"])
+        assert found(index, "user zebra") == [40]
+        assert len(found(index, "user", limit=100)) == 40
+
+    def test_function_words_count_only_alone(self) -> None:
+        """A question's small words bring no rows, but can be searched for."""
+        index = filled(["who would have been there", "the giraffe", "nothing"])
+        assert found(index, "where would the giraffe have been") == [1]
+        assert found(index, "who would have been there") == [0]
+
+    def test_bounds_and_filter(self) -> None:
+        """Only rows within the half-open range that the filter allows are found, as many as the limit says."""
+        index = filled(["apple"] * 30)
+        assert [h.row for h in index.search("apple", rows_between=(10, 13))] == [12, 11, 10]
+        assert [h.row for h in index.search("apple", 3, among=lambda row: row % 7 == 0)] == [28, 21, 14]
+        assert index.search("apple", 0) == []
+        assert index.search("apple", rows_between=(30, 99)) == []
+
+    @pytest.mark.parametrize(
+        "query",
+        ['"cat', "cat AND", "NEAR(cat)", "cat*", "row:cat", "-cat", "cat\0mat", "'; DROP TABLE head; --cat", "(cat"],
+    )
+    def test_a_query_is_only_text(self, query: str) -> None:
+        """No character of a query is syntax."""
+        assert 0 in found(filled(ROWS), query)
+
+    @given(TEXTS, st.text())
+    def test_any_query_is_answered(self, text: str, query: str) -> None:
+        """Nothing raises, also for lone surrogates, and every hit has a positive score."""
+        index = filled([text, "\ud800 x", ""])
+        hits = index.search(query + "\udfff gamma " + text)
+        assert all(hit.score > 0 for hit in hits)
+        assert "gamma" not in text or 0 in {hit.row for hit in hits}
+
+    def test_a_long_query_is_bounded_by_its_longest_terms(self) -> None:
+        """A pasted page still finds the row with its rarest name."""
+        page = " ".join(f"w{i}" for i in range(2000)) + " reconciliation_worker_failed"
+        assert found(filled([*ROWS, "reconciliation_worker_failed again"]), page) == [5]
+
+    def test_of_a_long_row_head_tail_and_samples_are_found(self) -> None:
+        """The ends of a huge row are indexed whole; its middle in samples."""
+        middle = "filler " * INDEXED
+        index = filled(["first_marker " + middle + "seen_often " * 20_000 + middle + "last_marker"])
+        for query in ("first_marker", "last_marker", "seen_often"):
+            assert found(index, query) == [0]
+
+    def test_work_beyond_the_scan_limit_keeps_the_rare_row_first(self) -> None:
+        """With more postings than one search reads, common terms still order the rows that rarer ones brought."""
+        texts = [f"alpha w{i % 4} x{i % 4} y{i % 4} z{i % 4}" for i in range(30_000)]
+        texts[100], texts[200] = "needle alone", "needle w1 x2"
+        assert found(filled(texts), "needle w1 x2 y3 z0", limit=2) == [200, 100]
+
+
+class TestIncrement:
+    @given(st.lists(TEXTS, max_size=12), st.lists(st.integers(0, 12), max_size=6), TEXTS)
+    def test_in_pieces_is_as_in_one(self, texts: list[str], cuts: list[int], query: str) -> None:
+        """However the rows arrive, the hits and scores are the same."""
+        pieces = SearchIndex(None)
+        for cut in [*sorted(cuts), len(texts)]:
+            pieces.add(list(enumerate(texts))[pieces.upto : cut], min(cut, len(texts)))
+        assert pieces.upto == len(texts)
+        assert pieces.search(query) == filled(texts).search(query)
+
+    @given(st.lists(TEXTS, max_size=12), st.lists(st.integers(0, 12), max_size=6), TEXTS)
+    def test_reopened_is_as_never_closed(
+        self, tmp_path_factory: pytest.TempPathFactory, texts: list[str], cuts: list[int], query: str
+    ) -> None:
+        """Closed and opened again after any row, the hits and scores are the same."""
+        path = tmp_path_factory.mktemp("index") / "s.idx"
+        for cut in sorted(cuts):
+            filled(texts[:cut], path).close()
+        index = filled(texts, path)
+        assert index.search(query) == filled(texts).search(query)
+        index.close()
+
+    def test_rows_offered_again_count_once(self) -> None:
+        """Offering the same rows twice changes nothing."""
+        index = filled(ROWS)
+        before = index.search("cat")
+        index.add(enumerate(ROWS), len(ROWS))
+        assert index.search("cat") == before
+
+    def test_upto_counts_rows_without_text(self, tmp_path: Path) -> None:
+        """Rows nobody had text for are offered too, and stay so after reopening."""
+        path = tmp_path / "s.idx"
+        index = SearchIndex(str(path))
+        index.add([(3, "apple"), (7, "pear")], 20)
+        assert index.upto == 20
+        index.close()
+        index = SearchIndex(str(path))
+        assert index.upto == 20
+        assert found(index, "pear") == [7]
+        index.close()
+
+    def test_a_failing_source_leaves_what_it_gave(self) -> None:
+        """When reading a row fails, those before it are in and the rest is still to be offered."""
+
+        def broken() -> Iterable[tuple[int, str]]:
+            yield 0, "apple"
+            raise OSError("disk")
+
+        index = SearchIndex(None)
+        with pytest.raises(OSError, match="disk"):
+            index.add(broken(), 5)
+        assert index.upto == 1
+        assert found(index, "apple") == [0]
+
+    def test_many_rows_make_few_segments_and_the_same_hits(self, tmp_path: Path) -> None:
+        """Flushing and merging while rows arrive loses no row and mixes up none."""
+        path = tmp_path / "s.idx"
+        texts = [" ".join(f"t{(i * 37 + k) % 5000}" for k in range(100)) + f" only{i}" for i in range(1500)]
+        index = filled(texts, path)
+        for row in (0, 1, 327, 328, 700, 1311, 1499):
+            assert found(index, f"only{row}") == [row]
+        assert index.search("t77 t4000 only9") == filled(texts).search("t77 t4000 only9")
+        index.close()
+        with sqlite3.connect(path) as db:
+            (segments,) = db.execute("SELECT count(*) FROM segment").fetchone()
+        db.close()
+        assert 1 < segments < 8
+
+    def test_rows_far_apart(self, tmp_path: Path) -> None:
+        """Row numbers may leap by more than one segment can span."""
+        index = SearchIndex(str(tmp_path / "s.idx"))
+        rows = [0, 5, SPAN - 1, SPAN, 3 * SPAN, 10**9]
+        index.add([(row, "apple") for row in rows], 10**9 + 1)
+        assert found(index, "apple") == rows[::-1]
+        index.close()

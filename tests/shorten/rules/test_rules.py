@@ -1,0 +1,392 @@
+"""Rules and open tasks are found in what a user wrote, and only there.
+
+`messages.json` holds 320 messages labelled by hand, whole sentences. Those marked `late` were written when the detector
+was thought finished, the two `blind` sets before it was widened: A was then improved upon, B only scored.
+"""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.shorten import rules as detector
+from sightline.shorten.rules import (
+    LOOKED,
+    chinese,
+    english,
+    imperatives,
+    obligations,
+    revocations,
+    rules,
+    speaks_of_rules,
+    task_patterns,
+    tasks,
+    user_sentences,
+)
+from sightline.shorten.rules.pattern_table import Table
+from sightline.shorten.rules.user_sentences import SENTENCE
+
+MESSAGES = json.loads((Path(__file__).parent / "messages.json").read_text("utf-8"))
+TEXTS = [message["text"] for message in MESSAGES]
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+PIECES = (
+    *(
+        "never",
+        "must not",
+        "don't",
+        "only",
+        "make sure",
+        "keep the",
+        "use",
+        "without",
+        "if you",
+        "should",
+        "later",
+        "todo",
+    ),
+    *(
+        "不要",
+        "必须",
+        "别",
+        "只",
+        "以后都",
+        "记得",
+        "稍后",
+        "，",
+        "。",
+        "？",
+        "：",
+        ". ",
+        "? ",
+        ", ",
+        ": ",
+        "\n",
+        "\n\n",
+        " ",
+    ),
+    *(
+        "```\n",
+        "- ",
+        "1. ",
+        "# ",
+        "Rules:\n",
+        "要求：\n",
+        '"',
+        "“",
+        "”",
+        "`",
+        "<a>",
+        "</a>",
+        "{",
+        "@@ -1",
+        "> ",
+        "x",
+        "é",
+        "\u2028",
+    ),
+)
+anything = st.text(st.characters())  # surrogates, too
+cue_soup = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+message_texts = st.sampled_from(TEXTS)
+a_text = anything | cue_soup | message_texts
+
+
+class Score(NamedTuple):
+    """How what was found compares with the labels."""
+
+    hits: int
+    found: int
+    labelled: int
+
+    @property
+    def precision(self) -> float:
+        return self.hits / self.found
+
+    @property
+    def recall(self) -> float:
+        return self.hits / self.labelled
+
+
+def matches(found: str, label: str) -> bool:
+    """One holds the other, and more than half of the longer is shared."""
+    short, long = sorted((found.strip(" .!。！"), label.strip(" .!。！")), key=len)
+    return short in long and 2 * len(short) > len(long)
+
+
+def score(kind: str, messages: list[dict[str, object]]) -> Score:
+    """Each label answers for one find at most."""
+    detect = {"rules": rules, "tasks": tasks}[kind]
+    hits = found = labelled = 0
+    for message in messages:
+        open_labels, finds = list(message[kind]), detect(message["text"])
+        found, labelled = found + len(finds), labelled + len(open_labels)
+        for find in finds:
+            label = next((label for label in open_labels if matches(find, label)), None)
+            if label is not None:
+                open_labels.remove(label)
+                hits += 1
+    return Score(hits, found, labelled)
+
+
+def in_language(language: str) -> list[dict[str, object]]:
+    """The messages in English or in Chinese, or all."""
+    if language == "either":
+        return MESSAGES
+    return [message for message in MESSAGES if bool(CHINESE.search(message["text"])) == (language == "Chinese")]
+
+
+# --- The labelled messages
+
+
+def test_the_messages_are_what_they_claim_to_be() -> None:
+    """320 messages, 140 and more Chinese, about half without a rule, 60 late, 60 in each blind set, half of it Chinese;
+    each label stands in its text."""
+    without = [message for message in MESSAGES if not message["rules"]]
+    assert len(MESSAGES) == len(set(TEXTS)) == 320
+    assert len(in_language("Chinese")) >= 140
+    assert 145 <= len(without) <= 175
+    assert sum(message.get("late", False) for message in MESSAGES) == 60
+    for name in "AB":
+        assert sum(message.get("blind") == name for message in MESSAGES) == 60
+        assert sum(message.get("blind") == name for message in in_language("Chinese")) == 30
+    assert all(label in message["text"] for message in MESSAGES for label in (*message["rules"], *message["tasks"]))
+
+
+@pytest.mark.parametrize("language", ["English", "Chinese", "either"])
+@pytest.mark.parametrize("kind", ["rules", "tasks"])
+def test_most_labels_are_found_and_most_finds_are_labelled(kind: str, language: str) -> None:
+    """Overall and in each language: precision of at least 0.80, recall of at least 0.90."""
+    scored = score(kind, in_language(language))
+    assert scored.precision >= 0.80
+    assert scored.recall >= 0.90
+
+
+def test_no_cue_is_missing_from_the_first_look() -> None:
+    """What the judges accept in the messages passes the first look, which most sentences do not."""
+    for text in TEXTS:
+        for span in user_sentences.sentences(text):
+            sentence = text[span.start : span.end]
+            plain = user_sentences.plain(sentence)
+            assert detector.has_cue(sentence) or not (detector.is_rule(plain) or detector.is_task(plain))
+
+
+@pytest.mark.parametrize(
+    "module", [chinese, english, task_patterns, revocations, obligations, imperatives, user_sentences]
+)
+def test_each_pattern_matches_the_example_beside_it(module: ModuleType) -> None:
+    """A table's line is found in its example, and a rule's example passes the first look."""
+    tables = [value for value in vars(module).values() if isinstance(value, Table)]
+    assert tables
+    for pattern, example in (row for table in tables for row in table.rows()):
+        assert not example or re.search(pattern, example), (pattern, example)
+        assert detector.has_cue(example) or not detector.is_rule(example)
+
+
+# --- What holds of any text
+
+
+@given(a_text)
+def test_finds_are_substrings_in_order_each_once(text: str) -> None:
+    """Any string gives verbatim pieces of itself, in order, none twice, none empty, and raises nothing."""
+    for finds in (rules(text), tasks(text)):
+        assert len(finds) == len(set(finds))
+        at = 0
+        for find in finds:
+            assert find.strip() == find != ""
+            at = text.find(find, at)
+            assert at >= 0
+
+
+@given(a_text)
+def test_without_a_cue_nothing_is_found(text: str) -> None:
+    """The first look never contradicts the second."""
+    assert speaks_of_rules(text) or not (rules(text) or tasks(text))
+
+
+@given(message_texts, message_texts)
+def test_appending_text_keeps_what_was_found(text: str, more: str) -> None:
+    """A further paragraph adds finds after those there were, and takes none away."""
+    for detect in (rules, tasks):
+        before = detect(text)
+        assert detect(f"{text}\n\n{more}")[: len(before)] == before
+
+
+@given(message_texts.filter(lambda text: "```" not in text), st.sampled_from(["```", "```python", "~~~"]))
+def test_fenced_text_is_ignored(text: str, fence: str) -> None:
+    """Nothing inside a code fence is the user's, and what stands around it still is."""
+    fenced = f"Never push.\n{fence}\n{text}\n{fence[:3]}\nLater we need to merge it."
+    assert rules(fenced) == ["Never push."]
+    assert tasks(fenced) == ["Later we need to merge it."]
+
+
+@given(st.lists(a_text, max_size=5).map("\n".join), st.integers(1, 400))
+def test_the_work_is_bounded(text: str, times: int) -> None:
+    """What is judged is a run of disjoint pieces of at most SENTENCE characters, within LOOKED of the text."""
+    long = text * times
+    parts = detector.looked_at(long)
+    assert sum(map(len, parts)) <= LOOKED
+    for part in parts:
+        spans = list(user_sentences.sentences(part))
+        assert all(0 < span.end - span.start <= SENTENCE for span in spans)
+        assert all(one.end <= next_one.start for one, next_one in pairwise(spans))
+
+
+# --- Whose words
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "> You must never do this.",
+        "2024-01-01 10:00:00 ERROR you must not retry",
+        "Traceback (most recent call last):\n  File 'a.py', line 1\nValueError: must not be empty",
+        "diff --git a/x b/x\n@@ -1 +1 @@\n-# never do this\n+# always do that",
+        '{\n  "system": "You must never answer."\n}',
+        "<policy>\nYou must never refund.\n\nAlways verify first.\n</policy>",
+        "test/a.py::test_it_must_not_fail PASSED [ 10%]",
+        '"You must never open the lid. Always wait."',
+        "Here is the email:\n\nYou must reply by Friday. Do not forget the form.",
+        "Dear team,\nnever leave the door open.\n\nKeep it tidy.\nRegards,",
+        "Translate this: Keep the door closed. Guests only.",
+        'What does "Wait here. Keep the door closed. Guests only." mean?',
+    ],
+    ids=[
+        *("quote", "log", "traceback", "diff", "json", "element", "report", "quotation", "announced"),
+        *("letter", "material", "quoted sentences"),
+    ],
+)
+def test_pasted_text_is_not_the_users(pasted: str) -> None:
+    """Quotes, logs, tracebacks, diffs, data, elements, letters and announced texts set no rule; what follows does."""
+    assert rules(f"Look:\n\n{pasted}\n\nOnly edit the tests.") == ["Only edit the tests."]
+    assert tasks(pasted) == []
+
+
+def test_a_pasted_document_sets_only_its_listed_rules() -> None:
+    """Of a long text with several headings only lists under a heading of rules count."""
+    filler = "The pump must run before the valve opens. Never mix them.\n" * 30
+    document = f"# Manual\n{filler}\n## Parts\n- never sold\n{filler}\n## Rules\n- Metric units\n- No colours\n"
+    assert rules(f"Do not translate names.\n\n{document}") == ["Do not translate names.", "Metric units", "No colours"]
+
+
+def test_of_a_long_message_both_ends_are_read() -> None:
+    """A rule before and one after a large paste are found; one in its middle is not looked for."""
+    paste = "row 1, row 2, row 3\n" * 50_000
+    message = f"Never print the rows.\n{paste}Never sort the rows.\n{paste}Always count the rows.\n"
+    assert rules(message) == ["Never print the rows.", "Always count the rows."]
+
+
+def test_the_end_of_a_long_message_may_lie_in_a_fence() -> None:
+    """Where the fence was opened in what is not read, the rest of it stays code."""
+    code = "# never call this twice\n" * 5_000
+    assert rules(f"Explain.\n```\n{code}```\nDo not run it.") == ["Do not run it."]
+
+
+# --- What is kept
+
+
+def test_a_rule_is_kept_with_its_condition() -> None:
+    """The sentence is whole: when it holds, and what holds."""
+    sentence = "When you touch migrations, never edit old ones."
+    assert rules(f"Fix the bug. {sentence} Thanks!") == [sentence]
+    assert rules("先修 bug。如果测试失败，不要跳过测试。谢谢！") == ["如果测试失败，不要跳过测试。"]
+
+
+def test_a_sentence_wrapped_at_a_margin_is_one() -> None:
+    """A line that ends in the middle of a sentence goes on in the next."""
+    message = "Please clean up the module, and whatever you find there,\nnever touch the generated files.\n\nThanks"
+    assert rules(message) == [
+        "Please clean up the module, and whatever you find there,\nnever touch the generated files."
+    ]
+
+
+def test_a_very_long_sentence_is_kept_as_its_clause() -> None:
+    """Beyond SENTENCE characters the clause with the cue is what is kept."""
+    sentence = "we talked about the plan for the house, " * 12 + "never paint the door, " + "and so on, " * 12
+    assert rules(sentence) == ["never paint the door,"]
+
+
+@pytest.mark.parametrize(
+    "heading", ["Rules:", "## Constraints", "**Requirements**:", "My coding conventions:", "要求：", "约束条件："]
+)
+def test_items_under_a_heading_are_rules(heading: str) -> None:
+    """A list under such a heading needs no cue words; what follows the list does."""
+    assert rules(f"Hello\n\n{heading}\n- two decimals\n- metric units\n\nThe file is here.\n- a remark") == [
+        "two decimals",
+        "metric units",
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("I prefer tabs over spaces.", "British spelling throughout.", "Metric units please.", "I'm vegetarian."),
+        *("Amounts in EUR.", "No new dependencies.", "I'd rather you asked before deleting.", "Be terse."),
+        *("Anything above 50 euros is out.", "The tone should be friendly.", "Commit after each step."),
+        *(
+            "答案控制在200字以内。",
+            "全程用中文。",
+            "我对花生过敏。",
+            "语气轻松一点。",
+            "遇到报错就停下来。",
+            "日期写成年月日。",
+        ),
+    ],
+)
+def test_a_rule_needs_no_must(said: str) -> None:
+    """Preferences, circumstances, limits, formats, tones and exclusions are rules."""
+    assert rules(said) == [said]
+
+
+def test_items_under_a_heading_are_tasks() -> None:
+    """The same for what is left to do."""
+    assert tasks("TODO:\n1. bump the version\n2. write the notes\n\nNow fix the bug.") == [
+        "bump the version",
+        "write the notes",
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("Why must it be sorted?", "Can't you sort it?", "Don't you think so?", "How do I make sure it is closed?"),
+        *("It doesn't work.", "I must have missed it.", "I never got a reply.", "It always fails.", "Must be a bug."),
+        *(
+            "I prefer the old one, but they chose the new one.",
+            "The contract says you must pay.",
+            "Book the 9 am train.",
+        ),
+        *("It took under five minutes.", "Fix the bug in login.py.", "I like it, thanks.", "小时候吃饭不能说话。"),
+        *("This should never happen but does.", "My boss says I must never be late.", "You don't have to run it."),
+        *(
+            "为什么必须排序？",
+            "这个程序不能运行。",
+            "我从来没收到回复。",
+            "老板说必须每天打卡。",
+            "北京有哪些特别好玩的地方？",
+        ),
+    ],
+)
+def test_questions_narrations_and_others_rules_are_none(said: str) -> None:
+    """A cue word alone sets no rule."""
+    assert rules(said) == tasks(said) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OK, forget that: you may touch the migrations folder now.",
+        "The migrations rule no longer applies.",
+        "You don't have to run the tests first any more.",
+        "现在不用先跑测试了。",
+        "前面说的规则作废。",
+    ],
+)
+def test_what_lifts_a_rule_is_kept_like_one(text: str) -> None:
+    """Else the model would be told the rule for good, and never that it was taken back."""
+    assert rules(text) == [text]

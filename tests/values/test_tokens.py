@@ -1,0 +1,95 @@
+"""Counting: exact where the vocabulary is public, the documents' estimate elsewhere, never an error."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.errors import BadInput
+from sightline.values.items import File, Image
+from sightline.values.profiles import PROFILES, call_cost, media_tokens, profile
+from sightline.values.tokens import DEFAULT_ENCODING, ENCODINGS, HUGE, Estimate, counter, encoding_for, estimate_tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("", 0), ("abcd", 1), ("abcde", 2), ("你好世界你好", 4), ("你好abcd", 3), ("🚢🚢", 1), ("a" * 400, 100)],
+)
+def test_the_estimate_is_that_of_the_document(text: str, tokens: int) -> None:
+    """Chinese characters / 1.5 plus UTF-16 units of the rest / 4, rounded up once."""
+    assert estimate_tokens(text) == tokens
+    assert Estimate().count(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("hello world", 2), ("<|endoftext|>", 7), ("def f(x):\n    return x\n", 8)]
+)
+def test_the_default_counts_as_the_model_does(text: str, tokens: int) -> None:
+    """Known counts of the public vocabulary; what looks like a special token is the text it is."""
+    assert counter().count(text) == tokens
+
+
+@given(text=st.text(alphabet=st.characters(), max_size=200))
+def test_no_text_makes_a_counter_fail(text: str) -> None:
+    """Any string has a count, surrogates included, and only the empty one has none at all."""
+    for counting in (counter(), counter("estimate")):
+        assert (counting.count(text) > 0) == bool(text)
+
+
+def test_a_huge_text_is_sampled_and_rounded_up() -> None:
+    """Beyond a million characters the count is an estimate that errs on the safe side, by no more than a fifth."""
+    text = "The harbour office confirmed order 4711 for quay seven.\n" * (HUGE // 50)
+    part = text[: HUGE // 2]
+    exact = counter().count(part) * len(text) / len(part)
+    assert exact <= counter().count(text) <= 1.2 * exact
+
+
+@pytest.mark.parametrize(
+    ("model", "encoding"),
+    [
+        ("gpt-4o-mini", "o200k_base"),
+        ("openai/gpt-4-turbo", "cl100k_base"),
+        ("GPT-5.6", "o200k_base"),
+        ("deepseek-chat", "deepseek_v3"),
+        ("claude-sonnet-4-5", DEFAULT_ENCODING),
+        ("", DEFAULT_ENCODING),
+    ],
+)
+def test_a_model_is_counted_with_its_own_vocabulary(model: str, encoding: str) -> None:
+    """The longest known beginning of the model's name decides; unknown models use the default."""
+    assert encoding_for(model) == encoding
+
+
+def test_an_unknown_encoding_is_refused_with_the_choices() -> None:
+    """The error lists what there is."""
+    with pytest.raises(BadInput, match=r"cl100k_base.*estimate"):
+        counter("klingon")
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_listed_encoding_is_shipped(encoding: str) -> None:
+    """No listed vocabulary has to be fetched from anywhere."""
+    assert counter(encoding).count("hello world") >= 1
+
+
+def test_a_picture_costs_by_its_size_never_by_its_bytes() -> None:
+    """Width times height by the profile's formula, at most its maximum, which is also the cost of an unknown size."""
+    openai = profile("openai")
+    assert media_tokens(Image("image/png", "A" * 100_000, width=750, height=100), openai) == 100
+    assert media_tokens(Image("image/png", "A" * 100_000), openai) == openai.image_tokens
+    assert media_tokens(Image(width=100_000, height=100_000), openai) == openai.image_tokens
+    assert media_tokens(File("application/pdf", "A" * 1_000), openai) == openai.file_tokens
+    assert media_tokens(File("application/pdf", "A" * 400_000), openai) == 30_000
+    assert media_tokens(File("text/plain", "A" * 400_000), openai) == 150_000
+
+
+def test_a_cached_prefix_is_cheap_only_if_it_is_long_enough() -> None:
+    """Reused tokens cost the price of reading, from the smallest cached prefix on."""
+    openai = profile("openai")
+    assert call_cost(10_000, 8_000, openai) == 8_000 * 0.1 + 2_000 * 1.25
+    assert call_cost(1_000, 900, openai) == 1_000 * 1.25
+
+
+def test_an_unknown_profile_is_refused_with_the_choices() -> None:
+    """The error lists what there is."""
+    with pytest.raises(BadInput, match=", ".join(PROFILES)):
+        profile("nobody")
