@@ -13,8 +13,9 @@ from benchmarks.histories import agent_stream
 from benchmarks.measure import Row, Spread, beyond_n_log_n, noise, seconds_text, spread, spread_text, times, times_text
 from benchmarks.sessions import BUDGET, Stored, in_memory, questions
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.plan import Plan, View, body_unit
+from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import Focus
+from sightline.plan.view import View, body_unit
 from sightline.session.session import Session
 
 TURNS = 60  # composes between sweeps that are timed

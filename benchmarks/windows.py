@@ -6,11 +6,11 @@ from typing import NamedTuple
 from benchmarks.measure import Row, spread, spread_text
 from sightline.apps import Page
 from sightline.apps.builtin.todo import Todo
-from sightline.log.annotations import Settings
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.items import Lod, Message, plain_text
+from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
 WINDOWS, ITEMS, TURNS = 50, 8, 60

@@ -17,10 +17,10 @@ from sightline.agent.agent import Agent
 from sightline.agent.json_protocol import prompt
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
-from sightline.log.annotations import Settings
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, numbered_ids
+from sightline.values.settings import Settings
 from sightline.values.tokens import counter
 
 BUDGET = Budget(window=128_000, output=8_000)  # nothing is shortened for want of room: what is saved is by cleaning

@@ -156,7 +156,7 @@ def facts_table(rows: Sequence[Mapping[str, Any]]) -> Lines:
     cells = []
     for at, fact in enumerate(FACTS):
         cells.append([fact.question, *("yes" if column[at]["found"] else "no" for column in columns.values())])
-    title = f"Facts shown within {LONG_BUDGET:,} tokens at {max(SIZES):,} messages"
+    title = f"ModelInfo shown within {LONG_BUDGET:,} tokens at {max(SIZES):,} messages"
     note = "Sightline composed before each model call of the run; all others, and Sightline imported, got it at once."
     return Lines(title, ["question", *columns], cells, note)
 

@@ -42,19 +42,19 @@ if TYPE_CHECKING:
     from sightline.errors import UnknownItem as UnknownItem
     from sightline.errors import Unwritable as Unwritable
     from sightline.errors import VersionMismatch as VersionMismatch
-    from sightline.log.annotations import Settings as Settings
     from sightline.log.stores.jsonl import JsonlStore as JsonlStore
     from sightline.log.stores.memory import MemoryStore as MemoryStore
     from sightline.origins.controller import Controller as Controller
-    from sightline.plan.plan import Budget as Budget
+    from sightline.plan.budget import Budget as Budget
     from sightline.plan.plan import Plan as Plan
-    from sightline.plan.plan import Strategy as Strategy
-    from sightline.plan.plan import View as View
+    from sightline.plan.strategy import Strategy as Strategy
+    from sightline.plan.view import View as View
     from sightline.session.session import Session as Session
     from sightline.values.items import Item as Item
     from sightline.values.items import Kind as Kind
     from sightline.values.items import Lod as Lod
     from sightline.values.items import Message as Message
+    from sightline.values.settings import Settings as Settings
     from sightline.wire.payload import Payload as Payload
 
 __version__ = "0.1.0"
@@ -72,9 +72,12 @@ _HOMES = {
         "Unwritable", "VersionMismatch",
     ),
     "values.items": ("Item", "Kind", "Lod", "Message"),
-    "log.annotations": ("Settings",),
+    "values.settings": ("Settings",),
     "wire.payload": ("Payload",),
-    "plan.plan": ("Budget", "Plan", "Strategy", "View"),
+    "plan.budget": ("Budget",),
+    "plan.plan": ("Plan",),
+    "plan.strategy": ("Strategy",),
+    "plan.view": ("View",),
     "session.session": ("Session",),
     "log.stores.jsonl": ("JsonlStore",),
     "log.stores.memory": ("MemoryStore",),

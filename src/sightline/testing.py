@@ -12,7 +12,7 @@ import msgspec
 from sightline.log.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from sightline.agent.models import Facts, Reply, Request, Said
+    from sightline.agent.models import ModelInfo, Reply, Request, Said
     from sightline.apps import App, AppWindow
     from sightline.wire.payload import Payload
 
@@ -62,11 +62,11 @@ class ScriptedModel:
         self.asked: list[dict[str, Any]] = []
 
     @property
-    def facts(self) -> "Facts":
+    def facts(self) -> "ModelInfo":
         """What it is."""
-        from sightline.agent.models import Facts
+        from sightline.agent.models import ModelInfo
 
-        return Facts(**({"name": "scripted", "provider": "openai"} | self._facts))
+        return ModelInfo(**({"name": "scripted", "provider": "openai"} | self._facts))
 
     async def stream(self, request: "Request") -> "AsyncGenerator[Said | Reply, None]":
         """The next line, as an agent's model gives it."""

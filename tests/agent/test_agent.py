@@ -18,7 +18,7 @@ from sightline.agent.langgraph_loop import ContextNode
 from sightline.agent.models import Price, Reply, Request
 from sightline.agent.tools import Tool
 from sightline.errors import BadInput, ContextOverflow, ModelBusy, ToolFailed
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, reply_of
 from sightline.values.items import Kind, ToolDefinition, plain_text

@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from sightline.agent.langgraph_loop import ContextNode
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.items import plain_text
 

@@ -15,11 +15,11 @@ from sightline.agent import json_budget, json_protocol
 from sightline.agent.agent import Agent
 from sightline.agent.code.store import CodeStore
 from sightline.agent.events import Composed
-from sightline.agent.models.retry import Patient
+from sightline.agent.models.retry import RetryingModel
 from sightline.agent.structured_response import MOST_CALLS
 from sightline.agent.tools import Tool
 from sightline.errors import ContextOverflow, ModelBusy, PinnedOverflow
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, numbered_ids, reply_of
 from sightline.values.items import Call, Kind, Message, Result, Role, Text, ToolDefinition, plain_text
@@ -232,7 +232,7 @@ def test_what_was_sent_beside_is_known_when_it_was_too_long() -> None:
 def test_a_fallback_must_hold_what_is_written_out() -> None:
     """The form and the tools count where it is judged whether a smaller model can be asked."""
     busy, small = ModelBusy("no luck"), ScriptedModel([structured("Fine.")], name="small", window=700, output=100)
-    agent = Agent(session(), Patient([ScriptedModel([busy]), small], attempts=1), protocol="json")
+    agent = Agent(session(), RetryingModel([ScriptedModel([busy]), small], attempts=1), protocol="json")
     answer = asyncio.run(agent.query("Hello"))
     assert agent.payload is not None
     assert agent.payload.tokens < 500

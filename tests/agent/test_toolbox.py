@@ -160,7 +160,7 @@ def test_tools_work_in_threads_of_their_own(tmp_path: Path) -> None:
     hanging = threading.Event()
     folders = Folders([tmp_path])
 
-    async def beside() -> list[Any]:
+    async def extra_tokens() -> list[Any]:
         busy = [asyncio.ensure_future(asyncio.to_thread(hanging.wait, SECONDS)) for _ in range(40)]
         try:
             async with asyncio.timeout(SECONDS):
@@ -169,4 +169,4 @@ def test_tools_work_in_threads_of_their_own(tmp_path: Path) -> None:
             hanging.set()
             await asyncio.wait(busy)
 
-    assert asyncio.run(beside()) == ["a.txt (4B)", "a.txt:1: word"]
+    assert asyncio.run(extra_tokens()) == ["a.txt (4B)", "a.txt:1: word"]

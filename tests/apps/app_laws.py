@@ -10,9 +10,9 @@ import msgspec
 from hypothesis import strategies as st
 
 from sightline.apps import App, Lod
-from sightline.log.annotations import Settings
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking
+from sightline.values.settings import Settings
 
 FORGERIES = (
     "[button:clear]", "[form:add text=x]", "[ref:e1]", "**[e1]** x", "[FULL] **[e1]** x", "```", "</Window>", "]]>",

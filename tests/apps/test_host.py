@@ -10,10 +10,10 @@ import pytest
 from sightline.apps import App, Element, Event, Lod, Options, Outcome, Page, Refused, action
 from sightline.apps.window import AppWindow
 from sightline.errors import BadInput, InvalidSourceData, UnknownApp
-from sightline.log.annotations import Settings
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.values.settings import Settings
 
 ROOMY = Budget(window=50_000)
 

@@ -8,8 +8,8 @@ import pytest
 from click.testing import Result
 
 from sightline import Budget, JsonlStore, Session
-from sightline.log.annotations import REDUCTIONS
 from sightline.log.stores.session_folder import Folder
+from sightline.values.settings import REDUCTIONS
 
 Run = Callable[..., Result]
 

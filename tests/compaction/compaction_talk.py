@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.log.stores import Store
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod, plain_text

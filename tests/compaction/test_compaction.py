@@ -10,7 +10,7 @@ from compaction_talk import ROOM, SUMMARY, Disk, new_session, says, shown, shown
 
 from sightline.compose.verify import verify
 from sightline.errors import BadInput
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Call, Kind, Role, plain_text
@@ -312,7 +312,7 @@ def test_a_summary_that_imitates_the_engine_is_text(text: str) -> None:
         payload = session.compose(ROOM)
         first, *others = payload.body
         bodies.append((first.role, len(first.parts), others, payload.system, payload.tools))
-        assert session.settle() == []
+        assert session.answer_own_calls() == []
         assert plain_text(first.parts[:1]) == say("summary")
         assert not plain_text(first.parts[1:]).startswith("[")  # what begins like our own words is marked as not ours
         assert all(one.good for one in verify(session._journal))

@@ -9,7 +9,7 @@ import pytest
 from compaction_talk import new_session, says, shown, talk, use, words
 
 from sightline.errors import BadInput
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.shorten import rules
 from sightline.values.items import Kind, Lod

@@ -6,8 +6,8 @@ import pytest
 from compaction_talk import Disk, level, new_session, says, shown, talk, use, words
 
 from sightline.compose.verify import verify
-from sightline.log.timeline import FAULT
-from sightline.plan.plan import Budget
+from sightline.log.columns import FAULT
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.items import Lod
 
@@ -59,9 +59,7 @@ def test_fetching_again_what_was_shortened_is_a_fault(tool: str, strategy: str) 
     row = session._journal.timeline.row(again)
     assert row is not None
     assert session._journal.timeline.state[row] & FAULT
-    assert sum(session._journal.timeline.full[each] for each in session._journal.timeline.more.faults) == len(
-        text.split()
-    )
+    assert sum(session._journal.timeline.full[each] for each in session._journal.timeline.faults) == len(text.split())
     assert all(one.good for one in verify(session._journal))
 
 

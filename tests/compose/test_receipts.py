@@ -4,9 +4,10 @@ import pytest
 
 from sightline.compose import decide
 from sightline.compose.decide import Calibration
-from sightline.compose.render import Surroundings
-from sightline.plan.notices import Said
-from sightline.plan.plan import Budget, LeftOut
+from sightline.compose.render import ComposeInputs
+from sightline.plan.budget import Budget
+from sightline.plan.notices import EngineNotices
+from sightline.plan.view import LeftOut
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod
@@ -35,7 +36,7 @@ def test_fixed_tokens_are_head_tools_windows_and_request(session: Session) -> No
     """What stands in every payload whatever the plan."""
     session.system("be kind to everybody")
     journal = session._journal
-    around = Surroundings(system=(0,))
+    around = ComposeInputs(system=(0,))
     assert decide.fixed_tokens(journal, around, 100, session.count) == 3 + (4 + 4) + 100
 
 
@@ -82,7 +83,7 @@ def test_the_line_for_what_is_left_out_names_handles(session: Session) -> None:
     """And its tokens count with framing."""
     for n in range(3):
         session.user(f"message {n}")
-    text, tokens = Said(session._journal, 1000).marker(LeftOut(2, 1_234, 0, 1))
+    text, tokens = EngineNotices(session._journal, 1000).marker(LeftOut(2, 1_234, 0, 1))
     assert text.startswith("[left out here: 2 earlier messages, #2 to #3, 1,234 tokens;")
     assert tokens == len(text.split()) + 4
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.errors import SightlineError
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 

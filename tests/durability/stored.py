@@ -12,7 +12,7 @@ from sightline.compose.verify import verify
 from sightline.log import entries as log
 from sightline.log.journal import Journal
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.testing import WordCounter
 from sightline.values.clock import nanoid, wall_clock
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.origins.controller import Controller
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import ScriptedModel
 from sightline.wire.payload import Payload

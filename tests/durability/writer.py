@@ -22,7 +22,7 @@ from typing import Any
 
 from sightline.errors import Conflict
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import WordCounter
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from world import Sent
 
-from sightline.log.timeline import HEAD, OPAQUE
+from sightline.log.columns import HEAD, OPAQUE
 from sightline.plan.plan import Plan
 from sightline.session.session import Session
 from sightline.values.items import Blob, Call, File, Image, Kind, Lod, Message, Opaque, Part, Result, Text, shown
@@ -133,7 +133,7 @@ REASONS = ("sweep", "command", "window in place", "tools or system changed", "se
 def blocks(payload: Payload) -> list[bytes]:
     """Head and body, block by block, as bytes."""
     head = msgspec.json.encode((payload.system, payload.tools))
-    return [head, *(msgspec.json.encode((m.role, m.parts, m.joins)) for m in payload.body)]
+    return [head, *(msgspec.json.encode((m.role, m.parts, m.merge_into_previous)) for m in payload.body)]
 
 
 def first_difference(before: Sequence[Any], after: Sequence[Any]) -> int | None:

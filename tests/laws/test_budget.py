@@ -10,7 +10,7 @@ from world import Sent, World, counters
 
 from sightline import samples
 from sightline.compose import decide
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.values.items import Call, Role
 from sightline.wire.payload import Payload
 

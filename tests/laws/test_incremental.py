@@ -15,7 +15,7 @@ import pytest
 import sightline
 from sightline.log.reader import Reader
 from sightline.log.stores import Span
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call

@@ -20,7 +20,8 @@ from sightline.compaction.loss import Loss
 from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
 from sightline.log import entries as log
-from sightline.plan.plan import Budget, body_unit, messages_of
+from sightline.plan.budget import Budget
+from sightline.plan.view import body_unit, messages_of
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, plain_text
 from sightline.wire.payload import Payload
@@ -61,7 +62,7 @@ def check_preface(world: World, sent: Sent) -> None:
 def check_marker(world: World, sent: Sent) -> None:
     """The line for what is out counts every message that is neither shown nor covered, and summaries without room."""
     journal, plan = world.session._journal, sent.payload.plan
-    timeline, held = journal.timeline, journal.timeline.more.compacted(journal.path)
+    timeline, held = journal.timeline, journal.timeline.compacted(journal.path)
     if sent.receipt.plan is None or plan.left_out is None:  # between sweeps it stays
         return
     every = [unit for unit in timeline.units_between(journal.path, 0, plan.rows) if body_unit(timeline, unit)]
@@ -159,7 +160,7 @@ def test_lives_are_lively() -> None:
 
     def look(world: World, sent: Sent, _: Any) -> None:
         timeline, plan = world.session._journal.timeline, sent.payload.plan
-        summaries = {unit for each in timeline.more.compactions for unit in each.summaries}
+        summaries = {unit for each in timeline.compactions for unit in each.summaries}
         met["summaries"] += bool(summaries & set(plan))
         met["prefaces"] += bool(plan.preface)
         met["markers"] += bool(plan.marker)
@@ -169,7 +170,7 @@ def test_lives_are_lively() -> None:
         world = World()
         world.on_compose = look
         world.run(Life(seed))
-        more = world.session._journal.timeline.more
+        more = world.session._journal.timeline
         met["undone"] += sum(bool(each.undone) for each in more.compactions)
         met["behind"] += sum(not each.manual for each in more.compactions)
         met["faults"] += len(more.faults)

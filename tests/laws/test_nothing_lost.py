@@ -12,7 +12,7 @@ from world import World, counters, given_back, on_disk
 
 from sightline import samples
 from sightline.errors import PinnedOverflow
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 

@@ -8,8 +8,8 @@ from recorded import conversations, play, sample
 from world import Sent, World, counters
 
 from sightline import samples
-from sightline.log.timeline import HEAD, REPLACING
-from sightline.plan.plan import Budget
+from sightline.log.columns import HEAD, REPLACING
+from sightline.plan.budget import Budget
 from sightline.values.items import Kind, Lod, Opaque, Role
 from sightline.wire.payload import Payload
 
@@ -30,7 +30,7 @@ def check_order(world: World, sent: Sent) -> None:
     timeline, payload = world.session._journal.timeline, sent.payload
     if world.session.settings.layout == "ba-agent":
         return
-    covered = {unit: each.first for each in timeline.more.compactions for unit in each.summaries}
+    covered = {unit: each.first for each in timeline.compactions for unit in each.summaries}
     if world.session.settings.layout == "openstarry":
         covered = dict.fromkeys(covered, -1)
     rows = [timeline.row(message.id) for message in payload.body if message.id]

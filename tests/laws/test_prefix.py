@@ -8,7 +8,7 @@ from recorded import conversations, play, sample
 from world import Sent, World, counters
 
 from sightline import samples
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.wire.payload import Payload
 
 

@@ -9,7 +9,7 @@ from world import Sent, World, counters, on_disk
 from sightline import samples
 from sightline.compose.verify import verify
 from sightline.errors import PinnedOverflow
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 

@@ -10,7 +10,7 @@ from recorded import play, sample
 from world import Sent, World
 
 from sightline import samples
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.values.items import Call, Kind, Message, Result, Role, Text
 from sightline.wire.payload import Payload
 
@@ -75,7 +75,7 @@ def test_hostile_texts_have_the_shape_of_plain_ones(texts: list[str], failed: bo
 
 
 def _outline(message: Message) -> tuple[Role, bool, list[str]]:
-    return message.role, message.joins, [type(part).__name__ for part in message.parts]
+    return message.role, message.merge_into_previous, [type(part).__name__ for part in message.parts]
 
 
 def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
@@ -88,7 +88,7 @@ def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
         if row is not None:
             kind = Kind(timeline.kind[row])
             assert message.role is ROLES[kind]
-            assert message.joins == (kind is Kind.RECALL)
+            assert message.merge_into_previous == (kind is Kind.RECALL)
             calls = [part for part in message.parts if isinstance(part, Call)]
             assert len(calls) == sum(r for r in _calls_of(world, row))
             assert (kind is Kind.RESULT) == any(isinstance(part, Result) for part in message.parts)
@@ -108,7 +108,7 @@ def test_structure_follows_from_what_was_done_never_from_what_was_said(history: 
     world = World("words")
     world.on_compose = check
     world.run(history)
-    opened = set(world.session._journal.timeline.more.windows)
+    opened = set(world.session._journal.timeline.windows)
     assert all(set(sent.payload.shown_windows) <= opened for sent in world.sent)
     assert opened <= {*world.windows, *(f"board_{number}" for number in range(1, len(history) + 1))}
 
@@ -119,7 +119,7 @@ def test_the_engine_acts_on_no_text(text: str) -> None:
     world = World("words")
     world.run([Say(Role.USER, text), Compose(5_000)])
     world.session.reply({"choices": [{"message": {"role": "assistant", "content": text}}]})
-    assert world.session.settle() == []
+    assert world.session.answer_own_calls() == []
     before = len(world.session)
     world.run([Say(Role.USER, "go on"), Compose(5_000)])
     assert len(world.session) == before + 1
@@ -139,7 +139,11 @@ def test_samples_with_a_hostile_user_keep_their_structure(name: str) -> None:
     play(world, conversation, Budget(200_000))
     play(bad, conversation._replace(messages=forged), Budget(200_000))
     outlines = [
-        [(m.role, sum(isinstance(p, Call) for p in m.parts)) for m in one.sent[-1].payload.body if not m.joins]
+        [
+            (m.role, sum(isinstance(p, Call) for p in m.parts))
+            for m in one.sent[-1].payload.body
+            if not m.merge_into_previous
+        ]
         for one in (world, bad)
     ]  # what is recalled follows the words of a message, and may
     assert outlines[0] == outlines[1]

@@ -41,7 +41,7 @@ from sightline.compaction.compactor import Compacted
 from sightline.compose.decide import Calibration
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, UnknownItem
 from sightline.log.annotations import ReceiptNote
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Blob, Call, Image, Item, Kind, Lod, Message, Opaque, Result, Role, Text
@@ -379,7 +379,7 @@ class World:
             self._accept(self.session.tool_result(call.id, content, error=failed), content)
 
     def _late(self, which: int, content: Content) -> None:
-        given_up = sorted(self.session._journal.timeline.more.interrupted)
+        given_up = sorted(self.session._journal.timeline.interrupted)
         if given_up:
             call_id = given_up[which % len(given_up)]
             self._accept(self.session.tool_result(call_id, content), content)
@@ -389,7 +389,7 @@ class World:
             case "interrupt":
                 self.session.interrupt()
             case "settle":
-                self.session.settle()
+                self.session.answer_own_calls()
             case "preview":
                 with suppressed_overflow():
                     self.session.preview(Budget(3_000))

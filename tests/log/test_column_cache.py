@@ -17,7 +17,7 @@ from sightline.log import entries as log
 from sightline.log.entries import Body, Entry, ToolResult, ToolUse
 from sightline.log.journal import Journal
 from sightline.log.stores.jsonl import JsonlStore
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
 from sightline.values.clock import nanoid, wall_clock
@@ -37,7 +37,7 @@ def opened(path: Path, disk: CountedDisk | None = None) -> Journal:
 def state(journal: Journal) -> dict[str, object]:
     """Everything the journal knows of its log."""
     columns = {name: list(getattr(journal.timeline, name)) for name in journal.timeline.COLUMNS}
-    return {**columns, "more": journal.timeline.more, "tips": journal.store.tips, "head": journal.head}
+    return {**columns, "state": journal.timeline.kept_state(), "tips": journal.store.tips, "head": journal.head}
 
 
 def entries(count: int) -> Iterator[Entry]:

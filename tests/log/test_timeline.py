@@ -2,7 +2,7 @@
 
 import pytest
 
-from sightline.log.timeline import FAILED, HEAD, OBSOLETE, OPAQUE, Timeline
+from sightline.log.columns import FAILED, HEAD, OBSOLETE, OPAQUE, Timeline
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod

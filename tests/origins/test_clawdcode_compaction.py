@@ -44,7 +44,7 @@ from sightline.origins.clawdcode import (
 )
 from sightline.origins.clawdcode.command import told
 from sightline.origins.clawdcode.request import summary_request
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
 

@@ -44,7 +44,7 @@ from sightline.origins.contextui import (
     WindowOptions,
     WindowRefreshedEvent,
 )
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Usage

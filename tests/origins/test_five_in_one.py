@@ -16,9 +16,9 @@ from sightline.apps import App, AppWindow
 from sightline.apps.builtin.notebook import Notebook
 from sightline.apps.builtin.todo import Todo
 from sightline.compose.verify import verify
-from sightline.log.annotations import Settings
 from sightline.session.session import Session
 from sightline.testing import ScriptedModel, Ticking, calling, numbered_ids
+from sightline.values.settings import Settings
 
 SOURCE = "def load_data(path):\n    return open(path).read()\n\n\ndef clean_data(rows):\n" + "".join(
     f"    rows = rows[{n}:]  # step-{n}-of-cleaning\n" for n in range(120)

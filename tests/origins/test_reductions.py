@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 from sightline.apps import App, Element, action
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
-from sightline.log.annotations import REDUCTIONS, Settings
-from sightline.plan.plan import Budget, Plan, View
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
 from sightline.plan.reductions import Reduction
 from sightline.plan.strategies import STRATEGIES
+from sightline.plan.view import View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Kind, Lod, Message, Result, Role, plain_text
+from sightline.values.settings import REDUCTIONS, Settings
 from sightline.wire.payload import Payload
 
 pytestmark = pytest.mark.accepts(365)

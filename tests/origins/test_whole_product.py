@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from sightline import samples
 from sightline.errors import PinnedOverflow
-from sightline.log.annotations import Settings
 from sightline.log.journal import Journal
 from sightline.origins import clawdcode, contextui
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Message, Result, Role, plain_text
+from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
 

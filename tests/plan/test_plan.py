@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import BadInput, PinnedOverflow, StrategyError
-from sightline.plan.plan import Budget, LeftOut, Plan, View, Words
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.view import LeftOut, Notices, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod
@@ -35,11 +37,20 @@ def view(session: Session, limit: int = 10_000, *, last: Plan | None = None, new
          pinned: frozenset[int] = frozenset(), fixed: int = 3) -> View:  # fmt: skip
     journal = session._journal
     return View(
-        journal.timeline, journal.path, profile("openai"), Budget(limit), limit, fixed, last, new, pinned, words=Said()
+        journal.timeline,
+        journal.path,
+        profile("openai"),
+        Budget(limit),
+        limit,
+        fixed,
+        last,
+        new,
+        pinned,
+        notices=Said(),
     )
 
 
-class Said(Words):
+class Said(Notices):
     """Three words for what is left out, none before the history."""
 
     def marker(self, left_out: LeftOut, shown: Collection[int] = (), room: int = 0) -> tuple[str, int]:

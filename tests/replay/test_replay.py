@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline import Budget, MemoryStore, Session, samples
-from sightline.log.annotations import Settings
 from sightline.replay.formats import Recording, recorded
 from sightline.replay.replay import (
     Changes,
@@ -25,6 +24,7 @@ from sightline.replay.replay import (
 from sightline.testing import Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, Text
 from sightline.values.profiles import PROFILES, call_cost
+from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
 PROFILE = PROFILES["openai"]
@@ -93,7 +93,7 @@ def shared_by_hand(before: Payload | None, after: Payload) -> int:
         return 0
     tokens = after.plan.fixed
     for old, new, size in zip(before.body, after.body, block_tokens(after, PROFILE), strict=False):
-        if (old.role, old.parts, old.joins) != (new.role, new.parts, new.joins):
+        if (old.role, old.parts, old.merge_into_previous) != (new.role, new.parts, new.merge_into_previous):
             break
         tokens += size
     return tokens

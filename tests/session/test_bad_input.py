@@ -33,12 +33,12 @@ from sightline.errors import (
     Unwritable,
 )
 from sightline.log import entries
-from sightline.log.annotations import Settings
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Blob, Call, Kind, Message, Result, Role, Text
+from sightline.values.settings import Settings
 
 TABLE = Path(__file__).parents[2] / "docs" / "errors.md"
 HARSH = Path(__file__).parents[1] / "durability" / "harsh.py"

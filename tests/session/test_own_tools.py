@@ -9,7 +9,7 @@ import pytest
 from sightline.apps import App, Element, Lod, Refused, action
 from sightline.errors import OpenCalls, Unwritable
 from sightline.origins.controller import TURNS, Controller
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Kind

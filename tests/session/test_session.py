@@ -16,11 +16,11 @@ from sightline.errors import (
     UnknownCall,
     UnknownItem,
 )
-from sightline.log.annotations import Settings
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, calling, numbered_ids
 from sightline.values.items import Blob, Call, Image, Kind, Lod, Message, Opaque, Result, Role, Text
+from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
 ROOM = Budget(100_000)
@@ -82,7 +82,7 @@ def test_a_picture_comes_back_as_a_picture(session: Session) -> None:
     recalled = session.compose(ROOM).body[-1]
     assert picture in recalled.parts
     session.assistant([Call("c", "expand", {"id": item})])
-    assert session.settle() == []
+    assert session.answer_own_calls() == []
     assert picture in session.compose(ROOM).body[-1].parts[0].parts  # type: ignore[union-attr]
 
 
@@ -344,7 +344,7 @@ def test_a_large_result_enters_as_its_summary_and_can_be_expanded(session: Sessi
     after = session.compose(Budget(20_000))
     assert spoken(after)[: len(before.body)] == spoken(before)
     assert spoken(after)[-1][1].splitlines()[-2:] == lines[699:701]
-    assert after.body[-1].joins
+    assert after.body[-1].merge_into_previous
 
 
 def test_expanding_by_word_brings_back_the_lines_that_match(session: Session) -> None:
@@ -432,7 +432,7 @@ def test_a_question_brings_back_what_it_is_about(session: Session) -> None:
     session.assistant("done")
     session.user("what is in the row of zebra1234 ?")
     payload = session.compose(Budget(4_000))
-    assert payload.body[-1].joins
+    assert payload.body[-1].merge_into_previous
     assert "row 1234 zebra1234" in spoken(payload)[-1][1]
     count = len(session)
     session.compose(Budget(4_000))
@@ -449,14 +449,14 @@ def test_settling_answers_our_own_tools_only(session: Session) -> None:
         Call("f", "expand", None), Call("g", "expand", {"id": item}, '{"id": 2, "start": 1e400}'),
     ]  # fmt: skip
     session.assistant(calls)
-    assert [call.id for call in session.settle()] == ["c"]
+    assert [call.id for call in session.answer_own_calls()] == ["c"]
     texts = {part.id: session.text(i.id) for i in session.items() for part in i.parts if isinstance(part, Result)}
     assert texts["a"].splitlines()[1:] == ["two", "three"]
     assert texts["b"] == "[no item #77 in this conversation]"
     session.tool_result("c", "done")
     session.tools([{**TOOL, "function": {**TOOL["function"], "name": "recall"}}], recall=False)  # type: ignore[dict-item]
     session.assistant([Call("h", "recall", {"query": "cars"})])
-    assert [call.id for call in session.settle()] == ["h"]
+    assert [call.id for call in session.answer_own_calls()] == ["h"]
 
 
 def test_a_search_writes_nothing(session: Session) -> None:
@@ -580,7 +580,7 @@ def test_an_answer_of_ours_follows_what_others_wrote_meanwhile(tmp_path: Path, m
 
         def meanwhile(*args: Any, **options: Any) -> Any:
             with Session.resume(session.id, tmp_path, root=tmp_path / "home") as other:
-                other.tell("a note")
+                other.note("a note")
             monkeypatch.setattr(session._answers, "to", answer)
             return answer(*args, **options)
 

@@ -10,11 +10,11 @@ import pytest
 from sightline.apps import App, Element, Lod, Outcome, action
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, PinnedOverflow, Refused, UnknownApp
-from sightline.log.annotations import Settings
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Message, Role, Text, plain_text
+from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
 BUDGET = Budget(10_000)
@@ -364,7 +364,7 @@ def test_an_action_is_not_done_twice(tmp_path: Path) -> None:
         session.add(Message(Role.ASSISTANT, (call,)))
         session.host.call(call)
     with on_disk(tmp_path) as session:
-        assert session.settle() == []
+        assert session.answer_own_calls() == []
         assert session.host.window("board_1").app.notes == ["paid"]  # type: ignore[union-attr]
         assert session.text(str(max(int(item.id) for item in session.items() if "." not in item.id))) == "pinned paid"
 

@@ -195,7 +195,7 @@ def test_a_system_message_inside_the_body_stays_there_labelled() -> None:
 
 def test_a_recall_joins_only_a_user_message() -> None:
     """Behind a user message it lengthens it; behind anything else it is a user message of its own."""
-    recall = Message(Role.USER, (Text("recalled"),), joins=True)
+    recall = Message(Role.USER, (Text("recalled"),), merge_into_previous=True)
     joined = anthropic.write(payload([Message(Role.USER, (Text("hi"),)), recall]))["messages"]
     apart = anthropic.write(payload([Message(Role.ASSISTANT, (Text("hi"),)), recall]))["messages"]
     assert joined == [{"role": "user", "content": [text("hi"), text("recalled")]}]
@@ -206,7 +206,7 @@ def test_breakpoints_mark_the_last_block_they_cover() -> None:
     """0 marks the end of the head, n the end of the first n messages, never a thought; what comes later stays bare."""
     body = [
         Message(Role.USER, (Text("hi"),)),
-        Message(Role.USER, (Text("recalled"),), joins=True),
+        Message(Role.USER, (Text("recalled"),), merge_into_previous=True),
         Message(Role.ASSISTANT, (Text("x"), Opaque("anthropic", "redacted_thinking", {"type": "redacted_thinking"}))),
     ]
     head, tail = [Message(Role.SYSTEM, (Text("s"),))], (Message(Role.USER, (Text("window"),)),)

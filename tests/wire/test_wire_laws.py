@@ -67,8 +67,8 @@ def _grown(after: dict[str, Any], before: dict[str, Any]) -> bool:
 @given(made=payloads)
 def test_a_recall_only_lengthens_the_message_it_joins(module: ModuleType, made: Payload) -> None:
     """Nothing but the joined message differs from a payload without the recall."""
-    joins = [place for place, message in enumerate(made.body) if message.joins]
-    for place in joins[:1]:
+    merge_into_previous = [place for place, message in enumerate(made.body) if message.merge_into_previous]
+    for place in merge_into_previous[:1]:
         before = sent(module.write(payload(made.body[:place])))
         after = sent(module.write(payload(made.body[: place + 1])))
         assert len(after) == len(before)

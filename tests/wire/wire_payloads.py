@@ -215,7 +215,7 @@ def units(draw: st.DrawFn) -> list[Message]:
         case "user":
             return [Message(Role.USER, draw(shown))]
         case "recall":
-            return [Message(Role.USER, draw(shown)), Message(Role.USER, draw(shown), joins=True)]
+            return [Message(Role.USER, draw(shown)), Message(Role.USER, draw(shown), merge_into_previous=True)]
         case "system":
             return [Message(Role.SYSTEM, draw(shown))]
         case _:

@@ -23,7 +23,7 @@ from sightline.agent.tools.write_code import WRITE_CODE
 from sightline.agent.usage import Spent, cost_of
 from sightline.compaction.compactor import Compacted
 from sightline.errors import BadInput, Conflict, ContextOverflow, ModelError, SightlineError, StoreError
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.replay.replay import reused_tokens
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
@@ -141,7 +141,7 @@ class Agent:
     def _ask(self, text: str, uploads: Sequence[Upload]) -> None:
         self._insisting(self._prepare)
         if uploads:
-            self._insisting(lambda: self.session.tell(announcement(uploads, self._locale)))
+            self._insisting(lambda: self.session.note(announcement(uploads, self._locale)))
         self.question = self._insisting(lambda: self.session.user(text))
 
     def _insisting(self, write: Callable[[], T]) -> T:
@@ -225,7 +225,9 @@ class Agent:
         except ContextOverflow as error:
             if state.get("overflowed"):
                 return {"next": "answer", "error": str(error)}
-            await asyncio.to_thread(self.session.overflowed, error.input_tokens, beside=state["sent"].beside)
+            await asyncio.to_thread(
+                self.session.overflowed, error.input_tokens, extra_tokens=state["sent"].extra_tokens
+            )
             return {"next": "context", "overflowed": True, "round": state["round"] - 1}
         except ModelError as error:
             _LOG.warning("the model could not be asked: %s", error)
@@ -264,7 +266,7 @@ class Agent:
         parsed = structured_response.parse(text, _tools_of(state), self._locale)
         if parsed.problems and not state.get("told"):
             await self._take_in(reply, reply.raw, state)
-            again = partial(self.session.tell, structured_response.again(parsed.problems, self._locale))
+            again = partial(self.session.note, structured_response.again(parsed.problems, self._locale))
             await asyncio.to_thread(self._insisting, again)
             return self._on("context", state, "the model's last response is not in the form asked for") | {"told": True}
         await self._take_in(reply, json_protocol.read(reply.raw, parsed, self._ids), state)
@@ -284,8 +286,10 @@ class Agent:
 
     async def _take_in(self, reply: Reply, raw: dict[str, Any], state: State) -> None:
         """Log a reply, and answer what is the session's to answer."""
-        beside = state["sent"].beside if reply.model == self.model.facts.name else None
-        item = await asyncio.to_thread(self._insisting, partial(self.session.reply, distinct(raw), beside=beside))
+        extra_tokens = state["sent"].extra_tokens if reply.model == self.model.facts.name else None
+        item = await asyncio.to_thread(
+            self._insisting, partial(self.session.reply, distinct(raw), extra_tokens=extra_tokens)
+        )
         self._text = self.session.text(item)
         self._say(Replied(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
         for answered in self.session.answered:

@@ -9,7 +9,7 @@ from msgspec.structs import replace as set_fields
 
 from sightline.errors import PinnedOverflow
 from sightline.log.annotations import ReceiptNote
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.items import File, Image, Message, Opaque, Part, plain_text
 from sightline.values.profiles import Profile, media_tokens, profile
@@ -32,14 +32,14 @@ class Sent(NamedTuple):
         return self.written.tokens
 
     @property
-    def beside(self) -> int:
+    def extra_tokens(self) -> int:
         """Tokens that the model gets beside those of the payload; fewer than none where writing it out saves some."""
         return self.tokens - self.payload.tokens
 
     @property
     def reserve(self) -> int:
         """Tokens to keep free of the next payload."""
-        return max(0, round(self.beside * _SPARE))
+        return max(0, round(self.extra_tokens * _SPARE))
 
 
 def native(session: Session, payload: Payload) -> Sent:

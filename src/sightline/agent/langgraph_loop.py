@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any, TypedDict
 
 from sightline.agent.json_budget import Sent
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.items import plain_text
 from sightline.wire import read_messages

@@ -8,7 +8,7 @@ from sightline.agent.asking import whole
 from sightline.agent.models import Model, Reply, Request
 from sightline.compaction.compactor import SECONDS, Compacted, Job
 from sightline.errors import ModelBusy, SightlineError
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
 

@@ -31,10 +31,10 @@ class WindowLog:
 
     def live(self) -> list[str]:
         """The windows that are open on this branch, in the order they were first opened."""
-        journal, more = self._journal, self._journal.timeline.more
-        now = (journal.branch, more.notes)
+        journal, timeline = self._journal, self._journal.timeline
+        now = (journal.branch, timeline.notes)
         if self._live[0] != now:
-            shown = [window for window in more.windows if journal.timeline.references(window, journal.path)]
+            shown = [window for window in timeline.windows if timeline.references(window, journal.path)]
             self._live = (now, shown)
         return self._live[1]
 
@@ -45,7 +45,7 @@ class WindowLog:
 
     def taken(self, window_id: str) -> bool:
         """Whether a window of this id was ever open, on whatever branch."""
-        return window_id in self._journal.timeline.more.windows
+        return window_id in self._journal.timeline.windows
 
     def place(self, window_id: str) -> int:
         """Where the last note on an open window stands in the log."""
@@ -62,7 +62,7 @@ class WindowLog:
     def done(self, call_id: str) -> tuple[bool, str] | None:
         """What came of a call, where the log has that: whether it went well, and what was said."""
         saw, reader = self._journal.path.saw, self._journal.reader
-        for notes in self._journal.timeline.more.noted.values():
+        for notes in self._journal.timeline.noted.values():
             for placed in filter(saw, reversed(notes)):
                 note = reader.note(reader.entry_at(Span(placed.offset, placed.length)), WindowNote)
                 if call_id and note.call == call_id:
@@ -72,7 +72,7 @@ class WindowLog:
 
     def opened(self, window_id: str, kept: Kept, call_id: str = "") -> int:
         """Note that a window was opened. The note's seq. Raises Conflict."""
-        return self.write(_note(window_id, kept, target=kept.target, call=call_id), alone=True)
+        return self.write(_note(window_id, kept, target=kept.target, call=call_id), if_unchanged=True)
 
     def changed(self, window_id: str, kept: Kept, done: Done | None, moved: bool) -> int:
         """Note that what a window shows has changed; moved, it is shown here from now on and no longer before.
@@ -81,29 +81,29 @@ class WindowLog:
         """
         more = _round(done) if done is not None else {}
         if not moved:
-            return self.write(_note(window_id, kept, changed=True, **more), alone=True)
+            return self.write(_note(window_id, kept, changed=True, **more), if_unchanged=True)
         before = self.kept(window_id) or kept
         state = before.state if kept.state is msgspec.UNSET else kept.state
         again = msgspec.structs.replace(kept, state=state)
         moved_on = WindowNote(window_id, closed=True, changed=True)  # closed where it was, not for good
-        return self.write(moved_on, _note(window_id, again, target=before.target, **more), alone=True)
+        return self.write(moved_on, _note(window_id, again, target=before.target, **more), if_unchanged=True)
 
     def closed(self, window_id: str, summary: str) -> int:
         """Note that a window was closed: every reference to it is obsolete."""
         return self.write(WindowNote(window_id, closed=True, summary=summary))
 
-    def write(self, *notes: WindowNote, alone: bool = False) -> int:
-        """Write notes down; `alone`, only if nobody wrote to the branch meanwhile. The seq of the last."""
-        live, known = self.live(), self._journal.timeline.more.notes
-        self._journal.annotate(*((entries.WINDOW, note) for note in notes), alone=alone)
-        if self._journal.timeline.more.notes == known + len(notes):  # nobody else wrote: no need to look at all windows
+    def write(self, *notes: WindowNote, if_unchanged: bool = False) -> int:
+        """Write notes down; `if_unchanged`, only if nobody wrote to the branch meanwhile. The seq of the last."""
+        live, known = self.live(), self._journal.timeline.notes
+        self._journal.annotate(*((entries.WINDOW, note) for note in notes), if_unchanged=if_unchanged)
+        if self._journal.timeline.notes == known + len(notes):  # nobody else wrote: no need to look at all windows
             self._live = ((self._journal.branch, known + len(notes)), _after(live, notes))
         return self._journal.store.tips.seq
 
     def _notes(self, window_id: str) -> Iterator[Placed]:
         """The notes on a window on this branch, the newest first."""
         saw = self._journal.path.saw
-        return (note for note in reversed(self._journal.timeline.more.noted.get(window_id, ())) if saw(note))
+        return (note for note in reversed(self._journal.timeline.noted.get(window_id, ())) if saw(note))
 
     def _read(self, window_id: str, place: int) -> Kept | None:
         """What the notes since it was opened say, taken together: read back only as far as it takes."""

@@ -22,10 +22,10 @@ from sightline.apps.window import AppWindow
 from sightline.cli.phrases import Words
 from sightline.errors import BadInput, SightlineError
 from sightline.files.folders import configured
-from sightline.log.annotations import Settings
 from sightline.log.stores.memory import MemoryStore
 from sightline.session.session import Session
 from sightline.values.items import Lod
+from sightline.values.settings import Settings
 
 LEVELS = tuple(lod.name.lower() for lod in Lod)
 FORMS = (*SENT_AS, "json")

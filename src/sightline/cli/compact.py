@@ -47,7 +47,7 @@ from sightline.compaction.compactor import SECONDS, Compacted
 from sightline.errors import BadInput, Conflict
 from sightline.files.folders import Folders, configured
 from sightline.log.journal import Journal
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.clock import milliseconds, nanoid, wall_clock
 from sightline.values.items import plain_text

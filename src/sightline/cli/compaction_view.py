@@ -14,10 +14,10 @@ from sightline.compaction.loss import Loss
 from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.log.branches import Compaction
+from sightline.log.columns import BY_RULE
 from sightline.log.entries import CompactMetadata
 from sightline.log.journal import Journal
-from sightline.log.timeline import BY_RULE
-from sightline.plan.plan import body_unit, messages_of
+from sightline.plan.view import body_unit, messages_of
 from sightline.shorten import rules
 from sightline.values.items import Kind, plain_text
 from sightline.wire.payload import Payload
@@ -60,11 +60,11 @@ class Kept(NamedTuple):
 
 def compactions(journal: Journal) -> list[Covered]:
     """The compactions of the journal's branch, those that no longer hold included, oldest first."""
-    more, path = journal.timeline.more, journal.path
-    known = [each for each in more.compactions if path.knows(each) and each.summaries]
+    timeline, path = journal.timeline, journal.path
+    known = [each for each in timeline.compactions if path.knows(each) and each.summaries]
     states = dict.fromkeys((each.seq for each in known), "replaced")
     states |= {each.seq: "undone" for each in known if any(map(path.knows, each.undone))}
-    states |= {each.seq: "holds" for each in more.compacted(path)}
+    states |= {each.seq: "holds" for each in timeline.compacted(path)}
     return [_covered(journal, each, states[each.seq]) for each in known]
 
 
@@ -130,7 +130,7 @@ def kept(journal: Journal, covered: Covered, after: Payload) -> list[Kept]:
     assert last is not None
     shown = "\n".join(plain_text(message.parts) for message in after.body)
     found: dict[str, Kept] = {}
-    for row in timeline.more.binding:
+    for row in timeline.constraints:
         if first <= row <= last and path.holds(timeline.branch[row], row):
             for kind, text in _laid_down(journal.reader.text(row)):
                 if text in shown:

@@ -18,8 +18,10 @@ from sightline.cli.wrap import prose
 from sightline.compose import decide
 from sightline.log.journal import Journal
 from sightline.log.window_snapshots import Blobs
-from sightline.plan.plan import Budget, Line, body_unit
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Line
 from sightline.plan.strategies.focus import Focus, trigger
+from sightline.plan.view import body_unit
 from sightline.session.session import Session
 from sightline.values.items import Kind
 from sightline.values.profiles import Profile
@@ -175,7 +177,7 @@ def _head(journal: Journal, payload: Payload, profile: Profile) -> list[tuple[st
 def _left_out(journal: Journal, payload: Payload) -> list[int]:
     """The rows of the body that are not shown; what still waits for results is not left out, it is not complete."""
     timeline, path, plan = journal.timeline, journal.path, payload.plan
-    waiting = {timeline.unit[row] for row in timeline.more.open_calls}
+    waiting = {timeline.unit[row] for row in timeline.open_calls}
     on_branch = (row for row in range(plan.rows) if path.holds(timeline.branch[row], row))
     body = (row for row in on_branch if body_unit(timeline, timeline.unit[row]))
     return [row for row in body if timeline.unit[row] not in plan and timeline.unit[row] not in waiting]

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from sightline.compose import decide
-from sightline.compose.render import Surroundings, compose, layout
+from sightline.compose.render import ComposeInputs, compose, layout
 from sightline.log.journal import Journal
-from sightline.plan.plan import Budget, Plan, View
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.view import View
 from sightline.recall.recall import RECALL_TOOLS
 from sightline.values.items import Kind
 from sightline.wire.payload import Payload
@@ -16,7 +18,7 @@ _NO_LIMIT = 1 << 62
 
 def conversation(journal: Journal) -> Payload:
     """What was said on the journal's branch, in full; not what the engine adds, recalled pieces and its own tools."""
-    around = Surroundings(
+    around = ComposeInputs(
         system=tuple(journal.timeline.head_rows(journal.path)),
         tools=tuple(tool for tool in journal.tools.definitions if tool not in RECALL_TOOLS),
     )

@@ -13,7 +13,7 @@ from sightline.errors import BadInput
 from sightline.files.project import place as project_place
 from sightline.log.journal import Journal
 from sightline.log.stores.session_folder import Folder, sightline_home
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.values.clock import nanoid, wall_clock
 
 DEBUG = "sightline.debug"

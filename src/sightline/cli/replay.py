@@ -16,15 +16,15 @@ from sightline import samples
 from sightline.cli.options import Place, budget, file_bytes, place, usual_output, with_json
 from sightline.cli.render import Column, Rows, bar, console, first_words, print_json, printable
 from sightline.errors import BadInput
-from sightline.log.annotations import Settings
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.replay.formats import FORMATS, Recording, read_recording, recorded
 from sightline.replay.replay import Came, Changes, Step, Totals, call_count
 from sightline.replay.replay import replay as replayed
 from sightline.session.session import Session
 from sightline.values.items import Role
 from sightline.values.profiles import PROFILES
+from sightline.values.settings import Settings
 
 FIRST_SAMPLE = "login_bug"
 # Windows in which each sample no longer fits, so that there is something to see; and room for the answer.

@@ -104,7 +104,7 @@ def _look(here: Place, session_id: str) -> Listed:
         journal = here.journal(session_id)
     except (SightlineError, OSError) as error:
         return Listed(session_id, int(stat.st_mtime), stat.st_size, error=str(error))
-    entries, branches = journal.store.tips.seq, len(journal.timeline.more.branches)
+    entries, branches = journal.store.tips.seq, len(journal.timeline.branches)
     words = _first_user_words(journal)
     journal.store.close()
     return Listed(session_id, int(stat.st_mtime), stat.st_size, entries, branches, words)
@@ -151,7 +151,7 @@ def switch(journal: Journal, branch: str | None) -> None:
     """Stand on the branch whose name begins so. Raises BadInput."""
     if branch is None:
         return
-    names = [known.name for known in journal.timeline.more.branches]
+    names = [known.name for known in journal.timeline.branches]
     matching = [name for name in names if (name or MAIN).startswith(branch)]
     if len(matching) != 1:
         there_are = ", ".join(name or MAIN for name in names)
@@ -194,7 +194,7 @@ def _facts(journal: Journal, last: int | None) -> dict[str, Any]:
     return {
         "session": journal.store.session_id,
         "branch": branch_label(journal.branch_name),
-        "branches": [branch_label(branch.name) for branch in timeline.more.branches],
+        "branches": [branch_label(branch.name) for branch in timeline.branches],
         "settings": journal.settings,
         "items": [
             {
@@ -225,7 +225,7 @@ def _show_items(here: Place, journal: Journal, last: int | None) -> None:
 
 
 def _heading(here: Place, journal: Journal) -> Text:
-    branches = [branch_label(branch.name) for branch in journal.timeline.more.branches]
+    branches = [branch_label(branch.name) for branch in journal.timeline.branches]
     heading = here.words(
         "session heading",
         id=journal.store.session_id,
@@ -235,8 +235,8 @@ def _heading(here: Place, journal: Journal) -> Text:
     )
     if len(branches) > 1:
         heading += "\n" + here.words("branches there are", names=", ".join(branches))
-    if journal.timeline.more.damaged:
-        heading += "\n" + here.words("damaged", count=journal.timeline.more.damaged)
+    if journal.timeline.damaged:
+        heading += "\n" + here.words("damaged", count=journal.timeline.damaged)
     return Text(heading, style="bold")
 
 

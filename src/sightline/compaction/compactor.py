@@ -19,10 +19,11 @@ from sightline.files.folders import PROJECT, Folders
 from sightline.log import entries
 from sightline.log.annotations import CompactNote, UncompactNote
 from sightline.log.branches import Compaction
+from sightline.log.columns import BY_RULE, NOTICE
 from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.journal import Journal
-from sightline.log.timeline import BY_RULE, NOTICE
-from sightline.plan.plan import Budget, body_unit, messages_of, oldest
+from sightline.plan.budget import Budget
+from sightline.plan.view import body_unit, messages_of, oldest
 from sightline.shorten.digest import digest
 from sightline.values.items import Call, Kind, Message, Role, Text, plain_text
 from sightline.values.phrases import say
@@ -132,7 +133,7 @@ class Compactor:
 
     def superseded(self, job: Job) -> bool:
         """Whether what a job was to cover has been covered meanwhile."""
-        held = self._journal.timeline.more.compacted(self._journal.path)
+        held = self._journal.timeline.compacted(self._journal.path)
         return any(each.first <= job.first and job.last <= each.last for each in held)
 
     def _range(self, payload: Payload, budget: Budget, share: float) -> tuple[int, int]:
@@ -244,7 +245,7 @@ class Compactor:
         summaries = [journal.drafts.summary(each.text, metadata, flags=each.flags) for each in texts]
         made = self._appended([boundary, *summaries])
         unit = timeline.unit[made[1][0]]
-        return next(each.seq for each in timeline.more.compactions if unit in each.summaries)
+        return next(each.seq for each in timeline.compactions if unit in each.summaries)
 
     def _appended(self, drafts: Sequence[Entry]) -> list[range]:
         """Written after whatever others have said meanwhile: what it covers is fixed, and still there."""
@@ -286,7 +287,7 @@ class Compactor:
 
     def _inside(self, first: int, last: int) -> list[Compaction]:
         """The compactions that hold, of which a new one of these units takes the place."""
-        held = self._journal.timeline.more.compacted(self._journal.path)
+        held = self._journal.timeline.compacted(self._journal.path)
         return [each for each in held if first <= each.first and each.last <= last]
 
     def _untold(self, first: int, last: int) -> list[int]:
@@ -316,7 +317,7 @@ class Compactor:
     def _binding(self) -> list[str]:
         """What the user said on this branch that sets a rule or names a task."""
         timeline, path = self._journal.timeline, self._journal.path
-        rows = [row for row in timeline.more.binding if path.holds(timeline.branch[row], row)]
+        rows = [row for row in timeline.constraints if path.holds(timeline.branch[row], row)]
         return [self._journal.reader.text(row) for row in rows]
 
     # ------------------------------------------------------------------ undoing it
@@ -324,13 +325,13 @@ class Compactor:
     def check_covered(self, row: int) -> None:
         """Raises NothingCompacted for an item that no summary stands for."""
         unit = self._journal.timeline.unit[row]
-        held = self._journal.timeline.more.compacted(self._journal.path)
+        held = self._journal.timeline.compacted(self._journal.path)
         if not any(each.first <= unit <= each.last for each in held):
             raise NothingCompacted
 
     def undo(self) -> None:
         """The last compaction of this branch holds no longer. Raises NothingCompacted."""
-        held = self._journal.timeline.more.compacted(self._journal.path)
+        held = self._journal.timeline.compacted(self._journal.path)
         if not held:
             raise NothingCompacted
         self._journal.annotate((entries.UNCOMPACT, UncompactNote(held[-1].seq)))

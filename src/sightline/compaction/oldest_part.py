@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace as with_fields
 
-from sightline.compose.render import Surroundings, compose, layout
+from sightline.compose.render import ComposeInputs, compose, layout
 from sightline.log.reader import Reader
-from sightline.plan.plan import Plan, View, Words, body_unit
+from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.sliding import begins_turn
+from sightline.plan.view import Notices, View, body_unit
 from sightline.values.items import Kind
 from sightline.wire.payload import Payload
 
@@ -34,7 +35,7 @@ def passage(reader: Reader, view: View, around: Payload, first: int, last: int) 
         plan = _plan(view, first, end)
         if set(plan).issuperset(_alone(view, first, end).candidates()):
             break
-    shown = compose(reader, plan, layout("stable"), Surroundings())
+    shown = compose(reader, plan, layout("stable"), ComposeInputs())
     return Passage(replace(around, body=shown.body, tail=(), breakpoints=(), plan=plan, tokens=plan.tokens), end)
 
 
@@ -55,7 +56,7 @@ def _alone(view: View, first: int, last: int) -> View:
     inside = [each for each in view.compactions if first <= each.first and each.last <= last]
     return replace(
         view, budget=with_fields(view.budget, trigger=_FULL, target=_FULL), last=None, new=_units(view, first, last),
-        compactions=inside, pinned=frozenset(), asked=-1, wanted={}, back=(), command="passage", words=Words(),
+        compactions=inside, pinned=frozenset(), asked=-1, wanted={}, back=(), command="passage", notices=Notices(),
     )  # fmt: skip
 
 

@@ -5,19 +5,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple, TypeVar
 
-from sightline.compose.render import Surroundings, layout
-from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, Settings, ToolsNote
+from sightline.compose.render import ComposeInputs, layout
+from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, ToolsNote
 from sightline.log.branches import Compaction, Path, Placed
+from sightline.log.columns import Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.reader import Reader
 from sightline.log.stores import Span
-from sightline.log.timeline import Timeline
-from sightline.plan.plan import Budget, LeftOut, Plan, View, body_unit
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.view import LeftOut, View, body_unit
 from sightline.values import excerpt
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod
 from sightline.values.profiles import Profile
+from sightline.values.settings import Settings
 
 T = TypeVar("T")
 
@@ -40,13 +43,13 @@ class Calibration(NamedTuple):
         return budget.limit(self.factor, 0.0 if self.known else profile.margin)
 
 
-def fixed_tokens(journal: Journal, around: Surroundings, tool_tokens: int, count: Callable[[str], int]) -> int:
+def fixed_tokens(journal: Journal, around: ComposeInputs, tool_tokens: int, count: Callable[[str], int]) -> int:
     """Tokens of what stands in every payload whatever the plan: head, tail and the request's framing."""
     profile, timeline = journal.reader.profile, journal.timeline
     system = sum(timeline.full[row] + profile.message_tokens for row in around.system)
     rows = set(around.window_rows)
     windows = sum(
-        (count(text) + profile.message_tokens) * len(rows.intersection(timeline.more.windows[window]))
+        (count(text) + profile.message_tokens) * len(rows.intersection(timeline.windows[window]))
         for window, text in around.windows.items()
     )
     return profile.request_tokens + system + tool_tokens + windows
@@ -69,10 +72,10 @@ def undone(journal: Journal, offset: int) -> list[int]:
     timeline, path = journal.timeline, journal.path
     found = [
         each
-        for each in timeline.more.compactions
+        for each in timeline.compactions
         if path.knows(each) and any(path.knows(note) and note.offset > offset for note in each.undone)
     ]
-    held = timeline.more.compacted(path) if found else []
+    held = timeline.compacted(path) if found else []
     rows = [(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1) for each in found]
     units = {unit for first, end in rows for unit in timeline.units_between(path, first, end)}
     covered = {unit for unit in units if any(each.first <= unit <= each.last for each in held)}
@@ -84,8 +87,8 @@ def wanted_back(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> li
 
     A pin holds against every compaction.
     """
-    held = timeline.more.compacted(path)
-    said = {mark.row: mark for mark in timeline.more.marks if path.knows(mark)}
+    held = timeline.compacted(path)
+    said = {mark.row: mark for mark in timeline.marks if path.knows(mark)}
     marks = [(timeline.unit[row], said[row]) for row, lod in wanted.items() if lod is Lod.FULL]
     return [
         unit
@@ -96,15 +99,15 @@ def wanted_back(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> li
 
 def raised(timeline: Timeline, path: Path, offset: int) -> bool:
     """Whether somebody asked for an item in its place after this place in the log."""
-    return any(mark.offset > offset and mark.what == "raise" and path.knows(mark) for mark in timeline.more.marks)
+    return any(mark.offset > offset and mark.what == "raise" and path.knows(mark) for mark in timeline.marks)
 
 
 def compacted(journal: Journal, offset: int) -> tuple[list[Compaction], str]:
     """The compactions that hold, and, where one was made or undone after this place in the log, the command for it."""
     path = journal.path
-    if not journal.timeline.more.compactions:
+    if not journal.timeline.compactions:
         return [], ""
-    held = journal.timeline.more.compacted(path)
+    held = journal.timeline.compacted(path)
     if any(each.offset > offset and (each.manual or not offset) for each in held):
         return held, "command: compact"
     return held, "command: uncompact" if undone(journal, offset) else ""
@@ -119,7 +122,7 @@ def given_back(journal: Journal, sent: Plan, compactions: Sequence[Compaction]) 
 def complete_units(journal: Journal, since_row: int) -> list[int]:
     """New units that could be sent: none of whose calls waits for a result."""
     timeline = journal.timeline
-    waiting = {timeline.unit[row] for row in timeline.more.open_calls}
+    waiting = {timeline.unit[row] for row in timeline.open_calls}
     return [unit for unit in new_units(journal, since_row) if unit not in waiting]
 
 
@@ -263,13 +266,13 @@ def last_budget(journal: Journal, last: ReceiptNote | None) -> Budget | None:
 
 def as_sent(
     journal: Journal, note: ReceiptNote, offset: int, windows: Mapping[str, str]
-) -> tuple[Settings, Surroundings]:
+) -> tuple[Settings, ComposeInputs]:
     """The settings that held when the receipt at this place in the log was written, and what stood around its plan."""
     timeline = journal.timeline
-    settings = _in_force(journal, timeline.more.settings, offset, Settings) or journal.settings
-    tools = _in_force(journal, timeline.more.tools, offset, ToolsNote) or NO_TOOLS
+    settings = _in_force(journal, timeline.settings, offset, Settings) or journal.settings
+    tools = _in_force(journal, timeline.tools, offset, ToolsNote) or NO_TOOLS
     rows = bisect_right(timeline.seq, note.seq)
-    around = Surroundings(
+    around = ComposeInputs(
         system=tuple(timeline.head_rows(journal.path, rows)),
         tools=tools.definitions,
         windows=windows,

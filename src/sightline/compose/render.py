@@ -8,11 +8,12 @@ import msgspec
 from msgspec import Struct
 
 from sightline.errors import BadInput
+from sightline.log.columns import LABELLED, ORPHAN
 from sightline.log.reader import Reader
-from sightline.log.timeline import LABELLED, ORPHAN
-from sightline.plan.plan import Plan, messages_of
+from sightline.plan.plan import Plan
+from sightline.plan.view import messages_of
 from sightline.values.items import Kind, Lod, Message, Opaque, Part, Role, Text, ToolDefinition
-from sightline.wire.payload import Payload, Shared
+from sightline.wire.payload import Payload, PrefixList
 
 _encode = msgspec.json.encode
 
@@ -48,7 +49,7 @@ def layout(name: str) -> Layout:
     return LAYOUTS[name]
 
 
-class Surroundings(Struct, frozen=True):
+class ComposeInputs(Struct, frozen=True):
     """What a payload holds besides the plan's units: all of it decided before composing."""
 
     system: tuple[int, ...] = ()  # rows of the head
@@ -59,7 +60,7 @@ class Surroundings(Struct, frozen=True):
     spared: Mapping[str, int] = {}  # windows that gave way → tokens that saved
 
 
-def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, base: Payload | None = None) -> Payload:
+def compose(reader: Reader, plan: Plan, layout: Layout, around: ComposeInputs, base: Payload | None = None) -> Payload:
     """The messages of this plan, in the order of this layout.
 
     Pure: the same arguments give the same bytes. `base`, an earlier payload, only saves work: blocks that stand at its
@@ -73,8 +74,8 @@ def compose(reader: Reader, plan: Plan, layout: Layout, around: Surroundings, ba
     if base is not None and same:
         body, chain = _grown(base, same, plan, reader)
     else:
-        body = Shared(list(_arranged(reader, plan, layout, around, system)))
-        chain = Shared(list(_chained(head, body)))
+        body = PrefixList(list(_arranged(reader, plan, layout, around, system)))
+        chain = PrefixList(list(_chained(head, body)))
     tail = tuple(_window(around, row, reader) for row in around.window_rows) if layout.windows == "tail" else ()
     end = digest(chain[-1], _encode(tail)) if tail else chain[-1]
     return Payload(
@@ -111,7 +112,12 @@ def unit_messages(reader: Reader, plan: Plan, unit: int) -> Iterator[Message]:
     first, *others = timeline.rows_of(unit)
     kind = Kind(timeline.kind[first])
     if kind is not Kind.ASSISTANT:
-        yield Message(_ROLES[kind], reader.parts(first, plan.lod(first)), timeline.id(first), joins=kind is Kind.RECALL)
+        yield Message(
+            _ROLES[kind],
+            reader.parts(first, plan.lod(first)),
+            timeline.id(first),
+            merge_into_previous=kind is Kind.RECALL,
+        )
         return
     calls = [row for row in others if timeline.kind[row] == Kind.CALL]
     yield Message(Role.ASSISTANT, _spoken(reader, plan, first, calls), timeline.id(first))
@@ -141,7 +147,7 @@ def _system(reader: Reader, row: int) -> Message:
     return Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row))
 
 
-def _window(around: Surroundings, row: int, reader: Reader) -> Message:
+def _window(around: ComposeInputs, row: int, reader: Reader) -> Message:
     return Message(Role.USER, (Text(around.windows[_window_id(reader, row)]),), reader.timeline.id(row))
 
 
@@ -153,7 +159,7 @@ def _window_id(reader: Reader, row: int) -> str:
     return note.id
 
 
-def _appends(layout: Layout, around: Surroundings, base: Payload) -> bool:
+def _appends(layout: Layout, around: ComposeInputs, base: Payload) -> bool:
     """Whether new units come after everything shown: not where windows stand between or sections are reordered."""
     among = layout.windows == "place" and (around.window_rows or base.shown_windows)
     return layout.order == ("system", "history") and not among
@@ -167,7 +173,7 @@ def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
     if plan.extends(before):
         return len(before)
     said = [(each.marker, each.preface, each.left_out and each.left_out.first) for each in (plan, before)]
-    if said[0] != said[1] or reader.timeline.more.compactions:
+    if said[0] != said[1] or reader.timeline.compactions:
         return 0
     unit = reader.timeline.unit
     changed = [unit[row] for row, _ in plan.levels().items() ^ before.levels().items() if row < before.rows]
@@ -180,10 +186,10 @@ def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
     return same if marked else 0
 
 
-def _grown(base: Payload, same: int, plan: Plan, reader: Reader) -> tuple[Shared[Message], Shared[bytes]]:
+def _grown(base: Payload, same: int, plan: Plan, reader: Reader) -> tuple[PrefixList[Message], PrefixList[bytes]]:
     """The blocks of the units that stayed the same, and those of the others."""
-    assert isinstance(base.body, Shared)
-    assert isinstance(base.chain, Shared)
+    assert isinstance(base.body, PrefixList)
+    assert isinstance(base.chain, PrefixList)
     more = [message for unit in plan.after(same) for message in unit_messages(reader, plan, unit)]
     if plan.extends(base.plan):
         return base.body.grown(more), base.chain.grown(list(_chained(base.chain[-1], more))[1:])
@@ -191,18 +197,18 @@ def _grown(base: Payload, same: int, plan: Plan, reader: Reader) -> tuple[Shared
         bool(plan.preface) + bool(plan.marker) + sum(messages_of(reader.timeline, unit) for unit in plan.after(0, same))
     )
     links = _chained(base.chain[kept], more)
-    return Shared([*base.body[:kept], *more]), Shared([*base.chain[:kept], *links])
+    return PrefixList([*base.body[:kept], *more]), PrefixList([*base.chain[:kept], *links])
 
 
 def _chained(start: bytes, messages: Sequence[Message]) -> Iterator[bytes]:
     yield start
     for message in messages:
-        start = digest(start, _encode((message.role, message.parts, message.joins)))
+        start = digest(start, _encode((message.role, message.parts, message.merge_into_previous)))
         yield start
 
 
 def _arranged(
-    reader: Reader, plan: Plan, layout: Layout, around: Surroundings, system: tuple[Message, ...]
+    reader: Reader, plan: Plan, layout: Layout, around: ComposeInputs, system: tuple[Message, ...]
 ) -> Iterator[Message]:
     sections: dict[str, list[Message]] = {"system": list(system), "summary": [], "history": [], "user": []}
     sections["dynamic"] = [_window(around, row, reader) for row in around.window_rows if layout.windows == "dynamic"]
@@ -222,7 +228,9 @@ def _arranged(
         yield from sections[name]
 
 
-def _in_order(reader: Reader, plan: Plan, layout: Layout, around: Surroundings) -> Iterator[tuple[int | None, Message]]:
+def _in_order(
+    reader: Reader, plan: Plan, layout: Layout, around: ComposeInputs
+) -> Iterator[tuple[int | None, Message]]:
     """Every unit by seq, windows at their place where the layout wants that, one line where units are left out."""
     places = [reader.timeline.unit[row] for row in around.window_rows if layout.windows == "place"]
     windows = dict(zip(places, around.window_rows, strict=False))
@@ -255,7 +263,7 @@ def _placed(reader: Reader, plan: Plan, windows: Sequence[int]) -> Sequence[int]
 
 def _stands(reader: Reader) -> dict[int, int]:
     """Where summaries stand: the first unit that each covers."""
-    return {unit: each.first for each in reader.timeline.more.compactions for unit in each.summaries}
+    return {unit: each.first for each in reader.timeline.compactions for unit in each.summaries}
 
 
 def _open_turn(reader: Reader, plan: Plan) -> int | None:

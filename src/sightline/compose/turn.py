@@ -9,15 +9,18 @@ from msgspec import structs
 from sightline.apps.host import Host
 from sightline.compose import decide
 from sightline.compose.decide import Calibration
-from sightline.compose.render import Surroundings, compose, first_change, layout
+from sightline.compose.render import ComposeInputs, compose, first_change, layout
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, StrategyError
 from sightline.log import entries
 from sightline.log.annotations import RecallNote, ReceiptNote, Source
 from sightline.log.journal import Journal
-from sightline.plan.notices import Said
-from sightline.plan.plan import Budget, Plan, Strategy, View
+from sightline.plan.budget import Budget
+from sightline.plan.notices import EngineNotices
+from sightline.plan.plan import Plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
+from sightline.plan.strategy import Strategy
+from sightline.plan.view import View
 from sightline.recall.recall import Recall, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Call, Kind, Lod, Usage
@@ -75,14 +78,14 @@ class Composer:
     def open_calls(self) -> list[Call]:
         """The model's calls that wait for a result."""
         timeline, path = self.journal.timeline, self.journal.path
-        rows = [row for row in timeline.more.open_calls if path.holds(timeline.branch[row], row)]
+        rows = [row for row in timeline.open_calls if path.holds(timeline.branch[row], row)]
         calls = [self.journal.reader.item(row).parts[0] for row in rows]
         return [call for call in calls if isinstance(call, Call)]
 
     # ------------------------------------------------------------------ the two ways to compose
 
-    def compose(self, budget: Budget, ask: bool, *, alone: bool = True) -> Payload:
-        """See `Session.compose`. Without `alone`, whatever others write to the branch meanwhile.
+    def compose(self, budget: Budget, ask: bool, *, if_unchanged: bool = True) -> Payload:
+        """See `Session.compose`. Without `if_unchanged`, whatever others write to the branch meanwhile.
 
         Raises:
             Conflict: another writer wrote to the branch while this was decided: what it said belongs in the payload.
@@ -104,15 +107,15 @@ class Composer:
         view, plan = self._decided(seen)
         if view is not seen:
             self._calibration, self._observed, self._before_refusal = self._before_refusal or Calibration(), None, None
-        if alone and not shows_all(view, plan):
+        if if_unchanged and not shows_all(view, plan):
             if ask and view.trims and self._too_long(view):
                 plan = self._answering(view, plan, around)
             elif self._asked != self._searched and budget.recall:  # once, right after a user's message
                 plan = self._reminded(view, plan, around)
-        if alone:
+        if if_unchanged:
             self._searched = self._asked
         payload = compose(self.journal.reader, plan, self._layout, around, self.payload)
-        self._send(payload, view.faults, alone)
+        self._send(payload, view.faults, if_unchanged)
         self.budget = budget
         return payload
 
@@ -152,17 +155,17 @@ class Composer:
         _, plan = self._decided(view)
         return compose(self.journal.reader, plan, self._layout, around, self.payload)
 
-    def observe(self, usage: Usage, beside: int = 0) -> None:
+    def observe(self, usage: Usage, extra_tokens: int = 0) -> None:
         """Learn from what the provider counted for the last payload and what was sent beside it."""
         self._before_refusal = None
         if self.payload is not None and self.payload.tokens >= decide.TELLING:
-            sent = max(self.payload.tokens + beside, 1)
+            sent = max(self.payload.tokens + extra_tokens, 1)
             self._observed = decide.factor(usage.input_tokens, sent, self.journal.reader.profile)
 
-    def overflowed(self, input_tokens: int | None, beside: int = 0) -> None:
+    def overflowed(self, input_tokens: int | None, extra_tokens: int = 0) -> None:
         """See `Session.overflowed`."""
         self._before_refusal = self._before_refusal or self._calibration
-        sent = self.payload.tokens + beside if self.payload else 1
+        sent = self.payload.tokens + extra_tokens if self.payload else 1
         counted = max(input_tokens or 0, self.budget.window if self.budget else 0)  # it was more than the window
         self._observed = max(counted / max(sent, 1) * 1.02, self._calibration.factor * 1.1)
         self._calibration = Calibration(self._observed, known=True)
@@ -178,7 +181,7 @@ class Composer:
             if self._before_refusal is None:
                 raise
             limit = self._before_refusal.limit(view.budget, view.profile)
-            view = replace(view, limit=limit, words=Said(self.journal, limit))
+            view = replace(view, limit=limit, notices=EngineNotices(self.journal, limit))
             return view, self._planned(view)
 
     def _planned(self, view: View) -> Plan:
@@ -193,9 +196,9 @@ class Composer:
 
     # ------------------------------------------------------------------ decide, then compose
 
-    def _around(self, shown: Mapping[str, str]) -> Surroundings:
+    def _around(self, shown: Mapping[str, str]) -> ComposeInputs:
         journal = self.journal
-        return Surroundings(
+        return ComposeInputs(
             system=tuple(journal.timeline.head_rows(journal.path)),
             tools=journal.tools.definitions,
             windows=shown,
@@ -206,7 +209,7 @@ class Composer:
 
     def _shown_windows(self, budget: Budget) -> dict[str, str]:
         """The open windows of this branch as they look now: those that look as in the last payload come first."""
-        if not self.journal.timeline.more.windows:
+        if not self.journal.timeline.windows:
             return {}
         limit = self._calibration.limit(budget, self.journal.reader.profile)
         counted, self._sizes = self._sizes, {}
@@ -233,7 +236,7 @@ class Composer:
         known = self._sizes.get(text)
         return self.journal.reader.counter.count(text) if known is None else known
 
-    def _view(self, budget: Budget, around: Surroundings) -> View:
+    def _view(self, budget: Budget, around: ComposeInputs) -> View:
         journal, timeline = self.journal, self.journal.timeline
         aside = self.last is not None and self.last.question  # what it left out is weighed again
         new = decide.complete_units(journal, 0 if aside else self._seen)
@@ -270,14 +273,14 @@ class Composer:
             state=journal.state,
             faults=decide.faults(journal, new, sent_plan),
             back=[*back, *decide.wanted_back(timeline, journal.path, wanted)] if wanted else back,
-            words=Said(journal, limit),
+            notices=EngineNotices(journal, limit),
             reductions=self._reductions,
         )
 
     def _marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
         """What was said of single items on this branch: looked at again only when something more was said."""
         timeline, path = self.journal.timeline, self.journal.path
-        key = (self.journal.branch, len(timeline.more.marks))
+        key = (self.journal.branch, len(timeline.marks))
         if self._marked[0] != key:
             self._marked = (key, decide.marks(timeline, path))
         return self._marked[1]
@@ -291,7 +294,7 @@ class Composer:
         """Seconds since the last payload was sent."""
         return max(0, self._clock() - self._sent_at) // 1000 if self.last is not None else 0
 
-    def _reminded(self, view: View, plan: Plan, around: Surroundings) -> Plan:
+    def _reminded(self, view: View, plan: Plan, around: ComposeInputs) -> Plan:
         """The plan, and after the user's message earlier pieces that clearly match it and would not be shown."""
         room = int(view.budget.recall * view.limit)
         known = {source for unit in plan.after(len(plan) - _RECENT) for source in self._recalled(plan, unit)}
@@ -304,7 +307,7 @@ class Composer:
         shown = timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL
         return self.journal.reader.sources(row) if shown else ()
 
-    def _answering(self, view: View, usual: Plan, around: Surroundings) -> Plan:
+    def _answering(self, view: View, usual: Plan, around: ComposeInputs) -> Plan:
         """Of the conversation only its end, and in all the other room what may answer the question; the usual plan
         where nothing may.
         """
@@ -312,7 +315,7 @@ class Composer:
         narrow = replace(
             view,
             budget=structs.replace(view.budget, trigger=_END, target=_END),
-            words=Said(self.journal, view.limit, lists=False),  # the room is for the answer
+            notices=EngineNotices(self.journal, view.limit, lists=False),  # the room is for the answer
             command=QUESTION,
             last=None,
             new=[unit for unit in decide.complete_units(self.journal, 0) if kind[first[unit]] != Kind.RECALL],
@@ -338,10 +341,10 @@ class Composer:
         if note is None:
             return False
         note = structs.replace(note, query="")  # it is the message that this follows
-        self.journal.append([self.journal.drafts.recall(note)], alone=True)
+        self.journal.append([self.journal.drafts.recall(note)], if_unchanged=True)
         return True
 
-    def _send(self, payload: Payload, faults: frozenset[int], alone: bool) -> None:
+    def _send(self, payload: Payload, faults: frozenset[int], if_unchanged: bool) -> None:
         """Write down what was decided and what is sent, and make it durable."""
         journal, plan = self.journal, payload.plan
         reason = self._why_changed(payload)
@@ -349,10 +352,10 @@ class Composer:
         notes: list[tuple[str, Any]] = [
             (entries.RENDITION, few) for few in decide.renditions_to_log(journal, plan, previous)
         ]
-        receipt = self._receipt(payload, previous, reason, whole=not (alone and plan.extends(previous)))
+        receipt = self._receipt(payload, previous, reason, whole=not (if_unchanged and plan.extends(previous)))
         receipt.faults = [journal.timeline.id(row) for row in sorted(faults)]
         journal.annotate(
-            *notes, (entries.RECEIPT, receipt), alone=alone
+            *notes, (entries.RECEIPT, receipt), if_unchanged=if_unchanged
         )  # a delta must follow the receipt it goes on from
         journal.store.sync()
         self._receipts = len(journal.timeline.receipt_seq)

@@ -8,7 +8,9 @@ from sightline.compose import decide
 from sightline.compose.render import compose, layout
 from sightline.log.annotations import ReceiptNote
 from sightline.log.journal import Journal
-from sightline.plan.plan import Budget, Plan, View
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.view import View
 from sightline.values.items import Lod
 from sightline.wire.payload import Payload
 
@@ -31,7 +33,7 @@ def verify(journal: Journal) -> Iterator[Verified]:
     """Every payload ever sent, branch by branch, in the order they were sent."""
     current = journal.branch_name
     try:
-        for branch in list(journal.timeline.more.branches):
+        for branch in list(journal.timeline.branches):
             journal.switch(branch.name)
             yield from _of_branch(journal, branch.name)
     finally:

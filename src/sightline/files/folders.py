@@ -16,7 +16,7 @@ PROJECT: Folders = (".",)  # the project's folder and all in it
 CONFIGURATION = "sightline.toml"  # it may hold a key, and says what a model may do
 
 
-class Settled(tuple[str, ...]):
+class ResolvedFolders(tuple[str, ...]):
     """Folders by where they really are, found out once: what becomes a link later leads into none of them."""
 
 
@@ -55,12 +55,12 @@ class Grounds(NamedTuple):
         return any(map(is_secret, names)) or _same(place, root / CONFIGURATION)
 
 
-def settled(project: Path, folders: Iterable[str]) -> Settled:
+def resolve_folders(project: Path, folders: Iterable[str]) -> ResolvedFolders:
     """Where these folders of a project are now, all links followed; those that are settled stay where they were."""
-    if isinstance(folders, Settled):
+    if isinstance(folders, ResolvedFolders):
         return folders
     root = project.resolve()
-    return Settled(str((root / folder).resolve()) for folder in folders)
+    return ResolvedFolders(str((root / folder).resolve()) for folder in folders)
 
 
 def configured(project: Path) -> Folders:
@@ -73,19 +73,19 @@ def configured(project: Path) -> Folders:
     """
     root, file = project.resolve(), project / CONFIGURATION
     if not file.is_file():
-        return settled(project, PROJECT)
+        return resolve_folders(project, PROJECT)
     try:
         said = msgspec.toml.decode(file.read_bytes(), type=_Configuration).tools.folders
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise BadInput(f"{file} does not say which folders may be read; correct it: {error}") from error
-    ours = Grounds(root, tuple(map(Path, settled(project, said))))
+    ours = Grounds(root, tuple(map(Path, resolve_folders(project, said))))
     if ours.hold(root):
-        return settled(project, PROJECT)
-    return Settled(str(each) for each in ours.folders if each.is_relative_to(root))
+        return resolve_folders(project, PROJECT)
+    return ResolvedFolders(str(each) for each in ours.folders if each.is_relative_to(root))
 
 
 def grounds(project: Path, folders: Folders = PROJECT) -> Grounds:
-    """The project as it is now, and these folders of it. No link on the way to a folder is followed: see `settled`."""
+    """The project as it is now, and these folders of it. No link on the way to a folder is followed."""
     root = project.resolve()
     return Grounds(root, tuple(Path(os.path.normpath(root / folder)) for folder in folders))
 

@@ -76,7 +76,7 @@ class Compaction(Struct):
 
 
 class State(Struct):
-    """Small, whatever the length of the log."""
+    """The part of a timeline that columns have no place for, as it is kept in a file."""
 
     branches: list[Branch]
     current: int = 0
@@ -84,7 +84,7 @@ class State(Struct):
     subjects: list[str] = []
     marks: list[Mark] = []
     systems: list[int] = []  # rows of system items
-    binding: list[int] = []  # rows of user messages that set a rule or name a task
+    constraints: list[int] = []  # rows of user messages that set a rule or name a task
     compactions: list[Compaction] = []
     faults: list[int] = []  # rows of results fetched again
     settings: list[Placed] = []
@@ -97,13 +97,3 @@ class State(Struct):
     noted: dict[str, list[Placed]] = {}  # id → every note on it
     notes: int = 0  # on windows, in all
     damaged: int = 0
-
-    def compacted(self, path: Path) -> list[Compaction]:
-        """The compactions that hold on this path: not undone, and not part of another; of equal ones the last."""
-        held: list[Compaction] = []  # the newest first: nearly always it covers all before it
-        for each in reversed(self.compactions):
-            if not each.summaries or not path.knows(each) or any(map(path.knows, each.undone)):
-                continue
-            if not any(other.covers(each) for other in held):
-                held = [*(other for other in held if not each.covers(other)), each]
-        return held[::-1]

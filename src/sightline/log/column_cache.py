@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from sightline.log.branches import State
+from sightline.log.columns import Timeline
 from sightline.log.stores import Span, Tips
-from sightline.log.timeline import Timeline
 from sightline.shorten import FORMAT as RENDITIONS
 
 FORMAT = 12
@@ -30,7 +30,7 @@ class _Header(Struct):
     last_line: tuple[int, int]
     last_hash: str
     columns: list[tuple[str, str, int, int]]  # name, typecode, bytes, checksum
-    more: State
+    state: State
 
 
 class Index(NamedTuple):
@@ -38,7 +38,7 @@ class Index(NamedTuple):
 
     tips: Tips
     columns: dict[str, "array[int]"]
-    more: State
+    state: State
 
 
 def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> None:
@@ -46,7 +46,9 @@ def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> N
     columns = {name: getattr(timeline, name) for name in timeline.COLUMNS}
     sizes = [(name, column.typecode, len(column) * column.itemsize, crc32(column)) for name, column in columns.items()]
     header = msgspec.json.encode(
-        _Header((FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.more)
+        _Header(
+            (FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.kept_state()
+        )
     )
     fresh = path.with_suffix(f".idx{os.getpid()}")
     try:
@@ -87,7 +89,7 @@ def _read(file: BinaryIO, log: Path) -> Index | None:
         columns[name].frombytes(data)
     if {name: column.typecode for name, column in columns.items()} != Timeline.COLUMNS:
         return None
-    return Index(header.tips, columns, header.more)
+    return Index(header.tips, columns, header.state)
 
 
 def _line_hash(log: Path, span: Span) -> str:

@@ -9,8 +9,8 @@ from msgspec import Raw
 from sightline import __version__
 from sightline.files.project import Place
 from sightline.log import entries
+from sightline.log.columns import LABELLED, OPAQUE
 from sightline.log.entries import Body, CompactMetadata, Entry, ToolResult, ToolUse
-from sightline.log.timeline import LABELLED, OPAQUE
 from sightline.shorten import rules, subject_of
 from sightline.values.clock import Clock, Ids, iso
 from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, plain_text
@@ -20,7 +20,7 @@ _BOUNDARY = "=== 上下文压缩边界 ==="  # in every locale: it marks a place
 _SUBJECT = 500  # characters: a longer command is told by its beginning
 
 
-class Waiting(NamedTuple):
+class PendingCall(NamedTuple):
     """A call without its result: the tool, and what the call is about."""
 
     id: str
@@ -68,15 +68,15 @@ class Drafts:
         return self._entry("user", body, is_compact_summary=True, compact_metadata=metadata, flags=flags)
 
     def messages(
-        self, messages: Iterable[Message], waiting: Callable[[str], Waiting | None], locale: str
-    ) -> tuple[list[Entry], list[Waiting]]:
+        self, messages: Iterable[Message], waiting: Callable[[str], PendingCall | None], locale: str
+    ) -> tuple[list[Entry], list[PendingCall]]:
         """The entries of neutral messages that follow one another, and the calls among them that got no result.
 
         `waiting` finds an earlier call by its id. A result that answers no call is kept as what it is: a message of the
         user's side that says so.
         """
         drafts: list[Entry] = []
-        calls: list[list[Waiting]] = []  # of each message that made some, the newest last
+        calls: list[list[PendingCall]] = []  # of each message that made some, the newest last
         answered: set[str] = set()  # earlier calls
         for message in messages:
             if message.role is not Role.TOOL:
@@ -107,8 +107,8 @@ class Drafts:
                 return self._assistant(message, flags, receipt)
             case _:
                 body = Body("user", entries.encode_parts(message.parts))
-                binding = () if flags & LABELLED else _binding(plain_text(message.parts))
-                return self._entry("user", body, flags=flags, binding=binding, when=message.when)
+                constraints = () if flags & LABELLED else _constraints(plain_text(message.parts))
+                return self._entry("user", body, flags=flags, constraints=constraints, when=message.when)
 
     def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
         if any(isinstance(part, Opaque) for part in message.parts):
@@ -120,7 +120,7 @@ class Drafts:
         type_ = "tool_use" if tool else "assistant"
         return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
 
-    def result(self, result: Result, call: Waiting, *, flags: int = 0, when: str = "") -> Entry:
+    def result(self, result: Result, call: PendingCall, *, flags: int = 0, when: str = "") -> Entry:
         """The entry of what a tool answered to this call."""
         answer = ToolResult(result.id, entries.encode_parts(result.parts), result.error, result.name)
         return self._entry(
@@ -128,17 +128,17 @@ class Drafts:
         )
 
 
-def _binding(text: str) -> tuple[tuple[int, int], ...]:
+def _constraints(text: str) -> tuple[tuple[int, int], ...]:
     """Where a text sets a rule or names a task."""
     sentences = dict.fromkeys([*rules.rules(text), *rules.tasks(text)])
     return tuple(sorted((at, at + len(sentence)) for sentence in sentences if (at := text.find(sentence)) >= 0))
 
 
-def _waiting(call: Call) -> Waiting:
-    return Waiting(call.id, call.name, subject_of(call)[:_SUBJECT])
+def _waiting(call: Call) -> PendingCall:
+    return PendingCall(call.id, call.name, subject_of(call)[:_SUBJECT])
 
 
-def _take(calls: list[list[Waiting]], call_id: str) -> Waiting | None:
+def _take(calls: list[list[PendingCall]], call_id: str) -> PendingCall | None:
     """The call of this id that waits: of the nearest message, its first. It waits no longer."""
     for made in reversed(calls):
         for call in made:

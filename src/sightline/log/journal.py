@@ -12,18 +12,18 @@ from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
 from sightline.files.project import NOWHERE, Place
 from sightline.log import column_cache
 from sightline.log import entries as log
-from sightline.log.annotations import NO_TOOLS, HeadNote, Settings, ToolsNote
-from sightline.log.drafts import Drafts, Waiting
+from sightline.log.annotations import NO_TOOLS, HeadNote, ToolsNote
+from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
 from sightline.log.reader import Reader
 from sightline.log.stores import Line, Placement, Span, Store
 from sightline.log.stores.jsonl import Fsync, JsonlStore
-from sightline.log.timeline import Timeline
 from sightline.log.window_snapshots import Blobs
 from sightline.values.clock import Clock, Ids, iso
 from sightline.values.items import Call, Kind, Message
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
+from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter, counter
 
 _INDEX_AFTER = 4 << 20  # bytes of log that opening may parse; beyond it the index is written anew
@@ -57,7 +57,7 @@ class Journal:
         self.settings = _known_format(first or settings or Settings())
         counting = token_counter or counter(self.settings.encoding)
         self.reader = Reader(store, counting, profile(self.settings.profile), self.settings.locale)
-        self.timeline: Timeline = self.reader.timeline
+        self.timeline = self.reader.timeline
         self._folded = 0  # how far the store has been folded
         self._indexed = 0  # how far the side index reaches
         self._last = Span(0, 0)
@@ -67,11 +67,11 @@ class Journal:
         if known is not None:
             self._load(known)
         self.catch_up()
-        self.branch = self.timeline.more.current
+        self.branch = self.timeline.current
         self.path = self.timeline.path(self.branch)
         if first is None:
             self._pending.append(self.drafts.annotation(log.SETTINGS, self.settings))
-        elif self.timeline.more.settings:
+        elif self.timeline.settings:
             self.configure(self._read_settings())
 
     @property
@@ -92,7 +92,7 @@ class Journal:
 
     def _first_settings(self, known: "column_cache.Index | None") -> Settings | None:
         """How the log was begun: what its sizes were counted with."""
-        spans = known.more.settings if known else []
+        spans = known.state.settings if known else []
         if spans:
             line = self.store.read(Span(spans[0].offset, spans[0].length))
         else:
@@ -105,7 +105,7 @@ class Journal:
         return note
 
     def _read_settings(self) -> Settings:
-        span = self.timeline.placed(self.timeline.more.settings, self.path)
+        span = self.timeline.placed(self.timeline.settings, self.path)
         if span is None:
             return self.settings
         return self.reader.note(self.reader.entry_at(span), Settings)
@@ -117,7 +117,7 @@ class Journal:
 
     def follow_settings(self) -> bool:
         """Take over the settings that the log says now. Whether another writer changed them."""
-        now = self._read_settings() if self.timeline.more.settings else self.settings
+        now = self._read_settings() if self.timeline.settings else self.settings
         if now == self.settings:
             return False
         self.configure(now)
@@ -126,13 +126,13 @@ class Journal:
     @property
     def state(self) -> dict[str, Any]:
         """What the branch's strategy was last told to remember."""
-        span = self.timeline.placed(self.timeline.more.states, self.path)
+        span = self.timeline.placed(self.timeline.states, self.path)
         return {} if span is None else self.reader.note(self.reader.entry_at(span), dict[str, Any])
 
     @property
     def tools(self) -> ToolsNote:
         """The tools in force on this branch."""
-        span = self.timeline.placed(self.timeline.more.tools, self.path)
+        span = self.timeline.placed(self.timeline.tools, self.path)
         if self._tools[0] != span:
             self._tools = (span, NO_TOOLS if span is None else self.reader.note(self.reader.entry_at(span), ToolsNote))
         return self._tools[1]
@@ -140,7 +140,7 @@ class Journal:
     def _load(self, known: "column_cache.Index") -> None:
         for name, column in known.columns.items():
             setattr(self.timeline, name, column)
-        self.timeline.more = known.more
+        self.timeline.load_state(known.state)
         self._folded = self._indexed = known.tips.size
 
     # ------------------------------------------------------------------ reading
@@ -159,7 +159,7 @@ class Journal:
             try:
                 entry = log.decode(line.data)
             except log.UNREADABLE as error:
-                self.timeline.more.damaged += 1
+                self.timeline.damaged += 1
                 self._pass_over(line, error)
             else:
                 self._fold(self._sound(entry), line.span)
@@ -196,18 +196,18 @@ class Journal:
     @property
     def branch_name(self) -> str:
         """The name of the branch this journal writes to."""
-        return self.timeline.more.branches[self.branch].name
+        return self.timeline.branches[self.branch].name
 
     @property
     def head(self) -> str | None:
         """The entry that the next conversation entry follows."""
-        branch = self.timeline.more.branches[self.branch]
-        return self.timeline.more.heads.get(self.branch) or branch.uuid or None
+        branch = self.timeline.branches[self.branch]
+        return self.timeline.heads.get(self.branch) or branch.uuid or None
 
-    def append(self, drafts: Sequence[Entry], *, alone: bool = False) -> list[range]:
+    def append(self, drafts: Sequence[Entry], *, if_unchanged: bool = False) -> list[range]:
         """Write entries as one batch after the branch's head; the rows each of them made.
 
-        With `alone`, also annotations are written only if nobody wrote to the branch since the last `catch_up`.
+        With `if_unchanged`, also annotations are written only if nobody wrote to the branch since the last `catch_up`.
 
         Raises:
             Conflict: another writer went on from that head first. Nothing was written.
@@ -219,13 +219,13 @@ class Journal:
         measured = {guess: self._measured(drafts, guess)}  # outside the store's lock: it takes a moment
 
         def make(first: int) -> list[Entry]:
-            if alone and not (caught_up and self.store.tips.ends.get(self.branch_name) == end):
+            if if_unchanged and not (caught_up and self.store.tips.ends.get(self.branch_name) == end):
                 raise Conflict(self.branch_name, self.head, self.store.tips.heads.get(self.branch_name))
             if first not in measured:
                 measured[first] = self._measured(drafts, first)
             return measured[first][0]
 
-        expected = self.timeline.more.heads.get(self.branch)
+        expected = self.timeline.heads.get(self.branch)
         placements = self.store.append(make, branch=self.branch_name, expected_head=expected)
         skip = len(self._pending)
         self._pending.clear()
@@ -284,11 +284,11 @@ class Journal:
             entries.append(entry)
         return entries, named
 
-    def annotate(self, *notes: tuple[str, Any], alone: bool = False) -> None:
-        """Append annotations as one batch; `alone` as for `append`."""
-        self.append([self.drafts.annotation(subtype, note) for subtype, note in notes], alone=alone)
+    def annotate(self, *notes: tuple[str, Any], if_unchanged: bool = False) -> None:
+        """Append annotations as one batch; `if_unchanged` as for `append`."""
+        self.append([self.drafts.annotation(subtype, note) for subtype, note in notes], if_unchanged=if_unchanged)
 
-    def drafted(self, messages: Iterable[Message]) -> tuple[list[Entry], list[Waiting]]:
+    def drafted(self, messages: Iterable[Message]) -> tuple[list[Entry], list[PendingCall]]:
         """The entries of messages that go on from here, and the calls among them that got no result."""
         return self.drafts.messages(messages, self.waiting, self.settings.locale)
 
@@ -297,14 +297,14 @@ class Journal:
         row = self.timeline.row(item_id)
         return row if row is not None and self.path.holds(self.timeline.branch[row], row) else None
 
-    def waiting(self, call_id: str) -> Waiting | None:
+    def waiting(self, call_id: str) -> PendingCall | None:
         """The call of this id that waits for its result on this branch."""
         row = self.timeline.open_call(call_id, self.branch)
         if row is None:
             return None
         call, subject = self.reader.item(row).parts[0], self.timeline.subject[row]
         assert isinstance(call, Call)
-        return Waiting(call_id, call.name, self.timeline.more.subjects[subject] if subject >= 0 else "")
+        return PendingCall(call_id, call.name, self.timeline.subjects[subject] if subject >= 0 else "")
 
     # ------------------------------------------------------------------ branches, index, end
 
@@ -316,7 +316,7 @@ class Journal:
         timeline, row = self.timeline, self._after_results(row)
         waiting = [
             call_id
-            for call, call_id in timeline.more.open_calls.items()
+            for call, call_id in timeline.open_calls.items()
             if call <= row and self.path.holds(timeline.branch[call], call)
         ]
         if waiting:
@@ -358,18 +358,18 @@ class Journal:
 
     def branch_name_of(self, row: int) -> str:
         """The branch a row was written on."""
-        return self.timeline.more.branches[self.timeline.branch[row]].name
+        return self.timeline.branches[self.timeline.branch[row]].name
 
     def switch(self, name: str) -> None:
         """Write to another branch from now on."""
-        names = [branch.name for branch in self.timeline.more.branches]
+        names = [branch.name for branch in self.timeline.branches]
         if name == "main" and name not in names:
             name = ""  # as people call the first one
         if name not in names:
             raise BadInput(f"no branch {name!r}; there are {', '.join(repr(known or 'main') for known in names)}")
         self.branch = names.index(name)
         self.path = self.timeline.path(self.branch)
-        if self.timeline.more.settings:
+        if self.timeline.settings:
             self.configure(self._read_settings())  # those of this branch
 
     def _index_if_behind(self) -> None:

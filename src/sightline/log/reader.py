@@ -9,17 +9,19 @@ from msgspec.structs import replace
 
 from sightline.errors import BadInput, Damaged
 from sightline.log import entries
-from sightline.log.annotations import RecallNote, RenditionNote, Settings, Source
+from sightline.log.annotations import RecallNote, RenditionNote, Source
 from sightline.log.branches import NONE
+from sightline.log.columns import LABELLED, ORPHAN, Sizes
 from sightline.log.entries import Entry
+from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span, Store
-from sightline.log.timeline import LABELLED, ORPHAN, Sizes, Timeline
 from sightline.shorten import Shorter, identifiers, shorten, subject_of
 from sightline.shorten.file_reads import is_file_read
 from sightline.values import excerpt
 from sightline.values.items import Call, File, Image, Item, Kind, Lod, Opaque, Part, Result, Text, plain_text
 from sightline.values.phrases import SPEAKS, plain_label, said_by_another, say
 from sightline.values.profiles import Profile, media_tokens
+from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 
 _ENTRIES = 512  # decoded entries kept: those of a few turns, so that composing what was just appended reads nothing
@@ -41,10 +43,10 @@ class Reader:
 
     def __init__(self, store: Store, counter: TokenCounter, profile: Profile, locale: str = "en") -> None:
         self.store, self.counter, self.profile, self.locale = store, counter, profile, locale
-        self.timeline = Timeline(self.measure, subject_of, is_file_read)
+        self.timeline = GrowingTimeline(self.measure, subject_of, is_file_read)
         self._entries: OrderedDict[int, Entry] = OrderedDict()
         self._shorter: OrderedDict[str, Shorter] = OrderedDict()
-        self._binding: dict[int, tuple[str, ...]] = {}
+        self._constraints: dict[int, tuple[str, ...]] = {}
         self._decoded: tuple[tuple[str, int], list[Item]] = (("", 0), [])
 
     # ------------------------------------------------------------------ entries and items
@@ -129,7 +131,7 @@ class Reader:
     def locale_at(self, row: int) -> str:
         """The locale that held when a row was written: what was said and counted then is said so for good."""
         timeline = self.timeline
-        before = [note for note in timeline.more.settings if note.offset < timeline.offset[row]]
+        before = [note for note in timeline.settings if note.offset < timeline.offset[row]]
         span = timeline.placed(before, timeline.path(timeline.branch[row]))
         return (Settings() if span is None else self.note(self.entry_at(span), Settings)).locale
 
@@ -195,12 +197,12 @@ class Reader:
         told = plain_label(" ".join(entry.when.split())[:_WHEN])
         return told or (entry.timestamp[:_DAY] if today else today)
 
-    def binding(self, row: int) -> tuple[str, ...]:
+    def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that set a rule or name a task."""
-        found = self._binding.get(row)
+        found = self._constraints.get(row)
         if found is None:
             text = self.text(row)
-            found = self._binding[row] = tuple(text[first:end] for first, end in self.entry(row).binding)
+            found = self._constraints[row] = tuple(text[first:end] for first, end in self.entry(row).constraints)
         return found
 
     def named(self, entry: Entry) -> list[str]:
@@ -237,7 +239,7 @@ class Reader:
 
     def call_name(self, call_id: str, entry: Entry) -> str:
         """The name of the tool that the open or answered call of a result names."""
-        branch = next((i for i, b in enumerate(self.timeline.more.branches) if b.name == entry.branch), 0)
+        branch = next((i for i, b in enumerate(self.timeline.branches) if b.name == entry.branch), 0)
         row = self.timeline.open_call(call_id, branch)
         if row is None:
             own = self.timeline.row(str(entry.seq)) if entry.seq else None

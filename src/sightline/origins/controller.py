@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from sightline.apps.outcome import Outcome
 from sightline.errors import BadInput, SightlineError
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.items import Call
 from sightline.wire.payload import Payload

@@ -18,20 +18,21 @@ from msgspec.structs import replace
 
 from sightline import wire
 from sightline.compose import decide
-from sightline.compose.render import Surroundings
+from sightline.compose.render import ComposeInputs
 from sightline.errors import BadInput, PinnedOverflow, SightlineError
-from sightline.log.annotations import Settings
 from sightline.log.journal import Journal
 from sightline.log.stores.memory import MemoryStore
-from sightline.plan.plan import Budget, Strategy
+from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy as strategy_named
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import Choice, from_plugin
 from sightline.plan.strategies.summary import Summary
+from sightline.plan.strategy import Strategy
 from sightline.session.session import Session
 from sightline.values.clock import nanoid, wall_clock
 from sightline.values.items import Call, Message, Result, Role, plain_text
 from sightline.values.phrases import check_locale
+from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
 
@@ -171,7 +172,7 @@ class StrategyContextManager:
         """Show as much of what was retrieved as there is room for beside system, tools and the question."""
         journal, timeline = self._journal, self._journal.timeline
         profile = journal.reader.profile
-        head = Surroundings(system=tuple(timeline.head_rows(journal.path)))
+        head = ComposeInputs(system=tuple(timeline.head_rows(journal.path)))
         limit = self.budget.limit(margin=profile.margin)
         fixed = decide.fixed_tokens(journal, head, journal.tools.tokens, journal.reader.counter.count)
         if fixed > limit:
@@ -209,7 +210,7 @@ class SummarizationContextManager(StrategyContextManager):
     def summary_buffer(self) -> str:
         """The summary so far; empty at first."""
         timeline, path = self._journal.timeline, self._journal.path
-        units = [unit for each in timeline.more.compacted(path) for unit in each.summaries]
+        units = [unit for each in timeline.compacted(path) for unit in each.summaries]
         return "\n\n".join(self._journal.reader.text(timeline.unit_row[unit]) for unit in units)
 
     async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:

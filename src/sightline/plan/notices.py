@@ -3,9 +3,9 @@
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from sightline.log.columns import BY_RULE
 from sightline.log.journal import Journal
-from sightline.log.timeline import BY_RULE
-from sightline.plan.plan import LeftOut, Words
+from sightline.plan.view import LeftOut, Notices
 from sightline.shorten import subject_of
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Kind, Lod
@@ -16,19 +16,19 @@ _LINE = 120  # characters of what a left-out unit was about
 _NAMED = 3  # items of rules that have no room, which one line names
 
 
-class Said(Words):
+class EngineNotices(Notices):
     """What is said in the payloads of one journal; with `lists`, a line for each unit that is left out."""
 
     def __init__(self, journal: Journal, limit: int, *, lists: bool = True) -> None:
         self._journal, self.locale, self._lists = journal, journal.reader.locale, lists
-        self.room = int(_PREFACE * limit) if journal.timeline.more.binding else 0
+        self.room = int(_PREFACE * limit) if journal.timeline.constraints else 0
 
     def _counted(self, text: str) -> tuple[str, int]:
         reader = self._journal.reader
         return text, reader.counter.count(text) + reader.profile.message_tokens
 
     def marker(self, left_out: LeftOut, shown: Collection[int] = (), room: int = 0) -> tuple[str, int]:
-        """See `Words.marker`."""
+        """See `Notices.marker`."""
         lines = self._index(left_out, shown, room) if self._lists else []
         return self._counted("\n".join([self._summed_up(left_out), *lines]))
 
@@ -72,9 +72,9 @@ class Said(Words):
 
     def _binds(self, row: int) -> bool:
         """Whether an item lays down something: that stands word for word in the preface, and only there."""
-        binding = self._journal.timeline.more.binding
-        at = bisect_left(binding, row)
-        return at < len(binding) and binding[at] == row
+        constraints = self._journal.timeline.constraints
+        at = bisect_left(constraints, row)
+        return at < len(constraints) and constraints[at] == row
 
     def _called(self, row: int) -> str:
         timeline = self._journal.timeline
@@ -87,7 +87,7 @@ class Said(Words):
     def preface(
         self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
     ) -> tuple[str, int]:
-        """See `Words.preface`: what the user laid down, word for word, as far as it would no longer be read."""
+        """See `Notices.preface`: what the user laid down, word for word, as far as it would no longer be read."""
         framing = self._journal.reader.profile.message_tokens
         room = self.room if most is None else min(self.room, most - (self._counted(says)[1] if says else 0))
         kept = "\n".join(self._fitting(self._hidden(units, lods), room - framing)) if room > framing else ""
@@ -97,14 +97,14 @@ class Said(Words):
     def _hidden(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[tuple[str, str]]:
         """The rules and tasks that these units do not show, each once, the newest first, with the item it is from."""
         timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
-        rows = [row for row in reversed(timeline.more.binding) if path.holds(timeline.branch[row], row)]
+        rows = [row for row in reversed(timeline.constraints) if path.holds(timeline.branch[row], row)]
         shown = [row for row in rows if timeline.unit[row] in units]
         whole = {row for row in shown if timeline.level(row, lods.get(row, Lod.FULL)) is Lod.FULL}
-        met = {sentence for row in whole for sentence in reader.binding(row)}
+        met = {sentence for row in whole for sentence in reader.constraints(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
         digests, retold = self._summaries(units, lods)
         for row in rows:
-            for sentence in reversed(reader.binding(row)):
+            for sentence in reversed(reader.constraints(row)):
                 told = stands_alone(sentence, shortened) or (
                     stands_alone(sentence, digests) and not stands_alone(sentence, retold)
                 )
@@ -118,7 +118,7 @@ class Said(Words):
         A digest goes on from the summary before it: what a model has said may stand in it.
         """
         timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
-        known = [unit for each in timeline.more.compactions if path.knows(each) for unit in each.summaries]
+        known = [unit for each in timeline.compactions if path.knows(each) for unit in each.summaries]
         rows = [(unit, timeline.unit_row[unit]) for unit in known]
         digests = [row for unit, row in rows if unit in units and timeline.state[row] & BY_RULE]
         models = [row for _, row in rows if not timeline.state[row] & BY_RULE] if digests else []

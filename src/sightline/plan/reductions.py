@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple, cast
 
 from sightline.log.branches import NONE
-from sightline.log.timeline import Timeline
-from sightline.plan.plan import Plan, View, body_unit
+from sightline.log.columns import Timeline
+from sightline.plan.plan import Plan
+from sightline.plan.view import View, body_unit
 from sightline.values.items import Kind, Lod
 
 
@@ -62,7 +63,7 @@ def reductions(plan: Plan, spared: Mapping[str, int]) -> tuple[Reduction, ...]:
 
 def _hidden(plan: Plan) -> tuple[list[int], list[int]]:
     """The units that are not shown: those that a summary stands for which is, and the others."""
-    known = plan.timeline.more.compactions
+    known = plan.timeline.compactions
     held = [each for each in known if plan.path.knows(each) and any(unit in plan for unit in each.summaries)]
     covered: list[int] = []
     trimmed: list[int] = []
@@ -75,7 +76,7 @@ def _hidden(plan: Plan) -> tuple[list[int], list[int]]:
 def _said(plan: Plan) -> Iterator[int]:
     """Everything in the body of the conversation that could be sent when the plan was made."""
     timeline = plan.timeline
-    waiting = {timeline.unit[row] for row in timeline.more.open_calls}
+    waiting = {timeline.unit[row] for row in timeline.open_calls}
     for unit in timeline.units_between(plan.path, 0, plan.rows):
         if body_unit(timeline, unit) and unit not in waiting and plan.timeline.unit_kind(unit) is not Kind.SUMMARY:
             yield unit

@@ -6,9 +6,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from sightline.log.annotations import RecallNote, Source
+from sightline.log.columns import WHOLE
 from sightline.log.journal import Journal
-from sightline.log.timeline import WHOLE
-from sightline.plan.plan import Plan, View
+from sightline.plan.plan import Plan
+from sightline.plan.view import View
 from sightline.recall.pieces import LINE, Gathered
 from sightline.recall.search import BESIDE, Hit, SearchIndex, Where, asks_for_all, besides_all, passages
 from sightline.shorten.digest import digest
@@ -217,7 +218,7 @@ class Recall:
     def _asking(self) -> set[int]:
         """The units that ask: the user's last message, and the calls that wait."""
         timeline = self._journal.timeline
-        asking = {timeline.unit[row] for row in timeline.more.open_calls}
+        asking = {timeline.unit[row] for row in timeline.open_calls}
         return asking | {timeline.last_user(self._journal.path, len(timeline))}
 
     def _answers(self, among: Callable[[int], bool] | None) -> Callable[[int], bool]:

@@ -12,9 +12,10 @@ from sightline.errors import BadInput
 from sightline.log import entries as log
 from sightline.log.annotations import ToolsNote
 from sightline.log.branches import NONE
+from sightline.log.columns import Sizes
 from sightline.log.entries import Entry
+from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
-from sightline.log.timeline import Sizes, Timeline
 from sightline.recall.recall import RECALL_TOOLS
 from sightline.values.items import Kind, Message, Opaque, Role, ToolDefinition
 
@@ -104,16 +105,16 @@ def _line(number: int, data: bytes) -> _Line:
 
 def _from_log(lines: list[_Line]) -> Recording:
     """The conversation of a log's current branch. What is no entry is passed over, as every reader of a log does."""
-    timeline = Timeline(_unmeasured, lambda _: "")
+    timeline = GrowingTimeline(_unmeasured, lambda _: "")
     entries = list(_entries(lines))
     for at, entry in enumerate(entries):
         timeline.fold(entry, Span(at, 1))
-    path = timeline.path(timeline.more.current)
+    path = timeline.path(timeline.current)
     messages: list[Message] = []
     for row in range(len(timeline)):
         if not timeline.sub[row] and path.holds(timeline.branch[row], row):
             messages += _said(entries[timeline.offset[row]])
-    tools = timeline.placed(timeline.more.tools, path)
+    tools = timeline.placed(timeline.tools, path)
     return Recording(tuple(messages), tuple(_tools(entries[tools.offset])) if tools is not None else ())
 
 

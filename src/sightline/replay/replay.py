@@ -8,8 +8,9 @@ import msgspec
 
 from sightline import wire
 from sightline.compose.render import first_change
-from sightline.log.timeline import HEAD
-from sightline.plan.plan import Budget, Plan
+from sightline.log.columns import HEAD
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
 from sightline.recall.recall import RECALL_TOOLS
 from sightline.replay.formats import Recording
 from sightline.session.session import Session

@@ -11,13 +11,13 @@ from sightline import wire
 from sightline.apps.window import FORMS
 from sightline.compose.render import layout
 from sightline.errors import BadInput
-from sightline.log.annotations import REDUCTIONS, Settings
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
 from sightline.values.clock import Ids
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
+from sightline.values.settings import REDUCTIONS, Settings
 from sightline.values.tokens import check_encoding
 from sightline.wire.common import text_part
 

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 from sightline.errors import BadInput, Damaged, StoreError
 from sightline.files.project import place
-from sightline.log.annotations import Settings
 from sightline.log.journal import Journal
 from sightline.log.stores.jsonl import Fsync
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session import accept
 from sightline.values.clock import nanoid, wall_clock
+from sightline.values.settings import Settings
 
 OWN = ("apps", "windows", "strategy", "clock", "folders")  # options that a session keeps for itself
 T = TypeVar("T")

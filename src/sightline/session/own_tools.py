@@ -6,8 +6,8 @@ from typing import NamedTuple
 from sightline.apps.calls import ACTION, CREATE, is_ours, tagged
 from sightline.apps.host import Host
 from sightline.apps.outcome import Outcome
+from sightline.log.columns import LABELLED
 from sightline.log.journal import Journal
-from sightline.log.timeline import LABELLED
 from sightline.recall.recall import RECALL_TOOLS, Recall
 from sightline.values.items import Call, Kind, Message, Part, Result, Text, plain_text
 from sightline.values.phrases import said_by_another, say

@@ -21,18 +21,19 @@ from sightline.compaction.background import Background
 from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, Conflict, UnknownCall, UnknownItem
-from sightline.files.folders import PROJECT, Folders, settled
+from sightline.files.folders import PROJECT, Folders, resolve_folders
 from sightline.files.project import place
 from sightline.log import entries
-from sightline.log.annotations import PinNote, ReceiptNote, Settings, ToolsNote, WindowNote
-from sightline.log.drafts import Waiting
+from sightline.log.annotations import PinNote, ReceiptNote, ToolsNote, WindowNote
+from sightline.log.columns import LABELLED, REPLACING, WHOLE
+from sightline.log.drafts import PendingCall
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Repairs, Store
 from sightline.log.stores.jsonl import Fsync
 from sightline.log.stores.session_folder import Folder
-from sightline.log.timeline import LABELLED, REPLACING, WHOLE
-from sightline.plan.plan import Budget, Strategy
+from sightline.plan.budget import Budget
+from sightline.plan.strategy import Strategy
 from sightline.recall.recall import RECALL_TOOLS, Found, Recall
 from sightline.session import accept
 from sightline.session import open as opening
@@ -40,6 +41,7 @@ from sightline.session.own_tools import Answered, Answers
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Call, Item, Message, Part, Result, Role, Text
 from sightline.values.phrases import say
+from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
 
@@ -80,7 +82,7 @@ class Session:
             raise BadInput(f"apps are several, such as apps=[{apps!r}]")
         if isinstance(folders, str):
             raise BadInput(f"folders are several, such as folders=[{folders!r}]")
-        folders = settled(Path(project), folders)
+        folders = resolve_folders(Path(project), folders)
         self._options: dict[str, Any] = {
             "windows": windows, "strategy": strategy, "clock": clock, "project": project, "folders": folders,
         }  # fmt: skip
@@ -201,7 +203,7 @@ class Session:
     @property
     def branches(self) -> list[str]:
         """All branches of the log, the first one's name being empty."""
-        return [branch.name for branch in self._journal.timeline.more.branches]
+        return [branch.name for branch in self._journal.timeline.branches]
 
     @property
     def settings(self) -> Settings:
@@ -222,7 +224,7 @@ class Session:
     def faults(self) -> list[str]:
         """The results that the agent fetched again because they had been shortened: what shortening cost."""
         timeline, path = self._journal.timeline, self._journal.path
-        return [timeline.id(row) for row in timeline.more.faults if path.holds(timeline.branch[row], row)]
+        return [timeline.id(row) for row in timeline.faults if path.holds(timeline.branch[row], row)]
 
     def count(self, text: str) -> int:
         """Tokens of a text, alone, as this session counts them."""
@@ -276,7 +278,7 @@ class Session:
         """
         with self._lock:
             journal, timeline = self._journal, self._journal.timeline
-            rows = timeline.head_rows(journal.path) if replace else list(reversed(timeline.more.systems))
+            rows = timeline.head_rows(journal.path) if replace else list(reversed(timeline.systems))
             said = [row for row in rows if journal.path.holds(timeline.branch[row], row)]
             if replace:
                 said = said if len(said) == 1 else []
@@ -293,25 +295,25 @@ class Session:
         """Add an assistant's message that came from no model call."""
         return self._say(Message(Role.ASSISTANT, accept.parts(content, "assistant")))
 
-    def tell(self, content: accept.Content) -> str:
+    def note(self, content: accept.Content) -> str:
         """Add what the program tells the model: shown in the user's place, never taken for the user's words."""
         return self._say(Message(Role.USER, accept.parts(content)), flags=LABELLED)
 
-    def reply(self, reply: Any, *, beside: int | None = 0) -> str:
+    def reply(self, reply: Any, *, extra_tokens: int | None = 0) -> str:
         """Add the model's answer: an SDK's response object, its JSON, or plain text. Durable when it returns.
 
-        The usage it reports corrects how tokens are counted for the calls to come; `beside` are tokens of the request
-        that were not in the payload, None where another model than usual counted. Its calls of `expand`, `recall` and
-        of windows are answered at once; `open_calls` are those that are left for you.
+        The usage it reports corrects how tokens are counted in later calls. `extra_tokens` are tokens of the request
+        that were not in the payload; None if another model than usual counted. Calls of `expand`, `recall` and of
+        windows are answered at once; `open_calls` are those left for you.
         """
         with self._lock:
             message = accept.checked(accept.read(wire.read_reply, reply))
             item_id = self._say(message, receipt=self._composer.last.number if self._composer.last else 0)
-            if message.usage is not None and beside is not None:
-                self._composer.observe(message.usage, beside)
+            if message.usage is not None and extra_tokens is not None:
+                self._composer.observe(message.usage, extra_tokens)
             self._journal.store.sync()
             self.answered.clear()
-            self.settle()
+            self.answer_own_calls()
             for answered in self._answers.in_text(message):
                 self._once_more(partial(self._tell, answered))
             return item_id
@@ -326,7 +328,7 @@ class Session:
 
     def _tell(self, answered: Answered) -> None:
         """Say what came of a call that the model made in its text."""
-        self.tell([self._answers.told(answered)])
+        self.note([self._answers.told(answered)])
         self.answered.append(answered)
 
     def tool_result(self, call_id: str, output: Any, *, error: bool | str = False) -> str:
@@ -346,7 +348,7 @@ class Session:
             return self._append([self._journal.drafts.result(Result(call_id, parts, word), call)])[0]
 
     def _late(self, call_id: str, parts: tuple[Part, ...]) -> str:
-        interrupted = self._journal.timeline.more.interrupted
+        interrupted = self._journal.timeline.interrupted
         if call_id not in interrupted:
             raise UnknownCall(call_id, [call.id for call in self.open_calls])
         label = Text(say("late", self.settings.locale, name=interrupted[call_id] or call_id))
@@ -368,12 +370,12 @@ class Session:
             self._tell(answered)
         self._resumed = False
 
-    def _given_up(self, calls: Sequence[Waiting]) -> list[Entry]:
+    def _given_up(self, calls: Sequence[PendingCall]) -> list[Entry]:
         text = Text(say("interrupted", self.settings.locale))
         results = [Result(call.id, (text,), "interrupted", call.name) for call in calls]
         return [self._journal.drafts.result(result, call) for result, call in zip(results, calls, strict=True)]
 
-    def _waiting(self, call_id: str) -> Waiting:
+    def _waiting(self, call_id: str) -> PendingCall:
         call = self._journal.waiting(call_id)
         if call is None:
             raise UnknownCall(call_id, [call.id for call in self.open_calls])
@@ -515,7 +517,7 @@ class Session:
     def _mark(self, row: int, what: str) -> None:
         self._journal.annotate((entries.PIN, PinNote(self._journal.timeline.id(row), what)))
 
-    def settle(self) -> list[Call]:
+    def answer_own_calls(self) -> list[Call]:
         """Answer the model's calls of `expand`, `recall` and of windows. The calls that are left for you to answer."""
         with self._lock:
             for call in self.open_calls:
@@ -683,7 +685,7 @@ class Session:
             for _ in range(_ATTEMPTS):
                 with suppress(Conflict):  # others wrote while this was decided: what they said belongs in it
                     return self._composer.compose(accept.checked_budget(budget), ask)
-            return self._composer.compose(accept.checked_budget(budget), ask, alone=False)
+            return self._composer.compose(accept.checked_budget(budget), ask, if_unchanged=False)
 
     def preview(self, budget: Budget) -> Payload:
         """What `compose` would give now, without recalling anything and without calls that still wait. Writes nothing.
@@ -694,11 +696,11 @@ class Session:
         with self._lock:
             return self._composer.preview(accept.checked_budget(budget))
 
-    def overflowed(self, input_tokens: int | None = None, *, beside: int = 0) -> None:
+    def overflowed(self, input_tokens: int | None = None, *, extra_tokens: int = 0) -> None:
         """The provider refused the last payload as too long: count more strictly, and sweep at the next call.
 
-        `input_tokens` is what the provider says it counted, if it says so; `beside` are the tokens that it was sent
-        beside those of the payload, as for `reply`.
+        `input_tokens` is what the provider says it counted, if it says so. `extra_tokens` are tokens of the request
+        that were not in the payload, as for `reply`.
         """
         with self._lock:
-            self._composer.overflowed(input_tokens, beside)
+            self._composer.overflowed(input_tokens, extra_tokens)

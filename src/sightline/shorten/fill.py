@@ -101,8 +101,8 @@ def by_place(piece: Piece) -> int:
 
 def by_worth(pieces: Sequence[Piece], overhead: float = VALUE) -> list[Piece]:
     """Pieces that are worth anything, most of it per token first."""
-    beside = overhead * CHARS
-    density = [piece.worth / (len(piece.text) + beside) for piece in pieces]
+    extra_tokens = overhead * CHARS
+    density = [piece.worth / (len(piece.text) + extra_tokens) for piece in pieces]
     some = [i for i, found in enumerate(density) if found > 0]
     some.sort(key=density.__getitem__, reverse=True)
     return [pieces[i] for i in some]
@@ -113,13 +113,13 @@ def grouped(pieces: Sequence[Piece], overhead: float = VALUE) -> list[Piece]:
 
     Its best pieces come when, label included, they are worth as much per token together as the next best of others.
     """
-    beside, label_beside = overhead * CHARS, LABEL * CHARS
+    extra_tokens, label_beside = overhead * CHARS, LABEL * CHARS
     pieces = pieces[:GROUPED]
     worths: dict[str, float] = {}
     costs: dict[str, float] = {}
     density: list[float] = []
     for piece in pieces:
-        label, worth, cost = piece.label, piece.worth, len(piece.text) + beside
+        label, worth, cost = piece.label, piece.worth, len(piece.text) + extra_tokens
         density.append(worth / cost)
         if label not in costs:
             worths[label], costs[label] = worth, cost + len(label) + label_beside

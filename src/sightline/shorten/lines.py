@@ -170,11 +170,11 @@ def summary_level(
         worth[i] += EDGE_WORTH
     for i, mark in marks.items():
         worth[i] += mark
-    beside, opening = LINE * CHARS, seen.opening
+    extra_tokens, opening = LINE * CHARS, seen.opening
     plain = worth.count(0.0) + sum(mark < 0 for mark in marks.values())
     least = -PLAIN if len(lines) - plain < SPARSE * len(lines) else 0.0
     density = {
-        i: (worth[i] + PLAIN) / (len(lines[i]) + beside)
+        i: (worth[i] + PLAIN) / (len(lines[i]) + extra_tokens)
         for i in range(opening.lines, len(lines))
         if worth[i] > least and lines[i]
     }
@@ -205,8 +205,8 @@ def single_values(seen: View, labels: Sequence[str], named: Mapping[str, int] = 
 
 def ranked(weighed: Weighed) -> list[str]:
     """The values that say something outside their line, most worth per token first."""
-    beside = VALUE * CHARS
-    density = {v: worth / (len(v) + beside) for v, worth in weighed.worth.items() if WEIGHTS[v] > LISTED}
+    extra_tokens = VALUE * CHARS
+    density = {v: worth / (len(v) + extra_tokens) for v, worth in weighed.worth.items() if WEIGHTS[v] > LISTED}
     return sorted(density, key=density.__getitem__, reverse=True)[:MOST_VALUES]
 
 

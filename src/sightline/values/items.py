@@ -111,7 +111,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     role: Role
     parts: tuple[Part, ...]
     id: str = ""  # of the item it shows: "412"
-    joins: bool = False  # a further part of the user turn before it (recall)
+    merge_into_previous: bool = False  # a further part of the user turn before it (recall)
     model: str = ""
     usage: "Usage | None" = None
     when: str = ""  # it was said, in any form; empty: now. Shown where the message is brought back

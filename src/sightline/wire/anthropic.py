@@ -229,7 +229,9 @@ def _messages(payload: Payload) -> tuple[list[Json], list[_End]]:
     for message in paired([*payload.body, *payload.tail], STRICT):
         blocks = _message_blocks(message)
         role = "assistant" if message.role is Role.ASSISTANT else "user"
-        joined = message.role is last and (message.role is Role.TOOL or (message.joins and message.role is Role.USER))
+        joined = message.role is last and (
+            message.role is Role.TOOL or (message.merge_into_previous and message.role is Role.USER)
+        )
         if joined:
             messages[-1]["content"] += blocks
         else:

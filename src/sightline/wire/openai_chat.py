@@ -204,7 +204,7 @@ def write(payload: Payload) -> Json:
         else:
             messages += _user(pictures)
             pictures = []
-            if message.joins and message.role is Role.USER and last is Role.USER:
+            if message.merge_into_previous and message.role is Role.USER and last is Role.USER:
                 messages[-1]["content"] += _message(message)["content"]
             else:
                 messages.append(_message(message))

@@ -216,7 +216,7 @@ def write(payload: Payload) -> Json:
     custom: set[str] = set()  # ids of free-form calls: their outputs have another type
     last: Role | None = None  # of the neutral message before
     for message in paired([*payload.body, *payload.tail], STRICT):
-        if message.joins and message.role is Role.USER and last is Role.USER:
+        if message.merge_into_previous and message.role is Role.USER and last is Role.USER:
             items[-1]["content"] += _filled(_message("user", message.parts))["content"]
         else:
             written = _items(message, custom)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Shared(Sequence[T]):
+class PrefixList(Sequence[T]):
     """The first `length` elements of a list that only ever grows: payloads share what they have in common."""
 
     __slots__ = ("_from", "_key", "_length", "_list")
@@ -41,15 +41,15 @@ class Shared(Sequence[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self._list[: self._length])
 
-    def goes_on(self, earlier: "Shared[T]") -> bool:
+    def goes_on(self, earlier: "PrefixList[T]") -> bool:
         """Whether these are the other's elements, and more."""
         return self._from is earlier._key or (self._list is earlier._list and self._length >= earlier._length)
 
-    def grown(self, more: Sequence[T]) -> "Shared[T]":
+    def grown(self, more: Sequence[T]) -> "PrefixList[T]":
         """These elements and more. The list itself grows if nobody else has made it grow from here."""
         elements = self._list if len(self._list) == self._length else self._list[: self._length]
         elements.extend(more)
-        grown = Shared(elements)
+        grown = PrefixList(elements)
         grown._from = self._key
         return grown
 
@@ -81,7 +81,9 @@ class Payload:
     def shares_blocks_of(self, earlier: "Payload") -> bool:
         """Whether this payload went on from the other's very blocks, so that they need not be compared."""
         return (
-            isinstance(self.chain, Shared) and isinstance(earlier.chain, Shared) and self.chain.goes_on(earlier.chain)
+            isinstance(self.chain, PrefixList)
+            and isinstance(earlier.chain, PrefixList)
+            and self.chain.goes_on(earlier.chain)
         )
 
     def openai(self) -> dict[str, Any]:

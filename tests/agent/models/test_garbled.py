@@ -15,7 +15,7 @@ from stub import Stub, raw
 from sightline.agent.models import Reply, Retrying, Said, anthropic, openai
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import Told, assembled
-from sightline.agent.models.retry import Patient
+from sightline.agent.models.retry import RetryingModel
 from sightline.errors import ModelBusy, ModelError
 
 Json = Any
@@ -174,7 +174,7 @@ def test_garbage_is_asked_again() -> None:
     async def main(stub: Stub) -> list[Said | Retrying | Reply]:
         model = openai.OpenAiModel(Endpoint("some-model", base_url=f"{stub.url}/v1"))
         try:
-            return await pieces(Patient([model], sleep=sleep), request())
+            return await pieces(RetryingModel([model], sleep=sleep), request())
         finally:
             await model.close()
 

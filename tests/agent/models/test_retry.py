@@ -10,9 +10,9 @@ from stub import Stub, answer, cut, error
 
 from sightline import Budget, Session
 from sightline.agent.agent import Agent
-from sightline.agent.models import Facts, Price, Reply, Request, Retrying, Said
+from sightline.agent.models import ModelInfo, Price, Reply, Request, Retrying, Said
 from sightline.agent.models.errors import retry_after
-from sightline.agent.models.retry import LONGEST_ASKED, LONGEST_WAIT, Patient
+from sightline.agent.models.retry import LONGEST_ASKED, LONGEST_WAIT, RetryingModel
 from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
 from sightline.testing import reply_of
 
@@ -21,7 +21,7 @@ class Scripted:
     """A model that says its lines: an error is raised, text is said, and a pair is text and then an error."""
 
     def __init__(self, name: str, *lines: Any, **facts: Any) -> None:
-        self.facts = Facts(name, "openai", **{"window": 1000, **facts})
+        self.facts = ModelInfo(name, "openai", **{"window": 1000, **facts})
         self._lines = iter(lines)
         self.asked: list[Request] = []
         self.closed = False
@@ -52,7 +52,7 @@ def talk(models: Sequence[Any], **options: Any) -> tuple[list[Any], list[float]]
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    patient = Patient(models, sleep=sleep, jitter=lambda: 1.0, **options)
+    patient = RetryingModel(models, sleep=sleep, jitter=lambda: 1.0, **options)
     return asyncio.run(pieces(patient, request())), waits
 
 
@@ -81,7 +81,7 @@ def test_waits_have_a_limit_and_differ() -> None:
         waits.append(seconds)
 
     model = Scripted("a", *(ModelBusy("x") for _ in range(12)), "done")
-    patient = Patient([model], attempts=13, sleep=sleep, jitter=lambda: 0.0)
+    patient = RetryingModel([model], attempts=13, sleep=sleep, jitter=lambda: 0.0)
     asyncio.run(pieces(patient, request()))
     assert waits[0] == 0.5
     assert max(waits) == LONGEST_WAIT / 2
@@ -193,7 +193,7 @@ def test_a_fallback_never_makes_the_budget_smaller() -> None:
             Scripted("a", *lines, window=100_000),
             Scripted("b", *[ContextOverflow("long", 50_000)] * 3, window=window),
         ]
-        agent = Agent(conversation, Patient(models, attempts=1), budget=room)
+        agent = Agent(conversation, RetryingModel(models, attempts=1), budget=room)
         asyncio.run(agent.query("hello"))
         limit = limit_of(conversation)
         assert "away" in asyncio.run(agent.query("word " * 8_000)).error
@@ -219,7 +219,7 @@ def test_stopping_early_stops_the_model_and_closing_closes_all() -> None:
     models = [Scripted("a", "hello"), Scripted("b")]
 
     async def main() -> None:
-        patient = Patient(models)
+        patient = RetryingModel(models)
         stream = patient.stream(request())
         await anext(stream)
         await stream.aclose()
@@ -232,7 +232,7 @@ def test_stopping_early_stops_the_model_and_closing_closes_all() -> None:
 
 def test_its_facts_are_the_first_models() -> None:
     """Payloads are composed for that one."""
-    assert Patient([Scripted("a"), Scripted("b")]).facts.name == "a"
+    assert RetryingModel([Scripted("a"), Scripted("b")]).facts.name == "a"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -251,7 +251,7 @@ def test_with_a_real_server(kind: str) -> None:
 
     async def main(stub: Stub) -> list[Any]:
         async with opened(kind, stub) as model:
-            return await pieces(Patient([model], sleep=sleep, jitter=lambda: 1.0), request())
+            return await pieces(RetryingModel([model], sleep=sleep, jitter=lambda: 1.0), request())
 
     with Stub(script) as stub:
         found = asyncio.run(main(stub))

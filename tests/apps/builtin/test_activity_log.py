@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from sightline.apps import App, Element, Event, Lod, Outcome, action
 from sightline.apps.builtin.activity_log import ActivityLog
-from sightline.log.annotations import Settings
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking
 from sightline.values.items import Role
+from sightline.values.settings import Settings
 
 MARKDOWN = Settings(windows="markdown")
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.apps import App, Element, Lod, Refused
-from sightline.log.annotations import Settings
 from sightline.session.session import Session
+from sightline.values.settings import Settings
 
 MARKDOWN = Settings(windows="markdown")
 NAMES = st.one_of(st.sampled_from(["todo", "launcher", "picky", "none"]), TEXTS)

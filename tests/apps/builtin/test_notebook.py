@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.apps import Lod
-from sightline.log.annotations import Settings
 from sightline.session.session import Session
+from sightline.values.settings import Settings
 
 MARKDOWN = Settings(windows="markdown")
 IDS = st.one_of(st.sampled_from(["e1", "e2", "fold-e1", "add", "条目"]), TEXTS)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.apps import Lod
-from sightline.log.annotations import Settings
 from sightline.session.session import Session
+from sightline.values.settings import Settings
 
 MARKDOWN = Settings(windows="markdown")
 NUMBERS = st.integers(-1, 5)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from sightline.errors import BadInput
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus, trigger
 from sightline.session.session import Session
@@ -97,7 +97,7 @@ def test_a_page_the_model_asked_for_enters_in_full(session: Session) -> None:
     session.tools([])
     item = session.user("\n".join(words(10, f"l{n}x") for n in range(150)))
     session.assistant([Call("e", "expand", {"id": item})])
-    session.settle()
+    session.answer_own_calls()
     payload = session.compose(Budget(10_000))
     answer = [i.id for i in session.items()][-1]
     assert level(session, payload, answer) is Lod.FULL

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline import BadInput, Budget, Session, Settings
+from sightline.log.columns import FILE_READ
 from sightline.log.stores.jsonl import JsonlStore
-from sightline.log.timeline import FILE_READ
 from sightline.plan.strategies import strategy
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod
@@ -123,7 +123,7 @@ def test_what_the_program_says_begins_no_round() -> None:
     session.user("go")
     result = reads(session, 1, code("one"))
     compose(session)
-    session.tell("your answer was no JSON; try again")
+    session.note("your answer was no JSON; try again")
     payload = compose(session)
     assert levels(payload) == {result: Lod.FULL}
     assert payload.plan.reason == ""

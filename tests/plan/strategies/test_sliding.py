@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline import Budget, PinnedOverflow, Session, Settings
-from sightline.plan.plan import Plan, View
+from sightline.plan.plan import Plan
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.sliding import Sliding
+from sightline.plan.view import View
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod, Opaque, Text
 from sightline.values.profiles import profile

@@ -3,10 +3,10 @@
 import pytest
 
 from sightline.errors import PinnedOverflow
-from sightline.log.annotations import Settings
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter
+from sightline.values.settings import Settings
 
 
 def test_an_item_that_was_shortened_and_then_pinned_is_shown_in_full_or_named() -> None:

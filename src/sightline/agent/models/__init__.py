@@ -17,7 +17,7 @@ class Price(Struct, frozen=True):
     output: float = 0.0
 
 
-class Facts(Struct, frozen=True):
+class ModelInfo(Struct, frozen=True):
     """What must be known of a model before it is asked."""
 
     name: str
@@ -68,7 +68,7 @@ class Model(Protocol):
     """Answers requests. Closing the generator early stops the answer."""
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ModelInfo:
         """What it is."""
         ...
 

@@ -8,14 +8,14 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.agent.models import Facts, Price
+from sightline.agent.models import ModelInfo, Price
 from sightline.agent.models.catalog import LOCAL_WINDOW, place_of, price_of, window_of
 from sightline.agent.models.secret import Secret, redacted
 
 SECONDS = 180.0  # of silence: a model may think that long before its first word
 ATTEMPTS = 4
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
-_DEFAULT = Facts("", "openai")
+_DEFAULT = ModelInfo("", "openai")
 
 
 class Endpoint(Struct, frozen=True):
@@ -42,10 +42,10 @@ class Endpoint(Struct, frozen=True):
     options: dict[str, Any] = {}  # sent along as they are, such as a temperature
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ModelInfo:
         """What must be known of it before it is asked."""
         window = self.window or self._usual_window() or (LOCAL_WINDOW if self.on_this_machine else _DEFAULT.window)
-        return Facts(
+        return ModelInfo(
             name=self.name,
             provider=self.provider,
             window=window,

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.agent.models import Facts, Reply, Request, Said
+from sightline.agent.models import ModelInfo, Reply, Request, Said
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.models.secret import Secret
@@ -33,7 +33,7 @@ class LocalModel:
         self._model: OpenAiModel | None = None
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ModelInfo:
         """What it is."""
         return self.endpoint.facts
 

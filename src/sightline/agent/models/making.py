@@ -8,7 +8,7 @@ from sightline.agent.models.anthropic import AnthropicModel
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.local import LocalModel
 from sightline.agent.models.openai import OpenAiModel
-from sightline.agent.models.retry import Patient
+from sightline.agent.models.retry import RetryingModel
 from sightline.errors import BadInput
 
 PROVIDERS: dict[str, Callable[[Endpoint], Model]] = {
@@ -32,7 +32,7 @@ def made(endpoint: Endpoint) -> Model:
 
 def patient(
     endpoints: Sequence[Endpoint], locale: str = "en", *, warn: Callable[[str], object] = warnings.warn
-) -> Patient:
+) -> RetryingModel:
     """The first of these, asked again as often as it says, and then the others in their order.
 
     One of the others that cannot take the first one's place is told of, and done without.
@@ -48,7 +48,7 @@ def patient(
             warn(f"备用模型 {name} 不使用：{zh}" if locale == "zh" else f"fallback {name} is left out: {en}")
         else:
             able.append(each)
-    return Patient([made(each) for each in able], attempts=[each.attempts for each in able])
+    return RetryingModel([made(each) for each in able], attempts=[each.attempts for each in able])
 
 
 def _unable(endpoint: Endpoint, first: Endpoint) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sightline.agent.models import Facts, Model, Reply, Request, Retrying, Said
+from sightline.agent.models import Model, ModelInfo, Reply, Request, Retrying, Said
 from sightline.agent.models.endpoint import ATTEMPTS
 from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
 
@@ -24,7 +24,7 @@ class _Next(NamedTuple):
     seconds: float
 
 
-class Patient:
+class RetryingModel:
     """Asks a model again while it is busy, and after that, or where it refuses, the next one.
 
     Its facts are the first model's: payloads are composed for that one. What was said of an answer that broke off does
@@ -46,7 +46,7 @@ class Patient:
         self._sleep, self._jitter = sleep, jitter
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ModelInfo:
         """Those of the model that is asked first."""
         return self.models[0].facts
 

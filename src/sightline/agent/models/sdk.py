@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.agent.models import Facts, Price, Reply, Request, Said, anthropic, errors, openai
+from sightline.agent.models import ModelInfo, Price, Reply, Request, Said, anthropic, errors, openai
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import ODD, Told, assembled
 from sightline.agent.models.secret import Secret
@@ -53,7 +53,7 @@ class SdkModel:
         self._refused: set[str] = set()
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ModelInfo:
         """What it is."""
         return self.endpoint.facts
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from sightline.agent.models import Facts, Reply, Request, Said
+from sightline.agent.models import ModelInfo, Reply, Request, Said
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import Assembling, Connection, Told, assembled, headers_of
 from sightline.errors import ModelRefused
@@ -29,7 +29,7 @@ class ServedModel:
         self._refused: set[str] = set()  # options that this endpoint turned out not to take
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ModelInfo:
         """What it is."""
         return self.endpoint.facts
 

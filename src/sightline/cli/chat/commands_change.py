@@ -11,8 +11,8 @@ from sightline.cli.render import Column, Rows, first_words, printable
 from sightline.cli.sessions import branch_label, print_sessions
 from sightline.cli.wrap import prose
 from sightline.errors import BadInput, ModelError
+from sightline.log.columns import LABELLED
 from sightline.log.journal import Journal
-from sightline.log.timeline import LABELLED
 from sightline.plan.strategies import names
 from sightline.values.items import Kind
 

@@ -15,7 +15,7 @@ from sightline.agent.agent import Agent
 from sightline.agent.code.references import shown
 from sightline.agent.code.store import CodeStore
 from sightline.agent.config import read_config, with_fallbacks
-from sightline.agent.models import Facts, Model
+from sightline.agent.models import Model, ModelInfo
 from sightline.agent.models.discovery import Found, Probe, found, named
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.making import patient
@@ -33,13 +33,13 @@ from sightline.cli.phrases import Words
 from sightline.cli.render import console, printable, tell
 from sightline.cli.wrap import prose, shaped
 from sightline.errors import BadInput, NoModel
-from sightline.files.folders import Settled
-from sightline.log.annotations import Settings
-from sightline.plan.plan import Budget
+from sightline.files.folders import ResolvedFolders
+from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
 from sightline.values.profiles import PROFILES
+from sightline.values.settings import Settings
 
 CODE = "code"  # the folder of saved code, beside the project's sessions
 
@@ -166,12 +166,12 @@ class Assembled:
             await asyncio.to_thread(fetch_tiny, home)
             return await found(self._config, self._env, home, self._probe)
 
-    def _session(self, session_id: str | None, branch: str | None, facts: Facts) -> Session:
+    def _session(self, session_id: str | None, branch: str | None, facts: ModelInfo) -> Session:
         here, settings = self.here, self._config.tools
         edit = self._asked.allow_edit or settings.edit
         apps = list(openable(edit=edit)) if self._offers("apps", facts) else []
         # A model without tools is shown no files.
-        folders = Settled(map(str, self._folders.paths)) if self._gives_tools(facts) else ()
+        folders = ResolvedFolders(map(str, self._folders.paths)) if self._gives_tools(facts) else ()
         given: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
         if session_id is None or session_id not in here.folder.sessions():  # nothing has been said in it yet
             settled = self._settings(facts)
@@ -180,7 +180,7 @@ class Assembled:
         _fit(session, facts)
         return session
 
-    def _settings(self, facts: Facts) -> Settings:
+    def _settings(self, facts: ModelInfo) -> Settings:
         """How a new session is kept: as the command line says, else the project."""
         choice, said = chosen(self.here.project), self._asked.strategy or self._config.chat.strategy
         strategy, config = (said, {}) if said and said != choice.name else (choice.name, choice.config)
@@ -206,7 +206,7 @@ class Assembled:
             agent.payload = before.payload if before.model is model else None
         return agent
 
-    def _budget(self, facts: Facts) -> Budget | None:
+    def _budget(self, facts: ModelInfo) -> Budget | None:
         """What the command line says; None: what the model takes."""
         asked = self._asked
         if asked.budget is None and asked.output is None:
@@ -214,16 +214,16 @@ class Assembled:
         window = min(asked.budget or facts.window, facts.window)
         return budget(window, usual_output(window, facts.output) if asked.output is None else asked.output)
 
-    def _gives_tools(self, facts: Facts) -> bool:
+    def _gives_tools(self, facts: ModelInfo) -> bool:
         """Whether this model is to have any tools at all; else it is talked to in plain text."""
         return facts.tools and not self._asked.no_tools
 
-    def _offers(self, name: str, facts: Facts) -> bool:
+    def _offers(self, name: str, facts: ModelInfo) -> bool:
         """Whether this model is to have this tool."""
         only = self._config.tools.only
         return self._gives_tools(facts) and (not only or name in only)
 
-    def _tell_of_tools(self, facts: Facts) -> None:
+    def _tell_of_tools(self, facts: ModelInfo) -> None:
         """Say that the model gets none, where some were expected. A script gets its answer and no more."""
         if not facts.tools and not self._asked.no_tools and self._asked.question is None:
             _warn(self.here.words("too small for tools", model=facts.name))
@@ -233,7 +233,7 @@ class Assembled:
         python = self._asked.allow_python or settings.run_python
         return list(equipment(self._folders, here.folder.path, settings, self._code, session, python=python))
 
-    async def _start_servers(self, facts: Facts) -> None:
+    async def _start_servers(self, facts: ModelInfo) -> None:
         """Start the servers of tools that the configuration names, once, for the first model that gets tools."""
         if not self._config.mcp or self._started is not None or not self._gives_tools(facts):
             return
@@ -264,13 +264,13 @@ def _warn(message: str) -> None:
     tell(message, "yellow")
 
 
-def _fit(session: Session, facts: Facts) -> None:
+def _fit(session: Session, facts: ModelInfo) -> None:
     """Count and price as the model's provider does."""
     if session.settings.profile != _profile(facts):
         session.configure(profile=_profile(facts))
 
 
-def _profile(facts: Facts) -> str:
+def _profile(facts: ModelInfo) -> str:
     return facts.provider if facts.provider in PROFILES else Settings().profile
 
 

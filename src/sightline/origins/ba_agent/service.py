@@ -28,14 +28,14 @@ from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
 from sightline.errors import BadInput, SessionNotFound
-from sightline.log.annotations import Settings
 from sightline.origins.ba_agent.code_store import metadata
 from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, uploads_of
-from sightline.plan.plan import Budget
+from sightline.plan.budget import Budget
 from sightline.plan.reductions import Reduction
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call
+from sightline.values.settings import Settings
 
 MOST_OPEN = 64  # conversations held open: each has its files open; the others are resumed when they go on
 

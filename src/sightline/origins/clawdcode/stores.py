@@ -294,7 +294,7 @@ def _covered(journal: Journal, kept: set[str]) -> CompactNote:
 def _going_on(journal: Journal) -> list[int]:
     """The rows of the conversation that goes on: of what was compacted the summary, after the system messages."""
     timeline, rows = journal.timeline, _message_rows(journal)
-    held = timeline.more.compacted(journal.path)
+    held = timeline.compacted(journal.path)
     shown = {timeline.unit_row[unit] for compaction in held for unit in compaction.summaries}
     kept = _kept(journal.reader.entry(max(shown))) if shown else None
 

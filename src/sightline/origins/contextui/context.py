@@ -18,10 +18,10 @@ from sightline.apps.protocols import Windows
 from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.log.annotations import WindowNote
+from sightline.log.columns import OBSOLETE
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores.memory import MemoryStore
-from sightline.log.timeline import OBSOLETE
 from sightline.values.clock import SeqClock, nanoid, wall_clock
 from sightline.values.items import Kind, Message, Role
 from sightline.values.tokens import TokenCounter, counter
@@ -169,7 +169,7 @@ class ContextManager:
         """Every item that refers to this window is obsolete. An unknown or already closed window changes nothing."""
         timeline = self.journal.timeline
         with self._lock:
-            if any(not timeline.state[row] & OBSOLETE for row in timeline.more.windows.get(window_id, ())):
+            if any(not timeline.state[row] & OBSOLETE for row in timeline.windows.get(window_id, ())):
                 self.journal.annotate((entries.WINDOW, WindowNote(window_id, closed=True)))
 
     def note(self, *notes: WindowNote) -> int:

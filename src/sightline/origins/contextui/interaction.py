@@ -94,7 +94,7 @@ class _WindowItems(WindowLog):
     def catch_up(self) -> None:
         self._context.catch_up()
 
-    def write(self, *notes: WindowNote, alone: bool = False) -> int:  # noqa: ARG002 - one process keeps a context
+    def write(self, *notes: WindowNote, if_unchanged: bool = False) -> int:  # noqa: ARG002 - one process keeps a context
         return self._context.note(*notes)
 
 

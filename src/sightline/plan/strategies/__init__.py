@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.plan.plan import Strategy
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.rounds import Rounds
 from sightline.plan.strategies.sliding import Sliding
 from sightline.plan.strategies.summary import Summary
+from sightline.plan.strategy import Strategy
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -6,9 +6,10 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from sightline.plan.plan import Plan, View
+from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import fits, newest, within_reach
 from sightline.plan.strategies.state_schema import Schema, field_of, object_in, problem, schema_of
+from sightline.plan.view import View
 from sightline.values.items import Kind
 from sightline.values.phrases import say
 
@@ -38,7 +39,7 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. A new question or a new state is a sweep."""
-        says = f"{say('state', view.words.locale)}\n{msgspec.json.encode(view.state).decode()}"
+        says = f"{say('state', view.notices.locale)}\n{msgspec.json.encode(view.state).decode()}"
         units = self._open_turn(view)
         if self._goes_on(view, units, says):
             return Plan.extended(view, {}, {})
@@ -61,7 +62,7 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
         last = view.last
         if last is None or view.command or not fits(view) or units != [*last, *view.new]:
             return False
-        return view.words.preface(units, last.lods, says)[0] == last.preface
+        return view.notices.preface(units, last.lods, says)[0] == last.preface
 
 
 def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases: bool = False) -> Merged:

@@ -6,8 +6,10 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from sightline.log.timeline import FAILED, OBSOLETE, OPAQUE, WHOLE
-from sightline.plan.plan import INDEX, MARKER, Budget, LeftOut, Plan, View, body_unit, messages_of, oldest
+from sightline.log.columns import FAILED, OBSOLETE, OPAQUE, WHOLE
+from sightline.plan.budget import Budget
+from sightline.plan.plan import INDEX, MARKER, Plan
+from sightline.plan.view import LeftOut, View, body_unit, messages_of, oldest
 from sightline.values.items import Kind, Lod
 
 # What losing an item of each kind costs, against losing a tool result. The user's own words are the task.
@@ -206,7 +208,7 @@ class _Sweep:
         only if the limit demands it.
         """
         view, room = self.view, self.view.limit - self.view.fixed
-        said = MARKER + view.words.room
+        said = MARKER + view.notices.room
         index = int(INDEX * room) if view.last and view.last.left_out else 0
         target, trigger = view.budget.target * room - said, view.budget.trigger * room - said
         tight = target + _TIGHT * (trigger - target) - index
@@ -289,7 +291,7 @@ class _Sweep:
         shown, unit = set(self.units), self.timeline.unit
         first, room = self.units[-1] - _PROTECTED if self.units else 0, _FETCHED * (self.view.limit - self.view.fixed)
         found: set[int] = set()
-        for row in sorted({*self.timeline.more.faults[-_PROTECTED:], *self.view.faults}, reverse=True):
+        for row in sorted({*self.timeline.faults[-_PROTECTED:], *self.view.faults}, reverse=True):
             again = self.timeline.subject[row] >= 0 and self.timeline.superseded(row)
             if unit[row] >= first and unit[row] in shown and not again:
                 room -= self.timeline.unit_full[unit[row]]
@@ -446,7 +448,7 @@ class _Sweep:
         """What is out, counted anew: a summary begins to stand for something that was counted, or no longer does."""
         view, timeline = self.view, self.timeline
         shown = {*self.units} - self.out
-        waiting = {timeline.unit[row] for row in timeline.more.open_calls}
+        waiting = {timeline.unit[row] for row in timeline.open_calls}
         every = [unit for unit in timeline.units_between(view.path, 0, len(timeline)) if not view.is_covered(unit)]
         said = [unit for unit in every if body_unit(timeline, unit) and self._kind(unit) != Kind.RECALL]
         out = [unit for unit in (*said, *self._summaries()) if unit not in shown and unit not in waiting]

@@ -6,9 +6,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from sightline.errors import BadInput
-from sightline.log.timeline import FILE_READ
-from sightline.plan.plan import Plan, View, messages_of
+from sightline.log.columns import FILE_READ
+from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import begins_turn, newest
+from sightline.plan.view import View, messages_of
 from sightline.values.items import Kind, Lod
 
 _READ = "read in an earlier round"
@@ -63,12 +64,12 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
 def _around(view: View) -> int:
     """Messages that stand around the units: the system items of the head, and the open windows."""
     timeline, path = view.timeline, view.path
-    windows = [window for window in timeline.more.windows if timeline.references(window, path)]
+    windows = [window for window in timeline.windows if timeline.references(window, path)]
     return len(timeline.head_rows(path)) + len(windows)
 
 
 def _swept(view: View, units: list[int], gists: dict[int, Lod], reason: str) -> Plan:
-    tokens = view.fixed + view.words.room + view.full_tokens(units) - view.saved(gists)
+    tokens = view.fixed + view.notices.room + view.full_tokens(units) - view.saved(gists)
     if tokens <= view.limit:
         return Plan.swept(view, units, gists, dict.fromkeys(gists, _READ), reason=reason)
     return newest(view, units, reason, most=gists)

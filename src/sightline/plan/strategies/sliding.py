@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sightline.log.timeline import LABELLED, OPAQUE, ORPHAN, Timeline
-from sightline.plan.plan import Plan, View, body_unit
+from sightline.log.columns import LABELLED, OPAQUE, ORPHAN, Timeline
+from sightline.plan.plan import Plan
+from sightline.plan.view import View, body_unit
 from sightline.values.items import Kind, Lod
 
 _APART = (Kind.SUMMARY, Kind.RECALL)  # what stands for other units, and is shown or not whatever its age
@@ -40,7 +41,7 @@ def stands(view: View, *, by_turn: bool = False) -> bool:
     if last is None:
         return True
     free = view.limit - view.fixed - last.body - view.full_tokens(view.new)
-    free -= max(0, view.words.room - last.preface_tokens)
+    free -= max(0, view.notices.room - last.preface_tokens)
     if any(view.saved({row: lod}) <= free for row, lod in last.levels().items() if lod is not Lod.FULL):
         return False
     tokens, new = 0, set(view.new)
@@ -74,7 +75,7 @@ def within_reach(view: View) -> list[int]:
 def _back(view: View) -> Iterator[int]:
     """The conversation from the newest unit back: what could be sent, and no summary stands for."""
     timeline, path = view.timeline, view.path
-    waiting = {timeline.unit[row] for row in timeline.more.open_calls}
+    waiting = {timeline.unit[row] for row in timeline.open_calls}
     for unit in range(len(timeline.unit_row) - 1, -1, -1):
         row = timeline.unit_row[unit]
         if unit in waiting or not path.holds(timeline.branch[row], row) or not body_unit(timeline, unit):
@@ -119,12 +120,12 @@ class _Window:
     def __init__(self, view: View, units: Sequence[int], says: str, most: Mapping[int, Lod]) -> None:
         self.view, self.says, self.most = view, says, most
         self.timeline, self.lods = view.timeline, dict[int, Lod]()
-        pinned = {self.timeline.unit[row] for row in (*self.timeline.more.systems, *view.pinned)}
+        pinned = {self.timeline.unit[row] for row in (*self.timeline.systems, *view.pinned)}
         self.kept = pinned.intersection(units) if view.trims else set()
         self.others = [unit for unit in units if unit not in self.kept]
         self.before = view.last.levels() if view.last else {}
-        said = view.words.preface((), {}, says)[1] if says else 0
-        self.room = view.limit - view.fixed - said - view.words.room
+        said = view.notices.preface((), {}, says)[1] if says else 0
+        self.room = view.limit - view.fixed - said - view.notices.room
         for unit in sorted(self.kept):  # what stands beside a pinned item may be shortened
             lods = self._levels(unit, self.room, shorten=True)
             self._take(unit, self._least(unit) if lods is None else lods)

@@ -5,8 +5,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from sightline.errors import BadInput
-from sightline.plan.plan import Plan, View, body_unit
+from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import begins_turn, newest, stands, within_reach
+from sightline.plan.view import View, body_unit
 from sightline.values.items import Kind
 
 

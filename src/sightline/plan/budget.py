@@ -1,0 +1,40 @@
+"""How much may be sent."""
+
+from math import floor
+
+from msgspec import Struct
+
+from sightline.errors import BadInput
+
+
+class Budget(Struct, frozen=True):
+    """How much may be sent, in tokens of the model.
+
+    window: what the model takes; output: room kept for its answer. A sweep must come above `trigger` of what the head
+    leaves of the rest and goes down to `target` if levels alone can: far below, because each sweep makes the provider
+    cache everything after it again. recall: the share that recalled pieces may take in a running conversation.
+    windows: the share that live windows may take; those that do not fit are shown at a lower level.
+    """
+
+    window: int
+    output: int = 0
+    trigger: float = 0.95
+    target: float = 0.5
+    recall: float = 0.1
+    windows: float = 0.25
+
+    def __post_init__(self) -> None:
+        shares = (self.trigger, self.target, self.recall, self.windows)
+        if not isinstance(self.window, int) or not isinstance(self.output, int):
+            raise BadInput(f"a budget's window and output are whole tokens; got {self.window!r} and {self.output!r}")
+        if not all(isinstance(share, int | float) for share in shares):
+            raise BadInput(f"a budget's trigger, target, recall and windows are shares between 0 and 1; got {shares!r}")
+        if self.window <= 0 or not 0 <= self.output < self.window:
+            raise BadInput(f"a budget needs 0 <= output < window; got window={self.window}, output={self.output}")
+        if not 0 < self.target <= self.trigger <= 1 or not 0 <= self.recall <= 1 or not 0 <= self.windows <= 1:
+            raise BadInput("a budget needs 0 < target <= trigger <= 1, 0 <= recall <= 1 and 0 <= windows <= 1")
+
+    def limit(self, factor: float = 1.0, margin: float = 0.0) -> int:
+        """Tokens as we count them that a payload may have, when the model counts `factor` times as many."""
+        room = self.window - self.output
+        return min(room, floor(room / (factor * (1 + margin))))
