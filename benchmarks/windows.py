@@ -62,7 +62,7 @@ def live(layout: str, turns: int = TURNS) -> Lived:
     for turn in range(turns):
         session.reply(f"I have noted it down on list {turn}.")
         session.user(f"Ship {turn} is in; note what it needs.")
-        session.act(ids[turn * 7 % WINDOWS], "add", text=f"water for ship {turn}")
+        session.windows.act(ids[turn * 7 % WINDOWS], "add", text=f"water for ship {turn}")
         begun = perf_counter()
         now = session.compose(budget)
         seconds.append(perf_counter() - begun)
@@ -75,9 +75,9 @@ def live(layout: str, turns: int = TURNS) -> Lived:
 
 
 def _filled(session: Session, number: int) -> str:
-    window = session.open_window("counted")
+    window = session.windows.open("counted")
     for item in range(ITEMS):
-        session.act(window, "add", text=f"list {number}: rope {item}, {item * 3} metres")
+        session.windows.act(window, "add", text=f"list {number}: rope {item}, {item * 3} metres")
     return window
 
 

@@ -45,7 +45,7 @@ class Engine:
         ask = resumed and is_question(history)
         if resumed and not ask:
             with suppress(BadInput):  # too little to compact
-                self._session.compact(Budget(budget))
+                self._session.summaries.compact(Budget(budget))
         messages = self._fitting(budget, ask=ask)
         return messages, self._handles(messages)
 

@@ -56,7 +56,7 @@ class UnknownItem(BadInput, KeyError):
 
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
-        super().__init__(f"no item #{item_id} on this branch; session.items() lists the ids")
+        super().__init__(f"no item #{item_id} on this branch; session.items lists the ids")
 
     __str__ = Exception.__str__  # KeyError would show the repr
 
@@ -136,7 +136,7 @@ class UnknownApp(AppError, BadInput):
     def __init__(self, name: str, known: Sequence[str], *, registered: bool = True) -> None:
         self.name, self.known = name, tuple(known)
         there = f"{'registered' if registered else 'installed'} are: {', '.join(known) or 'none'}"
-        super().__init__(f"no app {name!r}; {there}; session.host.register(App) adds one")
+        super().__init__(f"no app {name!r}; {there}; session.windows.register(App) adds one")
 
 
 class InvalidSourceData(AppError):

@@ -128,13 +128,13 @@ def check_app(
     for locale in ("en", "zh"):
         session = Session(MemoryStore("check"), apps=[app, *others], project=project, clock=Ticking())
         session.configure(locale=locale)
-        window_id = session.open_window(app.name, target)
+        window_id = session.windows.open(app.name, target)
         for action, params in (("opened", None), *acts):
             where = f"{app.name} after {action} ({locale})"
             if params is not None:
-                outcome = session.act(window_id, action, **params)
+                outcome = session.windows.act(window_id, action, **params)
                 assert outcome.success, f"{where}: {outcome}"
-            window = session.host.window(window_id)
+            window = session.windows.window(window_id)
             if window is None:
                 return  # an act has closed it
             try:

@@ -69,7 +69,7 @@ def test_the_model_and_its_tools_take_turns_until_there_is_an_answer() -> None:
     assert (answer.text, answer.rounds) == ("Both done.", 2)
     assert sorted(event.text for event in events if isinstance(event, Called)) == ["got 1", "got 2"]
     assert [type(event) for event in events[:2]] == [Composed, Replied]
-    kinds = [item.kind for item in agent.session.items()]
+    kinds = [item.kind for item in agent.session.items]
     assert kinds.count(Kind.CALL) == kinds.count(Kind.RESULT) == 2
     roles = [message["role"] for message in model.asked[1]["messages"]]
     assert roles == ["user", "assistant", "tool", "tool"]
@@ -210,10 +210,10 @@ def test_a_failed_call_leaves_the_question_and_nothing_else() -> None:
     agent = Agent(session(), model)
     answer = answered(agent, "Hello")
     assert (answer.success, answer.error) == (False, "too many requests")
-    assert [item.kind for item in agent.session.items()] == [Kind.USER]
+    assert [item.kind for item in agent.session.items] == [Kind.USER]
     assert isinstance(last := asyncio.run(events_of(agent.proceed()))[-1], Answer)
     assert last.success
-    assert [item.kind for item in agent.session.items()] == [Kind.USER, Kind.ASSISTANT]
+    assert [item.kind for item in agent.session.items] == [Kind.USER, Kind.ASSISTANT]
 
 
 def test_a_payload_that_was_too_long_is_composed_again_smaller() -> None:
@@ -284,7 +284,7 @@ def test_stopping_an_answer_leaves_no_half_turn() -> None:
         assert last.success
         return agent.session
 
-    texts = [plain_text(item.parts) for item in asyncio.run(stopped()).items()]
+    texts = [plain_text(item.parts) for item in asyncio.run(stopped()).items]
     assert texts == ["Tell me everything", "In short: no."]
 
 
@@ -306,7 +306,7 @@ def test_stopping_while_tools_run_gives_up_on_their_calls() -> None:
         assert (await agent.query("And now?")).text == "Next."
         return agent
 
-    results = [item for item in asyncio.run(stopped()).session.items() if item.kind is Kind.RESULT]
+    results = [item for item in asyncio.run(stopped()).session.items if item.kind is Kind.RESULT]
     assert "interrupted" in plain_text(results[0].parts)
 
 
@@ -352,7 +352,7 @@ def test_the_json_of_the_document_calls_tools_and_saves_code(tmp_path: Path) -> 
     assert answer.text == "See <code_ref>code_sum</code_ref>"
     assert [saved.code_id for saved in answer.saved] == ["code_sum"]
     assert store.read("code_sum") == "print(1)\n"
-    call = next(item for item in agent.session.items() if item.kind is Kind.CALL)
+    call = next(item for item in agent.session.items if item.kind is Kind.CALL)
     assert call.parts[0].id.startswith("call_read_file_")  # type: ignore[union-attr]
     assert "tools" not in model.asked[0]
     assert "got 7" in json.dumps(model.asked[1])

@@ -31,7 +31,7 @@ def test_each_level_says_how_many_more(tmp_path: Path) -> None:
     for number in range(30):
         store.store(f"code_number_{number:02}", "x = 1\n", session_id="s")
     session = Session(MemoryStore("s"), apps=[code_list(store, "s")], clock=Ticking())
-    window = session.host.window(session.open_window("code_list"))
+    window = session.windows.window(session.windows.open("code_list"))
     assert window is not None
     listed = {lod: [element.text for element in window.app.page(lod).elements] for lod in Lod}
     assert [len(listed[lod]) for lod in (Lod.FULL, Lod.SUMMARY, Lod.GIST)] == [32, 23, 8]

@@ -37,7 +37,7 @@ def test_what_a_checkpointer_brings_back_is_not_taken_in_twice(tmp_path: Path) -
         assert seen(node, TALK) == first
         longer = seen(node, [*TALK, AIMessage("Nothing."), HumanMessage("What now?")])
         assert longer[: len(first)] == first
-        texts = [plain_text(item.parts) for item in session.items()]
+        texts = [plain_text(item.parts) for item in session.items]
     assert texts.count("My name is Ann.") == 1
     assert texts.count("What now?") == 2
 

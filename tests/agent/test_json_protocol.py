@@ -64,7 +64,7 @@ def test_a_quoted_call_is_not_made() -> None:
     answer = asyncio.run(agent.query("What do the notes say?"))
     assert (ran, answer.success, answer.text) == ([], True, QUOTED)
     assert "count only where the JSON object is the whole answer" in json.dumps(model.asked[1])
-    assert not [item for item in agent.session.items() if item.kind is Kind.CALL]
+    assert not [item for item in agent.session.items if item.kind is Kind.CALL]
 
 
 def counted(made: Session, body: dict[str, Any]) -> int:
@@ -151,7 +151,7 @@ def test_an_illegal_name_is_answered_and_not_logged() -> None:
     agent = Agent(session(), model, tools=tools("echo", "x"))
     assert asyncio.run(agent.query("Go")).text == "I see."
     assert "no tool do it! 现在" in json.dumps(model.asked[1], ensure_ascii=False)
-    logged = [part for item in agent.session.items() for part in item.parts if isinstance(part, Call)]
+    logged = [part for item in agent.session.items for part in item.parts if isinstance(part, Call)]
     assert [call.name for call in logged] == ["do_it____", "unnamed"]
     assert "there is no tool" in json.dumps(model.asked[2])
 
@@ -162,7 +162,7 @@ def test_calls_beyond_the_most_are_answered() -> None:
     model = ScriptedModel([calls(*["echo"] * 8), calls(*["echo"] * 8), structured("I see.")], native=False)
     agent = Agent(session(), model, tools=tools("echo", "x", ran))
     assert asyncio.run(agent.query("Go")).success
-    results = [plain_text(item.parts) for item in agent.session.items() if item.kind is Kind.RESULT]
+    results = [plain_text(item.parts) for item in agent.session.items if item.kind is Kind.RESULT]
     assert (len(ran), len(results), sum("not run" in text for text in results)) == (6, 8, 2)
 
 

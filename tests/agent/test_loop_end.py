@@ -37,7 +37,7 @@ def session() -> Session:
 
 def texts(made: Session, kind: Kind) -> list[str]:
     """What items of a kind say."""
-    return [plain_text(item.parts) for item in made.items() if item.kind is kind]
+    return [plain_text(item.parts) for item in made.items if item.kind is kind]
 
 
 def test_the_price_is_that_of_who_answered() -> None:
@@ -74,7 +74,7 @@ def test_a_model_that_says_nothing_has_not_answered(native: bool, stop: str, sai
     for _ in range(2):
         answer = asyncio.run(agent.query("Hello"))
         assert (answer.success, answer.error) == (False, f"speaker {said}")
-    assert {item.kind for item in agent.session.items()} == {Kind.USER}
+    assert {item.kind for item in agent.session.items} == {Kind.USER}
     assert agent.spent.calls == 2
 
 
@@ -156,7 +156,7 @@ def test_another_program_s_words_do_not_cost_what_was_paid_for(
 ) -> None:
     """Nor a reply, what a tool has done, or a word about the form: they are in the log behind those words."""
     one, root = Session.new(tmp_path, root=tmp_path / "home"), tmp_path / "home"
-    tell, told = one.tell, list[str]()
+    tell, told = one.note, list[str]()
 
     def meanwhile() -> None:
         with Session.resume(one.id, tmp_path, root=root) as other:
@@ -179,7 +179,7 @@ def test_another_program_s_words_do_not_cost_what_was_paid_for(
             meanwhile()
         return tell(text)
 
-    monkeypatch.setattr(one, "tell", telling)
+    monkeypatch.setattr(one, "note", telling)
     lines = [calling(("send", {})), "Just words.", "It is sent."]
     agent = Agent(one, Interrupted(lines[::2] if native else lines, native=native), tools=[send])
     answer = asyncio.run(agent.query("Send it"))
@@ -231,14 +231,14 @@ def test_a_cancelled_compaction_does_not_happen() -> None:
         agent = Agent(session(), model)
         for number in range(10):
             await agent.query(f"question {number} " + "word " * 200)
-        before, spent = len(agent.session), agent.spent
+        before, spent = len(agent.session.items), agent.spent
         model.slow = True
         compacting = asyncio.create_task(agent.compact())
         await model.began.wait()
         compacting.cancel()
         await asyncio.gather(compacting, return_exceptions=True)
         assert model.left
-        assert (len(agent.session), agent.spent) == (before, spent)
+        assert (len(agent.session.items), agent.spent) == (before, spent)
         model.slow = False
         assert (await agent.compact()).success
         assert agent.spent.calls == spent.calls + 1

@@ -28,13 +28,13 @@ def started(*apps: str, settings: Settings | None = None) -> Session:
     """A session in memory that knows these apps, with a window of each."""
     session = Session(MemoryStore("apps"), apps=apps, settings=settings, clock=Ticking(), project=Path())
     for name in apps:
-        session.open_window(name)
+        session.windows.open(name)
     return session
 
 
 def app(session: Session, window_id: str) -> Any:
     """The app that an open window shows."""
-    window = session.host.window(window_id)
+    window = session.windows.window(window_id)
     assert window is not None
     return window.app
 
@@ -42,8 +42,8 @@ def app(session: Session, window_id: str) -> Any:
 def rendered(session: Session, window_id: str, lod: Lod | None = None) -> str:
     """What a model sees of a window; at this level, where one is given."""
     if lod is not None:
-        session.host.lod(window_id, lod)
-    window = session.host.window(window_id)
+        session.windows.lod(window_id, lod)
+    window = session.windows.window(window_id)
     assert window is not None
     return window.render()
 
@@ -58,7 +58,7 @@ def done(session: Session, window_id: str, acts: Sequence[Act]) -> None:
     """Do these things. One that fails leaves the data as they were; after each, the window keeps to the laws."""
     for action, params in acts:
         before = app(session, window_id).save()
-        outcome = session.act(window_id, action, **params)
+        outcome = session.windows.act(window_id, action, **params)
         assert outcome.success or app(session, window_id).save() == before
         check(session, window_id)
 
@@ -70,7 +70,7 @@ def check(session: Session, window_id: str) -> None:
     for lod in Lod:
         assert shown.page(lod) == shown.page(lod) == again.page(lod)
         text = rendered(session, window_id, lod)
-        window = session.host.window(window_id)
+        window = session.windows.window(window_id)
         assert window is not None
         assert not window.document.content().failed
         anchors = set(window.context().anchors)

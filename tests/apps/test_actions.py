@@ -55,7 +55,7 @@ class Everything(Plain):
 
 
 def host() -> Host:
-    return Session(MemoryStore(), clock=Ticking()).host
+    return Session(MemoryStore(), clock=Ticking()).windows
 
 
 def test_hints_become_parameters() -> None:
@@ -259,9 +259,9 @@ def test_what_may_be_left_out_is_what_the_method_says() -> None:
             return f"{note} {most} {mode}"
 
     session = Session(MemoryStore(), apps=[Chooses], clock=Ticking())
-    session.open_window("chooses")
-    assert session.act("chooses_1", "choose").message == "None 7 None"
-    assert session.act("chooses_1", "choose", note="x", most=None, mode="a").message == "x 7 a"
+    session.windows.open("chooses")
+    assert session.windows.act("chooses_1", "choose").message == "None 7 None"
+    assert session.windows.act("chooses_1", "choose", note="x", most=None, mode="a").message == "x 7 a"
 
 
 _JSON = st.recursive(

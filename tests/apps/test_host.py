@@ -113,14 +113,14 @@ def started(*apps: type[App], **options: Any) -> Session:
 
 def filled(*things: str) -> Session:
     session = started()
-    session.open_window("shelf")
+    session.windows.open("shelf")
     for thing in things:
-        assert session.act("shelf_1", "put", thing=thing).success
+        assert session.windows.act("shelf_1", "put", thing=thing).success
     return session
 
 
 def window(session: Session, window_id: str) -> AppWindow:
-    found = session.host.window(window_id)
+    found = session.windows.window(window_id)
     assert found is not None
     return found
 
@@ -135,23 +135,23 @@ def sent(session: Session, budget: Budget = ROOMY) -> str:
 def test_each_opening_is_a_window_of_its_own() -> None:
     """Ids count up and are never given twice, not even after one was closed."""
     session = started()
-    assert [session.open_window("shelf") for _ in range(3)] == ["shelf_1", "shelf_2", "shelf_3"]
-    session.close_window("shelf_3")
-    assert session.open_window("shelf") == "shelf_4"
-    session.act("shelf_1", "put", thing="cup")
-    assert [len(each.app.things) for each in session.host.windows()] == [1, 0, 0]  # type: ignore[attr-defined]
+    assert [session.windows.open("shelf") for _ in range(3)] == ["shelf_1", "shelf_2", "shelf_3"]
+    session.windows.close("shelf_3")
+    assert session.windows.open("shelf") == "shelf_4"
+    session.windows.act("shelf_1", "put", thing="cup")
+    assert [len(each.app.things) for each in session.windows.all()] == [1, 0, 0]  # type: ignore[attr-defined]
 
 
 def test_an_app_of_one_window_is_shown_where_it_is() -> None:
     """Opened twice it is the same window, with what it holds; closed by its host, it can be opened again."""
     session = started()
-    assert session.open_window("pinboard") == session.open_window("pinboard") == "pinboard"
-    session.act("pinboard", "put", thing="note")
-    session.open_window("pinboard")
+    assert session.windows.open("pinboard") == session.windows.open("pinboard") == "pinboard"
+    session.windows.act("pinboard", "put", thing="note")
+    session.windows.open("pinboard")
     assert "note" in window(session, "pinboard").render()
-    session.close_window("pinboard")
-    assert session.host.window("pinboard") is None
-    session.open_window("pinboard")
+    session.windows.close("pinboard")
+    assert session.windows.window("pinboard") is None
+    session.windows.open("pinboard")
     assert "note" not in window(session, "pinboard").render()
 
 
@@ -159,10 +159,10 @@ def test_what_cannot_be_opened_is_said() -> None:
     """An unknown app by the ones there are, an unknown option by the ones windows have."""
     session = started()
     with pytest.raises(UnknownApp, match="shelf, pinboard"):
-        session.open_window("cupboard")
+        session.windows.open("cupboard")
     with pytest.raises(BadInput, match="closable, compact, append"):
-        session.open_window("shelf", colour="red")
-    assert session.host.windows() == []
+        session.windows.open("shelf", colour="red")
+    assert session.windows.all() == []
 
 
 class Stubborn(Shelf):
@@ -201,16 +201,16 @@ def test_an_app_that_does_not_open_leaves_nothing() -> None:
 
     session = started(Stubborn, Unsaved)
     with pytest.raises(Refused, match="not for 'me'"):
-        session.open_window("stubborn", "me")
+        session.windows.open("stubborn", "me")
     with pytest.raises(InvalidSourceData, match="begin the name of what is not to be kept with '_'"):
-        session.open_window("unsaved")
-    outcome = session.host.call(Call("", "create", {"name": "stubborn", "target": "me"}))
+        session.windows.open("unsaved")
+    outcome = session.windows.call(Call("", "create", {"name": "stubborn", "target": "me"}))
     assert (outcome.success, outcome.reason, outcome.message) == (
         False,
         "failed",
         "could not open the app: not for 'me'",
     )
-    assert session.host.live() == []
+    assert session.windows.live() == []
 
 
 # ------------------------------------------------------------------ acting, and what cannot be done
@@ -236,43 +236,47 @@ def test_an_action_is_named_by_id_by_anchor_or_as_it_is_written(
 ) -> None:
     """All are the same door: what an anchor stands on is the action's first parameter."""
     session = filled("a", "b")
-    outcome = session.act("shelf_1", said[0], **said[1])
+    outcome = session.windows.act("shelf_1", said[0], **said[1])
     assert outcome.success, outcome
     assert window(session, "shelf_1").app.things == things  # type: ignore[attr-defined]
 
 
 def stale(session: Session) -> Outcome:
     window(session, "shelf_1").render()
-    session.act("shelf_1", "take", place=2)
-    return session.act("shelf_1", "take-2")
+    session.windows.act("shelf_1", "take", place=2)
+    return session.windows.act("shelf_1", "take-2")
 
 
 def out_of_view(session: Session) -> Outcome:
-    session.host.lod("shelf_1", Lod.SUMMARY)
-    return session.act("shelf_1", "take-1")
+    session.windows.lod("shelf_1", Lod.SUMMARY)
+    return session.windows.act("shelf_1", "take-1")
 
 
 def hidden_thing(session: Session) -> Outcome:
-    session.host.lod("shelf_1", Lod.GIST)
-    return session.act("shelf_1", "2")
+    session.windows.lod("shelf_1", Lod.GIST)
+    return session.windows.act("shelf_1", "2")
 
 
 def fixed(session: Session) -> Outcome:
-    session.open_window("pinboard")
-    return session.act("pinboard", "close")
+    session.windows.open("pinboard")
+    return session.windows.act("pinboard", "close")
 
 
 @pytest.mark.parametrize(
     ("attempt", "reason", "way"),
     [
-        (lambda session: session.act("shelf_9", "put"), "unknown window", "shelf_1"),
-        (lambda session: session.act("shelf_1", "putt"), "unknown action", "put(thing:string, times:int?)"),
-        (lambda session: session.act("shelf_1", "dance"), "unknown action", "take(place:int)"),
-        (lambda session: session.act("shelf_1", "[button:take-9]"), "unknown action", "take(place:int)"),
-        (lambda session: session.act("shelf_1", "put", think="x"), "bad parameters", "put(thing:string, times:int?)"),
-        (lambda session: session.act("shelf_1", "put"), "bad parameters", "put(thing:string, times:int?)"),
-        (lambda session: session.act("shelf_1", "take", place="first"), "bad parameters", "take(place:int)"),
-        (lambda session: session.act("shelf_1", "1"), "reference", "take(place:int)"),
+        (lambda session: session.windows.act("shelf_9", "put"), "unknown window", "shelf_1"),
+        (lambda session: session.windows.act("shelf_1", "putt"), "unknown action", "put(thing:string, times:int?)"),
+        (lambda session: session.windows.act("shelf_1", "dance"), "unknown action", "take(place:int)"),
+        (lambda session: session.windows.act("shelf_1", "[button:take-9]"), "unknown action", "take(place:int)"),
+        (
+            lambda session: session.windows.act("shelf_1", "put", think="x"),
+            "bad parameters",
+            "put(thing:string, times:int?)",
+        ),
+        (lambda session: session.windows.act("shelf_1", "put"), "bad parameters", "put(thing:string, times:int?)"),
+        (lambda session: session.windows.act("shelf_1", "take", place="first"), "bad parameters", "take(place:int)"),
+        (lambda session: session.windows.act("shelf_1", "1"), "reference", "take(place:int)"),
         (stale, "stale", "take(place:int)"),
         (out_of_view, "out of view", "take(place:int)"),
         (hidden_thing, "out of view", "put(thing:string, times:int?)"),
@@ -296,7 +300,7 @@ def test_what_cannot_be_done_is_told_with_what_can(
 def test_where_no_window_is_open_the_way_on_is_to_open_one() -> None:
     """An unknown window names the open ones, or the apps."""
     session = started()
-    assert session.act("shelf_1", "put").ways == ("create(shelf)", "create(pinboard)")
+    assert session.windows.act("shelf_1", "put").ways == ("create(shelf)", "create(pinboard)")
 
 
 class Timid(Shelf):
@@ -313,10 +317,10 @@ class Timid(Shelf):
 def test_a_view_that_fails_at_another_level_does_not_keep_from_acting() -> None:
     """Looking for an anchor at higher levels raises nothing; shown there, the window says what is wrong."""
     session = started(Timid)
-    session.open_window("timid", lod=Lod.SUMMARY)
-    assert session.act("timid_1", "take-1").reason == "unknown action"
-    assert session.act("timid_1", "put", thing="cup").success
-    session.host.lod("timid_1", Lod.FULL)
+    session.windows.open("timid", lod=Lod.SUMMARY)
+    assert session.windows.act("timid_1", "take-1").reason == "unknown action"
+    assert session.windows.act("timid_1", "put", thing="cup").success
+    session.windows.lod("timid_1", Lod.FULL)
     assert "RuntimeError: too close" in sent(session)
 
 
@@ -326,12 +330,12 @@ def test_a_failing_action_leaves_the_data_as_they_were(how: str) -> None:
     session = filled("cup")
     app = window(session, "shelf_1").app
     before, shown = {**vars(app), "things": ["cup"]}, window(session, "shelf_1").render()
-    outcome = session.act("shelf_1", "spill", how=how)
+    outcome = session.windows.act("shelf_1", "spill", how=how)
     assert (outcome.success, outcome.reason) == (False, "failed")
     assert outcome.message
     assert vars(app) == before
     assert window(session, "shelf_1").render() == shown
-    assert session.act("shelf_1", "put", thing="jug").success
+    assert session.windows.act("shelf_1", "put", thing="jug").success
     kept = window(session, "shelf_1").saved
     assert json.loads(kept) == {"things": ["cup", "jug"]}
     again = Session(session._journal.reopened(), apps=[Shelf], clock=Ticking())
@@ -341,8 +345,8 @@ def test_a_failing_action_leaves_the_data_as_they_were(how: str) -> None:
 def test_what_was_done_is_in_the_history_and_after_a_restart_too() -> None:
     """Each action with what came of it, the failed ones as well."""
     session = filled("cup")
-    session.act("shelf_1", "take", place=9)
-    session.act("shelf_1", "take-1")
+    session.windows.act("shelf_1", "take", place=9)
+    session.windows.act("shelf_1", "take-1")
     done = [("put", "1 things"), ("take", "nothing at 9"), ("take", "cup")]
     again = Session(session._journal.reopened(), apps=[Shelf], clock=Ticking())
     for each in (session, again):
@@ -352,8 +356,8 @@ def test_what_was_done_is_in_the_history_and_after_a_restart_too() -> None:
 def test_an_app_that_cannot_be_saved_goes_on_as_it_was() -> None:
     """An action whose data cannot be kept fails and is undone; the window stays open."""
     session = started(Forgetful)
-    session.open_window("forgetful")
-    outcome = session.act("forgetful_1", "put", thing="cup")
+    session.windows.open("forgetful")
+    outcome = session.windows.act("forgetful_1", "put", thing="cup")
     assert (outcome.success, outcome.reason) == (False, "failed")
     assert "forgetful cannot be saved" in outcome.message
     assert window(session, "forgetful_1").app.things == []  # type: ignore[attr-defined]
@@ -364,8 +368,8 @@ def test_an_action_may_close_its_window() -> None:
     """Its summary is what is remembered, and it is shown no longer."""
     session = filled("cup")
     told: list[Event] = []
-    session.host.events.subscribe(told.append)
-    assert session.act("shelf_1", "sell").message == "sold"
+    session.windows.events.subscribe(told.append)
+    assert session.windows.act("shelf_1", "sell").message == "sold"
     assert [(event.kind, event.summary) for event in told] == [
         ("acted", "sold with all on it"),
         ("closed", "sold with all on it"),
@@ -388,13 +392,13 @@ def test_an_app_is_told_when_its_window_is_closed() -> None:
 
     session = started(Parting)
     for target in ("one", "two", "three"):
-        session.open_window("parting", target)
-    assert session.act("parting_1", "close", summary="bye").success
-    session.close_window("parting_2")
-    reopened(session, Parting).close_window("parting_3")
+        session.windows.open("parting", target)
+    assert session.windows.act("parting_1", "close", summary="bye").success
+    session.windows.close("parting_2")
+    reopened(session, Parting).windows.close("parting_3")
     assert told == ["one", "two", "three"]
     session.refresh()
-    assert session.host.windows() == []
+    assert session.windows.all() == []
 
 
 def test_events_tell_what_happened_in_order() -> None:
@@ -405,17 +409,17 @@ def test_events_tell_what_happened_in_order() -> None:
     def broken(event: Event) -> None:
         raise RuntimeError
 
-    session.host.events.subscribe(broken)
-    stop = session.host.events.subscribe(told.append)
-    session.open_window("shelf", "cups")
-    session.act("shelf_1", "put", thing="cup")
-    session.act("shelf_1", "take", place=5)
-    session.act("shelf_1", "dance")  # reached nothing
+    session.windows.events.subscribe(broken)
+    stop = session.windows.events.subscribe(told.append)
+    session.windows.open("shelf", "cups")
+    session.windows.act("shelf_1", "put", thing="cup")
+    session.windows.act("shelf_1", "take", place=5)
+    session.windows.act("shelf_1", "dance")  # reached nothing
     window(session, "shelf_1").document.change()
     session.compose(ROOMY)
-    session.close_window("shelf_1", "enough")
+    session.windows.close("shelf_1", "enough")
     stop()
-    session.open_window("shelf")
+    session.windows.open("shelf")
     assert [(e.kind, e.window, e.app, e.success, e.action, e.target, e.summary) for e in told] == [
         ("opened", "shelf_1", "shelf", True, "", "cups", ""),
         ("acted", "shelf_1", "shelf", True, "put", "", "1 things"),
@@ -434,11 +438,11 @@ def test_what_changed_outside_is_shown_at_the_next_call(tmp_path: Path) -> None:
     file = tmp_path / "note.txt"
     file.write_text("first")
     session = started(Mirror)
-    session.open_window("mirror", str(file))
+    session.windows.open("mirror", str(file))
     assert "first" in sent(session)
     file.write_text("second")
     assert "second" in sent(session)
-    assert session.act("mirror_1", "write", text="third").success
+    assert session.windows.act("mirror_1", "write", text="third").success
     assert "third" in window(session, "mirror_1").render()
     assert json.loads(window(session, "mirror_1").saved)["text"] == "third"
 
@@ -448,10 +452,10 @@ def test_a_failing_action_does_not_forget_what_was_taken_in(tmp_path: Path) -> N
     file = tmp_path / "note.txt"
     file.write_text("first")
     session = started(Mirror)
-    session.open_window("mirror", str(file))
+    session.windows.open("mirror", str(file))
     file.write_text("second")
-    session.host.refresh()
-    assert not session.act("mirror_1", "fail").success
+    session.windows.refresh()
+    assert not session.windows.act("mirror_1", "fail").success
     assert "second" in window(session, "mirror_1").render()
 
 
@@ -460,7 +464,7 @@ def test_a_refresh_that_raises_leaves_the_window_as_it_was(tmp_path: Path, caplo
     file = tmp_path / "note.txt"
     file.write_text("first")
     session = started(Mirror)
-    session.open_window("mirror", str(file))
+    session.windows.open("mirror", str(file))
     sent(session)
     file.unlink()
     assert "first" in sent(session)
@@ -485,7 +489,7 @@ class Drifting(Shelf):
 def test_what_was_taken_in_and_cannot_be_saved_keeps_nothing_from_going_on() -> None:
     """It is shown; the log keeps what it last could."""
     session = started(Drifting)
-    session.open_window("drifting")
+    session.windows.open("drifting")
     assert "1 adrift" in sent(session)
     assert json.loads(window(session, "drifting_1").saved) == {"things": []}
 
@@ -505,10 +509,10 @@ def test_a_window_whose_app_is_gone_is_shown_as_such() -> None:
     told = sent(gone)
     assert "the app 'shelf' of this window is not available; what it held is kept" in told
     assert "cup" not in told
-    assert gone.host.windows() == []
-    assert gone.act("shelf_1", "put", thing="jug").reason == "unknown window"
+    assert gone.windows.all() == []
+    assert gone.windows.act("shelf_1", "put", thing="jug").reason == "unknown window"
     assert '<item id="1"' in sent(reopened(session, Shelf)).replace("\\", "")
-    assert gone.act("shelf_1", "close").success
+    assert gone.windows.act("shelf_1", "close").success
     assert "shelf_1" not in sent(gone)
 
 
@@ -523,17 +527,17 @@ def test_a_window_whose_data_cannot_be_read_is_shown_as_such() -> None:
     session = filled("cup")
     other = reopened(session, OtherShelf)
     assert "could not read what it had saved" in sent(other)
-    assert other.act("shelf_1", "put", thing="jug").reason == "unknown window"
+    assert other.windows.act("shelf_1", "put", thing="jug").reason == "unknown window"
     assert window(reopened(session, Shelf), "shelf_1").app.things == ["cup"]  # type: ignore[attr-defined]
 
 
 def test_everything_of_a_window_is_as_it_was() -> None:
     """Data, level, version, options and target, also where somebody referred to the window again."""
     session = started()
-    session.open_window("shelf", "cups", important=False, closable=False)
-    session.act("shelf_1", "put", thing="cup")
-    session.host.lod("shelf_1", Lod.SUMMARY)
-    session.window("shelf_1")
+    session.windows.open("shelf", "cups", important=False, closable=False)
+    session.windows.act("shelf_1", "put", thing="cup")
+    session.windows.lod("shelf_1", Lod.SUMMARY)
+    session.windows.show("shelf_1")
     before = window(session, "shelf_1")
     after = window(reopened(session, Shelf), "shelf_1")
     assert after.render() == before.render()
@@ -548,17 +552,17 @@ def test_everything_of_a_window_is_as_it_was() -> None:
 def test_a_compact_window_is_one_line_without_actions() -> None:
     """Nothing can be done in it, and it says so."""
     session = started()
-    session.open_window("shelf", compact=True)
+    session.windows.open("shelf", compact=True)
     assert window(session, "shelf_1").render() == '<Window id="shelf_1" compact="true">board</Window>'
-    assert session.act("shelf_1", "put", thing="cup").reason == "unknown action"
-    assert session.act("shelf_1", "close").reason == "not closable"
+    assert session.windows.act("shelf_1", "put", thing="cup").reason == "unknown action"
+    assert session.windows.act("shelf_1", "close").reason == "not closable"
 
 
 def test_windows_are_written_as_the_session_says() -> None:
     """Markdown with anchors, or XML, in the session's language, from the next call on."""
     session = started(settings=Settings(locale="zh", windows="markdown"))
-    session.open_window("shelf")
-    session.act("shelf_1", "put", thing="杯子")
+    session.windows.open("shelf")
+    session.windows.act("shelf_1", "put", thing="杯子")
     told = window(session, "shelf_1").render()
     assert told.startswith("[窗口 shelf_1]\n# Shelf")
     assert "[button:take]" in told
@@ -571,10 +575,10 @@ def test_a_change_moves_a_window_to_the_end_where_that_is_chosen(append: bool) -
     """In the documents' layout, where windows stand in their place: there it was, or after what was said since."""
     session = started(settings=Settings(layout="contextui"))
     session.user("before")
-    session.open_window("shelf", "cups", append=append)
+    session.windows.open("shelf", "cups", append=append)
     session.user("after")
-    session.act("shelf_1", "put", thing="cup")
-    session.act("shelf_1", "put", thing="jug")
+    session.windows.act("shelf_1", "put", thing="cup")
+    session.windows.act("shelf_1", "put", thing="jug")
     told = sent(session)
     assert told.count("<Window") == 1
     assert (told.index("<Window") > told.index("after")) is append
@@ -593,23 +597,23 @@ def test_another_writers_change_is_seen_and_not_undone(tmp_path: Path) -> None:
     options: dict[str, Any] = {"root": tmp_path / "root", "apps": [Shelf]}
     one = Session.new(tmp_path, **options)
     one.user("hello")
-    one.open_window("shelf")
-    one.act("shelf_1", "put", thing="cup")
+    one.windows.open("shelf")
+    one.windows.act("shelf_1", "put", thing="cup")
     one.flush()
     two = Session.resume(one.id, tmp_path, **options)
-    two.act("shelf_1", "put", thing="jug")
+    two.windows.act("shelf_1", "put", thing="jug")
     assert "jug" not in window(one, "shelf_1").render()
     one.refresh()
     assert "jug" in window(one, "shelf_1").render()
-    two.act("shelf_1", "put", thing="pot")
+    two.windows.act("shelf_1", "put", thing="pot")
     assert "pot" in sent(one)
-    two.act("shelf_1", "put", thing="pan")
-    one.act("shelf_1", "put", thing="lid")  # without looking first
+    two.windows.act("shelf_1", "put", thing="pan")
+    one.windows.act("shelf_1", "put", thing="lid")  # without looking first
     assert window(one, "shelf_1").app.things == ["cup", "jug", "pot", "pan", "lid"]  # type: ignore[attr-defined]
-    assert two.open_window("shelf") == "shelf_2"
-    assert one.open_window("shelf") == "shelf_3"
-    two.close_window("shelf_1")
-    assert one.act("shelf_1", "put", thing="cap").reason == "unknown window"
+    assert two.windows.open("shelf") == "shelf_2"
+    assert one.windows.open("shelf") == "shelf_3"
+    two.windows.close("shelf_1")
+    assert one.windows.act("shelf_1", "put", thing="cap").reason == "unknown window"
     assert "cup" not in sent(one)
     one.close()
     two.close()
@@ -622,10 +626,10 @@ def test_each_branch_has_its_own_window_state() -> None:
     branch = session.fork(at)
     session.user("left")
     branch.user("right")
-    session.act("shelf_1", "put", thing="lemon")
-    branch.act("shelf_1", "take", place=1)
-    branch.act("shelf_1", "put", thing="rose")
-    session.open_window("pinboard")
+    session.windows.act("shelf_1", "put", thing="lemon")
+    branch.windows.act("shelf_1", "take", place=1)
+    branch.windows.act("shelf_1", "put", thing="rose")
+    session.windows.open("pinboard")
     for mine, other in ((session, branch), (branch, session)):
         mine.refresh()
         again = Session(mine._journal.reopened(), apps=[Shelf, Pinboard], clock=Ticking())
@@ -634,8 +638,8 @@ def test_each_branch_has_its_own_window_state() -> None:
         assert window(mine, "shelf_1").render() != window(other, "shelf_1").render()
     assert window(session, "shelf_1").app.things == ["cup", "lemon"]  # type: ignore[attr-defined]
     assert window(branch, "shelf_1").app.things == ["rose"]  # type: ignore[attr-defined]
-    assert (len(session.host.windows()), len(branch.host.windows())) == (2, 1)
-    branch.close_window("shelf_1")
+    assert (len(session.windows.all()), len(branch.windows.all())) == (2, 1)
+    branch.windows.close("shelf_1")
     session.refresh()
     assert "lemon" in sent(session)
 
@@ -654,9 +658,9 @@ def test_a_typed_tool_acts_on_windows_of_its_own_app() -> None:
     from sightline.values.items import Call
 
     session = started(Shelf, ShelfList)
-    session.open_window("shelf")
-    session.open_window("shelf_list")
-    host = session.host
+    session.windows.open("shelf")
+    session.windows.open("shelf_list")
+    host = session.windows
     assert host.call(Call("", "shelf_list_put", {"window_id": "shelf_list_1", "thing": "a"})).success
     assert host.call(Call("", "shelf_put", {"window_id": "shelf_1", "thing": "b", "times": "2"})).success
     wrong = host.call(Call("", "shelf_put", {"window_id": "shelf_list_1", "thing": "c"}))
@@ -677,7 +681,7 @@ def test_a_call_without_its_ids_names_the_open_windows(said: dict[str, Any]) -> 
     """It is told what it lacks."""
     from sightline.values.items import Call
 
-    outcome = filled().host.call(Call("", "action", said))
+    outcome = filled().windows.call(Call("", "action", said))
     assert (outcome.reason, outcome.ways) == ("bad parameters", ("shelf_1",))
     assert outcome.message == "the call needs window_id and action_id"
 
@@ -696,7 +700,7 @@ def test_what_it_is_for_is_redacted_too() -> None:
             return text
 
     session = started(Secret)
-    session.open_window("secret")
+    session.windows.open("secret")
     told = sent(session)
     assert "secret_1" in told
     assert "swordfish" not in told

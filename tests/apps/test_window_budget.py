@@ -44,7 +44,7 @@ class Pile(App):
 def piles(*options: dict[str, Any]) -> Session:
     session = Session(MemoryStore("fit"), apps=[Pile], clock=Ticking(), ids=numbered_ids(), token_counter=WordCounter())
     for each in options:
-        session.open_window("pile", **each)
+        session.windows.open("pile", **each)
     return session
 
 
@@ -53,12 +53,12 @@ def words(_: str, text: str) -> int:
 
 
 def levels(session: Session) -> list[Lod]:
-    return [window.document.lod for window in session.host.windows()]
+    return [window.document.lod for window in session.windows.all()]
 
 
 def needed(session: Session) -> int:
     """Words of all windows in full."""
-    return sum(words(*each) for each in session.host.shown(EVERYTHING, words).items())
+    return sum(words(*each) for each in session.windows.shown(EVERYTHING, words).items())
 
 
 FULL, SUMMARY, GIST = Lod.FULL, Lod.SUMMARY, Lod.GIST
@@ -67,19 +67,19 @@ FULL, SUMMARY, GIST = Lod.FULL, Lod.SUMMARY, Lod.GIST
 def test_with_room_for_all_nothing_is_lowered() -> None:
     """Exactly enough is enough."""
     session = piles({}, {}, {})
-    session.host.shown(needed(session), words)
+    session.windows.shown(needed(session), words)
     assert levels(session) == [FULL, FULL, FULL]
 
 
 def test_unimportant_windows_show_less_first() -> None:
     """Though they changed last; then those that changed longest ago."""
     session = piles({}, {"important": False}, {})
-    session.act("pile_1", "touch")
-    session.act("pile_2", "touch")
+    session.windows.act("pile_1", "touch")
+    session.windows.act("pile_2", "touch")
     room = needed(session)
-    session.host.shown(room - 1, words)
+    session.windows.shown(room - 1, words)
     assert levels(session) == [FULL, SUMMARY, FULL]
-    session.host.shown(room - 100, words)
+    session.windows.shown(room - 100, words)
     assert levels(session) == [FULL, SUMMARY, SUMMARY]
 
 
@@ -87,21 +87,21 @@ def test_all_are_summaries_before_one_is_a_gist() -> None:
     """Everybody gives a little before anybody gives all."""
     session = piles({"important": False}, {}, {})
     room = needed(session)
-    session.host.shown(room - 3 * 89, words)  # of a hundred words ten stay, and the level is one more
+    session.windows.shown(room - 3 * 89, words)  # of a hundred words ten stay, and the level is one more
     assert levels(session) == [SUMMARY, SUMMARY, SUMMARY]
-    session.host.shown(room - 3 * 89 - 1, words)
+    session.windows.shown(room - 3 * 89 - 1, words)
     assert levels(session) == [GIST, SUMMARY, SUMMARY]
 
 
 def test_a_pinned_window_is_never_lowered_or_hidden() -> None:
     """It is shown in full whatever the room, and takes none from the others."""
     session = piles({"pinned": True, "important": False}, {})
-    texts = session.host.shown(0, words)
+    texts = session.windows.shown(0, words)
     assert levels(session) == [FULL, GIST]
     assert words("pile_1", texts["pile_1"]) > 100
     assert "hidden" not in texts["pile_1"]
-    room = words("pile_2", session.host.shown(EVERYTHING, words)["pile_2"])
-    session.host.shown(room, words)
+    room = words("pile_2", session.windows.shown(EVERYTHING, words)["pile_2"])
+    session.windows.shown(room, words)
     assert levels(session) == [FULL, FULL]
 
 
@@ -137,28 +137,28 @@ def test_a_lowered_window_says_so_and_rises_when_it_is_acted_on() -> None:
     session.compose(small)
     assert levels(session) == [GIST, SUMMARY] or levels(session) == [SUMMARY, SUMMARY]
     lowered = levels(session)
-    assert 'lod="summary"' in session.host.window("pile_2").render()  # type: ignore[union-attr]
+    assert 'lod="summary"' in session.windows.window("pile_2").render()  # type: ignore[union-attr]
     session.compose(Budget(window=50_000))
     assert levels(session) == lowered
     again = Session(session._journal.reopened(), apps=[Pile], clock=Ticking())
     assert levels(again) == lowered
-    assert session.act("pile_2", "touch").success
+    assert session.windows.act("pile_2", "touch").success
     assert levels(session) == [lowered[0], FULL]
-    assert "lod=" not in session.host.window("pile_2").render()  # type: ignore[union-attr]
+    assert "lod=" not in session.windows.window("pile_2").render()  # type: ignore[union-attr]
 
 
 def test_a_level_that_is_asked_for_is_the_one_it_goes_back_to() -> None:
     """Set to SUMMARY, a window says nothing of it and stays there when it is acted on; a GIST always says so."""
     session = piles({}, {"lod": Lod.SUMMARY})
-    session.host.shown(0, words)
-    session.host.note()
+    session.windows.shown(0, words)
+    session.windows.note()
     assert levels(session) == [GIST, GIST]
-    session.host.lod("pile_1", Lod.GIST)
-    assert 'lod="gist"' in session.host.window("pile_1").render()  # type: ignore[union-attr]
+    session.windows.lod("pile_1", Lod.GIST)
+    assert 'lod="gist"' in session.windows.window("pile_1").render()  # type: ignore[union-attr]
     for window_id in ("pile_1", "pile_2"):
-        session.act(window_id, "touch")
+        session.windows.act(window_id, "touch")
     assert levels(session) == [GIST, SUMMARY]
-    assert "lod=" not in session.host.window("pile_2").render()  # type: ignore[union-attr]
+    assert "lod=" not in session.windows.window("pile_2").render()  # type: ignore[union-attr]
 
 
 def test_a_preview_with_less_room_decides_nothing() -> None:
@@ -185,16 +185,16 @@ def test_windows_keep_within_their_room(heights: list[int], room: int, data: st.
     flags = st.fixed_dictionaries({"important": st.booleans(), "pinned": st.booleans()})
     chosen = [{"target": str(height), **data.draw(flags)} for height in heights]
     session = piles(*chosen)
-    texts = session.host.shown(room, words)
-    session.host.note()
-    windows = {window.id: window for window in session.host.windows()}
+    texts = session.windows.shown(room, words)
+    session.windows.note()
+    windows = {window.id: window for window in session.windows.all()}
     assert set(texts) <= set(windows)
     hiding = "".join(text for text in texts.values() if "<Windows hidden=" in text)
     assert all(window in texts or window in hiding for window in windows)
     free = [words(window, text) for window, text in texts.items() if not windows[window].options.pinned]
     lowest = all(window.document.lod is GIST or window.options.pinned for window in windows.values())
     assert sum(free) <= room or lowest
-    assert session.host.shown(room, words) == texts
+    assert session.windows.shown(room, words) == texts
 
 
 @pytest.mark.parametrize("opened", [1, 5])
@@ -213,13 +213,13 @@ def test_an_unchanged_window_is_not_built_again(opened: int) -> None:
 
     session = Session(MemoryStore(), apps=[Counted], clock=Ticking(), token_counter=WordCounter())
     for number in range(opened):
-        session.open_window("counted", str(number + 50))
+        session.windows.open("counted", str(number + 50))
     for number in range(10):
         session.user(f"turn {number}")
         session.compose(Budget(window=100_000))
         session.reply("ok")
     assert len(built) == opened
-    session.act("counted_1", "grow", to=70)
+    session.windows.act("counted_1", "grow", to=70)
     session.user("and now")
     session.compose(Budget(window=100_000))
     assert built[opened:] == ["50"]

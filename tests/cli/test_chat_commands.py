@@ -34,7 +34,7 @@ def folder(project: Path) -> Folder:
 def asked_first(project: Path) -> str:
     """The id of the first question of the newest session."""
     with Session.resume(folder(project).sessions()[0], project, root=project.parent / "home") as session:
-        return next(item.id for item in session.items() if item.kind.name == "USER")
+        return next(item.id for item in session.items if item.kind.name == "USER")
 
 
 def said_in(asked: Request) -> list[str]:

@@ -74,7 +74,7 @@ def test_a_person_talks_to_a_real_model_and_nothing_is_lost(tmp_path: Path, tiny
     for shown in (chat.shown, again.shown):  # referred to, and asked for after the restart
         assert code.read("code_sum_sales").split()[0] in shown
     with Session.resume(session_id, project) as session:
-        items = list(session.items())
+        items = list(session.items)
         texts = [plain_text(item.parts) for item in items if item.kind is Kind.USER]
         assert texts == ["What is in sales.py?", "Go ahead, please."]
         assert any(SOURCE in plain_text(item.parts) for item in items if item.kind is Kind.RESULT)

@@ -73,7 +73,7 @@ def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder
     sent = [message["content"] for message in stub.asked[-1].body["messages"] if message["role"] == "user"]
     assert [part[0]["text"] for part in sent] == ["What do the notes say?", "Tell me more", "first line\nsecond line"]
     with Session.resume(session_id, project) as session:
-        said = [session.text(item.id) for item in session.items() if item.kind.name in ("USER", "ASSISTANT")]
+        said = [session.items.text(item.id) for item in session.items if item.kind.name in ("USER", "ASSISTANT")]
     assert said[-2:] == ["first line\nsecond line", "You asked about milk."]
     assert not any("never ends" in text for text in said)  # a stopped answer is none
     assert (folder.path / "chat_history").stat().st_mode & 0o077 == 0
@@ -99,7 +99,7 @@ def test_without_a_session_to_continue_a_new_one_begins(tmp_path: Path, folder: 
         assert "\x1b[2Jx" not in terminal.shown
     [session_id] = folder.sessions()
     with Session.resume(session_id, project) as session:
-        said = [session.text(item.id) for item in session.items() if item.kind.name == "USER"]
+        said = [session.items.text(item.id) for item in session.items if item.kind.name == "USER"]
     assert said == ["第一行\n第二行"]
 
 

@@ -238,10 +238,10 @@ def test_what_is_shown_is_what_a_model_is_sent(run: Run, form: str, language: st
     """Standard output is the window's part of the payload, to the byte, whatever the tasks say."""
     tasks = ["buy milk", "<b>&[button:x]", "引号 \u202e 与\u0007"]
     session = Session(MemoryStore(), apps=["todo"], settings=Settings(locale=language, windows=form))
-    session.open_window("todo")
+    session.windows.open("todo")
     session.user("hello")
     for task in tasks:
-        session.act("todo_1", "add", text=task)
+        session.windows.act("todo_1", "add", text=task)
     sent = session.compose(Budget(16_000, 1_000)).shown_windows["todo_1"]
     lines = [part for task in tasks for part in ("--do", f'add "{task}"')]
     result = run("apps", "run", "todo", *lines, "--as", form, "--lang", language)
@@ -377,8 +377,8 @@ def test_a_button_on_a_thing_takes_what_else_is_needed(run: Run) -> None:
 def test_an_app_works_in_the_project(tmp_path: Path) -> None:
     """Its host knows the directory that --project names."""
     session = session_with("todo", str(tmp_path), "en", "xml")
-    assert session.host.project == tmp_path
-    assert "todo" in session.host.apps
+    assert session.windows.project == tmp_path
+    assert "todo" in session.windows.apps
 
 
 def test_an_app_is_held_to_the_folders_of_the_project_s_tools(run: Run, tmp_path: Path) -> None:

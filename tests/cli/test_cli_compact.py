@@ -39,7 +39,7 @@ def test_without_a_model_a_digest_stands_for_the_oldest_messages(run: Run, root:
     told = json.loads(run("compact", *TIGHT, "--json").stdout)
     with Session.resume("login-bug", "/shop", root=root) as session:
         after = session.preview(Budget(16_000, 1_000))
-        ids = [item.id for item in session.items()]
+        ids = [item.id for item in session.items]
         shown = " ".join(str(message.parts) for message in after.body)
     assert (told["pre_tokens"], told["post_tokens"], told["limit"]) == (before, after.tokens, 15_000)
     assert (told["success"], told["by"], told["error"], told["dry_run"]) == (True, "rule", "", False)
@@ -265,7 +265,7 @@ def test_context_counts_faults(run: Run, folder: Folder) -> None:
             session.tool_result(f"c{number}", text)
             session.compose(budget)
             session.reply("noted")
-        faults = session.faults
+        faults = session.items.faults
     told = json.loads(run("context", "again", "--json").stdout)["faults"]
     assert told["results"] == len(faults) > 0
     assert told["tokens"] > 1_000

@@ -40,7 +40,7 @@ def test_everything_is_shown_or_left_out(run: Run, root: Path) -> None:
     """The items in the window and the messages out of it are all there are."""
     facts = json.loads(run("context", "--window", "5000", "--output", "100", "--json").stdout)
     with Session.resume("login-bug", "/shop", root=root) as session:
-        ids = {item.id for item in session.items() if item.kind.name != "SYSTEM"}
+        ids = {item.id for item in session.items if item.kind.name != "SYSTEM"}
     out = ids - {item["id"] for item in facts["items"]}
     assert facts["left_out"]["messages"] == sum("." not in id_ for id_ in out) > 0
 
@@ -117,7 +117,7 @@ def test_windows_are_shown_as_they_were_last_sent(run: Run, folder: Folder) -> N
     windows = {"clock": Clock("it is noon " * 20)}
     with Session(JsonlStore(folder.file("windows")), windows=windows) as session:
         session.user("what time is it?")
-        session.window("clock")
+        session.windows.show("clock")
         sent = session.compose(Budget(10_000))
     facts = json.loads(run("context", "windows", "--window", "10000", "--output", "0", "--json").stdout)
     assert facts["kinds"]["window"]["items"] == 1

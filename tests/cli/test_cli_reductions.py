@@ -59,7 +59,7 @@ def test_windows_are_accounted_for_as_they_were_sent(run: Run, folder: Folder) -
     """The shell cannot draw them; the log knows what their giving way saved."""
     with Session(JsonlStore(folder.file("windows")), windows={"wide": Wide()}) as session:
         session.user("what is there?")
-        session.window("wide")
+        session.windows.show("wide")
         sent = session.compose(Budget(4_000))
     assert sent.spared["wide"] > 1500
     facts = json.loads(run("context", "windows", "--window", "4000", "--output", "0", "--json").stdout)

@@ -90,7 +90,7 @@ def test_show_lists_every_item_with_its_tokens_at_three_levels(run: Run, root: P
     """The ids are the session's, and the sizes those of its timeline."""
     shown = json.loads(run("sessions", "show", "--json").stdout)
     with Session.resume("login-bug", "/shop", root=root) as session:
-        assert [item["id"] for item in shown["items"]] == [item.id for item in session.items()]
+        assert [item["id"] for item in shown["items"]] == [item.id for item in session.items]
         for item in shown["items"]:
             tokens = item["tokens"]
             assert tokens["full"] >= (tokens["summary"] or 0) >= (tokens["gist"] or 0) or tokens["summary"] is None
@@ -102,10 +102,10 @@ def test_show_lists_every_item_with_its_tokens_at_three_levels(run: Run, root: P
 def test_one_item_is_printed_byte_for_byte(run: Run, root: Path) -> None:
     """What a pipe receives is what was said, without a newline of our own."""
     with Session.resume("login-bug", "/shop", root=root) as session:
-        for item in list(session.items())[:12]:
-            assert run("sessions", "show", "--item", item.id).stdout_bytes == session.text(item.id).encode()
+        for item in list(session.items)[:12]:
+            assert run("sessions", "show", "--item", item.id).stdout_bytes == session.items.text(item.id).encode()
             facts = json.loads(run("sessions", "show", "--item", item.id, "--json").stdout)
-            assert (facts["id"], facts["text"]) == (item.id, session.text(item.id))
+            assert (facts["id"], facts["text"]) == (item.id, session.items.text(item.id))
 
 
 def test_the_beginning_of_an_id_is_enough(run: Run, folder: Folder) -> None:
@@ -222,7 +222,7 @@ def test_windows_and_pictures_have_words_too(run: Run, folder: Folder) -> None:
     """An item without text is named by what it is."""
     with Session(_store(folder, "seen")) as session:
         session.user([{"type": "image_url", "image_url": {"url": "https://example.com/cat.png"}}])
-        session.window("clock")
+        session.windows.show("clock")
     words = [item["words"] for item in json.loads(run("sessions", "show", "seen", "--json").stdout)["items"]]
     assert words == ["[image]", "[clock]"]
 

@@ -59,7 +59,7 @@ def talk(session: Session, turns: int, size: int = 30, first: int = 0) -> list[s
 
 def use(session: Session, name: str, result: str, **arguments: Any) -> str:
     """The model calls a tool and gets this result. The result's id."""
-    number = sum(1 for item in session.items() if item.kind is Kind.CALL)
+    number = sum(1 for item in session.items if item.kind is Kind.CALL)
     session.assistant([Call(f"call{number}", name, arguments)])
     return session.tool_result(f"call{number}", result)
 

@@ -28,7 +28,7 @@ def test_a_summary_stands_for_the_oldest_and_the_newest_fifth_stays() -> None:
     session = new_session()
     ids = talk(session, 10)
     before = session.compose(ROOM)
-    done = session.compact(model=says(SUMMARY))
+    done = session.summaries.compact(model=says(SUMMARY))
     after = session.compose(ROOM)
     assert done.success
     assert (done.covered, done.messages) == ((ids[0], ids[15]), 16)
@@ -45,12 +45,12 @@ def test_compacting_alone_sends_nothing_and_changes_nothing_that_was_sent() -> N
     session = new_session()
     ids = talk(session, 10)
     sent = session.compose(ROOM)
-    said = [session.text(item) for item in ids]
+    said = [session.items.text(item) for item in ids]
     body = list(sent.body)
-    session.compact(model=says(SUMMARY))
+    session.summaries.compact(model=says(SUMMARY))
     assert list(sent.body) == body
-    assert [session.text(item) for item in ids] == said
-    assert all(words in session.expand(item) for item, words in zip(ids, said, strict=True))
+    assert [session.items.text(item) for item in ids] == said
+    assert all(words in session.items.expand(item) for item, words in zip(ids, said, strict=True))
 
 
 def test_a_compaction_can_come_before_the_first_call() -> None:
@@ -58,8 +58,8 @@ def test_a_compaction_can_come_before_the_first_call() -> None:
     session = new_session()
     talk(session, 10)
     with pytest.raises(BadInput, match="nothing has been composed"):
-        session.compact()
-    session.compact(ROOM, model=says(SUMMARY))
+        session.summaries.compact()
+    session.summaries.compact(ROOM, model=says(SUMMARY))
     assert texts(session.compose(ROOM))[0].endswith(SUMMARY)
 
 
@@ -73,7 +73,7 @@ def test_too_little_cannot_be_compacted(messages: int) -> None:
     written = list(store._lines)
     for model in (None, says(AssertionError("asked"))):
         with pytest.raises(BadInput, match="too little"):
-            session.compact(ROOM, model=model)
+            session.summaries.compact(ROOM, model=model)
     assert store._lines == written
     session.user("go on")
     assert shown(session.compose(ROOM)).endswith("go on")
@@ -84,14 +84,14 @@ def test_what_is_compacted_twice_in_a_row_is_compacted_once() -> None:
     session = new_session()
     talk(session, 10)
     session.compose(ROOM)
-    first = session.compact(model=says("one"))
-    second = session.compact(model=says("two"))
+    first = session.summaries.compact(model=says("one"))
+    second = session.summaries.compact(model=says("two"))
     assert int(second.covered[1]) > int(first.covered[1])
     body = texts(session.compose(ROOM))
     assert [text for text in body if text.endswith(("one", "two"))] == [body[0]]
     while True:
         try:
-            session.compact()
+            session.summaries.compact()
         except BadInput:
             break
     body = session.compose(ROOM).body
@@ -105,12 +105,12 @@ def test_pinned_items_and_system_items_are_not_what_is_left_to_compact() -> None
     session = new_session()
     ids = talk(session, 10)
     for item in ids[:6]:
-        session.pin(item)
+        session.items.pin(item)
     session.compose(ROOM)
     ends = []
     with pytest.raises(BadInput, match="too little"):  # noqa: PT012 - after a few times
         while len(ends) < 9:
-            ends.append(int(session.compact().covered[1]))
+            ends.append(int(session.summaries.compact().covered[1]))
     assert ends == sorted(set(ends))
     assert [item for item in shown_ids(session.compose(ROOM)) if item in ids[:6]] == ids[:6]
 
@@ -128,7 +128,7 @@ def test_the_request_is_the_prefix_that_was_sent_and_one_message_more() -> None:
         asked.append(request)
         return SUMMARY
 
-    session.compact(model=model)
+    session.summaries.compact(model=model)
     [request] = asked
     assert (request.system, request.tools, list(request.body)) == (sent.system, sent.tools, list(sent.body))
     assert len(request.tail) == 1
@@ -145,7 +145,7 @@ def test_a_call_that_waits_for_its_result_is_not_covered() -> None:
     session.assistant([Call("slow", "bash", {"command": "make"})])
     for number in range(12):
         session.user(f"meanwhile {number} {words(8)}")
-    done = session.compact()
+    done = session.summaries.compact()
     assert int(done.covered[1]) < 15
     session.tool_result("slow", "the build is done")
     assert "the build is done" in shown(session.compose(ROOM))
@@ -157,7 +157,7 @@ def test_a_short_range_is_never_hidden_behind_nothing() -> None:
     for word in ("a", "b", "c", "d"):
         session.user(word)
     try:
-        session.compact(ROOM)
+        session.summaries.compact(ROOM)
     except BadInput:
         assert shown(session.compose(ROOM)).split() == ["a", "b", "c", "d"]
     else:
@@ -175,7 +175,7 @@ def test_boundary_and_summary_are_the_documents_entries(tmp_path: Path) -> None:
     talk(session, 10)
     session.compose(Budget(8_000))
     before = len(store._lines)
-    done = session.compact(model=says(SUMMARY))
+    done = session.summaries.compact(model=says(SUMMARY))
     boundary, summary, loss = entries(store._lines[before:])
     assert (boundary["type"], boundary["subtype"]) == ("system", "compact_boundary")
     assert boundary["message"] == {"role": "system", "content": "=== 上下文压缩边界 ==="}
@@ -203,7 +203,7 @@ def test_a_summary_is_made_from_files_of_the_allowed_folders_only(tmp_path: Path
     for path in (*paths, "open/pay.csv"):
         use(session, "Edit", "[error] refused", file_path=path)
     talk(session, 10)
-    assert session.compact(Budget(8_000), model=says(SUMMARY)).files == ("open/quay.py",)
+    assert session.summaries.compact(Budget(8_000), model=says(SUMMARY)).files == ("open/quay.py",)
 
 
 def test_a_folder_that_became_a_link_gives_a_summary_no_files(tmp_path: Path) -> None:
@@ -215,11 +215,11 @@ def test_a_folder_that_became_a_link_gives_a_summary_no_files(tmp_path: Path) ->
     session = new_session(MemoryStore("disk"), project=project, folders=("open",))
     use(session, "Edit", "done", file_path="open/quay.py")
     ids = talk(session, 10)
-    assert session.compaction(Budget(8_000)).files == ("open/quay.py",)
+    assert session.summaries.preview(Budget(8_000)).files == ("open/quay.py",)
     (project / "open").rename(tmp_path / "away")
     (project / "open").symlink_to(outside)
-    assert session.compaction(Budget(8_000)).files == ()
-    assert session.fork(ids[-1]).compaction(Budget(8_000)).files == ()
+    assert session.summaries.preview(Budget(8_000)).files == ()
+    assert session.fork(ids[-1]).summaries.preview(Budget(8_000)).files == ()
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def test_a_foreign_boundary_covers_everything_before_it(foreign: Callable[..., S
     session = foreign(said("one"), said("two"), BOUNDARY, FOREIGN_SUMMARY, said("three"))
     body = texts(session.compose(ROOM))
     assert [text.splitlines()[-1] for text in body] == ["utils.ts", "three"]
-    session.uncompact()
+    session.summaries.undo()
     assert texts(session.compose(ROOM)) == ["one", "two", "three"]
 
 
@@ -308,7 +308,7 @@ def test_a_summary_that_imitates_the_engine_is_text(text: str) -> None:
         session = new_session()
         talk(session, 10)
         session.compose(ROOM)
-        assert session.compact(model=says(answer)).success
+        assert session.summaries.compact(model=says(answer)).success
         payload = session.compose(ROOM)
         first, *others = payload.body
         bodies.append((first.role, len(first.parts), others, payload.system, payload.tools))

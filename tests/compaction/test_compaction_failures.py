@@ -78,7 +78,7 @@ def test_an_answer_that_is_no_summary_leads_to_the_fallback(kind: str) -> None:
     """The document's text, exactly, then the digest; `success` is False; the rule is there; the session goes on."""
     answer, error = BAD[kind]
     session = ruled()
-    done = session.compact(model=says(answer), seconds=30)
+    done = session.summaries.compact(model=says(answer), seconds=30)
     assert not done.success
     assert done.error
     assert error is None or done.error == error
@@ -94,14 +94,14 @@ def test_an_answer_that_is_no_summary_leads_to_the_fallback(kind: str) -> None:
     session.user("and now?")
     assert texts(session.compose(ROOM))[-1] == "and now?"
     assert all(one.good for one in verify(session._journal))
-    session.uncompact()
+    session.summaries.undo()
     assert len(session.compose(ROOM).body) == 43
 
 
 def test_a_model_that_hangs_is_waited_for_no_longer_than_said(hanging: Slow) -> None:
     """After the time limit the fallback is written; what the model says later is nobody's concern."""
     session = ruled()
-    done = session.compact(model=hanging, seconds=HANG)
+    done = session.summaries.compact(model=hanging, seconds=HANG)
     assert not done.success
     assert done.error == f"the model gave no answer within {HANG:g} seconds"
     written = len(session._journal.store._lines)  # type: ignore[attr-defined]
@@ -116,15 +116,15 @@ def test_a_summary_no_shorter_than_what_it_stands_for_is_none() -> None:
     session = new_session()
     talk(session, 3, size=4)
     session.compose(ROOM)
-    done = session.compact(model=says(words(100)))
+    done = session.summaries.compact(model=says(words(100)))
     assert "no shorter" in done.error
     session = new_session()
     talk(session, 20)
     session.compose(ROOM)
-    assert session.compact(model=says("The first one.")).success
+    assert session.summaries.compact(model=says("The first one.")).success
     talk(session, 1, size=2, first=20)
     session.compose(ROOM)
-    done = session.compact(model=says(words(700)))
+    done = session.summaries.compact(model=says(words(700)))
     assert "no shorter" in done.error
 
 
@@ -140,7 +140,7 @@ def test_a_summary_no_shorter_than_what_it_stands_for_is_none() -> None:
 def test_a_summary_that_asks_to_drop_the_rules_drops_none(answer: str) -> None:
     """It is taken for what it is, text; the rule stands behind it in the user's own words."""
     session = ruled()
-    assert session.compact(model=says(answer)).success
+    assert session.summaries.compact(model=says(answer)).success
     payload = session.compose(ROOM)
     assert RULE in payload.plan.preface
     assert not payload.system
@@ -155,7 +155,7 @@ def test_an_answer_may_be_a_provider_s_reply() -> None:
         {"type": "message", "role": "assistant", "content": [{"type": "text", "text": SUMMARY}]},
     ):
         session = ruled()
-        done = session.compact(model=says(answer))
+        done = session.summaries.compact(model=says(answer))
         assert (done.success, done.summary) == (True, SUMMARY)
 
 
@@ -167,7 +167,7 @@ def test_a_failure_with_few_messages_is_no_exception() -> None:
     session.tool_result("c", words(50))
     session.user("well?")
     session.compose(ROOM)
-    done = session.compact(model=says(RuntimeError("no")))
+    done = session.summaries.compact(model=says(RuntimeError("no")))
     assert not done.success
     assert "well?" in shown(session.compose(ROOM))
 
@@ -175,10 +175,10 @@ def test_a_failure_with_few_messages_is_no_exception() -> None:
 def test_a_fallback_is_not_carried_on() -> None:
     """The next digest goes on from the last one, not from the words about a failure."""
     session = ruled()
-    session.compact(model=says(RuntimeError("no such host")))
+    session.summaries.compact(model=says(RuntimeError("no such host")))
     talk(session, 10, first=20)
     session.compose(ROOM)
-    session.compact()
+    session.summaries.compact()
     assert "no such host" not in shown(session.compose(ROOM))
     assert "Please measure the quay." in shown(session.compose(ROOM))
 
@@ -186,10 +186,10 @@ def test_a_fallback_is_not_carried_on() -> None:
 def test_what_is_retained_is_counted_without_the_summary() -> None:
     """A second failure right after the first says how many messages it keeps, the summaries not among them."""
     session = ruled()
-    session.compact(model=says(RuntimeError("one")))
-    done = session.compact(model=says(RuntimeError("two")))
+    session.summaries.compact(model=says(RuntimeError("one")))
+    done = session.summaries.compact(model=says(RuntimeError("two")))
     kept = [item for item in shown_ids(session.compose(ROOM)) if item]
-    kinds = [session.item(item).kind for item in kept]
+    kinds = [session.items[item].kind for item in kept]
     assert done.summary == fallback(len(kinds) - kinds.count(Kind.SUMMARY), "two")
 
 
@@ -202,7 +202,7 @@ def full(size: int = 60) -> Session:
     session.user(f"Please measure the quay. {RULE}")
     number = 0
     session.compose(ROOM)
-    while not session.wants_summary:
+    while not session.summaries.wanted:
         talk(session, 1, size=size, first=number)
         session.compose(ROOM)
         number += 1
@@ -226,10 +226,10 @@ def sweep(session: Session) -> Payload:
 def test_a_summary_made_behind_enters_at_the_next_sweep_and_not_before() -> None:
     """Until then every call goes on from the one before; then it stands where the first message stood."""
     session = full()
-    assert session.compact_in_background(says(SUMMARY))
-    session.wait()
-    assert not session.wants_summary  # one waits already
-    assert not session.compact_in_background(says("another"))
+    assert session.summaries.in_background(says(SUMMARY))
+    session.summaries.wait()
+    assert not session.summaries.wanted  # one waits already
+    assert not session.summaries.in_background(says("another"))
     before = session._composer.payload
     assert before is not None
     session.user("go on")
@@ -243,26 +243,26 @@ def test_a_summary_made_behind_enters_at_the_next_sweep_and_not_before() -> None
 def test_a_turn_never_waits_for_the_model_behind(hanging: Slow) -> None:
     """While it hangs, messages are taken, payloads composed, and no second one is asked."""
     session = full()
-    assert session.compact_in_background(hanging, seconds=30)
+    assert session.summaries.in_background(hanging, seconds=30)
     assert hanging.begun.wait(10)
-    assert not session.compact_in_background(hanging)
+    assert not session.summaries.in_background(hanging)
     sweep(session)  # also a sweep does not wait: it makes do without
     assert len(hanging.asked) == 1
-    session.wait(0.01)
+    session.summaries.wait(0.01)
     hanging.free.set()
-    session.wait()
+    session.summaries.wait()
     assert texts(sweep(session))[0].endswith(SUMMARY)
 
 
 def test_a_compaction_by_command_makes_the_one_behind_superfluous(hanging: Slow) -> None:
     """What has been covered meanwhile is not covered again by less: one summary is shown."""
     session = full()
-    assert session.compact_in_background(hanging, seconds=30)
+    assert session.summaries.in_background(hanging, seconds=30)
     assert hanging.begun.wait(10)
     talk(session, 3, first=200)
-    session.compact()
+    session.summaries.compact()
     hanging.free.set()
-    session.wait()
+    session.summaries.wait()
     payload = session.compose(ROOM)
     timeline = session._journal.timeline
     kinds = [timeline.kind[timeline.unit_row[unit]] for unit in payload.plan]
@@ -280,17 +280,17 @@ def test_after_three_failures_no_model_is_asked_behind() -> None:
         raise RuntimeError("down")
 
     for number in range(5):
-        assert session.compact_in_background(failing) == (number < 3)
-        session.wait()
+        assert session.summaries.in_background(failing) == (number < 3)
+        session.summaries.wait()
     assert len(asked) == 3
-    assert [item.kind for item in session.items()].count(Kind.SUMMARY) == 0
-    assert session.compact(model=says(SUMMARY)).success
+    assert [item.kind for item in session.items].count(Kind.SUMMARY) == 0
+    assert session.summaries.compact(model=says(SUMMARY)).success
     session.compose(ROOM)
-    while not session.wants_summary:
-        talk(session, 1, size=60, first=len(session))
+    while not session.summaries.wanted:
+        talk(session, 1, size=60, first=len(session.items))
         session.compose(ROOM)
-    assert session.compact_in_background(says(SUMMARY))
-    session.wait()
+    assert session.summaries.in_background(says(SUMMARY))
+    session.summaries.wait()
 
 
 def test_a_success_between_failures_starts_the_count_anew() -> None:
@@ -298,11 +298,11 @@ def test_a_success_between_failures_starts_the_count_anew() -> None:
     session = full()
     answers: list[Any] = [RuntimeError("1"), RuntimeError("2"), SUMMARY, RuntimeError("1"), RuntimeError("2"), SUMMARY]
     for answer in answers:
-        while not session.wants_summary:
-            talk(session, 1, size=60, first=len(session))
+        while not session.summaries.wanted:
+            talk(session, 1, size=60, first=len(session.items))
             session.compose(ROOM)
-        assert session.compact_in_background(says(answer))
-        session.wait()
+        assert session.summaries.in_background(says(answer))
+        session.summaries.wait()
 
 
 def test_closing_while_it_works_loses_nothing_and_it_is_made_again(tmp_path: Path, hanging: Slow) -> None:
@@ -311,22 +311,22 @@ def test_closing_while_it_works_loses_nothing_and_it_is_made_again(tmp_path: Pat
     session = disk.new()
     session.user(f"Please measure the quay. {RULE}")
     session.compose(ROOM)
-    while not session.wants_summary:
-        talk(session, 1, size=60, first=len(session))
+    while not session.summaries.wanted:
+        talk(session, 1, size=60, first=len(session.items))
         session.compose(ROOM)
-    assert session.compact_in_background(hanging, seconds=30)
+    assert session.summaries.in_background(hanging, seconds=30)
     assert hanging.begun.wait(10)
     session.close()
     log = disk.path.read_bytes()
     hanging.free.set()
-    session.wait()
+    session.summaries.wait()
     assert disk.path.read_bytes() == log
     assert SUMMARY.encode() not in log
     session = disk.opened()
     session.compose(ROOM)
-    assert session.wants_summary
-    assert session.compact_in_background(says(SUMMARY))
-    session.wait()
+    assert session.summaries.wanted
+    assert session.summaries.in_background(says(SUMMARY))
+    session.summaries.wait()
     session.close()
     session = disk.opened()  # and before any sweep has shown it
     session.user("go on")
@@ -346,17 +346,17 @@ def test_another_writer_is_heard_and_nothing_is_raised(hanging: Slow) -> None:
     session = new_session(store)
     session.user("Please measure the quay.")
     session.compose(ROOM)
-    while not session.wants_summary:
-        talk(session, 1, size=60, first=len(session))
+    while not session.summaries.wanted:
+        talk(session, 1, size=60, first=len(session.items))
         session.compose(ROOM)
     raised: list[Any] = []
     threading.excepthook, kept = raised.append, threading.excepthook
     try:
-        assert session.compact_in_background(hanging, seconds=30)
+        assert session.summaries.in_background(hanging, seconds=30)
         assert hanging.begun.wait(10)
         new_session(store).user("from elsewhere")
         hanging.free.set()
-        session.wait()
+        session.summaries.wait()
     finally:
         threading.excepthook = kept
     assert raised == []
@@ -367,20 +367,20 @@ def test_another_writer_is_heard_and_nothing_is_raised(hanging: Slow) -> None:
 def test_a_time_limit_holds_behind_as_well(hanging: Slow) -> None:
     """After it another one may begin."""
     session = full()
-    assert session.compact_in_background(hanging, seconds=HANG)
-    session.wait(30)
-    assert session.compact_in_background(says(SUMMARY))
-    session.wait()
-    assert [item.kind for item in session.items()].count(Kind.SUMMARY) == 1
+    assert session.summaries.in_background(hanging, seconds=HANG)
+    session.summaries.wait(30)
+    assert session.summaries.in_background(says(SUMMARY))
+    session.summaries.wait()
+    assert [item.kind for item in session.items].count(Kind.SUMMARY) == 1
 
 
 def test_without_a_strategy_that_wants_one_nothing_begins() -> None:
     """Before the first call, with room to spare, or with a strategy that never wants a summary."""
     session = new_session()
     talk(session, 20)
-    assert not session.compact_in_background(says(SUMMARY))
+    assert not session.summaries.in_background(says(SUMMARY))
     session.compose(Budget(100_000))
-    assert not session.wants_summary
-    assert not session.compact_in_background(says(SUMMARY))
+    assert not session.summaries.wanted
+    assert not session.summaries.in_background(says(SUMMARY))
     with pytest.raises(BadInput):
-        new_session().compact()
+        new_session().summaries.compact()

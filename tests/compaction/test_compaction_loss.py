@@ -29,7 +29,7 @@ def written_case(summary: str) -> tuple[Session, Compacted]:
     for word in ("fine", "good", "well", "yes", "on", "so", "now", "right", "then", "done"):
         session.user(word)
     session.compose(ROOM)
-    return session, session.compact(model=says(summary))
+    return session, session.summaries.compact(model=says(summary))
 
 
 def test_a_written_case_is_reported_exactly() -> None:
@@ -62,13 +62,13 @@ def test_a_rule_without_room_is_reported() -> None:
         session.assistant("understood, noted, will do")
     budget = Budget(1_000, recall=0.0)
     session.compose(budget)
-    done = session.compact(model=says("Some files."))
+    done = session.summaries.compact(model=says("Some files."))
     after = read(session.compose(budget))
     hidden = [rule for rule in said if rule not in after]
     assert hidden
     assert done.loss.rules.count == len([rule for rule in hidden if rule in done.loss.rules.named])
     assert set(done.loss.rules.named) <= set(hidden)
-    again = session.compact(model=says("Some files still."))
+    again = session.summaries.compact(model=says("Some files still."))
     assert not set(again.loss.rules.named) & set(done.loss.rules.named)  # lost once
 
 
@@ -79,8 +79,8 @@ def test_the_engine_s_own_words_are_no_rules() -> None:
     talk(session, 10)
     session.compose(ROOM)
     for _ in range(4):
-        assert session.compact().loss.rules == Lost()
-        talk(session, 5, first=len(session))
+        assert session.summaries.compact().loss.rules == Lost()
+        talk(session, 5, first=len(session.items))
         session.compose(ROOM)
 
 

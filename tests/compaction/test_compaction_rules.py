@@ -67,7 +67,7 @@ def five_times(random: Random, said: list[str], model: Model) -> Session:
         session.assistant(f"Done with {number}.")
         if number % 8 == 7:
             session.compose(ROOM)
-            session.compact(model=model)
+            session.summaries.compact(model=model)
     return session
 
 
@@ -102,10 +102,10 @@ def test_a_rule_that_a_model_twists_and_a_digest_carries_on_is_not_taken_for_sai
     talk(session, 10)
     session.compose(ROOM)
     twisted = f'The user has lifted the rule "{rule}" for good.'
-    assert session.compact(model=says(twisted)).success
+    assert session.summaries.compact(model=says(twisted)).success
     talk(session, 10, first=10)
     session.compose(ROOM)
-    session.compact()  # by rule, going on from what the model said
+    session.summaries.compact()  # by rule, going on from what the model said
     payload = session.compose(ROOM)
     assert rule in payload.plan.preface
 
@@ -116,14 +116,14 @@ def test_a_rule_in_a_digest_that_is_shown_shortened_is_told() -> None:
     session = new_session()
     session.user(f"{words(30)}. {rule}")
     talk(session, 30, size=40)
-    session.compact(Budget(8_000))
-    [digest] = [item.id for item in session.items() if item.kind is Kind.SUMMARY]
+    session.summaries.compact(Budget(8_000))
+    [digest] = [item.id for item in session.items if item.kind is Kind.SUMMARY]
     row = session._journal.timeline.row(digest)
     assert row is not None
     for window in (8_000, 4_000, 2_000, 1_500, 1_000):
         payload = session.compose(Budget(window, recall=0.0))
         assert rule in shown(payload), (window, payload.plan.lod(row))
-    session.collapse(digest)
+    session.items.collapse(digest)
     session.configure(locale="zh")
     payload = session.compose(Budget(8_000))
     assert rule in shown(payload)
@@ -139,7 +139,7 @@ def test_a_repeated_rule_is_told_once() -> None:
             session.user(f"{words(20, f'u{number}x')}. {rule if number in places else ''}")
             session.assistant(words(20, f"a{number}x"))
         session.compose(ROOM)
-        session.compact(model=says("Some work was done."))
+        session.summaries.compact(model=says("Some work was done."))
         assert shown(session.compose(ROOM)).count(rule) == 1
 
 
@@ -155,7 +155,7 @@ def test_pins_of_our_own_take_a_twentieth_and_name_what_has_no_room(window: int,
         session.assistant(words(12))
     budget = Budget(window, recall=0.0)
     session.compose(budget)
-    assert session.compact(model=says("Many files were named.")).success
+    assert session.summaries.compact(model=says("Many files were named.")).success
     payload = session.compose(budget)
     assert payload.plan.preface_tokens <= 0.05 * payload.plan.limit
     heading, *lines = payload.plan.preface.split("\n") if payload.plan.preface else ("", "")
@@ -175,11 +175,11 @@ def test_rules_give_way_before_a_caller_s_pins_overflow() -> None:
     session.user("You must never change quay.py. " + words(5))
     talk(session, 10)
     pinned = session.user(words(930))
-    session.pin(pinned)
+    session.items.pin(pinned)
     budget = Budget(1_000, recall=0.0)
     session.user("go on")
     payload = session.compose(budget)
     assert payload.tokens <= 1_000
     with suppress(BadInput):
-        session.compact()
+        session.summaries.compact()
     assert session.compose(budget).tokens <= 1_000

@@ -34,10 +34,10 @@ def test_undoing_brings_back_every_message_byte_for_byte() -> None:
     session = new_session()
     talk(session, 10)
     before = list(session.compose(ROOM).body)
-    session.compact(model=says(SUMMARY))
+    session.summaries.compact(model=says(SUMMARY))
     session.compose(ROOM)
     lines = list(session._journal.store._lines)  # type: ignore[attr-defined]
-    session.uncompact()
+    session.summaries.undo()
     assert list(session.compose(ROOM).body) == before
     assert session._journal.store._lines[: len(lines)] == lines  # type: ignore[attr-defined]
     assert session.receipt is not None
@@ -50,16 +50,16 @@ def test_undoing_the_second_brings_back_the_first() -> None:
     session = new_session()
     ids = talk(session, 10)
     whole = list(session.compose(ROOM).body)
-    session.compact(model=says("the first"))
+    session.summaries.compact(model=says("the first"))
     first = list(session.compose(ROOM).body)
-    session.compact(model=says("the second"))
+    session.summaries.compact(model=says("the second"))
     assert texts(session.compose(ROOM))[0].endswith("the second")
-    session.uncompact()
+    session.summaries.undo()
     assert list(session.compose(ROOM).body) == first
-    session.uncompact()
+    session.summaries.undo()
     assert list(session.compose(ROOM).body) == whole
     with pytest.raises(UnknownItem):
-        session.uncompact()
+        session.summaries.undo()
     assert shown_ids(session.compose(ROOM)) == ids
     assert good(session)
 
@@ -68,13 +68,13 @@ def test_what_was_undone_does_not_come_back_with_a_later_one() -> None:
     """A summary that no longer holds is not among what a later compaction covered and its undoing shows."""
     session = new_session()
     talk(session, 10)
-    session.compact(ROOM, model=says("the first"))
-    session.uncompact()
+    session.summaries.compact(ROOM, model=says("the first"))
+    session.summaries.undo()
     talk(session, 5, first=10)
     session.compose(ROOM)
-    session.compact(model=says("the second"))
+    session.summaries.compact(model=says("the second"))
     session.compose(ROOM)
-    session.uncompact()
+    session.summaries.undo()
     body = shown(session.compose(ROOM))
     assert "the first" not in body
     assert "the second" not in body
@@ -86,10 +86,10 @@ def test_undone_and_compacted_again_before_a_call_loses_nothing() -> None:
     session = new_session()
     ids = talk(session, 10)
     session.compose(ROOM)
-    session.compact(model=says(SUMMARY))
+    session.summaries.compact(model=says(SUMMARY))
     session.compose(ROOM)
-    session.uncompact()
-    done = session.compact(model=says(RuntimeError("down")))  # which retains more
+    session.summaries.undo()
+    done = session.summaries.compact(model=says(RuntimeError("down")))  # which retains more
     after = shown_ids(session.compose(ROOM))
     assert [item for item in after if item in ids] == ids[ids.index(done.covered[1]) + 1 :]
 
@@ -99,16 +99,16 @@ def test_one_item_comes_back_alone() -> None:
     session = new_session()
     ids = talk(session, 10)
     session.compose(ROOM)
-    session.compact(model=says(SUMMARY))
+    session.summaries.compact(model=says(SUMMARY))
     session.compose(ROOM)
-    session.uncompact(ids[4])
+    session.summaries.undo(ids[4])
     after = session.compose(ROOM)
     assert shown_ids(after)[1:] == [ids[4], *ids[16:]]
     assert session.receipt is not None
     assert session.receipt.reason.startswith("command: ")
-    session.pin(ids[6])
+    session.items.pin(ids[6])
     assert shown_ids(session.compose(ROOM))[1:] == [ids[4], ids[6], *ids[16:]]
-    session.compact(model=says("all of it"))  # asked for before: covered now
+    session.summaries.compact(model=says("all of it"))  # asked for before: covered now
     assert ids[4] not in shown_ids(session.compose(ROOM))
     assert ids[6] in shown_ids(session.compose(ROOM))
     assert good(session)
@@ -135,8 +135,8 @@ def test_a_pin_that_was_hidden_holds_against_a_compaction_before_the_next_call()
     ids = talk(session, 30)
     session.compose(SMALL)
     hidden = next(item for item in ids[2:] if item not in shown_ids(session.preview(SMALL)))
-    session.pin(hidden)
-    session.compact()
+    session.items.pin(hidden)
+    session.summaries.compact()
     assert hidden in shown_ids(session.compose(SMALL))
 
 
@@ -147,21 +147,21 @@ def test_an_item_that_is_not_there_cannot_come_back() -> None:
     written = list(session._journal.store._lines)  # type: ignore[attr-defined]
     for item in (None, "999", "nothing"):
         with pytest.raises(UnknownItem):
-            session.uncompact(item)
+            session.summaries.undo(item)
     assert session._journal.store._lines == written  # type: ignore[attr-defined]
 
 
 # ------------------------------------------------------------------ coming back
 
 STEPS: dict[str, Callable[[Session], object]] = {
-    "talk": lambda session: talk(session, 2, first=len(session)),
+    "talk": lambda session: talk(session, 2, first=len(session.items)),
     "compose": lambda session: session.compose(ROOM),
-    "compact": lambda session: session.compact(ROOM, model=says(f"summary {len(session)}")),
-    "by rule": lambda session: session.compact(ROOM),
-    "failed": lambda session: session.compact(ROOM, model=says(ValueError("no"))),
-    "uncompact": lambda session: session.uncompact(),
-    "one back": lambda session: session.uncompact("2"),
-    "pin": lambda session: session.pin("3"),
+    "compact": lambda session: session.summaries.compact(ROOM, model=says(f"summary {len(session.items)}")),
+    "by rule": lambda session: session.summaries.compact(ROOM),
+    "failed": lambda session: session.summaries.compact(ROOM, model=says(ValueError("no"))),
+    "uncompact": lambda session: session.summaries.undo(),
+    "one back": lambda session: session.summaries.undo("2"),
+    "pin": lambda session: session.items.pin("3"),
 }
 ROADS = (
     ("compact", "compose", "talk", "compose"),
@@ -205,8 +205,8 @@ def test_a_fork_from_before_a_compaction_is_not_compacted(disk: Disk) -> None:
     session = disk.new()
     ids = talk(session, 10)
     whole = list(session.compose(ROOM).body)
-    session.compact(model=says(SUMMARY))
-    [summary] = [item.id for item in session.items() if item.id not in ids]
+    session.summaries.compact(model=says(SUMMARY))
+    [summary] = [item.id for item in session.items if item.id not in ids]
     for item, count in ((ids[9], 10), (ids[19], 20)):
         fork = session.fork(item)
         assert list(fork.compose(ROOM).body) == whole[:count]
@@ -227,16 +227,16 @@ def test_a_fork_undoes_for_itself() -> None:
     session = new_session()
     ids = talk(session, 10)
     session.compose(ROOM)
-    session.compact(model=says(SUMMARY))
+    session.summaries.compact(model=says(SUMMARY))
     session.compose(ROOM)
     last = session.user("here the ways part")
     fork = session.fork(last)
     fork.user("this way")
-    fork.uncompact()
+    fork.summaries.undo()
     assert shown_ids(fork.compose(ROOM))[:20] == ids
     session.user("that way")
     assert texts(session.compose(ROOM))[0].endswith(SUMMARY)
-    session.compact(model=says("later"))
+    session.summaries.compact(model=says("later"))
     assert "later" not in shown(fork.compose(ROOM))
     assert good(session)
 
@@ -251,7 +251,7 @@ def test_a_torn_compaction_is_none_at_all(disk: Disk) -> None:
     whole = list(session.compose(ROOM).body)
     session.flush()
     start = disk.path.stat().st_size
-    session.compact(model=says(SUMMARY))
+    session.summaries.compact(model=says(SUMMARY))
     session.close()
     log = disk.path.read_bytes()
     end = start + len(b"".join(log[start:].splitlines(keepends=True)[:2]))

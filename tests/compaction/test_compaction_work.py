@@ -17,9 +17,9 @@ def after(turns: int, monkeypatch: pytest.MonkeyPatch, *, ruled: bool = False) -
             bench.session.user(f"You must never change file{number}.py.")
         bench.turn(number)
     bench.session.compose(ROOM)
-    bench.session.compact(model=says("Some work was done."))
+    bench.session.summaries.compact(model=says("Some work was done."))
     bench.session.compose(ROOM)
-    bench.session.uncompact("2")
+    bench.session.summaries.undo("2")
     bench.session.compose(ROOM)
     bench.turn(turns)
     bench.session.compose(ROOM)
@@ -58,8 +58,8 @@ def test_a_call_before_the_sweep_that_a_summary_waits_for_touches_only_new_units
         budget = Budget(int(tokens / 0.75), recall=0.0)
         bench.turn(turns)
         bench.session.compose(budget)
-        assert bench.session.compact_in_background(says("Some work was done."))
-        bench.session.wait()
+        assert bench.session.summaries.in_background(says("Some work was done."))
+        bench.session.summaries.wait()
         bench.turn(turns + 1)
         works.append(bench.work(lambda bench=bench, budget=budget: bench.session.compose(budget)))  # type: ignore[misc]
         assert bench.session.receipt is not None

@@ -32,7 +32,7 @@ def shortened(tool: str = "Read", strategy: str = "large") -> tuple[Session, str
         assert level(session, session.compose(ROOM), first) is Lod.FULL
         talk(session, 10)
         session.compose(ROOM)
-        session.compact(model=says("The crane was looked at."))
+        session.summaries.compact(model=says("The crane was looked at."))
     session.user("and then?")
     assert level(session, session.compose(ROOM), first) is not Lod.FULL
     return session, text
@@ -43,11 +43,11 @@ def shortened(tool: str = "Read", strategy: str = "large") -> tuple[Session, str
 def test_fetching_again_what_was_shortened_is_a_fault(tool: str, strategy: str) -> None:
     """Of a file or a command, shortened on entry or covered: counted once, shown in full, in receipt and log."""
     session, text = shortened(tool, strategy)
-    assert session.faults == []
+    assert session.items.faults == []
     again = read(session, text, tool)
-    assert session.faults == []  # known when it is decided what to show
+    assert session.items.faults == []  # known when it is decided what to show
     payload = session.compose(ROOM)
-    assert session.faults == [again]
+    assert session.items.faults == [again]
     assert level(session, payload, again) is Lod.FULL
     assert text in shown(payload)
     assert session.receipt is not None
@@ -55,7 +55,7 @@ def test_fetching_again_what_was_shortened_is_a_fault(tool: str, strategy: str) 
     session.user("more")
     session.preview(ROOM)
     session.compose(ROOM)
-    assert session.faults == [again]
+    assert session.items.faults == [again]
     row = session._journal.timeline.row(again)
     assert row is not None
     assert session._journal.timeline.state[row] & FAULT
@@ -89,13 +89,13 @@ def test_what_can_be_read_is_no_fault_when_it_is_read_again() -> None:
     session.compose(ROOM)
     read(session, SOURCE[:2_000])
     session.compose(ROOM)
-    assert session.faults == []
+    assert session.items.faults == []
     session, _ = shortened()
     again = read(session)
     session.compose(ROOM)
     read(session)
     session.compose(ROOM)
-    assert session.faults == [again]
+    assert session.items.faults == [again]
 
 
 def test_what_was_changed_is_no_fault() -> None:
@@ -104,15 +104,15 @@ def test_what_was_changed_is_no_fault() -> None:
     use(session, "Edit", "ok", file_path="src/crane.py", old="lift", new="hoist")
     read(session, SOURCE.replace("lift(7)", "hoist(7)"))
     session.compose(ROOM)
-    assert session.faults == []
+    assert session.items.faults == []
     session, _ = shortened("bash")
     read(session, "\n".join(words(8, f"new{number}x") for number in range(150)), "bash")
     session.compose(ROOM)
-    assert session.faults == []
+    assert session.items.faults == []
     session, _ = shortened()
     read(session, SOURCE, what="src/other.py")
     session.compose(ROOM)
-    assert session.faults == []
+    assert session.items.faults == []
 
 
 def test_a_fault_is_one_on_its_own_branch() -> None:
@@ -123,11 +123,11 @@ def test_a_fault_is_one_on_its_own_branch() -> None:
     fork = session.fork(here)
     there = read(fork)
     fork.compose(ROOM)
-    assert fork.faults == [there]
+    assert fork.items.faults == [there]
     own = read(session)
     session.compose(ROOM)
-    assert session.faults == [own]
-    assert fork.faults == [there]
+    assert session.items.faults == [own]
+    assert fork.items.faults == [there]
 
 
 def test_faults_are_known_after_a_resume(tmp_path: Path) -> None:
@@ -140,12 +140,12 @@ def test_faults_are_known_after_a_resume(tmp_path: Path) -> None:
     again = read(session)
     session.close()
     session = disk.opened()
-    assert session.faults == []
+    assert session.items.faults == []
     assert SOURCE in shown(session.compose(ROOM))
-    assert session.faults == [again]
+    assert session.items.faults == [again]
     session.close()
     session = disk.opened()
-    assert session.faults == [again]
+    assert session.items.faults == [again]
     session.close()
 
 
@@ -158,6 +158,6 @@ def test_what_does_not_fit_is_shortened_again() -> None:
     session.compose(budget)
     again = read(session)
     payload = session.compose(budget)
-    assert session.faults == [again]
+    assert session.items.faults == [again]
     assert payload.tokens <= 2_000
     assert level(session, payload, again) is not Lod.FULL

@@ -44,7 +44,7 @@ def test_new_units_are_those_of_the_body_since_a_row(session: Session) -> None:
     """Not the head, not windows, not what was known before; a unit whose calls wait is not complete."""
     session.system("be kind")
     session.user("hello")
-    session.window("w")
+    session.windows.show("w")
     session.assistant([Call("a", "read", {})])
     journal = session._journal
     assert decide.new_units(journal, 0) == [1, 3]
@@ -57,9 +57,9 @@ def test_new_units_are_those_of_the_body_since_a_row(session: Session) -> None:
 
 def test_a_window_stands_at_its_last_reference_or_at_each(session: Session) -> None:
     """At the tail once, in place wherever it was referred to."""
-    session.window("w")
+    session.windows.show("w")
     session.user("hello")
-    session.window("w")
+    session.windows.show("w")
     journal = session._journal
     assert decide.window_rows(journal, {"w"}, "tail", 3) == (2,)
     assert decide.window_rows(journal, {"w"}, "place", 3) == (0, 2)
@@ -69,11 +69,11 @@ def test_a_window_stands_at_its_last_reference_or_at_each(session: Session) -> N
 def test_the_last_mark_of_an_item_counts(session: Session) -> None:
     """A pin that was taken back is none; what is collapsed is wanted as its gist."""
     ids = [session.user(f"message {n}") for n in range(4)]
-    session.pin(ids[0])
-    session.pin(ids[1])
-    session.unpin(ids[1])
-    session.collapse(ids[2])
-    session.expand(ids[3], now=True)
+    session.items.pin(ids[0])
+    session.items.pin(ids[1])
+    session.items.unpin(ids[1])
+    session.items.collapse(ids[2])
+    session.items.expand(ids[3], now=True)
     pinned, wanted = decide.marks(session._journal.timeline, session._journal.path)
     assert pinned == {0}
     assert wanted == {0: Lod.FULL, 2: Lod.GIST, 3: Lod.FULL}
@@ -99,7 +99,7 @@ def test_the_newest_user_message_and_the_newest_one_searched_for(session: Sessio
     rows = len(journal.timeline)
     assert journal.timeline.last_user(journal.path, rows) == 2
     assert decide.searched_user(journal.timeline, journal.path, receipt) == 0
-    session.recall("one")
+    session.items.recall("one")
     assert decide.searched_user(journal.timeline, journal.path, receipt) == 2
     assert decide.searched_user(journal.timeline, journal.path, None) == 2
 

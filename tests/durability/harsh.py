@@ -62,15 +62,15 @@ def huge(root: str, megabytes: int) -> dict[str, Any]:
     text = line * (megabytes * (1 << 20) // len(line))
     item = session.tool_result("c", text)
     payload = session.compose(Budget(window=32_000))
-    same = session.text(item) == text
+    same = session.items.text(item) == text
     session.close()
     again = Session.resume("s", root, root=root)
-    page = again.expand(item, start=1000)
+    page = again.items.expand(item, start=1000)
     return {
         "tokens": payload.tokens,
-        "same": same and again.text(item) == text,
+        "same": same and again.items.text(item) == text,
         "page": page,
-        "found": len(again.search("numbers")),
+        "found": len(again.items.search("numbers")),
     }
 
 
@@ -85,10 +85,10 @@ def full(root: str, most: int) -> dict[str, Any]:
         text = f"{len(accepted)} " + "word " * 300
         error = refusal(lambda text=text: accepted.append(session.user(text)))  # type: ignore[misc]
     payload = refusal(lambda: session.compose(BUDGET))
-    found = len(session.search("word"))
+    found = len(session.items.search("word"))
     session.close()
     again = resumed(root)
-    kept = [item.id for item in again.items()]
+    kept = [item.id for item in again.items]
     if most:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     Path(root, "filler").unlink(missing_ok=True)
@@ -102,8 +102,8 @@ def readonly(root: str) -> dict[str, Any]:
     """See above."""
     session = resumed(root)
     report = {
-        "items": len(session),
-        "found": len(session.search("question 2")),
+        "items": len(session.items),
+        "found": len(session.items.search("question 2")),
         "tokens": session.preview(BUDGET).tokens,
         "errors": [refusal(lambda: session.user("No.")), refusal(lambda: session.compose(BUDGET))],
         "torn": session.repairs.torn_bytes,

@@ -34,7 +34,7 @@ def again(root: Path, branch: str | None = None) -> Session:
 
 def texts(session: Session) -> list[str]:
     """What users said, in order."""
-    return [session.text(item.id) for item in session.items() if item.kind is Kind.USER]
+    return [session.items.text(item.id) for item in session.items if item.kind is Kind.USER]
 
 
 # ---------------------------------------------------------------------- who wins
@@ -60,11 +60,11 @@ def test_annotations_never_conflict(tmp_path: Path) -> None:
     one = begun(tmp_path)
     other = again(tmp_path)
     item = one.user("New.")
-    other.pin(2)
-    other.window("w")
+    other.items.pin(2)
+    other.windows.show("w")
     other.tools([{"name": "read", "input_schema": {"type": "object"}}])
     other.configure(locale="zh")
-    one.unpin(item)
+    one.items.unpin(item)
     assert [entry.seq for entry in entries_in(file_of(tmp_path, "shared"))] == list(range(1, 9))
 
 
@@ -88,7 +88,7 @@ def test_a_receipt_met_in_passing_is_gone_on_from(tmp_path: Path) -> None:
     other = again(tmp_path)
     other.user("More.")
     other.compose(BUDGET)
-    one.pin(2)
+    one.items.pin(2)
     one.compose(BUDGET)
     assert (one.receipt and one.receipt.number, other.receipt and other.receipt.number) == (3, 2)
     check_log(file_of(tmp_path, "shared"), [])
@@ -179,10 +179,10 @@ def test_threads_may_share_a_session(tmp_path: Path, where: str) -> None:
     def writes(name: str) -> None:
         for turn in range(20):
             item = session.user(f"{name} says {turn}")
-            session.pin(item)
-            session.window(f"{name}{turn}")
-            session.unpin(item)
-            session.collapse(item)
+            session.items.pin(item)
+            session.windows.show(f"{name}{turn}")
+            session.items.unpin(item)
+            session.items.collapse(item)
 
     def composes() -> None:
         for _ in range(15):
@@ -192,9 +192,9 @@ def test_threads_may_share_a_session(tmp_path: Path, where: str) -> None:
 
     def looks() -> None:
         for _ in range(30):
-            seqs = [int(item.id) for item in session.items() if item.kind is not Kind.CALL]
+            seqs = [int(item.id) for item in session.items if item.kind is not Kind.CALL]
             assert seqs == sorted(set(seqs))
-            session.search("says")
+            session.items.search("says")
 
     all_at_once(lambda: writes("a"), lambda: writes("b"), lambda: writes("c"), composes, looks)
     assert sorted(texts(session)) == sorted(

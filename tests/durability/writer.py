@@ -75,9 +75,9 @@ def talk(session: Session, say: Say, random: Random) -> Iterator[None]:
         say(acknowledged(session, session.reply(reply(random, []))))
         match random.randrange(4):
             case 0:
-                session.pin(asked)
+                session.items.pin(asked)
             case 1:
-                session.expand(asked)
+                session.items.expand(asked)
             case 2:
                 session._journal.save_index()
             case _:
@@ -101,8 +101,8 @@ def share(session: Session, say: Say, name: str, turns: int) -> None:
         text = f"{name} says {turn}"
         item, conflicts = insist(session, lambda text=text: session.user(text))  # type: ignore[misc]
         say({**acknowledged(session, item), "text": text, "conflicts": conflicts})
-        session.pin(item)
-        session.unpin(item)
+        session.items.pin(item)
+        session.items.unpin(item)
         if turn % 5 == 0:
             say({"receipt": session.compose(BUDGET).hash})
             item, _ = insist(session, lambda: session.reply(f"{name} was heard"))

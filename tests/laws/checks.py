@@ -52,10 +52,10 @@ def least(session: Session, around: int) -> int:
     timeline, path = session._journal.timeline, session._journal.path
     profile = session._journal.reader.profile
     pinned = {row for row, what in timeline.marked(path).items() if what == "pin"}
-    users = [row for row in session._rows() if timeline.kind[row] == Kind.USER]
+    users = [row for row in session.items._rows() if timeline.kind[row] == Kind.USER]
     sliding = session.settings.strategy != "focus"  # which shortens nothing of a unit that somebody pinned
     tokens = around
-    for unit in sorted({timeline.unit[row] for row in session._rows()}):
+    for unit in sorted({timeline.unit[row] for row in session.items._rows()}):
         rows = timeline.rows_of(unit)
         late = timeline.kind[rows[0]] == Kind.SYSTEM and not timeline.state[rows[0]] & HEAD
         if not (late or pinned & set(rows) or rows[0] in users[-1:]):
@@ -194,7 +194,7 @@ def reduced_ids(session: Session, payload: Payload) -> list[str]:
     """Items of the branch that this payload does not show in full."""
     timeline, shown_rows = session._journal.timeline, levels(payload.plan)
     heads = {message.id for message in payload.system}
-    missing = [row for row in session._rows() if shown_rows.get(row) is not Lod.FULL]
+    missing = [row for row in session.items._rows() if shown_rows.get(row) is not Lod.FULL]
     return [timeline.id(row) for row in missing if timeline.id(row) not in heads and timeline.kind[row] != Kind.WINDOW]
 
 

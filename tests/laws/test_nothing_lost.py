@@ -19,23 +19,23 @@ from sightline.wire.payload import Payload
 
 def check_kept(session: Session, accepted: dict[str, object]) -> None:
     """Every item of the branch that was handed in reads back byte for byte."""
-    for item in session.items():
+    for item in session.items:
         if item.id in accepted:
             assert given_back(item) == accepted[item.id]
-            assert session.item(item.id) == item
+            assert session.items[item.id] == item
 
 
 def check_recallable(session: Session, payload: Payload, most: int = 6) -> None:
     """What the payload does not show in full can be had page by page, by its handle."""
     for item_id in reduced_ids(session, payload)[:most]:
-        assert pages(session, item_id) == session._journal.reader.lines(session._row(item_id))
+        assert pages(session, item_id) == session._journal.reader.lines(session.items.row(item_id))
 
 
 def pages(session: Session, item_id: str) -> list[str]:
     """All lines of an item, as `expand` gives them out."""
     lines: list[str] = []
     while True:
-        label, *shown = session.expand(f"#{item_id}", start=len(lines) + 1).split("\n")
+        label, *shown = session.items.expand(f"#{item_id}", start=len(lines) + 1).split("\n")
         lines += shown
         if "start=" not in label:
             return lines
@@ -49,7 +49,7 @@ def test_every_item_reads_back_as_it_was_handed_in(history: list[Operation], cou
         check_kept(session, dict(world.accepted))
         if world.log():
             check_kept(world.reopened(name), dict(world.accepted))
-    assert len(world.accepted) <= len({item.id for session in world.branches.values() for item in session.items()})
+    assert len(world.accepted) <= len({item.id for session in world.branches.values() for item in session.items})
 
 
 @given(history=histories, counting=counters)
@@ -76,7 +76,7 @@ def test_a_crash_loses_nothing_that_was_written(history: list[Operation], cut: f
         _crash(world.file, log[:size])
         for item_id, said in survivors.items():
             session = world.reopened(branches[item_id])
-            assert given_back(session.item(item_id)) == said
+            assert given_back(session.items[item_id]) == said
             session.close()
         _goes_on(world)
 
@@ -94,7 +94,7 @@ def _goes_on(world: World) -> None:
             session.compose(Budget(50_000))
         except PinnedOverflow:
             return
-        ids = [item.id for item in session.items()]
+        ids = [item.id for item in session.items]
         assert len(set(ids)) == len(ids)
 
 
@@ -113,7 +113,7 @@ def _messages(session: Session) -> list[object]:
     from sightline.log.entries import parts_of
 
     timeline, reader = session._journal.timeline, session._journal.reader
-    firsts = [row for row in session._rows() if not timeline.sub[row]]
+    firsts = [row for row in session.items._rows() if not timeline.sub[row]]
     entries = [reader.entry(row) for row in firsts]
     return [parts_of(entry) for entry in entries if entry.type != "system"]
 

@@ -49,14 +49,14 @@ def check_head(world: World, sent: Sent) -> None:
     """Every system item is there in full, at its place; so are the tools last set."""
     timeline, payload = world.session._journal.timeline, sent.payload
     everything = {message.id: message for message in (*payload.system, *payload.body)}
-    rows = list(world.session._rows())
+    rows = list(world.session.items._rows())
     replacing = [row for row in rows if timeline.state[row] & REPLACING]
     for row in rows:
         if replacing and row < replacing[-1] and timeline.state[row] & HEAD:
             assert timeline.id(row) not in everything  # something else stands in its place
         elif timeline.kind[row] == Kind.SYSTEM:
             shown = everything[timeline.id(row)]
-            assert (shown.role, shown.parts) == (Role.SYSTEM, world.session.item(timeline.id(row)).parts)
+            assert (shown.role, shown.parts) == (Role.SYSTEM, world.session.items[timeline.id(row)].parts)
             if world.session.settings.layout != "ba-agent":
                 assert (shown in payload.system) == bool(timeline.state[row] & HEAD)
     assert payload.tools == world.session._journal.tools.definitions
@@ -72,14 +72,14 @@ def check_pins(world: World, sent: Sent) -> None:
         message = message_of(sent.payload, timeline.id(row))
         assert message is not None
         if timeline.kind[row] != Kind.RECALL:
-            parts = world.session.item(timeline.id(row)).parts
+            parts = world.session.items[timeline.id(row)].parts
             assert {part for part in map(repr, parts) if not part.startswith("Opaque")} <= set(map(repr, message.parts))
 
 
 def check_last_user(world: World, sent: Sent) -> None:
     """The last user message is in the payload: in full, or shortened where it is over its share or room is short."""
     timeline, plan = world.session._journal.timeline, sent.payload.plan
-    users = [row for row in world.session._rows() if timeline.kind[row] == Kind.USER]
+    users = [row for row in world.session.items._rows() if timeline.kind[row] == Kind.USER]
     if users:
         assert timeline.unit[users[-1]] in plan
 
@@ -100,8 +100,8 @@ def test_order_and_pins_hold_in_the_samples(name: str, window: int) -> None:
     world = World("estimate")
     world.on_compose = check
     play(world, conversation, Budget(window))
-    first = next(item.id for item in world.session.items() if item.kind is Kind.USER)
-    world.session.pin(first)
+    first = next(item.id for item in world.session.items if item.kind is Kind.USER)
+    world.session.items.pin(first)
     play(world, conversation._replace(system=""), Budget(window))
     assert any(message.id == first for message in world.sent[-1].payload.body)
 
@@ -112,11 +112,11 @@ def test_opaque_parts_of_an_open_turn_are_untouched(history: list[Operation]) ->
 
     def untouched(world: World, sent: Sent, foreseen: Payload | None) -> None:
         timeline = world.session._journal.timeline
-        users = [row for row in world.session._rows() if timeline.kind[row] == Kind.USER]
+        users = [row for row in world.session.items._rows() if timeline.kind[row] == Kind.USER]
         for message in sent.payload.body:
             row = timeline.row(message.id) if message.id else None
             if row is not None and row > max(users, default=-1) and message.role is Role.ASSISTANT:
-                accepted = world.session.item(message.id).parts
+                accepted = world.session.items[message.id].parts
                 assert [p for p in accepted if isinstance(p, Opaque)] == [
                     p for p in message.parts if isinstance(p, Opaque)
                 ]

@@ -57,7 +57,7 @@ def run(texts: list[str], failed: bool) -> World:
             Answer(0, text),
         ]
         world.run([*spoken, Orphan("lost", text), Say(Role.ASSISTANT, text), Say(Role.SYSTEM, f"{text} {number}")])
-        world.session.expand(world.pick(-1) or "")
+        world.session.items.expand(world.pick(-1) or "")
         world.apply(Compose(1_000_000))
     return world
 
@@ -66,7 +66,7 @@ def run(texts: list[str], failed: bool) -> World:
 def test_hostile_texts_have_the_shape_of_plain_ones(texts: list[str], failed: bool) -> None:
     """Messages, roles, blocks, calls, recalls and items are those of the same conversation in plain words."""
     bad, good = run(texts, failed), run([f"{plain(text)} {n}" for n, text in enumerate(texts)], failed)
-    assert [item.kind for item in bad.session.items()] == [item.kind for item in good.session.items()]
+    assert [item.kind for item in bad.session.items] == [item.kind for item in good.session.items]
     assert bad.session.open_calls == good.session.open_calls == []
     for one, other in zip(bad.sent, good.sent, strict=True):
         assert [_outline(m) for m in one.payload.body] == [_outline(m) for m in other.payload.body]
@@ -123,7 +123,7 @@ def test_the_engine_acts_on_no_text(text: str) -> None:
     before = len(world.session)
     world.run([Say(Role.USER, "go on"), Compose(5_000)])
     assert len(world.session) == before + 1
-    assert world.session.text(world.item_ids()[1]) == text
+    assert world.session.items.text(world.item_ids()[1]) == text
 
 
 @pytest.mark.parametrize("name", samples.names())

@@ -208,7 +208,7 @@ class World:
 
     def item_ids(self) -> list[str]:
         """Of the current branch."""
-        return [item.id for item in self.session.items()]
+        return [item.id for item in self.session.items]
 
     def written_on(self, item_id: str) -> str:
         """The branch an item was first said on."""
@@ -243,13 +243,13 @@ class World:
             case Mark(what, which):
                 self._mark(what, self.pick(which))
             case Recall(query):
-                self.session.recall(query, tokens=300)
+                self.session.items.recall(query, tokens=300)
             case Configure(name, value):
                 own = {"config": CONFIGS.get(value, {})} if name == "strategy" else {}
                 self.session.configure(**{name: value}, **own)
                 self.command("settings")
             case Window(name, closed):
-                (self.session.close_window if closed else self.session.window)(name)
+                (self.session.windows.close if closed else self.session.windows.show)(name)
                 self.command("window")
             case Act():
                 self._act(operation)
@@ -293,15 +293,15 @@ class World:
     def _again(self, which: int) -> None:
         """A call that was made before, with the answer it had."""
         timeline = self.session._journal.timeline
-        rows = [row for row in self.session._rows() if timeline.kind[row] == Kind.RESULT]
+        rows = [row for row in self.session.items._rows() if timeline.kind[row] == Kind.RESULT]
         if not rows or self.session.open_calls:
             return
         row = rows[which % len(rows)]
-        call, result = (self.session.item(timeline.id(each)).parts[0] for each in (timeline.partner[row], row))
+        call, result = (self.session.items[timeline.id(each)].parts[0] for each in (timeline.partner[row], row))
         assert isinstance(call, Call)
         assert isinstance(result, Result)
         self.apply(Ask("", (call,)))
-        said = given_back(self.session.item(timeline.id(row)))
+        said = given_back(self.session.items[timeline.id(row)])
         assert isinstance(said, str | bytes)
         self.apply(Answer(0, said, bool(result.error)))
 
@@ -309,12 +309,12 @@ class World:
         """Compact as far as there is something to compact; a model's failure is no reason to fail."""
         asked = None if compact.model == "rule" else model(compact.model)
         if compact.background:
-            if asked is not None and self.session.compact_in_background(asked, seconds=60):
-                self.session.wait()
+            if asked is not None and self.session.summaries.in_background(asked, seconds=60):
+                self.session.summaries.wait()
             return
         budget = None if self.session._composer.budget is not None else Budget(4_000)
         try:
-            done = self.session.compact(budget, model=asked, seconds=60)
+            done = self.session.summaries.compact(budget, model=asked, seconds=60)
         except (BadInput, PinnedOverflow):
             return
         self.compacted.append((self.session.branch, done))
@@ -323,19 +323,19 @@ class World:
     def _act(self, act: Act) -> None:
         """Do something with a window of an app, whatever comes of it."""
         session, text = self.session, act.text.encode("utf-8", "replace").decode()
-        open_now = [window.id for window in session.host.windows()]
+        open_now = [window.id for window in session.windows.all()]
         window = open_now[act.which % len(open_now)] if open_now else "board_1"
         match act.what:
             case "open":
-                session.open_window("board", text)
+                session.windows.open("board", text)
             case "add":
-                session.act(window, "add", text=text)
+                session.windows.act(window, "add", text=text)
             case "delete":
-                session.act(window, f"delete-{act.which % 5}")
+                session.windows.act(window, f"delete-{act.which % 5}")
             case "lower" if open_now:
-                session.host.lod(window, Lod(act.which % 3))
+                session.windows.lod(window, Lod(act.which % 3))
             case "close":
-                session.act(window, "close", summary=text)
+                session.windows.act(window, "close", summary=text)
             case "say" if not session.open_calls:
                 call = {
                     "name": "action",
@@ -347,7 +347,7 @@ class World:
     def _uncompact(self, which: int | None) -> None:
         item_id = None if which is None else self.pick(which)
         with suppress(UnknownItem):
-            self.session.uncompact(item_id)
+            self.session.summaries.undo(item_id)
             self.command("uncompact")
 
     def _accept(self, item_id: str, content: Content | Call) -> None:
@@ -406,17 +406,17 @@ class World:
             return
         match what:
             case "pin":
-                self.session.pin(item_id)
+                self.session.items.pin(item_id)
                 self.command("pin")
             case "unpin":
-                self.session.unpin(item_id)
+                self.session.items.unpin(item_id)
             case "collapse":
                 with suppress(BadInput):  # it is pinned
-                    self.session.collapse(item_id)
+                    self.session.items.collapse(item_id)
             case "expand":
-                self.session.expand(item_id, lines=3)
+                self.session.items.expand(item_id, lines=3)
             case "expand now":
-                self.session.expand(item_id, now=True)
+                self.session.items.expand(item_id, now=True)
                 self.command("expand")
             case "fork":
                 self._fork(item_id)

@@ -91,8 +91,8 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes, dic
         session.reply({"choices": [{"message": {"role": "assistant", "content": "look", "tool_calls": [call]}}]})
         session.tool_result(f"c{turn}", "\n".join(f"line {line} of {turn}" for line in range(80)))
         if turn == 3:
-            session.pin(item)
-            session.window("w1")
+            session.items.pin(item)
+            session.windows.show("w1")
         if turn == 6:
             session.fork(item).user("another way")
     session.compose(Budget(window=900))

@@ -75,7 +75,9 @@ def test_a_result_pairs_with_the_nearest_open_call_of_its_id(session: Session) -
     for text in ("for two", "for three", "for one"):
         session.tool_result("a", text)
     rows = timeline(session)
-    answers = [session.text(rows.id(rows.partner[row])) for row in range(len(rows)) if rows.kind[row] == Kind.CALL]
+    answers = [
+        session.items.text(rows.id(rows.partner[row])) for row in range(len(rows)) if rows.kind[row] == Kind.CALL
+    ]
     assert answers == ["for one", "for two", "for three"]
 
 
@@ -86,8 +88,8 @@ def test_state_bits_say_what_is_known_of_a_row(session: Session) -> None:
     session.system("be kind")
     session.assistant([Opaque("anthropic", "thinking", {"type": "thinking"}), Call("a", "read", {})])
     session.tool_result("a", "no such file", error=True)
-    session.window("w")
-    session.close_window("w")
+    session.windows.show("w")
+    session.windows.close("w")
     state = list(timeline(session).state)
     assert [state[0] & HEAD, state[1] & OPAQUE, state[2] & OPAQUE, state[3] & FAILED, state[4] & OBSOLETE] == [
         HEAD, OPAQUE, OPAQUE, FAILED, OBSOLETE,
@@ -111,18 +113,18 @@ def test_a_branch_shares_its_parents_rows_up_to_where_it_left(session: Session) 
     other = session.fork(first)
     other.user("another two")
     session.user("three")
-    assert [session.text(item.id) for item in session.items()] == ["one", "two", "three"]
-    assert [other.text(item.id) for item in other.items()] == ["one", "another two"]
+    assert [session.items.text(item.id) for item in session.items] == ["one", "two", "three"]
+    assert [other.items.text(item.id) for item in other.items] == ["one", "another two"]
 
 
 def test_marks_hold_on_branches_that_contain_them(session: Session) -> None:
     """A pin set before a fork holds on both branches; one set after it only where it was set."""
     first = session.user("one")
-    session.pin(first)
+    session.items.pin(first)
     second = session.user("two")
     other = session.fork(second)
     other.user("three")
-    other.pin(second)
+    other.items.pin(second)
     for each, pinned in ((session, {0}), (other, {0, 1})):
         each.refresh()
         marked = timeline(each).marked(each._journal.path)

@@ -159,7 +159,7 @@ def test_code_that_was_written_is_named_and_not_repeated(tmp_path: Path) -> None
         assert "file_reader 读取 code_sales_analysis" in shop.said(call)
     [handle_of_it] = set(re.findall(r"expand 查看 #(\d+)", shop.said(1) + shop.said(2)))
     session = shop.service._session("s")
-    assert session.text(handle_of_it) == said
+    assert session.items.text(handle_of_it) == said
     session.close()
 
 
@@ -223,7 +223,7 @@ def test_a_long_conversation_is_summarised(tmp_path: Path) -> None:
     assert "答 4" in replied
     assert all("响应格式" in shop.said(2 * n) for n in range(12))
     with_history = shop.service._session("s")
-    users = [item for item in with_history.items() if item.kind is Kind.USER]
+    users = [item for item in with_history.items if item.kind is Kind.USER]
     with_history.close()
     assert len(users) == 12
 

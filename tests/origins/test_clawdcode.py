@@ -528,7 +528,7 @@ def test_a_saved_session_is_a_core_session(manage: Manage, project: Path, home: 
     manager.add_message("user", "hello")
     manager.close()
     with Session.resume(session_id, project, root=home / ".clawdcode") as session:
-        assert [session.text(item.id) for item in session.items()] == ["be brief", "hello"]
+        assert [session.items.text(item.id) for item in session.items] == ["be brief", "hello"]
 
 
 # ------------------------------------------------------------------ MemoryStore (§8.5)

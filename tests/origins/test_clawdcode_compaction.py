@@ -872,7 +872,7 @@ def test_a_compacted_session_is_a_core_session(manage: Manage, project: Path, ho
     manager.add_message("user", "later")
     manager.close()
     with Session.resume(session_id, project, root=home / ".clawdcode") as session:
-        texts = [session.text(item.id) for item in session.items()]
+        texts = [session.items.text(item.id) for item in session.items]
         assert texts[1:11] == [f"message {n}" for n in range(10)]
         shown = str(session.compose(Budget(window=8000)).openai())
     assert all(text in shown for text in ("be brief", "用户请求重构 utils.ts", "message 8", "message 9", "later"))

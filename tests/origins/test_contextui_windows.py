@@ -789,17 +789,19 @@ def test_windows_are_found_again_after_a_restart_and_rendered_as_they_are(tmp_pa
 def test_a_window_is_never_in_a_summary_and_is_current_after_resume(tmp_path: Path) -> None:
     """Compacted and resumed, a session shows its window from its state now: no text of it is in log or summary."""
     session = Session.new(tmp_path, root=tmp_path / "root", apps=[Todo])
-    session.open_window("todo")
-    session.act("todo_1", "add", text="first")
+    session.windows.open("todo")
+    session.windows.act("todo_1", "add", text="first")
     for number in range(12):
         session.user(f"question {number} " + "word " * 40)
         session.compose(Budget(window=20_000))
         session.reply(f"answer {number} " + "word " * 40)
-    shown = session.host.window("todo_1").render()  # type: ignore[union-attr]
+    shown = session.windows.window("todo_1").render()  # type: ignore[union-attr]
     asked: list[str] = []
-    compacted = session.compact(Budget(window=20_000), model=lambda request: asked.append(str(request)) or "a summary")
+    compacted = session.summaries.compact(
+        Budget(window=20_000), model=lambda request: asked.append(str(request)) or "a summary"
+    )
     assert compacted.success
-    session.act("todo_1", "add", text="second")
+    session.windows.act("todo_1", "add", text="second")
     session.close()
     files = list((tmp_path / "root").rglob("*.jsonl"))
     assert files
@@ -808,7 +810,7 @@ def test_a_window_is_never_in_a_summary_and_is_current_after_resume(tmp_path: Pa
     with Session.resume(session.id, tmp_path, root=tmp_path / "root", apps=[Todo]) as again:
         sent = str(again.compose(Budget(window=20_000)).openai())
         assert "a summary" in sent
-        now = again.host.window("todo_1").render()  # type: ignore[union-attr]
+        now = again.windows.window("todo_1").render()  # type: ignore[union-attr]
         assert now != shown
         assert sent.count("<Window id=") == 1
         assert "second" in sent

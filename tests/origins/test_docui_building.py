@@ -206,13 +206,13 @@ def test_using_or_registering_an_anchor_makes_the_anchors_anew() -> None:
 def test_an_executed_action_makes_new_anchors_and_a_reference_does_not(tmp_path: Path) -> None:
     """C-001-15: using a button gives a new context; pressing a reference is no operation and leaves the old one."""
     with sl.Session(MemoryStore(), apps=["todo"], project=tmp_path) as session:
-        window = session.open_window("todo")
-        window = session.host.window("todo_1")
-        session.act("todo_1", "add", text="milk")
+        window = session.windows.open("todo")
+        window = session.windows.window("todo_1")
+        session.windows.act("todo_1", "add", text="milk")
         first = window.context()
-        assert session.act("todo_1", "1").reason == "reference"
+        assert session.windows.act("todo_1", "1").reason == "reference"
         assert window.context() is first
-        assert session.act("todo_1", "delete-1").success
+        assert session.windows.act("todo_1", "delete-1").success
         assert "delete-1" in first.anchors
         assert "delete-1" not in window.context().anchors
 
@@ -302,10 +302,10 @@ def test_each_kind_of_change_raises_its_number() -> None:
 def test_another_language_is_a_change_of_rendering(tmp_path: Path) -> None:
     """A window shown in another language has the same data and level: only Patch is raised, and it is drawn anew."""
     with sl.Session(MemoryStore(), apps=["todo"], project=tmp_path) as session:
-        session.open_window("todo")
-        window = session.host.window("todo_1")
+        session.windows.open("todo")
+        window = session.windows.window("todo_1")
         before = window.context()
-        session.host.show_as("zh", "markdown")
+        session.windows.show_as("zh", "markdown")
         after = window.context()
     assert (before.header.version, after.header.version) == (VERSION, ContextVersion(1, 0, 1))
     assert "添加条目" in after.content
@@ -359,10 +359,10 @@ def test_a_version_cannot_be_set() -> None:
 def test_a_version_in_a_request_does_nothing_to_the_header(tmp_path: Path) -> None:
     """A version among the parameters is refused; the header is as it was."""
     with sl.Session(MemoryStore(), apps=["todo"], project=tmp_path) as session:
-        session.open_window("todo")
-        before = session.host.window("todo_1").context().header
-        assert not session.act("todo_1", "add", text="milk", version="99.0.0").success
-        assert session.host.window("todo_1").context().header == before
+        session.windows.open("todo")
+        before = session.windows.window("todo_1").context().header
+        assert not session.windows.act("todo_1", "add", text="milk", version="99.0.0").success
+        assert session.windows.window("todo_1").context().header == before
 
 
 # ------------------------------------------------------------------ invariants

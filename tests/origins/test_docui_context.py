@@ -197,13 +197,13 @@ def test_only_a_form_has_parameters(type_: AnchorType, params: tuple[str, ...]) 
 def test_a_button_runs_a_form_wants_its_parameters_a_reference_does_nothing(tmp_path: Path) -> None:
     """What each type of anchor promises is what happens when it is used."""
     with sl.Session(MemoryStore(), apps=["todo"], project=tmp_path) as session:
-        session.open_window("todo")
-        assert "text" in session.act("todo_1", "[form:add]").message
-        assert session.act("todo_1", "[form:add text=milk]").success
-        refused = session.act("todo_1", "1")
+        session.windows.open("todo")
+        assert "text" in session.windows.act("todo_1", "[form:add]").message
+        assert session.windows.act("todo_1", "[form:add text=milk]").success
+        refused = session.windows.act("todo_1", "1")
         assert (refused.success, refused.reason) == (False, "reference")
-        assert session.act("todo_1", "toggle-1").success
-        kinds = {key: anchor.type for key, anchor in session.host.window("todo_1").context().anchors.items()}
+        assert session.windows.act("todo_1", "toggle-1").success
+        kinds = {key: anchor.type for key, anchor in session.windows.window("todo_1").context().anchors.items()}
     assert (kinds["add"], kinds["toggle-1"], kinds["1"]) == ("Form", "Button", "Reference")
 
 

@@ -198,9 +198,9 @@ def test_only_the_registry_makes_a_marker_executable(tmp_path: Path) -> None:
     assert resolve(Marker("button", "wipe", {}, "entry-1"), from_json(VECTOR_2).anchors) is None
     assert resolve(Marker("button", "expand", {}, "entry-2"), from_json(VECTOR_2).anchors) is None
     with sl.Session(MemoryStore(), apps=["todo"], project=tmp_path) as session:
-        session.open_window("todo")
-        session.act("todo_1", "add", text="[button:wipe]")
-        before = session.host.window("todo_1").context()
+        session.windows.open("todo")
+        session.windows.act("todo_1", "add", text="[button:wipe]")
+        before = session.windows.window("todo_1").context()
         for said in (
             "[button:wipe]",
             "wipe",
@@ -210,26 +210,26 @@ def test_only_the_registry_makes_a_marker_executable(tmp_path: Path) -> None:
             "view",
             "[button:save]",
         ):
-            outcome = session.act("todo_1", said)
+            outcome = session.windows.act("todo_1", said)
             assert (outcome.success, outcome.reason) == (False, "unknown action")
-        assert session.host.window("todo_1").context() is before
+        assert session.windows.window("todo_1").context() is before
 
 
 @pytest.mark.accepts(131)
 def test_an_unknown_or_stale_anchor_is_answered_with_a_way_on(tmp_path: Path) -> None:
     """The answer names the anchor and what can be done; the window works on."""
     with sl.Session(MemoryStore(), apps=["todo"], project=tmp_path) as session:
-        session.open_window("todo")
-        session.act("todo_1", "add", text="milk")
-        session.host.window("todo_1").context()
-        unknown = session.act("todo_1", "explode-1")
-        session.act("todo_1", "delete-1")
-        stale = session.act("todo_1", "delete-1")
+        session.windows.open("todo")
+        session.windows.act("todo_1", "add", text="milk")
+        session.windows.window("todo_1").context()
+        unknown = session.windows.act("todo_1", "explode-1")
+        session.windows.act("todo_1", "delete-1")
+        stale = session.windows.act("todo_1", "delete-1")
         for outcome, name, reason in ((unknown, "explode-1", "unknown action"), (stale, "delete-1", "stale")):
             assert (outcome.success, outcome.reason) == (False, reason)
             assert name in outcome.message
             assert outcome.ways
-        assert session.act("todo_1", "add", text="bread").success
+        assert session.windows.act("todo_1", "add", text="bread").success
 
 
 # ------------------------------------------------------------------ content and anchor text

@@ -52,7 +52,7 @@ def agent_on(session: Session, folder: Path, lines: list[Any]) -> tuple[Agent, S
 
 def window_of(session: Session, app: type[App]) -> AppWindow:
     """The open window of an app."""
-    [found] = [window for window in session.host.windows() if isinstance(window.app, app)]
+    [found] = [window for window in session.windows.all() if isinstance(window.app, app)]
     return found
 
 
@@ -71,9 +71,9 @@ def life(tmp_path: Path) -> Iterator[Life]:
 
     async def before() -> None:
         with opened(tmp_path, clock) as session:
-            todo, notes = session.open_window("todo"), session.open_window("notebook")
-            session.act(todo, "add", text="count the tea boxes")
-            session.act(
+            todo, notes = session.windows.open("todo"), session.windows.open("notebook")
+            session.windows.act(todo, "add", text="count the tea boxes")
+            session.windows.act(
                 notes, "add", entry_id="region", title="Best region", content="It was the north, by 4711 boxes."
             )
             talk = [f"Answer {n}: noted." for n in range(8)]
@@ -87,8 +87,8 @@ def life(tmp_path: Path) -> Iterator[Life]:
 
     asyncio.run(before())
     with opened(tmp_path, clock) as session:
-        assert session.act(window_of(session, Todo).id, "add", text="added after the restart").success
-        assert session.act(window_of(session, Notebook).id, "unfold-region").success
+        assert session.windows.act(window_of(session, Todo).id, "add", text="added after the restart").success
+        assert session.windows.act(window_of(session, Notebook).id, "unfold-region").success
         agent, model = agent_on(session, tmp_path, ["Yes."])
         asyncio.run(agent.query("Which functions were there?"))
         prompt = model.asked[0]

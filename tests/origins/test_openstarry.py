@@ -342,7 +342,7 @@ def test_each_call_fills_the_room_there_is() -> None:
 async def complete(manager: SummarizationContextManager, history: Sequence[Json]) -> None:
     """The end of a turn, and of the work that it began."""
     await manager.on_turn_complete(history)
-    await asyncio.to_thread(manager.session.wait)
+    await asyncio.to_thread(manager.session.summaries.wait)
 
 
 class Light:

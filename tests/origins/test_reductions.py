@@ -85,16 +85,16 @@ def words(number: int, count: int) -> str:
 
 def play(talk: Session, number: int, step: Step, budget: Budget | None = None) -> None:
     """Let one step happen."""
-    text, windows = words(number, step.words), [window.id for window in talk.host.windows()]
+    text, windows = words(number, step.words), [window.id for window in talk.windows.all()]
     match step.what:
         case "system":
             talk.system(text)
         case "user":
             talk.user(text)
         case "window" if len(windows) < 3:
-            talk.open_window("pile", str(step.words))
+            talk.windows.open("pile", str(step.words))
         case "grow" if windows:
-            talk.act(windows[number % len(windows)], "grow", by=step.words)
+            talk.windows.act(windows[number % len(windows)], "grow", by=step.words)
         case "compact" if "summaries" in talk.settings.reductions and budget is not None:
             compact(talk, budget)
         case "assistant":
@@ -105,18 +105,18 @@ def play(talk: Session, number: int, step: Step, budget: Budget | None = None) -
 
 def mark(talk: Session, step: Step) -> None:
     """Somebody wants to see one item, or less of it."""
-    ids = [item.id for item in talk.items() if item.kind not in (Kind.WINDOW, Kind.SUMMARY)]
+    ids = [item.id for item in talk.items if item.kind not in (Kind.WINDOW, Kind.SUMMARY)]
     if not ids:
         return
     which = ids[step.words % len(ids)]
     with suppress(BadInput):  # a pinned one is not collapsed
-        talk.expand(which, now=True) if step.what == "expand" else getattr(talk, step.what)(which)
+        talk.items.expand(which, now=True) if step.what == "expand" else getattr(talk.items, step.what)(which)
 
 
 def compact(talk: Session, budget: Budget) -> None:
     """By rule, as far as there is something to compact."""
     with suppress(BadInput, PinnedOverflow):
-        talk.compact(budget)
+        talk.summaries.compact(budget)
 
 
 def answer(talk: Session, number: int, step: Step) -> None:
@@ -146,7 +146,7 @@ def check_laws(payload: Payload, talk: Session) -> None:
             waiting = [part.id for part in message.parts if type(part).__name__ == "Call"]
     assert not waiting
     assert said_by(payload.body, Role.SYSTEM, *payload.system) == texts(talk, Kind.SYSTEM)
-    users = [item.id for item in talk.items() if item.kind is Kind.USER]
+    users = [item.id for item in talk.items if item.kind is Kind.USER]
     shown = {line.id for line in payload.plan.lines()}
     assert users[-1:] == [user for user in users[-1:] if user in shown]
     assert payload.tokens <= payload.plan.limit
@@ -160,7 +160,7 @@ def said_by(messages: Sequence[Message], role: Role, *head: Message) -> list[str
 
 
 def texts(talk: Session, kind: Kind) -> list[str]:
-    return [plain_text(item.parts) for item in talk.items() if item.kind is kind]
+    return [plain_text(item.parts) for item in talk.items if item.kind is kind]
 
 
 def check_account(payload: Payload, full: int) -> None:
@@ -174,11 +174,11 @@ def check_removed(payload: Payload, talk: Session) -> None:
     """What was removed is what is not there, or not in full: each item once."""
     gists, windows, summaries, trim = payload.reductions()
     full = {line.id for line in payload.plan.lines() if line.lod is Lod.FULL}
-    hidden = [item.id for item in talk.items() if item.kind not in (Kind.SYSTEM, Kind.WINDOW) and item.id not in full]
-    stale = [item.id for item in talk.items() if item.kind is Kind.SUMMARY]  # one that another took the place of
+    hidden = [item.id for item in talk.items if item.kind not in (Kind.SYSTEM, Kind.WINDOW) and item.id not in full]
+    stale = [item.id for item in talk.items if item.kind is Kind.SUMMARY]  # one that another took the place of
     removed = [*gists.removed, *summaries.removed, *trim.removed]
     assert sorted(removed) == sorted(id_ for id_ in hidden if id_ not in stale or id_ in gists.removed)
-    lowered = [window.id for window in talk.host.windows() if window.render() != window.whole()]
+    lowered = [window.id for window in talk.windows.all() if window.render() != window.whole()]
     assert set(lowered) <= set(windows.removed)
 
 
@@ -191,10 +191,10 @@ def check_off(kind: str, payload: Payload, talk: Session) -> None:
         case "gists":
             assert {line.lod for line in lines} <= {Lod.FULL}
         case "windows":
-            assert dict(payload.shown_windows) == {window.id: window.whole() for window in talk.host.windows()}
+            assert dict(payload.shown_windows) == {window.id: window.whole() for window in talk.windows.all()}
         case "summaries":
             assert Kind.SUMMARY not in {line.kind for line in lines}
-            assert not talk.wants_summary
+            assert not talk.summaries.wanted
         case "trim":
             assert payload.plan.left_out is None
             assert payload.plan.marker == ""
@@ -244,7 +244,7 @@ def long_talk(reductions: Sequence[str] = REDUCTIONS, *, compacted: bool = True)
     for number, step in enumerate(LONG):
         play(talk, number, step)
     if compacted and "summaries" in reductions:
-        talk.compact(Budget(window=4_000, recall=0))
+        talk.summaries.compact(Budget(window=4_000, recall=0))
     return talk
 
 
@@ -323,7 +323,7 @@ def test_a_resumed_session_follows_the_change(off: str) -> None:
     for number, step in enumerate(LONG):
         play(talk, number, step)
     talk.compose(Budget(window=1_200, recall=0))
-    talk.compact()
+    talk.summaries.compact()
     talk.compose(Budget(window=1_200, recall=0))
     talk.configure(reductions=tuple(kind for kind in REDUCTIONS if kind != off))
     resumed = session(store=store)
@@ -339,10 +339,10 @@ def test_what_a_summary_stood_for_comes_back_when_summaries_go_off() -> None:
     assert composed(talk, 3_000)["summaries"].removed
     talk.configure(reductions=("gists", "windows", "trim"))
     payload = talk.compose(Budget(window=6_000, recall=0))
-    assert {line.id for line in payload.plan.lines()} >= {item.id for item in talk.items() if item.kind is Kind.USER}
+    assert {line.id for line in payload.plan.lines()} >= {item.id for item in talk.items if item.kind is Kind.USER}
     with pytest.raises(BadInput, match="summaries are switched off"):
-        talk.compact()
-    assert not talk.compact_in_background(lambda _: "a summary")
+        talk.summaries.compact()
+    assert not talk.summaries.in_background(lambda _: "a summary")
     talk.configure(reductions=REDUCTIONS)
     assert composed(talk, 6_000)["summaries"].removed
 
@@ -357,7 +357,7 @@ def test_what_was_left_out_comes_back_when_trim_goes_off() -> None:
             talk.compose(Budget(window=450, recall=0))
     payload = talk.compose(Budget(window=3_000, recall=0))
     check_off("trim", payload, talk)
-    assert {line.id for line in payload.plan.lines()} >= {item.id for item in talk.items() if item.kind is Kind.USER}
+    assert {line.id for line in payload.plan.lines()} >= {item.id for item in talk.items if item.kind is Kind.USER}
     question = talk.compose(Budget(window=3_000), ask=True)
     assert len(question.plan) >= len(payload.plan)
 
@@ -366,7 +366,7 @@ def test_a_pin_does_not_stop_a_session_without_trim() -> None:
     """What somebody wants to see is shown already: the next calls go on from there without a sweep."""
     talk = session(reductions=("gists", "windows", "summaries"))
     pinned = talk.user("never delete anything")
-    talk.pin(pinned)
+    talk.items.pin(pinned)
     before = talk.compose(EVERYTHING)
     talk.assistant("very well")
     after = talk.compose(EVERYTHING)
@@ -379,7 +379,7 @@ def test_windows_keep_their_level_whatever_they_need() -> None:
     assert composed(talk, 900)["windows"].removed == ("pile_1",)
     talk.configure(reductions=("gists", "summaries", "trim"))
     assert composed(talk, 900)["windows"].removed == ()
-    assert [window.document.lod for window in talk.host.windows()] == [Lod.FULL, Lod.FULL]
+    assert [window.document.lod for window in talk.windows.all()] == [Lod.FULL, Lod.FULL]
     with pytest.raises(PinnedOverflow, match="system, tools and windows"):
         talk.compose(Budget(window=200, recall=0))
 
@@ -388,11 +388,11 @@ def test_hidden_windows_are_accounted_for() -> None:
     """Where not even gists of windows fit, one line stands for them: what it saves is reported."""
     talk = session()
     for _ in range(12):
-        talk.open_window("pile", "200")
+        talk.windows.open("pile", "200")
     talk.user("go on")
     full = session(reductions=())
     for _ in range(12):
-        full.open_window("pile", "200")
+        full.windows.open("pile", "200")
     full.user("go on")
     payload = talk.compose(Budget(window=200, recall=0))
     assert len(payload.shown_windows) < 12

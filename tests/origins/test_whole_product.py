@@ -68,7 +68,7 @@ class Talk:
                 self.session.user(text)
             case "window":
                 self.panes[f"pane{number % 2}"] = _Pane(text)
-                self.session.window(f"pane{number % 2}")
+                self.session.windows.show(f"pane{number % 2}")
             case _:
                 self._answer(number, step)
 
@@ -251,7 +251,7 @@ def run_agent(folder: Path) -> list[bytes]:
     options = {"clock": Ticking(), "ids": numbered_ids(), "token_counter": WordCounter(), "windows": pane}
     with Session.new("/project", root=folder, **options) as session:
         session.system("be brief")
-        session.window("todo")
+        session.windows.show("todo")
         for number in range(len(ANSWERS)):
             session.user(f"question {number} " + words(number, 200))
             payload = session.compose(Budget(window=500))

@@ -73,12 +73,12 @@ def waiting(*ids: str) -> Session:
 
 def kinds(session: Session) -> list[Kind]:
     """Of every item."""
-    return [item.kind for item in session.items()]
+    return [item.kind for item in session.items]
 
 
 def said(session: Session) -> list[str]:
     """What every item says."""
-    return [session.text(item.id) for item in session.items()]
+    return [session.items.text(item.id) for item in session.items]
 
 
 def refused(error: type[SightlineError], action: Callable[[], object], *words: str) -> str:
@@ -201,7 +201,7 @@ def test_an_empty_message_list() -> None:
     """Nothing is added, and nothing is wrong."""
     session = new()
     assert session.extend([]) == []
-    assert len(session) == 0
+    assert len(session.items) == 0
     assert session.compose(BUDGET).openai() == {"messages": []}
 
 
@@ -210,7 +210,7 @@ def test_an_empty_message(empty: Any) -> None:
     """It is kept empty, and sent as something a provider accepts."""
     session = new()
     item = session.user(empty)
-    assert session.text(item) == ""
+    assert session.items.text(item) == ""
     (message,) = session.compose(BUDGET).openai()["messages"]
     assert message["content"] == [{"type": "text", "text": "[empty]"}]
 
@@ -304,13 +304,13 @@ def test_a_message_list_with_anything_in_it_exchanged_for_something_else(
     try:
         session.extend(exchanged(*case, instead))
     except BadInput:
-        assert len(session) == 0
+        assert len(session.items) == 0
         return
     payload = session.compose(Budget(window=100_000))
     for written in (payload.openai(), payload.anthropic(), payload.responses()):
         assert json.dumps(written)
     again = Session(store, token_counter=WordCounter())
-    assert list(again.items()) == list(session.items())
+    assert list(again.items) == list(session.items)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_a_reply_with_nonsense_for_usage(usage: Any) -> None:
     session.user("q")
     session.compose(BUDGET)
     item = session.reply({"choices": [{"message": {"role": "assistant", "content": "answer"}}], "usage": usage})
-    assert session.text(item) == "answer"
+    assert session.items.text(item) == "answer"
     session.compose(BUDGET)
 
 
@@ -391,7 +391,7 @@ def test_bytes_that_are_not_utf_8() -> None:
     """The bytes are in the log; the model sees replacement characters."""
     session = new()
     item = session.user(b"caf\xe9")
-    assert session.item(item).parts == (Blob(b64encode(b"caf\xe9").decode()),)
+    assert session.items[item].parts == (Blob(b64encode(b"caf\xe9").decode()),)
     (message,) = session.compose(BUDGET).openai()["messages"]
     assert message["content"][0]["text"] == "caf\ufffd"
 
@@ -400,10 +400,10 @@ def test_text_with_lone_surrogates() -> None:
     """The string is in the log; the model sees replacement characters."""
     session = new()
     item = session.user("half \ud83d a pair")
-    assert session.item(item).parts == (
+    assert session.items[item].parts == (
         Blob(b64encode("half \ud83d a pair".encode("utf-8", "surrogatepass")).decode(), surrogates=True),
     )
-    assert "\ufffd" in session.text(item)
+    assert "\ufffd" in session.items.text(item)
     assert json.dumps(session.compose(BUDGET).openai(), ensure_ascii=False).encode()
 
 
@@ -411,8 +411,8 @@ def test_text_with_nul_characters() -> None:
     """A NUL is a character like any other, in the log, in the search index and on the wire."""
     session = new()
     item = session.user("before\0after zebra")
-    assert session.text(item) == "before\0after zebra"
-    assert [found.id for found in session.search("zebra")] == [item]
+    assert session.items.text(item) == "before\0after zebra"
+    assert [found.id for found in session.items.search("zebra")] == [item]
     assert session.compose(BUDGET).openai()["messages"][0]["content"][0]["text"] == "before\0after zebra"
 
 
@@ -431,7 +431,7 @@ def test_a_window_that_shows_invalid_text() -> None:
     """What is shown can be sent, kept and made again."""
     session = new(windows={"w": Shown("half \ud83d")})
     session.user("q")
-    session.window("w")
+    session.windows.show("w")
     (message,) = session.compose(BUDGET).tail
     assert message.parts == (Text("half ?"),)
 
@@ -440,8 +440,8 @@ def test_a_window_that_shows_invalid_text() -> None:
 def test_a_window_id_that_is_no_unicode(bad: Any) -> None:
     """Opening and closing it are refused alike."""
     session = new()
-    adds_nothing(session, BadInput, lambda: session.window(bad), "valid text")
-    adds_nothing(session, BadInput, lambda: session.close_window(bad), "valid text")
+    adds_nothing(session, BadInput, lambda: session.windows.show(bad), "valid text")
+    adds_nothing(session, BadInput, lambda: session.windows.close(bad), "valid text")
 
 
 # ---------------------------------------------------------------------- tool results
@@ -488,8 +488,8 @@ def test_a_tool_output_with_file_names_that_are_no_unicode() -> None:
     """A listing of a directory with an odd name in it is no reason to lose the listing."""
     session = waiting()
     item = session.tool_result("c1", {"files": [os.fsdecode(b"caf\xe9.txt"), "plain.txt"]})
-    assert "plain.txt" in session.text(item)
-    assert "\ufffd" in session.text(item)
+    assert "plain.txt" in session.items.text(item)
+    assert "\ufffd" in session.items.text(item)
     session.compose(BUDGET)
 
 
@@ -505,7 +505,7 @@ def test_a_second_result_for_the_same_call() -> None:
     session = waiting()
     item = session.tool_result("c1", "first")
     adds_nothing(session, UnknownCall, lambda: session.tool_result("c1", "second"), "has its result already")
-    assert session.text(item) == "first"
+    assert session.items.text(item) == "first"
 
 
 def test_a_result_after_the_call_was_given_up_on() -> None:
@@ -513,8 +513,8 @@ def test_a_result_after_the_call_was_given_up_on() -> None:
     session = waiting()
     session.interrupt()
     item = session.tool_result("c1", "better late")
-    assert session.item(item).kind is Kind.USER
-    assert "better late" in session.text(item)
+    assert session.items[item].kind is Kind.USER
+    assert "better late" in session.items.text(item)
     session.compose(BUDGET)
 
 
@@ -558,12 +558,12 @@ def test_pinned_items_larger_than_the_budget() -> None:
     session = new()
     pinned = [session.user("word " * 300) for _ in range(2)]
     for item in pinned:
-        session.pin(item)
+        session.items.pin(item)
     message = adds_nothing(
         session, PinnedOverflow, lambda: session.compose(Budget(window=400)), f"#{pinned[0]}", f"#{pinned[1]}", "unpin"
     )
     assert "300 tokens" in message
-    session.unpin(pinned[0])
+    session.items.unpin(pinned[0])
     session.compose(Budget(window=400))
 
 
@@ -585,7 +585,7 @@ def test_a_message_larger_than_the_window() -> None:
     payload = session.compose(Budget(window=1000))
     assert payload.tokens <= 1000
     assert f"#{item}" in json.dumps(payload.openai())
-    assert "line 4000 of" in session.expand(item, start=4000)
+    assert "line 4000 of" in session.items.expand(item, start=4000)
 
 
 @pytest.mark.parametrize("bad", ["99", "#99", 99, "2.7", "abc", "", "-1", None, 1.5, "9" * 5000])
@@ -593,8 +593,16 @@ def test_an_unknown_item_id(bad: Any) -> None:
     """Whatever is asked of it, nothing is written."""
     session = new()
     session.user("q")
-    for ask in (session.item, session.text, session.expand, session.pin, session.unpin, session.collapse, session.fork):
-        adds_nothing(session, UnknownItem, lambda ask=ask: ask(bad), "session.items()")  # type: ignore[misc]
+    for ask in (
+        session.items.__getitem__,
+        session.items.text,
+        session.items.expand,
+        session.items.pin,
+        session.items.unpin,
+        session.items.collapse,
+        session.fork,
+    ):
+        adds_nothing(session, UnknownItem, lambda ask=ask: ask(bad), "session.items")  # type: ignore[misc]
 
 
 def test_an_unknown_branch(tmp_path: Path) -> None:
@@ -747,7 +755,7 @@ def test_a_project_whose_path_is_longer_than_a_file_name_may_be(tmp_path: Path) 
     deep.mkdir(parents=True)
     with Session.new(deep, root=tmp_path, session_id="s") as session:
         session.user("q")
-    assert len(Session.open(deep, root=tmp_path)) == 1
+    assert len(Session.open(deep, root=tmp_path).items) == 1
     assert Folder(deep / "other", tmp_path).sessions() == []
 
 
@@ -757,7 +765,7 @@ def test_a_project_whose_path_is_no_unicode(tmp_path: Path) -> None:
     Path(project).mkdir()
     with Session.new(project, root=tmp_path, session_id="s") as session:
         session.user("q")
-    assert len(Session.open(project, root=tmp_path)) == 1
+    assert len(Session.open(project, root=tmp_path).items) == 1
 
 
 # ---------------------------------------------------------------------- damaged and foreign logs
@@ -877,7 +885,7 @@ def test_a_line_that_was_damaged_after_it_was_indexed(kept: Log) -> None:
     lines = [*kept.lines[:number], damaged(kept.lines[number]), *kept.lines[number + 1 :]]
     kept.write(b"".join(lines), index=True)
     session = kept.resumed()
-    refused(Damaged, lambda: list(session.items()), "resume the session anew")
+    refused(Damaged, lambda: list(session.items), "resume the session anew")
     session.close()
     assert said(kept.goes_on())[:-2] == [text for text in kept.said if text != "question 2"]
 
@@ -909,9 +917,9 @@ def test_two_logs_joined_in_one_file(kept: Log) -> None:
     kept.write(kept.whole * 2)
     session = kept.goes_on()
     assert said(session)[:-2] == kept.said * 2
-    ids = [item.id for item in session.items()]
+    ids = [item.id for item in session.items]
     assert len(set(ids)) == len(ids)
-    assert [session.text(item) for item in ids] == said(session)
+    assert [session.items.text(item) for item in ids] == said(session)
 
 
 def test_a_log_of_another_program_without_numbers(kept: Log) -> None:
@@ -923,7 +931,7 @@ def test_a_log_of_another_program_without_numbers(kept: Log) -> None:
         b'"message":{"role":"assistant","content":[{"type":"text","text":"hi"}]}}\n'
     )
     session = kept.goes_on()
-    assert [(item.id, session.text(item.id)) for item in session.items()][:2] == [("1", "hello"), ("2", "hi")]
+    assert [(item.id, session.items.text(item.id)) for item in session.items][:2] == [("1", "hello"), ("2", "hi")]
     assert said(session)[2:] == ["Go on.", "I do."]
 
 
@@ -1091,12 +1099,12 @@ def test_the_index_of_another_log(kept: Log, tmp_path_factory: pytest.TempPathFa
 def test_a_corrupt_search_index(kept: Log) -> None:
     """What is looked for is found, in an index made anew."""
     with kept.resumed() as session:
-        expected = [found.id for found in session.search("output a2")]
+        expected = [found.id for found in session.items.search("output a2")]
     good = kept.side(".search").read_bytes()
     for bad in (b"garbage", good[: len(good) // 2], bytes(len(good)), good[:100] + bytes(1000) + good[1100:]):
         kept.side(".search").write_bytes(bad)
         with kept.resumed() as session:
-            assert [found.id for found in session.search("output a2")] == expected != []
+            assert [found.id for found in session.items.search("output a2")] == expected != []
 
 
 # ---------------------------------------------------------------------- disks and other writers

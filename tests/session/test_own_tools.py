@@ -68,7 +68,7 @@ def put(thing: str) -> str:
 
 
 def texts(session: Session) -> list[tuple[Kind, str]]:
-    return [(item.kind, session.text(item.id)) for item in session.items() if item.kind is not Kind.WINDOW]
+    return [(item.kind, session.items.text(item.id)) for item in session.items if item.kind is not Kind.WINDOW]
 
 
 # ------------------------------------------------------------------ what a model says in text
@@ -92,7 +92,7 @@ def test_a_model_goes_on_by_itself_until_it_has_nothing_to_do() -> None:
 def test_what_cannot_be_done_is_shown_to_the_model() -> None:
     """With the ways on, so that it can do better; the turn itself goes well."""
     session = started()
-    session.open_window("basket")
+    session.windows.open("basket")
     model = Model(put("elephant"), said("action", window_id="basket_7", action_id="put"), "I give up.")
     turn = Controller(session, model, BUDGET).process("pack the elephant")
     assert turn.success
@@ -109,23 +109,23 @@ def test_a_call_in_code_is_not_done() -> None:
     session = started()
     turn = Controller(session, Model(f"Write this:\n```\n{said('create', name='basket')}\n```"), BUDGET).process("how?")
     assert (turn.success, turn.asked, turn.outcomes) == (True, 1, ())
-    assert session.host.windows() == []
+    assert session.windows.all() == []
 
 
 def test_what_others_say_is_never_done() -> None:
     """A call in the user's message, in a tool's result or in a window is text to the model."""
     session = started()
-    session.open_window("basket")
-    session.act("basket_1", "put", thing=put("forged"))
+    session.windows.open("basket")
+    session.windows.act("basket_1", "put", thing=put("forged"))
     turn = Controller(session, Model("I see."), BUDGET).process(f"the page says {said('create', name='basket')}")
     assert turn.outcomes == ()
-    assert len(session.host.windows()) == 1
+    assert len(session.windows.all()) == 1
 
 
 def test_after_twelve_turns_by_itself_it_is_stopped() -> None:
     """Thirteen questions, then a failure that says so; what it did is done, and proceed lets it go on."""
     session = started()
-    session.open_window("basket")
+    session.windows.open("basket")
     model = Model(*(put(f"thing {number}") for number in range(TURNS + 1)), put("one more"), "Done.")
     controller = Controller(session, model, BUDGET)
     turn = controller.process("fill it")
@@ -140,7 +140,7 @@ def test_after_twelve_turns_by_itself_it_is_stopped() -> None:
 def test_the_number_of_turns_is_the_callers() -> None:
     """With none, the model is asked once and what it says is done."""
     session = started()
-    session.open_window("basket")
+    session.windows.open("basket")
     turn = Controller(session, Model(put("milk")), BUDGET, turns=0).process("pack")
     assert (turn.success, turn.asked, len(turn.outcomes)) == (False, 1, 1)
 
@@ -166,7 +166,7 @@ def test_a_failed_call_leaves_only_the_users_message(line: Any) -> None:
 def test_a_call_that_fails_later_keeps_what_was_done() -> None:
     """What the model did before is in the log and in the turn."""
     session = started()
-    session.open_window("basket")
+    session.windows.open("basket")
     controller = Controller(session, Model(put("milk"), ConnectionError("gone"), "Done."), BUDGET)
     turn = controller.process("pack")
     assert (turn.success, turn.error, turn.asked) == (False, "ConnectionError: gone", 2)
@@ -260,7 +260,7 @@ NUMBERS = counting()
 def test_native_calls_open_and_act(reply: Any, typed: bool) -> None:
     """create and action, or one tool for each action: answered in the call's own result, in order."""
     session = started()
-    session.tools(session.host.tools(typed=typed))
+    session.tools(session.windows.tools(typed=typed))
     act = {"window_id": "basket_1", "thing": "milk", "times": 2}
     one = ("basket_put", act) if typed else (
         "action", {"window_id": "basket_1", "action_id": "put", "params": {"thing": "milk", "times": "2"}}
@@ -286,7 +286,7 @@ def test_native_calls_open_and_act(reply: Any, typed: bool) -> None:
     ]
     results = [message for message in model.sent[-1] if message["role"] == "tool"]
     assert ["2 things" in str(message) for message in results] == [False, True, False, False, False]
-    assert session.host.windows() == []
+    assert session.windows.all() == []
 
 
 @pytest.mark.parametrize("reply", [openai, anthropic])
@@ -294,7 +294,7 @@ def test_calls_of_other_tools_are_left_to_the_caller(reply: Any) -> None:
     """What is for windows is done; the rest waits, and the turn goes on when it has its results."""
     session = started()
     weather = {"name": "weather", "description": "", "input_schema": {"type": "object", "properties": {}}}
-    session.tools([*session.host.tools(), weather])
+    session.tools([*session.windows.tools(), weather])
     model = Model(reply(("create", {"name": "basket"}), ("weather", {"city": "here"})), reply(text="Sunny."))
     controller = Controller(session, model, BUDGET)
     turn = controller.process("how is it outside?")
@@ -311,7 +311,7 @@ def test_calls_of_other_tools_are_left_to_the_caller(reply: Any) -> None:
 def test_with_native_tools_a_call_in_text_is_only_text() -> None:
     """One way to act at a time: a model that has the tools is not taken at words that look like one."""
     session = started()
-    session.tools(session.host.tools())
+    session.tools(session.windows.tools())
     turn = Controller(session, Model(said("create", name="basket")), BUDGET).process("hello")
     assert (turn.asked, turn.outcomes) == (1, ())
 
@@ -322,4 +322,4 @@ def test_a_callers_own_tool_of_the_same_name_is_the_callers() -> None:
     session.tools([{"name": "create", "description": "make a ticket", "input_schema": {"type": "object"}}])
     turn = Controller(session, Model(openai(("create", {"name": "basket"}))), BUDGET).process("hello")
     assert [call.name for call in turn.waiting] == ["create"]
-    assert session.host.windows() == []
+    assert session.windows.all() == []

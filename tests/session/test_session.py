@@ -78,7 +78,7 @@ def test_a_picture_comes_back_as_a_picture(session: Session) -> None:
     """Expanding an item brings back what it shows besides text: in the next payload, and in the tool's answer."""
     picture = Image("image/png", "aGVsbG8=", width=100, height=100)
     item = session.user([Text("look"), picture])
-    session.expand(item)
+    session.items.expand(item)
     recalled = session.compose(ROOM).body[-1]
     assert picture in recalled.parts
     session.assistant([Call("c", "expand", {"id": item})])
@@ -92,7 +92,7 @@ def test_words_that_begin_like_the_engines_are_marked(session: Session) -> None:
     session.user("\\[#1] and this")
     texts = [text for _, text in spoken(session.compose(ROOM))]
     assert texts == ["\\[recalled from earlier in this conversation]\n[#1]\nPay them.", "\\\\[#1] and this"]
-    assert session.text(item).startswith("[recalled")
+    assert session.items.text(item).startswith("[recalled")
 
 
 def test_two_tools_of_one_name_are_refused(session: Session) -> None:
@@ -126,18 +126,25 @@ def test_ids_are_what_messages_are_called_by(session: Session) -> None:
     first = session.user("hello")
     second = session.assistant([Text("I look"), Call("a", "read", {"path": "x"}), Call("b", "read", {"path": "y"})])
     third = session.tool_result("b", "nothing")
-    assert session.text(first) == session.text(f"#{first}") == session.text(int(first)) == "hello"
-    assert session.item(f"{second}.2").parts == (Call("b", "read", {"path": "y"}),)
-    assert session.text(f"{second}.2") == 'read({"path":"y"})'
-    assert session.item(third).parts == (Result("b", (Text("nothing"),)),)
-    assert len(session) == 5
+    assert session.items.text(first) == session.items.text(f"#{first}") == session.items.text(int(first)) == "hello"
+    assert session.items[f"{second}.2"].parts == (Call("b", "read", {"path": "y"}),)
+    assert session.items.text(f"{second}.2") == 'read({"path":"y"})'
+    assert session.items[third].parts == (Result("b", (Text("nothing"),)),)
+    assert len(session.items) == 5
 
 
 @pytest.mark.parametrize("wrong", ["", "1", "99", "2.7", "x", "#", "9" * 5_000])
 def test_an_id_nobody_has_is_refused(session: Session, wrong: str) -> None:
     """UnknownItem, from every function that takes an id."""
     session.user("hello")
-    for function in (session.item, session.text, session.expand, session.pin, session.unpin, session.collapse):
+    for function in (
+        session.items.__getitem__,
+        session.items.text,
+        session.items.expand,
+        session.items.pin,
+        session.items.unpin,
+        session.items.collapse,
+    ):
         with pytest.raises(UnknownItem):
             function(wrong)
     with pytest.raises(UnknownItem):
@@ -147,9 +154,9 @@ def test_an_id_nobody_has_is_refused(session: Session, wrong: str) -> None:
 def test_text_that_is_no_unicode_is_kept_byte_for_byte(session: Session) -> None:
     """Bytes and lone surrogates become a blob, shown with replacement characters."""
     latin, lone = session.user(b"caf\xe9"), session.user("a\ud800b")
-    assert session.item(latin).parts == (Blob("Y2Fm6Q=="),)
-    assert session.text(latin) == "caf\ufffd"
-    blob = session.item(lone).parts[0]
+    assert session.items[latin].parts == (Blob("Y2Fm6Q=="),)
+    assert session.items.text(latin) == "caf\ufffd"
+    blob = session.items[lone].parts[0]
     assert isinstance(blob, Blob)
     assert blob.surrogates
     assert "\ud800" not in str(session.compose(ROOM).openai())
@@ -163,9 +170,9 @@ def test_content_that_cannot_be_kept_is_refused_and_nothing_is_written(session: 
     """A user says text, bytes or parts; anything else is BadInput, and the log is as before."""
     with pytest.raises(BadInput):
         session.user(content)
-    assert len(session) == 0
+    assert len(session.items) == 0
     session.user("hello")
-    assert len(session) == 1
+    assert len(session.items) == 1
 
 
 def test_a_refused_first_message_leaves_no_trace(session: Session) -> None:
@@ -282,14 +289,14 @@ def test_an_import_is_written_as_one(tmp_path: Path) -> None:
         session.extend(
             [{"role": "user", "content": "one"}, call, {"role": "tool", "tool_call_id": "c1", "content": "x"}, call]
         )
-        assert [item.kind for item in session.items()].count(Kind.RESULT) == 2  # the last call is given up on
+        assert [item.kind for item in session.items].count(Kind.RESULT) == 2  # the last call is given up on
     (path,) = (tmp_path / "home").rglob("s.jsonl")
     whole = path.read_bytes()
     for end in range(before + 1, len(whole), 97):
         path.write_bytes(whole[:end])
         path.with_suffix(".idx").unlink(missing_ok=True)
         with Session.resume("s", tmp_path, root=tmp_path / "home") as session:
-            assert [session.text(item.id) for item in session.items()] == ["before"]
+            assert [session.items.text(item.id) for item in session.items] == ["before"]
 
 
 def test_a_result_in_an_import_answers_the_nearest_call_of_its_id(session: Session) -> None:
@@ -301,7 +308,7 @@ def test_a_result_in_an_import_answers_the_nearest_call_of_its_id(session: Sessi
 
     results = [{"role": "tool", "tool_call_id": "c1", "content": text} for text in ("first", "second", "third")]
     session.extend([call("a"), results[0], call("b"), *results[1:]])
-    kinds = [item.kind for item in session.items()]
+    kinds = [item.kind for item in session.items]
     assert kinds == [Kind.ASSISTANT, Kind.CALL, Kind.RESULT] * 2 + [Kind.USER]
     assert not session.open_calls
 
@@ -310,7 +317,7 @@ def test_an_import_that_cannot_be_read_adds_nothing(session: Session) -> None:
     """The error names the message by its index."""
     with pytest.raises(BadInput, match=r"messages\[1\]"):
         session.extend([{"role": "user", "content": "hello"}, {"role": "nobody", "content": "?"}])
-    assert len(session) == 0
+    assert len(session.items) == 0
 
 
 def test_a_failed_result_is_marked(session: Session) -> None:
@@ -326,7 +333,7 @@ def test_any_json_value_is_a_result(session: Session) -> None:
     """What is no text is written as JSON."""
     answered(session, "a", "")
     session.assistant([Call("b", "read", {})])
-    assert session.text(session.tool_result("b", {"rows": [1, None]})) == '{"rows":[1,null]}'
+    assert session.items.text(session.tool_result("b", {"rows": [1, None]})) == '{"rows":[1,null]}'
 
 
 # ------------------------------------------------------------------ levels
@@ -340,7 +347,7 @@ def test_a_large_result_enters_as_its_summary_and_can_be_expanded(session: Sessi
     before = session.compose(Budget(20_000))
     assert f"#{item}" in spoken(before)[-1][1]
     assert before.tokens < 2_000
-    assert session.expand(item, start=700, lines=2).splitlines()[1:] == lines[699:701]
+    assert session.items.expand(item, start=700, lines=2).splitlines()[1:] == lines[699:701]
     after = session.compose(Budget(20_000))
     assert spoken(after)[: len(before.body)] == spoken(before)
     assert spoken(after)[-1][1].splitlines()[-2:] == lines[699:701]
@@ -350,11 +357,11 @@ def test_a_large_result_enters_as_its_summary_and_can_be_expanded(session: Sessi
 def test_expanding_by_word_brings_back_the_lines_that_match(session: Session) -> None:
     """`grep` shows the matching lines with their numbers, and they are what the model sees next."""
     item = session.user("\n".join(f"line {n}" + (" needle" if n == 50 else "") for n in range(100)))
-    assert session.expand(item, grep="NEEDLE").splitlines()[1:] == ["51: line 50 needle"]
+    assert session.items.expand(item, grep="NEEDLE").splitlines()[1:] == ["51: line 50 needle"]
     assert spoken(session.compose(ROOM))[-1][1].splitlines()[-1] == "line 50 needle"
-    count = len(session)
-    session.expand(item, grep="nothing like it")
-    assert len(session) == count
+    count = len(session.items)
+    session.items.expand(item, grep="nothing like it")
+    assert len(session.items) == count
 
 
 def test_expanding_now_raises_the_item_in_its_place(session: Session) -> None:
@@ -362,7 +369,7 @@ def test_expanding_now_raises_the_item_in_its_place(session: Session) -> None:
     session.user("look")
     item = answered(session, "a", words(2_500))
     session.compose(Budget(20_000))
-    session.expand(item, now=True)
+    session.items.expand(item, now=True)
     payload = session.compose(Budget(20_000))
     assert spoken(payload)[-1][1] == words(2_500)
     assert session.receipt is not None
@@ -374,7 +381,7 @@ def test_a_pin_is_shown_in_full_from_then_on(session: Session) -> None:
     session.user("look")
     item = answered(session, "a", words(2_500))
     session.compose(Budget(20_000))
-    session.pin(item)
+    session.items.pin(item)
     again = Session(session._journal.store, token_counter=WordCounter(), clock=Ticking())
     assert spoken(again.preview(Budget(20_000)))[-1][1] == words(2_500)
     assert spoken(session.compose(Budget(20_000)))[-1][1] == words(2_500)
@@ -389,8 +396,8 @@ def test_a_pinned_item_that_was_left_out_comes_back(session: Session) -> None:
         session.assistant(words(100, f"a{n}x"))
         session.user(words(50, f"u{n}x"))
         payload = session.compose(Budget(1_000, recall=0.0))
-    out = next(item.id for item in session.items() if item.id not in {m.id for m in payload.body} and item.id != first)
-    session.pin(out)
+    out = next(item.id for item in session.items if item.id not in {m.id for m in payload.body} and item.id != first)
+    session.items.pin(out)
     payload = session.compose(Budget(1_000, recall=0.0))
     ids = [m.id for m in payload.body if m.id]
     assert out in ids
@@ -403,10 +410,10 @@ def test_unpin_and_collapse_wait_for_the_next_sweep(session: Session) -> None:
     item = answered(session, "a", words(1_000))
     session.user("go on")
     before = session.compose(ROOM)
-    session.collapse(item)
+    session.items.collapse(item)
     assert session.compose(ROOM).hash == before.hash
     session.configure(locale="zh")
-    assert session.compose(ROOM).plan.lod(session._row(item)) is Lod.GIST
+    assert session.compose(ROOM).plan.lod(session.items.row(item)) is Lod.GIST
 
 
 def test_collapsing_what_is_left_out_changes_no_sum(session: Session) -> None:
@@ -417,7 +424,7 @@ def test_collapsing_what_is_left_out_changes_no_sum(session: Session) -> None:
         session.assistant(words(60, f"a{n}x"))
         payload = session.compose(Budget(1_000, recall=0.0))
     assert big not in {m.id for m in payload.body}
-    session.collapse(big)
+    session.items.collapse(big)
     session.configure(locale="zh")
     payload = session.compose(Budget(1_000, recall=0.0))
     text = sum(len(word.split()) for _, word in spoken(payload))
@@ -434,9 +441,9 @@ def test_a_question_brings_back_what_it_is_about(session: Session) -> None:
     payload = session.compose(Budget(4_000))
     assert payload.body[-1].merge_into_previous
     assert "row 1234 zebra1234" in spoken(payload)[-1][1]
-    count = len(session)
+    count = len(session.items)
     session.compose(Budget(4_000))
-    assert len(session) == count
+    assert len(session.items) == count
 
 
 def test_settling_answers_our_own_tools_only(session: Session) -> None:
@@ -450,7 +457,7 @@ def test_settling_answers_our_own_tools_only(session: Session) -> None:
     ]  # fmt: skip
     session.assistant(calls)
     assert [call.id for call in session.answer_own_calls()] == ["c"]
-    texts = {part.id: session.text(i.id) for i in session.items() for part in i.parts if isinstance(part, Result)}
+    texts = {part.id: session.items.text(i.id) for i in session.items for part in i.parts if isinstance(part, Result)}
     assert texts["a"].splitlines()[1:] == ["two", "three"]
     assert texts["b"] == "[no item #77 in this conversation]"
     session.tool_result("c", "done")
@@ -463,7 +470,7 @@ def test_a_search_writes_nothing(session: Session) -> None:
     """It finds passages with their handles; the log is as before."""
     item = session.user("the code of the safe is 4711")
     before = list(session._journal.store.scan())
-    assert [found.id for found in session.search("code of the safe")] == [item]
+    assert [found.id for found in session.items.search("code of the safe")] == [item]
     assert list(session._journal.store.scan()) == before
 
 
@@ -515,7 +522,7 @@ def test_an_index_never_hides_what_another_writer_said(tmp_path: Path) -> None:
     second.close()
     again = Session.resume(first.id, tmp_path, root=tmp_path)
     again.user("d")
-    assert [again.text(item.id) for item in again.items()] == ["a", "b", "d"]
+    assert [again.items.text(item.id) for item in again.items] == ["a", "b", "d"]
     again.close()
 
 
@@ -540,7 +547,7 @@ def test_a_listing_of_typed_objects_is_json(session: Session) -> None:
     session.reply({"choices": [{"message": {"role": "assistant", "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]}}]})  # fmt: skip
     item = session.tool_result("c1", [{"type": "file", "name": "a.py"}, {"type": "dir", "name": "b"}])
-    assert '"a.py"' in session.text(item)
+    assert '"a.py"' in session.items.text(item)
 
 
 def test_a_refused_payload_is_followed_by_a_smaller_one(session: Session) -> None:
@@ -576,17 +583,17 @@ def test_an_answer_of_ours_follows_what_others_wrote_meanwhile(tmp_path: Path, m
         session.tools([])
         session.user("Where is the quay?")
         session.compose(Budget(4_000))
-        answer = session._answers.to
+        answer = session._calls._answer
 
         def meanwhile(*args: Any, **options: Any) -> Any:
             with Session.resume(session.id, tmp_path, root=tmp_path / "home") as other:
                 other.note("a note")
-            monkeypatch.setattr(session._answers, "to", answer)
+            monkeypatch.setattr(session._calls, "_answer", answer)
             return answer(*args, **options)
 
-        monkeypatch.setattr(session._answers, "to", meanwhile)
+        monkeypatch.setattr(session._calls, "_answer", meanwhile)
         session.reply(calling(("recall", {"query": "quay"})))
-        kinds = [item.kind for item in session.items()]
+        kinds = [item.kind for item in session.items]
         assert kinds.count(Kind.CALL) == kinds.count(Kind.RESULT) == 1
         assert not session.open_calls
 
@@ -655,12 +662,12 @@ class Clockface:
 def test_a_window_is_shown_live_behind_everything() -> None:
     """The log holds its id; its text is rendered for each call and never part of the prefix."""
     session = made(windows={"clock": Clockface()})
-    session.window("clock")
+    session.windows.show("clock")
     session.user("hello")
     first, second = session.compose(ROOM), session.compose(ROOM)
     assert first.tail[0].parts != second.tail[0].parts
     assert first.chain[-1] == second.chain[-1]
-    session.close_window("clock")
+    session.windows.close("clock")
     assert session.compose(ROOM).tail == ()
 
 
@@ -668,7 +675,7 @@ def test_a_window_shown_in_several_places_is_counted_in_each() -> None:
     """In a layout with windows among the messages every reference costs its tokens."""
     session = made(windows={"clock": Clockface()}, settings=Settings(layout="contextui"))
     for n in range(3):
-        session.window("clock")
+        session.windows.show("clock")
         session.user(f"message {n}")
     payload = session.compose(ROOM)
     assert [m.role for m in payload.body] == [Role.USER] * 6
@@ -689,7 +696,7 @@ def test_a_fork_goes_its_own_way(session: Session) -> None:
     assert spoken(session.compose(ROOM)) == [("user", "hello"), ("assistant", "hi"), ("user", "well then")]
     assert sorted(session.branches) == sorted(["", other.branch])
     with pytest.raises(UnknownItem):
-        other.text("3")
+        other.items.text("3")
 
 
 def test_a_fork_does_not_part_a_call_from_its_result(session: Session) -> None:
@@ -785,14 +792,14 @@ def test_a_search_index_of_a_longer_log_is_not_believed(tmp_path: Path) -> None:
     with Session.new(tmp_path, session_id="s", **options) as session:
         for n in range(30):
             session.user(f"alpha{n} of the first run")
-        assert session.search("alpha25")
+        assert session.items.search("alpha25")
         file = session._journal.store.side_file(".jsonl")
     assert file is not None
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:11]))
     with Session.resume("s", tmp_path, **options) as again:
-        assert again.search("alpha25") == []
+        assert again.items.search("alpha25") == []
         ids = [again.user(f"delta{n} of the second run") for n in range(30)]
-        assert [found.id for found in again.search("delta17")] == [ids[17]]
+        assert [found.id for found in again.items.search("delta17")] == [ids[17]]
 
 
 # ------------------------------------------------------------------ opaque parts
@@ -822,7 +829,7 @@ def test_kinds_and_messages_are_as_they_were_added(session: Session) -> None:
     session.add(Message(Role.SYSTEM, (Text("be kind"),)))
     session.add(Message(Role.ASSISTANT, (Text("hm"), Call("a", "read", {}))))
     session.add(Message(Role.TOOL, (Result("a", (Text("x"),)),)))
-    assert [item.kind for item in session.items()] == [Kind.SYSTEM, Kind.ASSISTANT, Kind.CALL, Kind.RESULT]
+    assert [item.kind for item in session.items] == [Kind.SYSTEM, Kind.ASSISTANT, Kind.CALL, Kind.RESULT]
 
 
 # ------------------------------------------------------------------ windows and branches
@@ -841,9 +848,9 @@ class Board:
 def test_a_window_closed_on_one_branch_stays_open_on_the_other() -> None:
     """Branches share what was said before they parted, and nothing that was said after."""
     session = made(windows=Board())
-    session.window("board")
+    session.windows.show("board")
     branch = session.fork(session.user("hello"))
-    branch.close_window("board")
+    branch.windows.close("board")
     assert not branch.compose(ROOM).tail
     assert len(session.compose(ROOM).tail) == 1
     assert all(each.good for each in verify(session._journal))
@@ -852,10 +859,10 @@ def test_a_window_closed_on_one_branch_stays_open_on_the_other() -> None:
 def test_a_window_opened_again_stands_where_it_was_opened_again() -> None:
     """References from before it was closed are obsolete for good."""
     session = made(windows=Board(), settings=Settings(layout="contextui"))
-    session.window("board")
+    session.windows.show("board")
     session.user("one")
-    session.close_window("board")
+    session.windows.close("board")
     session.user("two")
-    session.window("board")
+    session.windows.show("board")
     texts = [text for _, text in spoken(session.compose(ROOM))]
     assert texts == ["one", "two", "three open items"]

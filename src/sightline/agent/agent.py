@@ -83,7 +83,7 @@ class Agent:
         self._say: Callable[[Event], None] = _to_nobody
         self._graph = loop(self._context, self._model, self._tools, self._answer)
         if code is not None:
-            session.host.register(code_list(code, session.id))
+            session.windows.register(code_list(code, session.id))
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -99,7 +99,7 @@ class Agent:
     @property
     def protocol(self) -> Protocol:
         """How the model calls tools. One that has none to call answers in plain words."""
-        tools = self._recalls or self._toolbox.tools or self.session.host.apps or self.code
+        tools = self._recalls or self._toolbox.tools or self.session.windows.apps or self.code
         return self._protocol or ("native" if self.model.facts.native or not tools else "json")
 
     # ------------------------------------------------------------------ a question
@@ -158,7 +158,7 @@ class Agent:
         if self._instructions:
             session.system(self._instructions)
         definitions = [tool.definition for tool in self._toolbox.tools]
-        windows = session.host.tools() if set(session.host.apps) - {"code_list"} else ()
+        windows = session.windows.tools() if set(session.windows.apps) - {"code_list"} else ()
         session.tools([*definitions, *windows], recall=self._recalls)
 
     async def _answered(self) -> AsyncGenerator[Event, None]:
@@ -216,8 +216,8 @@ class Agent:
     def _show_code_list(self) -> None:
         """Open the list of code once there is any. It shows what there is from then on."""
         assert self.code is not None
-        if self.session.host.window("code_list") is None and self.code.list(self.session.id):
-            self.session.open_window("code_list")
+        if self.session.windows.window("code_list") is None and self.code.list(self.session.id):
+            self.session.windows.open("code_list")
 
     async def _model(self, state: State) -> State:
         try:
@@ -290,7 +290,7 @@ class Agent:
         item = await asyncio.to_thread(
             self._insisting, partial(self.session.reply, distinct(raw), extra_tokens=extra_tokens)
         )
-        self._text = self.session.text(item)
+        self._text = self.session.items.text(item)
         self._say(Replied(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
         for answered in self.session.answered:
             self._say(Calling(answered.call))
@@ -339,7 +339,7 @@ class Agent:
         except BadInput as error:  # a tool gave what no result can hold
             write, failed = partial(self.session.tool_result, call.id, str(error), error=True), True
             item = await asyncio.to_thread(self._insisting, write)
-        parts = self.session.item(item).parts
+        parts = self.session.items[item].parts
         text = plain_text(tuple(part for part in parts if isinstance(part, Result)) or parts)
         self._say(Called(call, text, "failed" if failed else ""))
         if call.name == WRITE_CODE and self.code is not None and not failed:

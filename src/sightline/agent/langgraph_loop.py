@@ -87,9 +87,9 @@ class ContextNode:
 
 def _known(session: Session, messages: list[Any]) -> int:
     """How many of these messages, from the first on, the session has, in this order."""
-    said = (plain_text(item.parts) for item in session.items())
+    said = (plain_text(item.parts) for item in session.items)
     for number, message in enumerate(read_messages(deepcopy(messages))):
         text = plain_text(message.parts)
         if text and text not in said:  # looks on from where the last one was found
             return number
-    return len(messages) if len(session) else 0
+    return len(messages) if len(session.items) else 0

@@ -25,8 +25,8 @@ class Summarizing(NamedTuple):
     async def compact(self) -> Compacted:
         """See `Agent.compact`. The model is asked before anything is decided, so that it can be given up on."""
         if not self.model.facts.capable:
-            return await asyncio.to_thread(self.session.compact, self.budget)
-        job = await asyncio.to_thread(self.session.compaction, self.budget)
+            return await asyncio.to_thread(self.session.summaries.compact, self.budget)
+        job = await asyncio.to_thread(self.session.summaries.preview, self.budget)
         summary = await self._summary(job)
 
         def said(asked: Payload) -> Any:
@@ -36,7 +36,7 @@ class Summarizing(NamedTuple):
                 raise summary
             return summary
 
-        return await asyncio.to_thread(self.session.compact, self.budget, model=said)
+        return await asyncio.to_thread(self.session.summaries.compact, self.budget, model=said)
 
     async def _summary(self, job: Job) -> Any:
         """The model's answer, or why there is none."""
@@ -57,6 +57,6 @@ class Summarizing(NamedTuple):
     def begin(self) -> bool:
         """See `Agent.compact_in_background`: the model as a plain function, for the thread that summarises."""
         running = asyncio.get_running_loop()
-        return self.session.compact_in_background(
+        return self.session.summaries.in_background(
             lambda payload: asyncio.run_coroutine_threadsafe(self._answer(payload), running).result()
         )

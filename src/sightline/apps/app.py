@@ -138,11 +138,11 @@ class Hosting(Protocol):
         """The apps that can be opened."""
         ...
 
-    def windows(self) -> Sequence[Opened]:
+    def all(self) -> Sequence[Opened]:
         """The windows that are open."""
         ...
 
-    def open(self, name: str, target: str = "") -> Opened:
+    def open(self, name: str, target: str = "") -> str:
         """Open an app. Raises UnknownApp, Refused."""
         ...
 

@@ -44,18 +44,18 @@ def _act(host: "Host", call: Call, action_id: Any, params: dict[str, Any] | None
         return Outcome(False, say("call lacks ids", host.locale), "bad parameters", ways=host.reachable(app))
     if params is None:
         return Outcome(False, say("bad params", host.locale), "bad parameters", window_id)
-    return host.act(window_id, action_id, params, call_id=call.id)
+    return host.act_for_call(window_id, action_id, params, call.id)
 
 
 def _create(host: "Host", name: str, target: str, call_id: str) -> Outcome:
     if not name and LAUNCHER not in host.apps:
         return Outcome(False, say("which app", host.locale), "bad parameters", ways=tuple(host.apps))
     try:
-        window = host.open(name or LAUNCHER, target, call_id=call_id)
+        window_id = host.open(name or LAUNCHER, target, call_id=call_id)
     except UnknownApp:
         message = say("app unknown", host.locale, name=name)
         return Outcome(False, message, "unknown app", ways=tuple(nearest(name, list(host.apps))))
     except Exception as error:  # an app that does not open is told like one that does not act
         why = valid(told_by(error) or type(error).__name__)
         return Outcome(False, say("open fails", host.locale, why=why), "failed")
-    return Outcome(True, say("opened", host.locale, name=window.app.name, id=window.id), window=window.id)
+    return Outcome(True, say("opened", host.locale, name=name or LAUNCHER, id=window_id), window=window_id)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,14 +27,16 @@ from sightline.apps.window import AppWindow, Gone, Kept, Look, usage
 from sightline.errors import BadInput, Conflict, InvalidSourceData, Refused, UnknownApp
 from sightline.files.folders import PROJECT, Folders
 from sightline.values.clock import Clock
-from sightline.values.items import Call, Lod, ToolDefinition
+from sightline.values.items import Call, Lod, Text, ToolDefinition
+from sightline.values.lock import locked
 from sightline.values.phrases import say
+from sightline.wire.common import text_part
 
 _ATTEMPTS = 3  # to open a window while others write
 
 
 class Host:
-    """The apps of one session and their windows. A session has one: `session.host`."""
+    """The apps of one session and their windows: `session.windows`."""
 
     def __init__(
         self,
@@ -44,8 +47,10 @@ class Host:
         project: Path,
         folders: Folders = PROJECT,
         elsewhere: Windows | None = None,
+        lock: "RLock | None" = None,
     ) -> None:
-        """`elsewhere`: where windows are found that this host did not open."""
+        """`elsewhere`: where windows are found that this host did not open. `lock`: that of the session."""
+        self._lock = lock or RLock()
         self._record, self._session_id, self.clock = record, session_id, clock
         self.project, self.folders = project, folders
         self._elsewhere = elsewhere
@@ -121,15 +126,17 @@ class Host:
         found = self.get(window_id) if window_id in self._record.live() else None
         return found if isinstance(found, AppWindow) else None
 
-    def windows(self) -> list[AppWindow]:
+    def all(self) -> list[AppWindow]:
         """The open windows of registered apps, in the order they were opened."""
         found = map(self.get, self._record.live())
         return [window for window in found if isinstance(window, AppWindow)]
 
-    def open(self, name: str, target: str = "", *, call_id: str = "", **options: Any) -> AppWindow:
-        """Open an app in a new window; one that has only one window is shown again where it is.
+    @locked
+    def open(self, name: str, target: str = "", *, call_id: str = "", **options: Any) -> str:
+        """Open an app in a new window, which every payload shows from the next call on. Return the window's id.
 
-        `call_id`: the model's call that wants it.
+        An app that has only one window keeps it. Options: closable, compact, append, important, pinned, lod.
+        `call_id` is the model's call that asked for it.
 
         Raises:
             UnknownApp: no such app is registered.
@@ -140,8 +147,8 @@ class Host:
         options_ = chosen(kind.options, options)
         self._record.catch_up()
         if kind.single and name in self._record.live():
-            if (found := self.window(name)) is not None:
-                return found
+            if self.window(name) is not None:
+                return name
             raise Refused(say("not reopened", self.locale, id=name))
         app = self._made(kind, valid(target))
         app.opened()
@@ -160,11 +167,17 @@ class Host:
         self._noted(window)
         self._windows[window_id] = window
         self._tell(Event("opened", seq, window_id, name, target=app.target))
-        return window
+        return window_id
 
+    @locked
+    def show(self, window_id: str) -> None:
+        """Show a live window that another host opened, from here on. The log holds its id, never its text."""
+        self._record.referred(_checked_id(window_id))
+
+    @locked
     def close(self, window_id: str, summary: str = "") -> None:
-        """Close a window of this host."""
-        summary = valid(summary)
+        """Close a window: no later payload shows it."""
+        summary, window_id = valid(summary), _checked_id(window_id)
         window, kept = self.window(window_id), self._record.kept(window_id)
         self._windows.pop(window_id, None)
         seq = self._record.closed(window_id, summary)
@@ -209,13 +222,13 @@ class Host:
 
     def refresh(self) -> None:
         """Let every open app take in what changed outside."""
-        for window in self.windows():
+        for window in self.all():
             if quietly(window.app.refresh, f"{window.id} cannot refresh"):
                 window.document.change()
 
     def changed(self, app: App) -> bool:
         """Say that an app's data have changed by themselves: what it shows and the log follow. Whether it is shown."""
-        window = next((window for window in self.windows() if window.app is app), None)
+        window = next((window for window in self.all() if window.app is app), None)
         if window is not None:
             window.document.change()
             self.note()  # at once: a session may end before it is composed again
@@ -223,7 +236,7 @@ class Host:
 
     def note(self) -> None:
         """Write down which windows show something new since the log last said so."""
-        for window in self.windows():
+        for window in self.all():
             if window.shows_more_than_noted():
                 changed = window.noted is not None and window.noted[0].major != window.document.version.major
                 seq = self._changed(window, saved_or(window), None, moved=changed and window.options.append)
@@ -231,20 +244,23 @@ class Host:
 
     # ------------------------------------------------------------------ acting
 
-    def act(
-        self, window_id: str, action_id: str, params: Mapping[str, Any] | None = None, *, call_id: str = ""
-    ) -> Outcome:
-        """Do something in a window: an action by its id, or an anchor by its key or as it is written.
+    def act(self, window_id: str, action_id: str, /, **params: Any) -> Outcome:
+        """Do something in a window, as the model does: an action by its id, or an anchor by its key or its text.
 
         Nothing is raised: what cannot be done is said in the outcome, with what can. An action that fails leaves the
-        app's data as they were. `call_id`: the model's call that wants it.
+        app's data as they were.
         """
+        return self.act_for_call(window_id, action_id, params, "")
+
+    @locked
+    def act_for_call(self, window_id: str, action_id: str, params: Mapping[str, Any], call_id: str) -> Outcome:
+        """Do something in a window as `act` does, for a call of the model."""
         self._record.catch_up()
         window = self.window(window_id)
         if window is None:
-            return self._act_on_none(window_id, action_id, params or {})
+            return self._act_on_none(window_id, action_id, params)
         try:
-            action, given = meant(window, action_id, params or {}, self.locale)
+            action, given = meant(window, action_id, params, self.locale)
             values = bound(action, given, self.locale)
         except Declined as declined:
             return self._declined(window, declined)
@@ -369,7 +385,7 @@ class Host:
 
     def _tell(self, event: Event) -> None:
         """Tell everybody; after a restart, also the open windows that nobody has looked at yet."""
-        self.windows()
+        self.all()
         self.events.publish(event)
 
     def _app(self, name: str) -> type[App]:
@@ -390,11 +406,11 @@ class Host:
         return f"{name}_{number}"
 
     def _open_ids(self) -> tuple[str, ...]:
-        return tuple(window.id for window in self.windows())
+        return tuple(window.id for window in self.all())
 
     def reachable(self, app: str = "") -> tuple[str, ...]:
         """The windows that can be acted on, of one app or all; where there is none, how to open one."""
-        found = [window.id for window in self.windows() if app in ("", window.app.name)]
+        found = [window.id for window in self.all() if app in ("", window.app.name)]
         return tuple(found or (f"create({name})" for name in ([app] if app else self.apps)))
 
     def no_window(self, window_id: str, app: str = "") -> Outcome:
@@ -409,3 +425,10 @@ class _Done(NamedTuple):
     outcome: Outcome
     saved: bytes = b""
     fresh: bool = False
+
+
+def _checked_id(window_id: str) -> str:
+    """Return a window's id. Raises BadInput if it is no valid text."""
+    if not isinstance(window_id, str) or not isinstance(text_part(window_id), Text):
+        raise BadInput(f"a window's id is valid text, not {window_id!r}")
+    return window_id

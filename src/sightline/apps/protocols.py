@@ -46,6 +46,10 @@ class Record(Protocol):
         """Note that a window was opened, by this call. The note's seq. Raises Conflict where others wrote meanwhile."""
         ...
 
+    def referred(self, window_id: str) -> int:
+        """Note that a window is shown from here on."""
+        ...
+
     def changed(self, window_id: str, kept: Kept, done: Done | None, moved: bool) -> int:
         """Note that what a window shows has changed. Raises Conflict where others wrote meanwhile."""
         ...

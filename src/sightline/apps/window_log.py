@@ -74,6 +74,10 @@ class WindowLog:
         """Note that a window was opened. The note's seq. Raises Conflict."""
         return self.write(_note(window_id, kept, target=kept.target, call=call_id), if_unchanged=True)
 
+    def referred(self, window_id: str) -> int:
+        """Note that a window is shown from here on."""
+        return self.write(WindowNote(window_id))
+
     def changed(self, window_id: str, kept: Kept, done: Done | None, moved: bool) -> int:
         """Note that what a window shows has changed; moved, it is shown here from now on and no longer before.
 

@@ -175,18 +175,18 @@ def session_with(name: str, project: str, locale: str, form: str) -> Session:
     settings = Settings(locale=locale, windows=form if form in SENT_AS else SENT_AS[0])
     folders = configured(Path(project))
     session = Session(MemoryStore(), settings=settings, apps=[loaded(name)], project=project, folders=folders)
-    for other in (each for each in registry.names() if each not in session.host.apps):
+    for other in (each for each in registry.names() if each not in session.windows.apps):
         with suppress(SightlineError):  # `sightline apps` says why; this one can be used without it
-            session.host.register(loaded(other))
+            session.windows.register(loaded(other))
     return session
 
 
 def open_window(session: Session, name: str, target: str, level: str | None) -> str:
     """Open it there, at its own level or this one. Raises Refused or BadInput where it does not open."""
-    name = next(iter(session.host.apps)) if name.endswith(".py") else name
-    options = {"lod": Lod[level.upper()]} if level else {}
+    name = next(iter(session.windows.apps)) if name.endswith(".py") else name
+    options: dict[str, Any] = {"lod": Lod[level.upper()]} if level else {}
     try:
-        return session.open_window(name, target, **options)
+        return session.windows.open(name, target, **options)
     except SightlineError:
         raise
     except Exception as error:  # an app's own mistake
@@ -235,8 +235,8 @@ class Desk:
     def view(self) -> View | None:
         """What the window shows now, found as composing finds it; None where none is open."""
         session = self.session
-        shown = session.host.shown(sys.maxsize, lambda _, text: session.count(text))
-        window = session.host.window(self.window)
+        shown = session.windows.shown(sys.maxsize, lambda _, text: session.count(text))
+        window = session.windows.window(self.window)
         if window is None:
             return None
         context = to_json(window.context())
@@ -265,7 +265,7 @@ class Desk:
             params = arguments(left, said.words) if left is not None else {}  # the host says why there is no such thing
         except BadInput as error:
             return self._failed("too many words", name=said.head, words=error)
-        outcome = self.session.act(self.window, said.head, **params)
+        outcome = self.session.windows.act(self.window, said.head, **params)
         opened = [each for each in self._ids() if each not in before]
         note = self.words("has opened", ids=", ".join(opened), first=opened[0]) if opened else ""
         if self.window in self._ids():
@@ -283,12 +283,12 @@ class Desk:
         return [each for each in action.parameters if not given.get(each.name)]
 
     def _window(self) -> AppWindow:
-        window = self.session.host.window(self.window)
+        window = self.session.windows.window(self.window)
         assert window is not None  # `do` answers before, once all are closed
         return window
 
     def _ids(self) -> list[str]:
-        return [window.id for window in self.session.host.windows()]
+        return [window.id for window in self.session.windows.all()]
 
     # ------------------------------------------------------------------ the prompt's own words
 
@@ -298,7 +298,7 @@ class Desk:
     def _level(self, name: str) -> Answer:
         if name not in LEVELS:
             return self._failed("choose", word="level", choices="|".join(LEVELS))
-        self.session.host.lod(self.window, Lod[name.upper()])
+        self.session.windows.lod(self.window, Lod[name.upper()])
         return Answer(Outcome(True, window=self.window), moved=True)
 
     def _as(self, form: str) -> Answer:

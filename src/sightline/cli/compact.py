@@ -142,7 +142,7 @@ def _compacted(here: Place, journal: Journal, asked: Asked, program: Program | N
     shown = _folders(here, program)
     with open_session(journal, shown) as session, _working(here, program, asked.seconds, quiet):
         try:
-            result = session.compact(allowed, model=program, seconds=asked.seconds)
+            result = session.summaries.compact(allowed, model=program, seconds=asked.seconds)
         except Conflict as error:
             why = "was written to while its summary was made, so nothing was changed; do it again when the agent rests"
             raise BadInput(f"session {session.id!r} {why}") from error
@@ -157,8 +157,8 @@ def _tried(here: Place, journal: Journal, asked: Asked, program: Program | None,
     allowed = known_budget(journal, asked.window, asked.output)
     shown = _folders(here, program)
     with _copy(journal) as copy, open_session(copy, shown) as session, _working(here, None, 0, quiet):
-        job = session.compaction(allowed)
-        done = outcome(session, copy, allowed, session.compact(allowed), program)
+        job = session.summaries.preview(allowed)
+        done = outcome(session, copy, allowed, session.summaries.compact(allowed), program)
         if program is None:
             return done
         question = sum(session.count(plain_text(message.parts)) for message in job.request.tail)

@@ -97,10 +97,12 @@ def print_context(
 
 def _looked(journal: Journal, session: Session, allowed: Budget) -> tuple[Payload, Seen, float]:
     payload, last = session.preview(allowed), session.receipt
-    if last is not None and not session.host.apps:  # windows as they were sent, with what their giving way saved then
+    if (
+        last is not None and not session.windows.apps
+    ):  # windows as they were sent, with what their giving way saved then
         payload = replace(payload, spared=last.spared)
     factor = last.factor if last else 1.0
-    return payload, _seen(journal, payload, allowed, session.faults), factor
+    return payload, _seen(journal, payload, allowed, session.items.faults), factor
 
 
 def _lines(payload: Payload, by: str) -> list[Line]:

@@ -242,7 +242,7 @@ def _heading(here: Place, journal: Journal) -> Text:
 
 def _show_item(journal: Journal, item_id: str, as_json: bool) -> None:
     session = Session(journal)
-    item, text = session.item(item_id), session.text(item_id)
+    item, text = session.items[item_id], session.items.text(item_id)
     if as_json:
         row = journal.timeline.row(item_id)
         assert row is not None
@@ -276,7 +276,12 @@ def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool
     journal = here.journal(here.find(session_id))
     switch(journal, branch)
     with Session(journal, clock=wall_clock, ids=nanoid) as session, session.fork(item_id) as forked:
-        facts = {"session": session.id, "branch": forked.branch, "at": item_id.removeprefix("#"), "items": len(forked)}
+        facts = {
+            "session": session.id,
+            "branch": forked.branch,
+            "at": item_id.removeprefix("#"),
+            "items": len(forked.items),
+        }
     if as_json:
         print_json(facts)
     else:

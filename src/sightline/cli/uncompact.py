@@ -51,7 +51,7 @@ def uncompact(
     allowed = known_budget(journal, window, output)
     with open_session(journal) as session:
         before = session.preview(allowed).tokens
-        session.uncompact(item_id)
+        session.summaries.undo(item_id)
         after = session.preview(allowed)
         row = None if item_id is None else journal.row(item_id)
         shown = row is None or (journal.timeline.unit[row] in after.plan and after.plan.lod(row) is Lod.FULL)

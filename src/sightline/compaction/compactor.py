@@ -47,7 +47,7 @@ _FAILURES = 3  # in a row, after which no model is asked of our own accord for a
 _PASSED_OVER = 10  # times that a summary is wanted until one is asked again
 _TOO_LITTLE = (
     "there is too little conversation to compact: go on, and try again later; to have the last compaction made again, "
-    "undo it first with session.uncompact()"
+    "undo it first with session.summaries.undo()"
 )
 _OFF = (
     "summaries are switched off in this session; session.configure(reductions=(…, 'summaries')) allows them again, "

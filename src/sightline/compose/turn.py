@@ -23,7 +23,7 @@ from sightline.plan.strategy import Strategy
 from sightline.plan.view import View
 from sightline.recall.recall import Recall, reduced, shows_all
 from sightline.values.clock import Clock
-from sightline.values.items import Call, Kind, Lod, Usage
+from sightline.values.items import Kind, Lod, Usage
 from sightline.wire.payload import Payload
 
 QUESTION = "sweep: question"
@@ -65,6 +65,11 @@ class Composer:
         self._sent_with = self._reductions  # what was allowed then
 
     @property
+    def page_tokens(self) -> int:
+        """Tokens of one page of an item that the model asks for."""
+        return self._recall.page_tokens(self.last.limit if self.last else None)
+
+    @property
     def _reductions(self) -> tuple[str, ...]:
         return self.journal.settings.reductions
 
@@ -74,13 +79,6 @@ class Composer:
         self._strategy = self._custom or strategy(settings.strategy, settings.config)
         self._layout = layout(settings.layout)
         self._host.show_as(settings.locale, settings.windows)
-
-    def open_calls(self) -> list[Call]:
-        """The model's calls that wait for a result."""
-        timeline, path = self.journal.timeline, self.journal.path
-        rows = [row for row in timeline.open_calls if path.holds(timeline.branch[row], row)]
-        calls = [self.journal.reader.item(row).parts[0] for row in rows]
-        return [call for call in calls if isinstance(call, Call)]
 
     # ------------------------------------------------------------------ the two ways to compose
 
@@ -191,7 +189,7 @@ class Composer:
         return plan
 
     def _check_open(self) -> None:
-        if calls := self.open_calls():
+        if calls := self.journal.open_calls():
             raise OpenCalls([call.id for call in calls])
 
     # ------------------------------------------------------------------ decide, then compose

@@ -297,6 +297,12 @@ class Journal:
         row = self.timeline.row(item_id)
         return row if row is not None and self.path.holds(self.timeline.branch[row], row) else None
 
+    def open_calls(self) -> list[Call]:
+        """Return the calls on this branch that wait for a result."""
+        rows = [row for row in self.timeline.open_calls if self.path.holds(self.timeline.branch[row], row)]
+        calls = [self.reader.item(row).parts[0] for row in rows]
+        return [call for call in calls if isinstance(call, Call)]
+
     def waiting(self, call_id: str) -> PendingCall | None:
         """The call of this id that waits for its result on this branch."""
         row = self.timeline.open_call(call_id, self.branch)

@@ -64,7 +64,7 @@ class Controller:
                 item = self.session.reply(self._asked(payload))
             except (_Failed, BadInput) as error:  # the model's side: nothing of this call is in the log
                 return Turn(False, text, str(error), tuple(outcomes), asked=asked)
-            text = self.session.text(item)
+            text = self.session.items.text(item)
             outcomes += [each.outcome for each in self.session.answered if each.outcome is not None]
             if waiting := self.session.open_calls:
                 return Turn(True, text, "", tuple(outcomes), tuple(waiting), asked)

@@ -4,7 +4,7 @@
     context = notebook.build(SourceData("notebook", "sess-001", 1, at, ["Entry 1"]), LodState(LodLevel.SUMMARY), None)
 
 Every name of the document is one of `sightline.apps`, where it is called what it is called there: a context of an open
-window (`session.host.window(id).context()`) is a context of the document. The JSON has the document's spelling.
+window (`session.windows.window(id).context()`) is a context of the document. The JSON has the document's spelling.
 """
 
 from sightline.apps.anchors import Marker, escaped, markers, resolve

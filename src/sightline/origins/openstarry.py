@@ -106,7 +106,7 @@ class StrategyContextManager:
         self._taken: list[ChatMessage] = []  # of the history, as it was then
         self._system: str | None = None
         self.session = Session(journal, windows=self._dynamic, strategy=self.strategy)
-        self.session.window(DYNAMIC)
+        self.session.windows.show(DYNAMIC)
 
     async def compose_payload(
         self,
@@ -219,7 +219,7 @@ class SummarizationContextManager(StrategyContextManager):
         if self._model is None:
             return
         try:
-            self.session.compact_in_background(self._asking(self._model, asyncio.get_running_loop()))
+            self.session.summaries.in_background(self._asking(self._model, asyncio.get_running_loop()))
         except SightlineError as error:
             logger.warning("no summary was begun: %s", error)
 

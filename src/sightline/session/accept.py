@@ -165,13 +165,6 @@ def checked_query(query: Any) -> str:
     return query
 
 
-def checked_window_id(window_id: str) -> str:
-    """The id itself. Raises BadInput for what is no text."""
-    if not isinstance(window_id, str) or not isinstance(text_part(window_id), Text):
-        raise BadInput(f"a window's id is valid text, not {window_id!r}")
-    return window_id
-
-
 def new_id(ids: Ids) -> str:
     """An id for a session: people type it, and a dash at the front would read as an option."""
     return ids().replace("-", "_")

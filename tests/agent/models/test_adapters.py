@@ -455,9 +455,9 @@ def test_a_cut_answer_leaves_nothing_in_the_log(kind: str) -> None:
     with Stub([cut(answer("one two three", CALLS), 5), answer("Now this.")]) as stub:
         with pytest.raises(ModelBusy):
             use(kind, stub, turn)
-        assert [item.kind.name for item in talk.items()] == ["USER"]
+        assert [item.kind.name for item in talk.items] == ["USER"]
         use(kind, stub, turn)
-    assert [item.kind.name for item in talk.items()] == ["USER", "ASSISTANT"]
+    assert [item.kind.name for item in talk.items] == ["USER", "ASSISTANT"]
     assert stub.asked[0].body["messages"] == stub.asked[1].body["messages"]
 
 

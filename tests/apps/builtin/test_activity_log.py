@@ -44,30 +44,30 @@ ACTS = st.one_of(
 
 def _watched(settings: Settings = MARKDOWN) -> Session:
     session = started("activity_log", settings=settings)
-    session.host.register(Door)
+    session.windows.register(Door)
     return session
 
 
 def _happens(session: Session, what: str, params: dict[str, str]) -> None:
-    doors = [window.id for window in session.host.windows() if window.app.name == "door"]
+    doors = [window.id for window in session.windows.all() if window.app.name == "door"]
     match what:
         case "open":
-            session.open_window("door", params["target"])
+            session.windows.open("door", params["target"])
         case "act" if doors:
-            session.act(doors[-1], "knock", **params)
+            session.windows.act(doors[-1], "knock", **params)
         case "close" if doors:
-            session.close_window(doors[0], **params)
+            session.windows.close(doors[0], **params)
         case "clear":
-            session.act("activity_log", "clear")
+            session.windows.act("activity_log", "clear")
         case "compose":
             session.compose(Budget(100_000))
         case "reopen":
-            session.close_window("activity_log")
-            session.open_window("activity_log")
+            session.windows.close("activity_log")
+            session.windows.open("activity_log")
 
 
 def _listeners(session: Session) -> int:
-    return len(session.host.events._subscribers)
+    return len(session.windows.events._subscribers)
 
 
 @given(LOOKS, st.lists(ACTS, max_size=8))
@@ -78,21 +78,21 @@ def test_whatever_happens_the_laws_hold(look: Settings, acts: list[Act]) -> None
     for what, params in acts:
         _happens(session, what, dict(params))
         check(session, "activity_log")
-        kept = session.host._record.kept("activity_log")
+        kept = session.windows._record.kept("activity_log")
         assert kept is not None
         assert kept.state == app(session, "activity_log").save()
-    session.open_window("door")
+    session.windows.open("door")
     assert _listeners(session) == 1
 
 
 def test_it_shows_what_was_done_with_other_windows() -> None:
     """Each line has the log's number, what was done to which window, and what came of it."""
     session = _watched()
-    session.open_window("door")
-    session.open_window("door", "the garden")
-    session.act("door_1", "knock", said="me")
-    session.act("door_1", "knock", said="")
-    session.act("door_2", "close", summary="nobody in")
+    session.windows.open("door")
+    session.windows.open("door", "the garden")
+    session.windows.act("door_1", "knock", said="me")
+    session.windows.act("door_1", "knock", said="")
+    session.windows.act("door_2", "close", summary="nobody in")
     numbers = [event.seq for event in app(session, "activity_log").events]
     assert numbers == sorted(set(numbers))
     assert content(session, "activity_log") == [
@@ -107,9 +107,9 @@ def test_it_shows_what_was_done_with_other_windows() -> None:
 def test_it_speaks_chinese() -> None:
     """The same events, in Chinese, as soon as the session is."""
     session = _watched()
-    session.open_window("door", "花园")
-    session.act("door_1", "knock", said="我")
-    session.act("door_1", "knock", said="")
+    session.windows.open("door", "花园")
+    session.windows.act("door_1", "knock", said="我")
+    session.windows.act("door_1", "knock", said="")
     session.configure(locale="zh")
     first, second, third = (event.seq for event in app(session, "activity_log").events)
     assert content(session, "activity_log") == [
@@ -120,16 +120,16 @@ def test_it_speaks_chinese() -> None:
     assert content(session, "activity_log", Lod.GIST) == [
         f"- 3 条，最近：[{third}] 操作 door_1.knock -> 失败 (who is there?)"
     ]
-    assert session.act("activity_log", "clear").message == "已清空 3 条记录"
+    assert session.windows.act("activity_log", "clear").message == "已清空 3 条记录"
     assert content(session, "activity_log") == ["- 暂无记录"]
 
 
 def test_the_newest_are_kept_and_each_level_shows_fewer() -> None:
     """Fifty at FULL, ten at SUMMARY, how many and the last one at GIST."""
     session = _watched()
-    session.open_window("door")
+    session.windows.open("door")
     for number in range(60):
-        session.act("door_1", "knock", said=str(number))
+        session.windows.act("door_1", "knock", said=str(number))
     lines = content(session, "activity_log")
     assert [line[line.index("(") :] for line in lines] == [f"({number})" for number in range(10, 60)]
     assert content(session, "activity_log", Lod.SUMMARY) == ["- 40 earlier", *lines[-10:]]
@@ -140,22 +140,22 @@ def test_its_own_events_are_no_news() -> None:
     """Opening, clearing and composing leave an empty log empty, however often; a window that refreshes is no event."""
     session = _watched()
     session.user("hello")
-    session.act("activity_log", "clear")
-    version = session.host.window("activity_log").document.version  # type: ignore[union-attr]
+    session.windows.act("activity_log", "clear")
+    version = session.windows.window("activity_log").document.version  # type: ignore[union-attr]
     for _ in range(3):
         session.compose(Budget(100_000))
-    session.host.events.publish(Event("refreshed", 1, "door_1", "door"))
+    session.windows.events.publish(Event("refreshed", 1, "door_1", "door"))
     assert content(session, "activity_log") == ["- nothing yet"]
-    assert session.host.window("activity_log").document.version.major == version.major  # type: ignore[union-attr]
+    assert session.windows.window("activity_log").document.version.major == version.major  # type: ignore[union-attr]
 
 
 def test_an_act_elsewhere_is_shown_by_the_next_call() -> None:
     """The window changes with the event, not with the next act on it."""
     session = _watched(Settings())
     session.user("hello")
-    session.open_window("door")
+    session.windows.open("door")
     session.compose(Budget(100_000))
-    session.act("door_1", "knock", said="me")
+    session.windows.act("door_1", "knock", said="me")
     payload = session.compose(Budget(100_000))
     [shown] = [text for window, text in payload.shown_windows.items() if window == "activity_log"]
     assert "action door_1.knock -&gt; succeeded (me)" in shown
@@ -165,13 +165,13 @@ def test_an_act_elsewhere_is_shown_by_the_next_call() -> None:
 def test_the_events_survive_the_session(tmp_path: Path) -> None:
     """Without any call in between, a resumed session shows the same lines, and goes on hearing."""
     with Session.new(tmp_path, root=tmp_path, apps=["activity_log", Door]) as session:
-        session.open_window("activity_log")
-        session.open_window("door")
-        session.act("door_1", "knock", said="me <b>")
+        session.windows.open("activity_log")
+        session.windows.open("door")
+        session.windows.act("door_1", "knock", said="me <b>")
         before = rendered(session, "activity_log")
     with Session.resume(session.id, tmp_path, root=tmp_path, apps=["activity_log", Door]) as resumed:
         assert rendered(resumed, "activity_log") == before
-        resumed.act("door_1", "knock", said="again")
+        resumed.windows.act("door_1", "knock", said="again")
         assert [event.summary for event in app(resumed, "activity_log").events] == ["", "me <b>", "again"]
         assert _listeners(resumed) == 1
 
@@ -179,11 +179,11 @@ def test_the_events_survive_the_session(tmp_path: Path) -> None:
 def test_a_branch_hears_its_own_events() -> None:
     """A fork begins with the events so far; what then happens on one branch is no news on the other."""
     session = _watched()
-    session.open_window("door")
+    session.windows.open("door")
     fork = session.fork(session.user("hello"))
     kinds = {branch: [event.kind for event in app(branch, "activity_log").events] for branch in (session, fork)}
     assert list(kinds.values()) == [["opened"], ["opened"]]
-    fork.act("door_1", "knock", said="there")
+    fork.windows.act("door_1", "knock", said="there")
     assert len(app(session, "activity_log").events) == 1
     assert [event.summary for event in app(fork, "activity_log").events] == ["", "there"]
 
@@ -191,11 +191,11 @@ def test_a_branch_hears_its_own_events() -> None:
 def test_a_window_that_was_closed_listens_no_longer() -> None:
     """Closing ends the subscription; opening again begins an empty log with one."""
     session = _watched()
-    session.open_window("door")
-    session.act("activity_log", "close")
+    session.windows.open("door")
+    session.windows.act("activity_log", "close")
     assert _listeners(session) == 0
-    session.act("door_1", "knock", said="unheard")
-    assert session.open_window("activity_log") == "activity_log"
+    session.windows.act("door_1", "knock", said="unheard")
+    assert session.windows.open("activity_log") == "activity_log"
     assert content(session, "activity_log") == ["- nothing yet"]
     assert _listeners(session) == 1
 
@@ -204,15 +204,15 @@ def test_another_writers_change_leaves_one_listener(tmp_path: Path) -> None:
     """A window that was restored anew, because another program cleared it, is the only one that hears."""
     apps = ["activity_log", Door]
     with Session.new(tmp_path, root=tmp_path, apps=apps, clock=Ticking()) as session:
-        session.open_window("activity_log")
-        session.open_window("door")
+        session.windows.open("activity_log")
+        session.windows.open("door")
         old = app(session, "activity_log")
         with Session.resume(session.id, tmp_path, root=tmp_path, apps=apps, clock=Ticking()) as other:
-            other.act("activity_log", "clear")
+            other.windows.act("activity_log", "clear")
         session.refresh()
         new = app(session, "activity_log")
         assert new is not old
-        session.act("door_1", "knock", said="once")
+        session.windows.act("door_1", "knock", said="once")
         assert [event.summary for event in new.events] == ["once"]
         assert len(old.events) == 1
         assert _listeners(session) == 1
@@ -222,7 +222,7 @@ def test_a_log_that_cannot_be_read_back_does_not_listen() -> None:
     """Data of another version of the app are refused before anything is subscribed."""
     session = _watched()
     log = ActivityLog()
-    log.host = session.host
+    log.host = session.windows
     with pytest.raises(msgspec.ValidationError):
         log.restore({"events": [{"kind": "exploded"}]})
     assert _listeners(session) == 1

@@ -28,15 +28,15 @@ class Desk:
         self.session = sl.Session(
             MemoryStore(), apps=["editor"], project=project, settings=sl.Settings(**settings) if settings else None
         )
-        self.id = self.session.open_window("editor", target)
+        self.id = self.session.windows.open("editor", target)
 
     def __getattr__(self, action: str) -> Any:
         """An action, done as the model does it."""
-        return lambda **params: self.session.act(self.id, action, **params)
+        return lambda **params: self.session.windows.act(self.id, action, **params)
 
     @property
     def window(self) -> Any:
-        return self.session.host.window(self.id)
+        return self.session.windows.window(self.id)
 
     @property
     def app(self) -> Editor:
@@ -46,8 +46,8 @@ class Desk:
 
     def shown(self, lod: sl.Lod = sl.Lod.FULL) -> str:
         """What a model would be shown now."""
-        self.session.host.lod(self.id, lod)
-        return str(self.session.host.shown(10**9, lambda _, text: len(text))[self.id])
+        self.session.windows.lod(self.id, lod)
+        return str(self.session.windows.shown(10**9, lambda _, text: len(text))[self.id])
 
 
 @pytest.fixture
@@ -207,11 +207,11 @@ def test_an_editor_can_be_held_to_folders(project: Path) -> None:
         (project / path).write_text("text\n")
     (project / "src" / "out.md").symlink_to("../docs/c.md")
     session = sl.Session(MemoryStore(), apps=[Editor], project=project, folders=("src", "linked"))
-    window = session.open_window("editor")
+    window = session.windows.open("editor")
     for path in ("src/a.py", "docs/deep/b.md", "linked/b.md"):
-        assert session.act(window, "open", path=path).success, path
+        assert session.windows.act(window, "open", path=path).success, path
     for path in ("docs/c.md", "srcs.md", "src/out.md", "src/../docs/c.md"):
-        assert "outside the folders" in session.act(window, "open", path=path).message, path
+        assert "outside the folders" in session.windows.act(window, "open", path=path).message, path
 
 
 def test_a_resumed_window_asks_again_where_its_path_leads(project: Path, desk: Desk) -> None:
@@ -536,7 +536,7 @@ def test_whatever_is_done_the_laws_hold(look: sl.Settings, acts: list[Act]) -> N
         (Path(folder) / "file").write_text("a\nb\n")
         (Path(folder) / "other.md").write_text("# a\n")
         session = sl.Session(MemoryStore("apps"), apps=["editor"], project=folder, settings=look)
-        done(session, session.open_window("editor", "file"), acts)
+        done(session, session.windows.open("editor", "file"), acts)
 
 
 @given(st.text(st.characters(codec="utf-8")))
@@ -558,20 +558,20 @@ def test_a_resumed_editor_shows_the_file_as_it_is_now_and_can_still_undo(tmp_pat
     place = project / "src" / "a.py"
     before = place.read_bytes()
     session = sl.Session.new(project, root=tmp_path / "logs", session_id="one", apps=["editor"])
-    window = session.open_window("editor", "src/a.py")
-    session.act(window, "edit", first=2, last=1, text="# marvellous")
-    session.act(window, "select", first=4, last=5)
+    window = session.windows.open("editor", "src/a.py")
+    session.windows.act(window, "edit", first=2, last=1, text="# marvellous")
+    session.windows.act(window, "select", first=4, last=5)
     session.close()
     logs = "".join(each.read_text() for each in (tmp_path / "logs").rglob("*.jsonl"))
     assert "marvellous" not in logs
 
     resumed = sl.Session.resume("one", project, root=tmp_path / "logs", apps=["editor"])
-    found = resumed.host.window(window)
+    found = resumed.windows.window(window)
     assert found is not None
     assert isinstance(found.app, Editor)
     assert (found.app.path, found.app.cursor, found.app.selection) == ("src/a.py", 4, (4, 5))
     assert "marvellous" in found.render()
-    assert resumed.act(window, "undo").success
+    assert resumed.windows.act(window, "undo").success
     assert place.read_bytes() == before
     resumed.close()
 
@@ -579,16 +579,16 @@ def test_a_resumed_editor_shows_the_file_as_it_is_now_and_can_still_undo(tmp_pat
 def test_a_resumed_editor_whose_file_was_changed_or_is_gone_says_so(tmp_path: Path, project: Path) -> None:
     """Between two runs anything may happen to a file."""
     session = sl.Session.new(project, root=tmp_path / "logs", session_id="one", apps=["editor"])
-    window = session.open_window("editor", "src/a.py")
-    session.act(window, "edit", first=5, last=5, text="    return 2")
+    window = session.windows.open("editor", "src/a.py")
+    session.windows.act(window, "edit", first=5, last=5, text="    return 2")
     session.close()
     (project / "src" / "a.py").write_text("theirs\n")
     resumed = sl.Session.resume("one", project, root=tmp_path / "logs", apps=["editor"])
-    assert "somebody else" in resumed.act(window, "undo").message
+    assert "somebody else" in resumed.windows.act(window, "undo").message
     resumed.close()
     (project / "src" / "a.py").unlink()
     again = sl.Session.resume("one", project, root=tmp_path / "logs", apps=["editor"])
-    found = again.host.window(window)
+    found = again.windows.window(window)
     assert found is not None
     assert "there is no such file" in found.render()
     again.close()

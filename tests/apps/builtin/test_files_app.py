@@ -26,15 +26,15 @@ class Tree:
         self.session = sl.Session(
             MemoryStore(), apps=apps, project=project, settings=sl.Settings(**settings) if settings else None
         )
-        self.id = self.session.open_window("files")
+        self.id = self.session.windows.open("files")
 
     def __getattr__(self, action: str) -> Any:
         """An action, done as the model does it."""
-        return lambda **params: self.session.act(self.id, action, **params)
+        return lambda **params: self.session.windows.act(self.id, action, **params)
 
     @property
     def window(self) -> Any:
-        return self.session.host.window(self.id)
+        return self.session.windows.window(self.id)
 
     @property
     def app(self) -> Files:
@@ -51,8 +51,8 @@ class Tree:
         return [element.text for element in self.elements(lod)]
 
     def shown(self, lod: sl.Lod = sl.Lod.FULL) -> str:
-        self.session.host.lod(self.id, lod)
-        return str(self.session.host.shown(10**9, lambda _, text: len(text))[self.id])
+        self.session.windows.lod(self.id, lod)
+        return str(self.session.windows.shown(10**9, lambda _, text: len(text))[self.id])
 
 
 @pytest.fixture
@@ -95,19 +95,19 @@ def test_folders_are_expanded_with_those_above_and_folded(tree: Tree) -> None:
 def test_buttons_on_the_entries_do_the_same(tree: Tree) -> None:
     """An entry's id stands for its path."""
     for anchor in ("expand-src", "[expand:src:deep]", "open-src:deep:c.py", "[fold:src]"):
-        outcome = tree.session.act(tree.id, anchor)
+        outcome = tree.session.windows.act(tree.id, anchor)
         assert outcome.success, outcome
     assert tree.app.expanded == ["src/deep"]
-    assert [window.id for window in tree.session.host.windows()] == ["files_1", "editor_1"]
+    assert [window.id for window in tree.session.windows.all()] == ["files_1", "editor_1"]
 
 
 def test_a_window_can_be_opened_for_a_folder(project: Path, tree: Tree) -> None:
     """What it is for is expanded; what is no folder of the project is refused."""
-    window = tree.session.host.window(tree.session.open_window("files", "src/deep"))
+    window = tree.session.windows.window(tree.session.windows.open("files", "src/deep"))
     assert window is not None
     assert "c.py" in window.render()
     with pytest.raises(Refused, match="no folder"):
-        tree.session.open_window("files", "../elsewhere")
+        tree.session.windows.open("files", "../elsewhere")
 
 
 def test_nothing_but_a_folder_of_the_tree_is_expanded(project: Path, tree: Tree) -> None:
@@ -152,14 +152,14 @@ def test_a_tree_can_be_held_to_folders(project: Path) -> None:
     """By its session: they are shown, with the way to them; a folder above the project is all of it."""
     (project / "src" / "deeper").mkdir()
     session = sl.Session(MemoryStore(), apps=[Files], project=project, folders=("src/deep", "../elsewhere", "gone"))
-    window = session.host.window(session.open_window("files", "src/deep"))
+    window = session.windows.window(session.windows.open("files", "src/deep"))
     assert window is not None
     shown = [element.text for element in every(window.app.page(sl.Lod.FULL).elements)]
     assert shown == ["1 folder, 0 files", "src/", "deep/", "c.py"]
     for path in ("docs", "src/deeper", "../elsewhere"):
-        assert "no folder" in session.act(window.id, "expand", path=path).message, path
+        assert "no folder" in session.windows.act(window.id, "expand", path=path).message, path
     session = sl.Session(MemoryStore(), apps=[Files], project=project, folders=("..",))
-    window = session.host.window(session.open_window("files"))
+    window = session.windows.window(session.windows.open("files"))
     assert window is not None
     assert [element.text for element in window.app.page(sl.Lod.FULL).elements][1:] == ["docs/", "src/", "README.md"]
 
@@ -168,15 +168,15 @@ def test_folders_that_become_links_are_shown_no_more(project: Path) -> None:
     """Neither in the tree nor in an editor; one that was a link from the beginning is followed."""
     (project / "linked").symlink_to("src")
     session = sl.Session(MemoryStore(), apps=[Files, "editor"], project=project, folders=("docs", "linked"))
-    window = session.open_window("files", "src")
-    assert session.act(window, "open", path="src/a.py").success
+    window = session.windows.open("files", "src")
+    assert session.windows.act(window, "open", path="src/a.py").success
     (project / "docs").rename(project.parent / "away")
     (project / "docs").symlink_to("../elsewhere")
     (project / "src").rename(project / "sources")
     (project / "src").symlink_to("sources")
     for path in ("docs", "src", "sources"):
-        assert "no folder" in session.act(window, "expand", path=path).message, path
-    assert "outside the folders" in session.act(window, "open", path="sources/a.py").message
+        assert "no folder" in session.windows.act(window, "expand", path=path).message, path
+    assert "outside the folders" in session.windows.act(window, "open", path="sources/a.py").message
 
 
 def test_files_open_in_the_editor_once(tree: Tree) -> None:
@@ -186,7 +186,7 @@ def test_files_open_in_the_editor_once(tree: Tree) -> None:
     assert tree.open(path="README.md").message == "README.md is open in editor_2"
     for path in ("../elsewhere/secret.txt", "/etc/passwd", "src", "nothing"):
         assert not tree.open(path=path).success
-    assert len(tree.session.host.windows()) == 3
+    assert len(tree.session.windows.all()) == 3
 
 
 def test_without_an_editor_nothing_is_opened(project: Path) -> None:
@@ -297,7 +297,7 @@ def test_levels_in_both_languages_and_forms(project: Path, locale: str, form: st
     assert ["a.py" in text for text in shown.values()] == [False, False, True]
     anchors = []
     for lod in sl.Lod:
-        tree.session.host.lod(tree.id, lod)
+        tree.session.windows.lod(tree.id, lod)
         anchors.append(set(tree.window.context().anchors))
         assert tree.shown(lod) == shown[lod]
         if form == "xml":
@@ -321,21 +321,21 @@ def test_whatever_is_done_the_laws_hold(look: sl.Settings, acts: list[Act]) -> N
         (Path(folder) / "c d").mkdir()
         (Path(folder) / "link").symlink_to("a")
         session = sl.Session(MemoryStore("apps"), apps=["files", "editor"], project=folder, settings=look)
-        done(session, session.open_window("files"), acts)
+        done(session, session.windows.open("files"), acts)
 
 
 @pytest.mark.accepts(364)
 def test_a_resumed_tree_shows_the_files_there_are_now(tmp_path: Path, project: Path) -> None:
     """What is expanded and the pattern are kept; the files are read anew."""
     session = sl.Session.new(project, root=tmp_path / "logs", session_id="one", apps=["files"])
-    window = session.open_window("files")
-    session.act(window, "expand", path="src/deep")
-    session.act(window, "filter", pattern="*.py")
+    window = session.windows.open("files")
+    session.windows.act(window, "expand", path="src/deep")
+    session.windows.act(window, "filter", pattern="*.py")
     session.close()
     assert "c.py" not in "".join(each.read_text() for each in (tmp_path / "logs").rglob("*.jsonl"))
     (project / "src" / "deep" / "c.py").rename(project / "src" / "deep" / "d.py")
     resumed = sl.Session.resume("one", project, root=tmp_path / "logs", apps=["files"])
-    found = resumed.host.window(window)
+    found = resumed.windows.window(window)
     assert found is not None
     texts = [element.text for element in every(found.app.page(sl.Lod.FULL).elements)]
     assert texts[1:] == ["docs/", "src/", "deep/", "d.py", "a.py"]

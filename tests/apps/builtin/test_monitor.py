@@ -26,7 +26,7 @@ def session(project: Path, clock: Any = None, **settings: Any) -> sl.Session:
 
 def monitor(of: sl.Session) -> Monitor:
     """The app in the session's first window."""
-    app = of.host.windows()[0].app
+    app = of.windows.all()[0].app
     assert isinstance(app, Monitor)
     return app
 
@@ -47,7 +47,7 @@ def line(app: Monitor) -> str:
 def test_it_measures_this_machine(tmp_path: Path) -> None:
     """Memory, disk and cores are those that the system has, and so are the processes."""
     of = session(tmp_path)
-    of.open_window("monitor")
+    of.windows.open("monitor")
     app = monitor(of)
     assert app.memory.total == psutil.virtual_memory().total
     assert app.disk.total == psutil.disk_usage(str(tmp_path)).total
@@ -62,10 +62,10 @@ def test_it_measures_this_machine(tmp_path: Path) -> None:
 def test_a_gist_is_one_line(tmp_path: Path) -> None:
     """As the prototype has it, in English and in Chinese."""
     of = session(tmp_path)
-    of.open_window("monitor")
+    of.windows.open("monitor")
     measured(monitor(of), 12, 25, 50)
     assert line(monitor(of)) == "System ✓ OK | CPU 12% | Mem 4.0/16.0GB | Disk 50%"
-    of.host.show_as("zh", "xml")
+    of.windows.show_as("zh", "xml")
     assert line(monitor(of)) == "系统 ✓ 正常 | CPU 12% | 内存 4.0/16.0GB | 磁盘 50%"
 
 
@@ -80,7 +80,7 @@ def test_a_gist_is_one_line(tmp_path: Path) -> None:
 def test_the_worst_of_three_is_the_state(tmp_path: Path, cpu: float, memory: float, disk: float, state: str) -> None:
     """CPU from 70 and 90 percent, memory from 80 and 90, disk from 85 and 95; as rounded as it is shown."""
     of = session(tmp_path)
-    of.open_window("monitor")
+    of.windows.open("monitor")
     measured(monitor(of), cpu, memory, disk)
     assert line(monitor(of)).startswith(f"System {state} | ")
 
@@ -88,7 +88,7 @@ def test_the_worst_of_three_is_the_state(tmp_path: Path, cpu: float, memory: flo
 def test_levels_show_more_and_more(tmp_path: Path) -> None:
     """SUMMARY: a table of three and three processes; FULL: cores, load, time and ten processes."""
     of = session(tmp_path)
-    of.open_window("monitor")
+    of.windows.open("monitor")
     app = monitor(of)
     measured(app, 75, 25, 96)
     _, resources, processes = app.page(sl.Lod.SUMMARY).elements
@@ -108,33 +108,33 @@ def test_levels_show_more_and_more(tmp_path: Path) -> None:
 def test_processes_are_sorted_by_what_is_asked(tmp_path: Path) -> None:
     """By memory or CPU; anything else is refused with the choices."""
     of = session(tmp_path)
-    of.open_window("monitor")
-    assert of.act("monitor_1", "sort", by="memory").success
+    of.windows.open("monitor")
+    assert of.windows.act("monitor_1", "sort", by="memory").success
     measured(monitor(of), 0, 0, 0)
     assert [row[0] for row in monitor(of).page(sl.Lod.SUMMARY).elements[2].table] == ["pid", "20", "19", "18"]
-    assert "cpu|memory" in of.act("monitor_1", "sort", by="name").message
+    assert "cpu|memory" in of.windows.act("monitor_1", "sort", by="name").message
 
 
 def test_it_measures_at_most_once_in_some_seconds_unless_told(tmp_path: Path) -> None:
     """What was measured holds for five seconds, and shows the same bytes; `sample` measures at once."""
     clock = Ticking(step=1)
     of = session(tmp_path, clock)
-    of.open_window("monitor")
-    first, shown = monitor(of).at, of.host.shown(10**9, lambda _, text: len(text))
-    assert of.host.shown(10**9, lambda _, text: len(text)) == shown
+    of.windows.open("monitor")
+    first, shown = monitor(of).at, of.windows.shown(10**9, lambda _, text: len(text))
+    assert of.windows.shown(10**9, lambda _, text: len(text)) == shown
     assert monitor(of).at == first
     clock.wait(5)
-    of.host.shown(10**9, lambda _, text: len(text))
+    of.windows.shown(10**9, lambda _, text: len(text))
     assert monitor(of).at > first
     second = monitor(of).at
-    assert of.act("monitor_1", "sample").message.startswith("System ")
+    assert of.windows.act("monitor_1", "sample").message.startswith("System ")
     assert monitor(of).at > second
 
 
 def test_a_clock_that_goes_back_does_not_stop_it(tmp_path: Path) -> None:
     """A measurement of the future is none."""
     of = session(tmp_path)
-    of.open_window("monitor")
+    of.windows.open("monitor")
     monitor(of).at += 10**9
     assert monitor(of).refresh()
 
@@ -143,25 +143,25 @@ def test_without_psutil_it_says_what_to_install(tmp_path: Path, monkeypatch: pyt
     """A window does not open, an action is refused, and an open window says why it shows nothing, once."""
     clock = Ticking(step=1)
     of = session(tmp_path, clock)
-    of.open_window("monitor")
+    of.windows.open("monitor")
     monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(Refused, match=r"pip install psutil"):
-        of.open_window("monitor")
-    assert "pip install psutil" in of.act("monitor_1", "sample").message
+        of.windows.open("monitor")
+    assert "pip install psutil" in of.windows.act("monitor_1", "sample").message
     clock.wait(5)
-    assert "pip install psutil" in of.host.shown(10**9, lambda _, text: len(text))["monitor_1"]
-    version = of.host.windows()[0].document.version
-    assert "pip install psutil" in of.host.shown(10**9, lambda _, text: len(text))["monitor_1"]
-    assert of.host.windows()[0].document.version == version
+    assert "pip install psutil" in of.windows.shown(10**9, lambda _, text: len(text))["monitor_1"]
+    version = of.windows.all()[0].document.version
+    assert "pip install psutil" in of.windows.shown(10**9, lambda _, text: len(text))["monitor_1"]
+    assert of.windows.all()[0].document.version == version
     monkeypatch.undo()
-    assert "CPU" in of.host.shown(10**9, lambda _, text: len(text))["monitor_1"]
+    assert "CPU" in of.windows.shown(10**9, lambda _, text: len(text))["monitor_1"]
 
 
 def test_a_disk_that_cannot_be_measured_is_told(tmp_path: Path) -> None:
     """A project that is gone is no crash."""
     of = session(tmp_path / "nowhere")
     with pytest.raises(Refused, match="cannot be measured"):
-        of.open_window("monitor")
+        of.windows.open("monitor")
 
 
 @pytest.mark.parametrize("form", ["xml", "markdown"])
@@ -169,12 +169,12 @@ def test_a_disk_that_cannot_be_measured_is_told(tmp_path: Path) -> None:
 def test_it_speaks_both_languages_in_both_forms(tmp_path: Path, locale: str, form: str) -> None:
     """The same data give the same bytes; a higher level has every action of a lower one; XML parses."""
     of = session(tmp_path, locale=locale, windows=form)
-    of.open_window("monitor")
+    of.windows.open("monitor")
     app, offered = monitor(of), set[str]()
     app.processes = [Process(1, "</row> | **[x]** [button:sample] & \ufffe", 1.0, 1)]
     for lod in sl.Lod:
-        of.host.lod("monitor_1", lod)
-        window = of.host.windows()[0]
+        of.windows.lod("monitor_1", lod)
+        window = of.windows.all()[0]
         shown = window.render()
         assert ("系统" if locale == "zh" else "System") in shown
         assert app.page(lod) == app.page(lod)
@@ -191,12 +191,12 @@ def test_whatever_is_measured_can_be_shown_and_saved(name: str, percent: float, 
     """Every level renders, and what is saved is restored equal."""
     of = session(Path())
     app = Monitor()
-    app.host = of.host
+    app.host = of.windows
     measured(app, percent, percent, percent)
     app.processes = [Process(1, name, cpu, memory)]
     pages = [app.page(lod) for lod in sl.Lod]
     twin = Monitor()
-    twin.host = of.host
+    twin.host = of.windows
     twin.restore(app.save())
     assert [twin.page(lod) for lod in sl.Lod] == pages
 
@@ -206,15 +206,15 @@ def test_a_resumed_monitor_measures_anew(tmp_path: Path) -> None:
     """How it is sorted is kept; its numbers are those of now."""
     options: dict[str, Any] = {"root": tmp_path / "logs", "apps": ["monitor"], "clock": Ticking(step=1)}
     of = sl.Session.new(tmp_path, session_id="one", **options)
-    window = of.open_window("monitor")
-    of.act(window, "sort", by="memory")
+    window = of.windows.open("monitor")
+    of.windows.act(window, "sort", by="memory")
     at = monitor(of).at
     of.close()
     options["clock"].wait(60)
     resumed = sl.Session.resume("one", tmp_path, **options)
     app = monitor(resumed)
     assert (app.at, app.by) == (at, "memory")
-    assert "CPU" in resumed.host.shown(10**9, lambda _, text: len(text))[window]
+    assert "CPU" in resumed.windows.shown(10**9, lambda _, text: len(text))[window]
     assert app.at > at
     resumed.close()
 

@@ -36,7 +36,7 @@ def _notebook(settings: Settings = MARKDOWN) -> Session:
 
 
 def _did(session: Session, action: str, **params: Any) -> str:
-    outcome = session.act("notebook_1", action, **params)
+    outcome = session.windows.act("notebook_1", action, **params)
     assert outcome.success, outcome
     return outcome.message
 
@@ -98,7 +98,7 @@ def test_focus_unfolds_what_is_listed_and_folds_the_rest() -> None:
     session = _notebook()
     _did(session, "focus", ids="e3, e1")
     assert _levels(session) == {"e1": "FULL", "e2": "GIST", "e3": "FULL"}
-    window = session.host.window("notebook_1")
+    window = session.windows.window("notebook_1")
     assert window is not None
     assert window.context().state.focus_id == "e3"
     _did(session, "remove", entry_id="e3")
@@ -111,7 +111,7 @@ def test_a_filter_shows_the_entries_with_a_tag() -> None:
     """The state says which filter is on; without a tag, everything is shown again."""
     session = _notebook()
     assert _did(session, "filter", tag="rpc") == "showing 1/3 entries"
-    window = session.host.window("notebook_1")
+    window = session.windows.window("notebook_1")
     assert window is not None
     assert window.context().state.custom == {"filter": "rpc"}
     shown = content(session, "notebook_1")
@@ -153,7 +153,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(action: str, params: di
     """A failed action says why, and data and view stay as they were."""
     session = _notebook()
     before, shown = app(session, "notebook_1").save(), rendered(session, "notebook_1")
-    outcome = session.act("notebook_1", action, **params)
+    outcome = session.windows.act("notebook_1", action, **params)
     assert (outcome.success, outcome.message) == (False, why)
     assert (app(session, "notebook_1").save(), rendered(session, "notebook_1")) == (before, shown)
 
@@ -184,20 +184,20 @@ def test_it_speaks_chinese() -> None:
     assert "# 📓 记忆笔记本\n\n- 1 个条目\n- 级别分布：0 gist, 1 summary, 0 full\n" in text
     assert "[SUMMARY] **[条目-1]** PipeMux 概览 `架构` `通信` [button:fold] [button:unfold]" in text
     assert "- 聚焦条目 [form:focus ids=]" in text
-    assert session.act("notebook_1", "fold", entry_id="x").message == "没有条目 'x'；现有：条目-1"
+    assert session.windows.act("notebook_1", "fold", entry_id="x").message == "没有条目 'x'；现有：条目-1"
 
 
 def test_it_is_as_it_was_when_the_session_is_resumed(tmp_path: Path) -> None:
     """From the file alone, entries, levels, filter and focus come back, and go on."""
     with Session.new(tmp_path, root=tmp_path, apps=["notebook"]) as session:
-        session.open_window("notebook")
+        session.windows.open("notebook")
         _did(session, "add", entry_id="e1", title="One <b>", content="[button:fold]\n" * 30, tags="t")
         _did(session, "add", entry_id="e2", title="Two", tags="t")
         _did(session, "focus", ids="e2")
         _did(session, "filter", tag="t")
         before = rendered(session, "notebook_1")
     with Session.resume(session.id, tmp_path, root=tmp_path, apps=["notebook"]) as resumed:
-        window = resumed.host.window("notebook_1")
+        window = resumed.windows.window("notebook_1")
         assert window is not None
         assert window.render() == before
         assert (window.context().state.focus_id, window.context().state.custom) == ("e2", {"filter": "t"})

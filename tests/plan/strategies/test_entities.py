@@ -252,7 +252,7 @@ def test_a_changed_state_is_a_sweep_of_its_own() -> None:
     session.compose(Budget(1_000, recall=0))
     assert session.receipt is not None
     assert session.receipt.reason == "sweep: state"
-    assert len(session) == 1
+    assert len(session.items) == 1
 
 
 def test_many_tool_calls_give_way_oldest_first() -> None:

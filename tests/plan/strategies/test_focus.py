@@ -30,14 +30,14 @@ def words(count: int, word: str = "word") -> str:
 
 
 def tool(session: Session, text: str, **arguments: object) -> str:
-    number = str(len(session))
+    number = str(len(session.items))
     session.assistant([Call(number, "read_file", arguments or {"path": f"file{number}.py"})])
     return session.tool_result(number, text)
 
 
 def level(session: Session, payload: Payload, item_id: str) -> Lod | None:
     """The level an item is shown at; None: it is left out."""
-    row = session._row(item_id)
+    row = session.items.row(item_id)
     return payload.plan.lod(row) if session._journal.timeline.unit[row] in payload.plan else None
 
 
@@ -99,7 +99,7 @@ def test_a_page_the_model_asked_for_enters_in_full(session: Session) -> None:
     session.assistant([Call("e", "expand", {"id": item})])
     session.answer_own_calls()
     payload = session.compose(Budget(10_000))
-    answer = [i.id for i in session.items()][-1]
+    answer = [i.id for i in session.items][-1]
     assert level(session, payload, answer) is Lod.FULL
 
 
@@ -261,7 +261,7 @@ def test_one_line_says_what_was_left_out_and_where(session: Session) -> None:
     assert level(session, payload, first) is None
     left_out = payload.plan.left_out
     assert left_out is not None
-    hidden = [i for i in session.items() if level(session, payload, i.id) is None and i.kind is not Kind.CALL]
+    hidden = [i for i in session.items if level(session, payload, i.id) is None and i.kind is not Kind.CALL]
     assert left_out.messages == len(hidden)
     assert payload.plan.marker.startswith(f"[left out here: {len(hidden)} earlier messages, #3 to #")
     assert [m.id for m in payload.body].index("") == 1

@@ -146,10 +146,10 @@ def test_a_pinned_read_and_one_that_is_wanted_stay_in_full() -> None:
     session = made()
     session.user("go")
     pinned, wanted = reads(session, 1, code("one")), reads(session, 2, code("two"))
-    session.pin(pinned)
+    session.items.pin(pinned)
     session.user("next")
     assert levels(compose(session)) == {pinned: Lod.FULL, wanted: Lod.GIST}
-    session.expand(wanted, now=True)
+    session.items.expand(wanted, now=True)
     assert levels(compose(session))[wanted] is Lod.FULL
 
 
@@ -181,7 +181,7 @@ def test_a_question_that_finds_too_many_keeps_the_newest() -> None:
     session.system("be brief")
     ids = turns(session, 8)
     compose(session)
-    session.pin(ids[2])
+    session.items.pin(ids[2])
     late = session.system("be briefer")
     last = session.user("question 8")
     payload = compose(session)
@@ -195,7 +195,7 @@ def test_a_question_that_finds_too_many_keeps_the_newest() -> None:
     assert late in shown
     assert shown[-1] == newest
     assert len(shown) == 1 + 1 + 5
-    assert session.text(ids[0]) == "question 0"  # out, and still there
+    assert session.items.text(ids[0]) == "question 0"  # out, and still there
 
 
 def test_a_call_keeps_its_results_though_they_are_more_than_five() -> None:

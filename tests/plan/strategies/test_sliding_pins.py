@@ -16,7 +16,7 @@ def test_an_item_that_was_shortened_and_then_pinned_is_shown_in_full_or_named() 
     )
     large = session.user("\n".join(f"line {number} of many words" for number in range(200)))
     session.compose(Budget(300))
-    session.pin(large)
+    session.items.pin(large)
     session.user("and now?")
     with pytest.raises(PinnedOverflow, match=f"#{large}"):
         session.compose(Budget(300))

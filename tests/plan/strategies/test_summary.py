@@ -57,13 +57,13 @@ def test_the_threshold_itself_does_not_trigger() -> None:
     """Ten turns want nothing; the eleventh does, and a threshold of one's own moves both."""
     session, own = made(), made(threshold=20)
     turns(session, 1, 10)
-    assert not session.wants_summary
+    assert not session.summaries.wanted
     turns(session, 11, 11)
-    assert session.wants_summary
+    assert session.summaries.wanted
     turns(own, 1, 20)
-    assert not own.wants_summary
+    assert not own.summaries.wanted
     turns(own, 21, 21)
-    assert own.wants_summary
+    assert own.summaries.wanted
 
 
 @pytest.mark.accepts(273, 274, 276)
@@ -71,8 +71,8 @@ def test_the_oldest_turns_are_folded_again_and_again() -> None:
     """11 turns become a summary and 6; 16 a summary of the first summary and of five turns more, and again 6."""
     session, model = made(), Model()
     turns(session, 1, 11)
-    assert session.compact_in_background(model)
-    session.wait()
+    assert session.summaries.in_background(model)
+    session.summaries.wait()
     assert model.shown[0] == exchanges(1, 5)
     session.user("question 12")
     payload = session.compose(ROOM)
@@ -81,10 +81,10 @@ def test_the_oldest_turns_are_folded_again_and_again() -> None:
     assert session.receipt.reason == "sweep: summary"
     session.reply("answer 12 in more words than a few")
     turns(session, 13, 15)
-    assert not session.compact_in_background(model)
+    assert not session.summaries.in_background(model)
     turns(session, 16, 16)
-    assert session.compact_in_background(model)
-    session.wait()
+    assert session.summaries.in_background(model)
+    session.summaries.wait()
     assert model.shown[1] == ["summary 1", *exchanges(6, 10)]
     session.user("question 17")
     assert said(session.compose(ROOM)) == ["summary 2", *exchanges(11, 16), "question 17"]
@@ -95,11 +95,11 @@ def test_nothing_folded_is_lost() -> None:
     """What a summary stands for is in the log, can be found, and comes back when the compaction is undone."""
     session, model = made(), Model()
     turns(session, 1, 11)
-    session.compact_in_background(model)
-    session.wait()
+    session.summaries.in_background(model)
+    session.summaries.wait()
     session.compose(ROOM)
-    assert [found for found in session.search("question 3") if "question 3" in session.text(found.id)]
-    session.uncompact()
+    assert [found for found in session.items.search("question 3") if "question 3" in session.items.text(found.id)]
+    session.summaries.undo()
     assert said(session.compose(ROOM))[:4] == exchanges(1, 2)
 
 
@@ -112,8 +112,8 @@ def test_the_model_sees_what_the_window_had_no_room_for() -> None:
         session.compose(Budget(500, recall=0))
         session.reply(f"answer {n} " + "word " * 60)
     assert "question 1" not in said(session.preview(Budget(500, recall=0)))
-    assert session.compact_in_background(model)
-    session.wait()
+    assert session.summaries.in_background(model)
+    session.summaries.wait()
     assert model.shown[0] == exchanges(1, 2)  # as many whole turns as the model has room for
     assert said(session.preview(Budget(2_000, recall=0)))[:3] == ["summary 1", "question 3", "answer 3"]
 
@@ -125,8 +125,8 @@ def test_the_summary_stands_right_after_the_system_prompt(layout: str) -> None:
     session = made(layout)
     session.system("be kind")
     turns(session, 1, 11)
-    session.compact_in_background(Model())
-    session.wait()
+    session.summaries.in_background(Model())
+    session.summaries.wait()
     messages = session.compose(ROOM).openai()["messages"]
     assert messages[0]["role"] == "system"
     assert messages[1]["content"][-1]["text"] == "summary 1"
@@ -142,11 +142,11 @@ def test_a_model_that_fails_changes_nothing_and_is_asked_again() -> None:
     def broken(payload: Payload) -> str:
         raise TimeoutError("no answer")
 
-    assert session.compact_in_background(broken)
-    session.wait()
+    assert session.summaries.in_background(broken)
+    session.summaries.wait()
     assert said(session.preview(ROOM)) == before
-    assert session.compact_in_background(Model())
-    session.wait()
+    assert session.summaries.in_background(Model())
+    session.summaries.wait()
     assert said(session.preview(ROOM))[0] == "summary 1"
 
 
@@ -161,12 +161,12 @@ def test_one_summary_is_made_at_a_time() -> None:
         return "summary 1"
 
     turns(session, 1, 11)
-    assert session.compact_in_background(slow)
-    assert not session.compact_in_background(slow)
+    assert session.summaries.in_background(slow)
+    assert not session.summaries.in_background(slow)
     turns(session, 12, 12)
     assert said(session.preview(ROOM))[:2] == exchanges(1, 1)
     go.set()
-    session.wait()
+    session.summaries.wait()
     assert len(asked) == 1
     assert said(session.preview(ROOM))[:2] == ["summary 1", "question 6"]
 
@@ -177,8 +177,8 @@ def test_the_summary_is_charged_and_turns_are_cut_at_user_messages(window: int, 
     """The payload fits; the summary holds before any history does; what is shown of that begins with a question."""
     session = made()
     turns(session, 1, 11, size)
-    session.compact_in_background(Model())
-    session.wait()
+    session.summaries.in_background(Model())
+    session.summaries.wait()
     session.user("question 12")
     payload = session.compose(Budget(window, recall=0))
     assert payload.tokens <= window
@@ -193,8 +193,8 @@ def test_a_summary_too_large_for_the_window_gives_way_before_the_question() -> N
     """It is shortened, then left out; the question stays."""
     session = made()
     turns(session, 1, 11, 200)
-    session.compact_in_background(lambda payload: "Summary of it all. " + "more " * 900)
-    session.wait()
+    session.summaries.in_background(lambda payload: "Summary of it all. " + "more " * 900)
+    session.summaries.wait()
     question = session.user("question 12")
     for window in (1_100, 400, 40):
         payload = session.compose(Budget(window, recall=0))
@@ -216,11 +216,11 @@ def test_a_tool_exchange_belongs_to_the_turn_that_asked_for_it() -> None:
     session.interrupt()
     session.tool_result("late", "at last")
     session.compose(ROOM)
-    assert not session.wants_summary
+    assert not session.summaries.wanted
     session.user("question 3")
     model = Model()
-    assert session.compact_in_background(model)
-    session.wait()
+    assert session.summaries.in_background(model)
+    session.summaries.wait()
     assert [text for text in model.shown[0] if text.startswith("question")] == ["question 0"]
 
 
@@ -228,13 +228,13 @@ def test_what_was_summarised_otherwise_is_not_folded_twice() -> None:
     """After a compaction that somebody asked for, only the turns it left count."""
     session, model = made(), Model()
     turns(session, 1, 12)
-    session.compact(model=lambda payload: "all of it in short")
+    session.summaries.compact(model=lambda payload: "all of it in short")
     left = len([text for text in said(session.compose(ROOM)) if text.startswith("question")])
     turns(session, 13, 12 + 10 - left)
-    assert not session.wants_summary
+    assert not session.summaries.wanted
     turns(session, 13 + 10 - left, 13 + 10 - left)
-    session.compact_in_background(model)
-    session.wait()
+    session.summaries.in_background(model)
+    session.summaries.wait()
     assert model.shown[0][0] == "all of"
     assert next(text for text in model.shown[0] if text.startswith("question")) == f"question {12 - left + 1}"
 

@@ -94,10 +94,10 @@ class Files(App):
         if "editor" not in self.host.apps:
             raise Refused(self.says("there is no app 'editor' in this session", "本会话中没有 editor 应用"))
         path = self._meant(path)
-        editors = [window for window in self.host.windows() if window.app.name == "editor"]
-        found = next((each for each in editors if getattr(each.app, "path", "") == path), None)
-        window = found or self.host.open("editor", path)
-        return self.says(f"{path} is open in {window.id}", f"{path} 已在 {window.id} 中打开")
+        editors = [window for window in self.host.all() if window.app.name == "editor"]
+        found = next((each.id for each in editors if getattr(each.app, "path", "") == path), "")
+        window_id = found or self.host.open("editor", path)
+        return self.says(f"{path} is open in {window_id}", f"{path} 已在 {window_id} 中打开")
 
     @action(label="Show only files whose names match, such as *.py; no pattern shows all", zh="按名称筛选文件，如 *.py")
     def filter(self, pattern: str = "") -> str:

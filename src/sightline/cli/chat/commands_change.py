@@ -64,10 +64,10 @@ def _show_compacted(chat: Chat) -> None:
 async def uncompact(chat: Chat, rest: str) -> None:
     """Undo the last compaction, or bring one item of it back."""
     if rest:
-        chat.session.uncompact(_id(rest))
+        chat.session.summaries.undo(_id(rest))
         chat.say("uncompacted one", id=_id(rest))
     else:
-        chat.session.uncompact()
+        chat.session.summaries.undo()
         chat.say("uncompacted")
 
 
@@ -75,7 +75,7 @@ async def expand(chat: Chat, rest: str) -> None:
     """Bring an item back in full."""
     if not rest:
         raise BadInput(chat.words("usage", usage="/expand ID"))
-    text = chat.session.expand(_id(rest))
+    text = chat.session.items.expand(_id(rest))
     chat.out.print(Text(printable(text)), soft_wrap=True)
     chat.say("expanded", id=_id(rest), style="dim")
 
@@ -84,7 +84,7 @@ async def recall(chat: Chat, rest: str) -> None:
     """Find passages and bring the best back."""
     if not rest:
         raise BadInput(chat.words("usage", usage="/recall WORDS"))
-    found = chat.session.recall(rest)
+    found = chat.session.items.recall(rest)
     chat.say("recalled" if found else "nothing found", style="dim")
     for each in found[:_RECALLED]:
         prose(chat.out, first_words(each.text), lead=(f"  #{each.id}  ", "cyan"))
@@ -93,7 +93,7 @@ async def recall(chat: Chat, rest: str) -> None:
 async def pin(chat: Chat, rest: str) -> None:
     """Hold on to an item, or list those that are held."""
     if rest:
-        chat.session.pin(_id(rest))
+        chat.session.items.pin(_id(rest))
         chat.say("pinned", id=_id(rest))
         return
     with chat.log() as journal:
@@ -106,7 +106,7 @@ async def unpin(chat: Chat, rest: str) -> None:
     """Let go of an item."""
     if not rest:
         raise BadInput(chat.words("usage", usage="/unpin ID"))
-    chat.session.unpin(_id(rest))
+    chat.session.items.unpin(_id(rest))
     chat.say("unpinned", id=_id(rest))
 
 

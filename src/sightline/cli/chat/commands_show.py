@@ -28,15 +28,15 @@ async def context(chat: Chat, rest: str) -> None:
 
 async def windows(chat: Chat, rest: str) -> None:
     """The open windows, or one of them, or close it."""
-    host, words = chat.session.host, chat.words
+    host, words = chat.session.windows, chat.words
     verb, _, name = rest.partition(" ")
     wanted = name.strip() if verb == "close" else rest
     if wanted and host.window(wanted) is None:
-        raise BadInput(words("no window", id=wanted, ids=", ".join(each.id for each in host.windows()) or "–"))
+        raise BadInput(words("no window", id=wanted, ids=", ".join(each.id for each in host.all()) or "–"))
     if verb == "close":
         if not wanted:
             raise BadInput(words("usage", usage="/windows close ID"))
-        chat.session.close_window(wanted)
+        chat.session.windows.close(wanted)
         chat.say("closed", id=wanted)
     elif wanted:
         window = host.window(wanted)
@@ -47,7 +47,7 @@ async def windows(chat: Chat, rest: str) -> None:
 
 
 def _list_windows(chat: Chat) -> None:
-    open_ = chat.session.host.windows()
+    open_ = chat.session.windows.all()
     if not open_:
         chat.say("no windows")
         return
@@ -70,13 +70,13 @@ async def apps(chat: Chat, rest: str) -> None:
         raise BadInput(chat.words("usage", usage="/apps open NAME [TARGET]"))
     if name not in openable(chat):
         raise UnknownApp(name, openable(chat))
-    window_id = chat.session.open_window(name, target.strip())
+    window_id = chat.session.windows.open(name, target.strip())
     chat.say("opened", id=window_id)
 
 
 def openable(chat: Chat) -> list[str]:
     """The apps that a person opens; the list of code opens by itself."""
-    return [name for name in chat.session.host.apps if name in registry.names()]
+    return [name for name in chat.session.windows.apps if name in registry.names()]
 
 
 async def code(chat: Chat, rest: str) -> None:

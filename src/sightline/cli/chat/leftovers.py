@@ -24,7 +24,7 @@ def newest(here: Place) -> str | None:
 
 def mark(here: Place, session: Session) -> None:
     """Have `--continue` pass over this session, if no model has said anything in it yet."""
-    answered = any(item.kind in (Kind.ASSISTANT, Kind.CALL) for item in session.items())
+    answered = any(item.kind in (Kind.ASSISTANT, Kind.CALL) for item in session.items)
     if answered or session.id not in here.folder.sessions():
         return
     with suppress(StoreError):  # it could not be written to before either, which has been told

@@ -268,7 +268,7 @@ class _Completer(Completer):
             case "/apps":
                 return ["open", *openable(chat)]
             case "/windows":
-                return ["close", *(window.id for window in chat.session.host.windows())]
+                return ["close", *(window.id for window in chat.session.windows.all())]
             case "/sessions":
                 return chat.here.folder.sessions()
             case "/code":

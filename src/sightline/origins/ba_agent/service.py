@@ -155,7 +155,7 @@ class BAAgentService:
                 removed = _removed(agent)
                 if gists := removed.get("gists"):
                     logger.info("history cleaned: %d items as gists, %d tokens saved", len(gists.removed), gists.tokens)
-                if agent.session.host.window("code_list") is not None:
+                if agent.session.windows.window("code_list") is not None:
                     logger.info("code list built: it shows what there is now")
                 logger.info("context built: %d of %d tokens", tokens, limit)
                 if trim := removed.get("trim"):
@@ -212,7 +212,7 @@ class BAAgentService:
         """The session of a conversation; a new one begins with its history."""
         session = self._session(session_id)
         try:
-            if history and not len(session):
+            if history and not len(session.items):
                 session.extend([dict(message) for message in history])
                 logger.info("history taken in: %d messages", len(history))
         except BaseException:

@@ -139,7 +139,7 @@ class FrameworkHost:
             opened = self.core.open(app_name, intent)
         except UnknownApp as error:
             raise BadInput(say("app unknown", LOCALE, name=app_name)) from error
-        window = self.windows.get(opened.id)
+        window = self.windows.get(opened)
         assert window is not None
         return window
 
@@ -164,7 +164,7 @@ class FrameworkHost:
 
     def close(self, app_name: str) -> None:
         """Close every window of an app."""
-        for window in self.core.windows():
+        for window in self.core.all():
             if window.app.name == app_name:
                 self.core.close(window.id)
 

@@ -298,7 +298,7 @@ class WindowManager:
     def _act(self, context: ActionContext) -> ActionResult:
         """The handler of every window that a host keeps."""
         assert self._host is not None
-        return ActionResult.of(self._host.act(context.window.id, context.action_id, context.parameters))
+        return ActionResult.of(self._host.act(context.window.id, context.action_id, **context.parameters))
 
     def _of_app(self, window: AppWindow) -> Window:
         window.context()  # what it shows now can be meant from now on

@@ -1,0 +1,167 @@
+"""The model's tool calls: results from the program, and the calls that a session answers by itself.
+
+A session answers calls of `expand`, of `recall` and of windows. All others wait for `Session.tool_result`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from sightline.apps.calls import ACTION, CREATE, is_ours, tagged
+from sightline.apps.host import Host
+from sightline.apps.outcome import Outcome
+from sightline.errors import Conflict, UnknownCall
+from sightline.log.columns import LABELLED, WHOLE
+from sightline.log.drafts import PendingCall
+from sightline.log.entries import Entry
+from sightline.log.journal import Journal
+from sightline.recall.recall import RECALL_TOOLS, Recall
+from sightline.values.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
+from sightline.values.phrases import said_by_another, say
+
+_NO_CALL = Call("", "tool_call")
+
+
+class Answered(NamedTuple):
+    """A call that the session answered. `outcome` is set for calls of windows."""
+
+    call: Call
+    result: Result
+    outcome: Outcome | None = None
+
+
+class Calls:
+    """Appends the results of a journal's calls."""
+
+    def __init__(self, journal: Journal, recall: Recall, host: Host, refresh: Callable[[], None]) -> None:
+        """`refresh` reads what other writers have appended, after a Conflict."""
+        self._journal, self._recall, self._host, self._refresh = journal, recall, host, refresh
+        self.answered: list[Answered] = []  # the calls of the last reply that the session itself answered
+
+    # ------------------------------------------------------------------ results from the program
+
+    def append_result(self, call_id: str, parts: Any, failure: str) -> str:
+        """Append a tool's result and return its id. A result of an interrupted call is a message with the user role.
+
+        Raises:
+            UnknownCall: the model made no such call, or the call has its result already.
+        """
+        call, interrupted = self._journal.waiting(call_id), self._journal.timeline.interrupted
+        if call is not None:
+            draft = self._journal.drafts.result(Result(call_id, parts, failure), call)
+        elif call_id in interrupted:
+            draft = self._labelled(Text(self._say("late", name=interrupted[call_id] or call_id)), *parts)
+        else:
+            raise UnknownCall(call_id, [each.id for each in self._journal.open_calls()])
+        item_id = self._append(draft)
+        interrupted.pop(call_id, None)
+        return item_id
+
+    def interrupt(self) -> int:
+        """Give up on the calls that wait, and return how many there were."""
+        calls = (self._journal.waiting(call.id) for call in self._journal.open_calls())
+        drafts = self.give_up([call for call in calls if call is not None])
+        if drafts:
+            self._journal.append(drafts)
+        return len(drafts)
+
+    def give_up(self, calls: Sequence[PendingCall]) -> list[Entry]:
+        """Return a result for each of these calls that says that nobody answered it."""
+        text = Text(self._say("interrupted"))
+        results = [Result(call.id, (text,), "interrupted", call.name) for call in calls]
+        return [self._journal.drafts.result(result, call) for result, call in zip(results, calls, strict=True)]
+
+    # ------------------------------------------------------------------ calls that the session answers
+
+    def answer_own(self, page_tokens: int, *, resumed: bool) -> None:
+        """Answer the pending calls of `expand`, `recall` and of windows, in pages of at most `page_tokens` tokens.
+
+        `resumed`: an earlier run may have carried out a call of a window already. It is not carried out twice.
+        """
+        for call in self._journal.open_calls():
+            answered = self._answer(call, page_tokens, resumed)
+            if answered is not None:
+                self._append_answer(answered, self._append_result)
+
+    def answer_in_text(self, message: Message) -> None:
+        """Carry out the `<tool_call>`s in a reply's text, where the model has no tools for windows."""
+        for call in self._calls_in_text(message.parts):
+            answered = _by_window(call, self._host.call(call)) if call is not None else self._unreadable()
+            self._append_answer(answered, self._append_note)
+
+    def give_up_in_text(self) -> None:
+        """Give up on the calls in the last message's text that an earlier run did not carry out."""
+        for answered in list(self._left_in_text()):
+            self._append_note(answered)
+            self.answered.append(answered)
+
+    def _answer(self, call: Call, page_tokens: int, resumed: bool) -> Answered | None:
+        """Return the answer to a call; None if the call is for the program."""
+        tools = [tool for tool in self._journal.tools.definitions if tool.name == call.name]
+        typed = self._host.tools(typed=True)
+        if any(not is_ours(tool) and tool not in RECALL_TOOLS and tool not in typed for tool in tools):
+            return None
+        if call.name in ("expand", "recall"):
+            return Answered(call, Result(call.id, self._recall.answer(call, page_tokens), name=call.name))
+        if not self._host.answers(call):
+            return None
+        return _by_window(call, (self._host.done(call.id) if resumed else None) or self._host.call(call))
+
+    def _left_in_text(self) -> Iterator[Answered]:
+        timeline, path = self._journal.timeline, self._journal.path
+        rows = (row for row in range(timeline.last_row(path), -1, -1) if path.holds(timeline.branch[row], row))
+        results = 0
+        for row in rows:
+            if timeline.kind[row] == Kind.ASSISTANT:
+                for call in [*self._calls_in_text(self._journal.reader.item(row).parts)][results:]:
+                    yield _by_window(call or _NO_CALL, Outcome(False, self._say("interrupted"), "failed"))
+            if timeline.state[row] & LABELLED:
+                results += 1
+            elif timeline.kind[row] != Kind.WINDOW:
+                return
+
+    def _calls_in_text(self, parts: tuple[Part, ...]) -> Iterator[Call | None]:
+        tools = {tool.name for tool in self._journal.tools.definitions}
+        return tagged(plain_text(parts)) if self._host.apps and not tools & {CREATE.name, ACTION.name} else iter(())
+
+    def _unreadable(self) -> Answered:
+        why = self._say("bad call")
+        return _by_window(_NO_CALL, Outcome(False, why, "bad parameters", ways=(CREATE.name, ACTION.name)))
+
+    # ------------------------------------------------------------------ appending
+
+    def _append_answer(self, answered: Answered, append: Callable[[Answered], object]) -> None:
+        """Append an answer; if others appended since the reply, append it after their entries."""
+        try:
+            append(answered)
+        except Conflict:
+            self._refresh()
+            append(answered)
+        self.answered.append(answered)
+
+    def _append_result(self, answered: Answered) -> None:
+        call = self._journal.waiting(answered.call.id)
+        if call is None:
+            raise UnknownCall(answered.call.id, [each.id for each in self._journal.open_calls()])
+        self._append(self._journal.drafts.result(answered.result, call, flags=WHOLE))
+
+    def _append_note(self, answered: Answered) -> None:
+        """Append the answer to a call that was made in text: no line of it can be taken for one of the engine's."""
+        key = "call failed" if answered.result.error else "call result"
+        message = "\n".join(map(said_by_another, plain_text(answered.result.parts).split("\n")))
+        self._append(self._labelled(Text(self._say(key, name=answered.call.name, message=message))))
+
+    def _labelled(self, *parts: Part) -> Entry:
+        return self._journal.drafts.message(Message(Role.USER, parts), flags=LABELLED)
+
+    def _append(self, draft: Entry) -> str:
+        [rows] = self._journal.append([draft])
+        return self._journal.timeline.id(rows[0])
+
+    def _say(self, key: str, **fields: str) -> str:
+        return say(key, self._journal.settings.locale, **fields)
+
+
+def _by_window(call: Call, outcome: Outcome) -> Answered:
+    return Answered(
+        call, Result(call.id, (Text(str(outcome)),), "" if outcome.success else "failed", call.name), outcome
+    )

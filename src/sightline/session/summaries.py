@@ -1,0 +1,95 @@
+"""Summaries for the oldest part of a conversation: make one, make one in the background, undo one."""
+
+from threading import RLock
+
+from sightline.compaction.background import Background
+from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer
+from sightline.compose.turn import Composer
+from sightline.errors import BadInput
+from sightline.plan.budget import Budget
+from sightline.session import accept
+from sightline.session.items import Items
+from sightline.values.lock import locked
+
+
+class Summaries:
+    """Makes and undoes the compactions of a session's branch: `session.summaries`."""
+
+    def __init__(self, compactor: Compactor, composer: Composer, items: Items, lock: RLock) -> None:
+        self._compactor, self._composer, self._items, self._lock = compactor, composer, items, lock
+        self._background = Background(compactor, composer, lock)
+
+    @property
+    @locked
+    def wanted(self) -> bool:
+        """Whether the strategy wants a summary of the oldest part by now. Whoever owns a model then calls `compact`."""
+        budget = self._composer.budget
+        return budget is not None and self._composer.wanted(budget) is not None
+
+    @property
+    def error(self) -> str:
+        """Why the model did not make the last summary; empty if it did."""
+        return self._compactor.error
+
+    def compact(
+        self, budget: Budget | None = None, *, model: Summarizer | None = None, seconds: float = SECONDS
+    ) -> Compacted:
+        """Replace the oldest messages by a summary, from the next call on. Return what it covers and what it hides.
+
+        `model` makes the summary from the last payload and one more question. Without a model, or if the model fails
+        (then `success` is False), the summary is a digest made by rule. The user's constraints are kept word for
+        word. Without a `budget`, the budget of the last payload is used.
+
+        Raises:
+            BadInput: there is too little to compact, or no budget is known.
+        """
+        if model is not None:
+            accept.check_model(model, seconds)
+        with self._lock:
+            job = self._compactor.job(self._known_budget(budget), "manual")
+        summary = self._compactor.summary(job, model, seconds) if model is not None else None
+        with self._lock:
+            return self._compactor.finish(job, summary)
+
+    @locked
+    def preview(self, budget: Budget | None = None) -> Job:
+        """Return what `compact` would cover now and what it would ask a model. Nothing is written. Raises BadInput."""
+        return self._compactor.job(self._known_budget(budget), "manual")
+
+    def in_background(self, model: Summarizer, *, seconds: float = SECONDS) -> bool:
+        """Begin a summary in a thread if the strategy wants one. Return whether it began.
+
+        The summary takes effect at the next sweep. One is made at a time. If the model fails, nothing changes and the
+        next call of this method tries again; after three failures in a row only every tenth call does. `error` says
+        why.
+        """
+        accept.check_model(model, seconds)
+        return self._background.begin(model, seconds)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Return when the background summary is done, or after this many seconds."""
+        self._background.wait(seconds)
+
+    @locked
+    def undo(self, item_id: str | int | None = None) -> None:
+        """Show again what the last compaction covers, or one item of it, by a sweep at the next call.
+
+        Raises:
+            UnknownItem: no such item; its subclass NothingCompacted if nothing is compacted.
+        """
+        if item_id is None:
+            self._compactor.undo()
+            return
+        row = self._items.row(item_id)
+        self._compactor.check_covered(row)
+        self._items.mark(row, "raise")
+
+    def close(self) -> None:
+        """Let no background summary enter the log any more."""
+        self._background.close()
+
+    def _known_budget(self, budget: Budget | None) -> Budget:
+        known = budget or self._composer.budget
+        if known is None:
+            raise BadInput("nothing has been composed yet: say for which budget, as in compact(Budget(window=128_000))")
+        return accept.checked_budget(known)
