@@ -60,7 +60,7 @@ class ComposeInputs(Struct, frozen=True):
     spared: Mapping[str, int] = {}  # windows that gave way → tokens that saved
 
 
-def compose(reader: Reader, plan: Plan, layout: Layout, around: ComposeInputs, base: Payload | None = None) -> Payload:
+def render(reader: Reader, plan: Plan, layout: Layout, around: ComposeInputs, base: Payload | None = None) -> Payload:
     """The messages of this plan, in the order of this layout.
 
     Pure: the same arguments give the same bytes. `base`, an earlier payload, only saves work: blocks that stand at its

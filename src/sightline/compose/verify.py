@@ -4,8 +4,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sightline.compose import decide
-from sightline.compose.render import compose, layout
+from sightline.compose import inputs, receipts
+from sightline.compose.render import layout, render
 from sightline.log.annotations import ReceiptNote
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
@@ -42,7 +42,7 @@ def verify(journal: Journal) -> Iterator[Verified]:
 
 def _of_branch(journal: Journal, branch: str) -> Iterator[Verified]:
     before: Payload | None = None
-    for entry, offset in reversed(list(decide.receipt_entries(journal))):
+    for entry, offset in reversed(list(receipts.receipt_entries(journal))):
         note = journal.reader.note(entry, ReceiptNote)
         before = _again(journal, note, offset, before)
         if entry.branch == branch:
@@ -54,20 +54,20 @@ def _again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | N
     if None in windows.values():
         return None
     shown = {window: text for window, text in windows.items() if text is not None}
-    settings, around = decide.as_sent(journal, note, offset, shown)
+    settings, around = receipts.as_sent(journal, note, offset, shown)
     plan = _plan(journal, note, bisect_right(journal.timeline.seq, note.seq), before.plan if before else None)
-    return compose(journal.reader, plan, layout(settings.layout), around, before)
+    return render(journal.reader, plan, layout(settings.layout), around, before)
 
 
 def _plan(journal: Journal, note: ReceiptNote, rows: int, before: Plan | None) -> Plan:
     timeline = journal.timeline
-    new = [] if before is None else decide.new_units(journal, before.rows, rows)
+    new = [] if before is None else inputs.new_units(journal, before.rows, rows)
     view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, before, new)
     if note.plan is None and before is not None:
         lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
         plan = Plan.extended(view, lods, {})
     else:
-        whole = decide.sent_plan(journal, view, iter([note]))
+        whole = receipts.sent_plan(journal, view, iter([note]))
         assert whole is not None
         plan = whole
     plan.rows = rows

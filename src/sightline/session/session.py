@@ -234,7 +234,7 @@ class Session:
     @property
     def receipt(self) -> ReceiptNote | None:
         """What was decided and sent last on this branch; None before the first call."""
-        return self._composer.last
+        return self._composer.receipt
 
     @property
     def open_calls(self) -> list[Call]:
@@ -295,7 +295,7 @@ class Session:
         windows are answered at once; `open_calls` are those left for you.
         """
         message = accept.checked(accept.read(wire.read_reply, reply))
-        item_id = self._append_message(message, receipt=self._composer.last.number if self._composer.last else 0)
+        item_id = self._append_message(message, receipt=self._composer.receipt.number if self._composer.receipt else 0)
         if message.usage is not None and extra_tokens is not None:
             self._composer.observe(message.usage, extra_tokens)
         self._journal.store.sync()
