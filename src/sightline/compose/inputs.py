@@ -15,14 +15,14 @@ from sightline.values.items import Kind, Lod
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
 
 
-def fixed_tokens(journal: Journal, around: ComposeInputs, tool_tokens: int, count: Callable[[str], int]) -> int:
+def fixed_tokens(journal: Journal, gathered: ComposeInputs, tool_tokens: int, count: Callable[[str], int]) -> int:
     """Return the tokens that every payload has whatever the plan: head, windows and the request's framing."""
     profile, timeline = journal.reader.profile, journal.timeline
-    system = sum(timeline.full[row] + profile.message_tokens for row in around.system)
-    rows = set(around.window_rows)
+    system = sum(timeline.full[row] + profile.message_tokens for row in gathered.system)
+    rows = set(gathered.window_rows)
     windows = sum(
         (count(text) + profile.message_tokens) * len(rows.intersection(timeline.windows[window]))
-        for window, text in around.windows.items()
+        for window, text in gathered.windows.items()
     )
     return profile.request_tokens + system + tool_tokens + windows
 

@@ -162,7 +162,7 @@ def as_sent(
     settings = _in_force(journal, timeline.settings, offset, Settings) or journal.settings
     tools = _in_force(journal, timeline.tools, offset, ToolsNote) or NO_TOOLS
     rows = bisect_right(timeline.seq, note.seq)
-    around = ComposeInputs(
+    sent = ComposeInputs(
         system=tuple(timeline.head_rows(journal.path, rows)),
         tools=tools.definitions,
         windows=windows,
@@ -170,7 +170,7 @@ def as_sent(
         breakpoints=note.breakpoints,
         spared=note.spared,
     )
-    return settings, around
+    return settings, sent
 
 
 def _in_force(journal: Journal, notes: Sequence[Placed], offset: int, type_: type[T]) -> T | None:
