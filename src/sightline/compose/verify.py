@@ -67,7 +67,7 @@ def _plan_again(journal: Journal, note: ReceiptNote, rows: int, before: Plan | N
         lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
         plan = Plan.extended(view, lods, {})
     else:
-        whole = receipts.sent_plan_again(journal, view, iter([note]))
+        whole = receipts.sent_plan(journal, view, iter([note]))
         assert whole is not None
         plan = whole
     plan.rows = rows
