@@ -38,7 +38,7 @@ check: $(READY) ## format, lint, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-acceptance: $(READY) ## write docs/acceptance.md from the tests' marks
+acceptance: $(READY) ## write docs/origins/acceptance.md from the tests' marks
 	$(BIN)/python tools/acceptance.py
 
 clean: ## remove the environment and caches

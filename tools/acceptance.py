@@ -1,4 +1,4 @@
-"""Writes docs/acceptance.md: which acceptance points are shown, and by which tests. Run by `make acceptance`.
+"""Writes docs/origins/acceptance.md: which acceptance points are shown, and by which tests. Run by `make acceptance`.
 
 The points are those of `@pytest.mark.accepts(…)` in the tests, read as text: nothing is imported and nothing runs. A
 test that is skipped or expected to fail shows nothing.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROJECT = Path(__file__).resolve().parent.parent
-TARGET = PROJECT / "docs" / "acceptance.md"
+TARGET = PROJECT / "docs" / "origins" / "acceptance.md"
 INTRODUCTION = """\
 # Acceptance
 
@@ -104,7 +104,7 @@ def main() -> int:
         TARGET.parent.mkdir(exist_ok=True)
         TARGET.write_text(made, encoding="utf-8")
     elif not TARGET.exists() or TARGET.read_text(encoding="utf-8") != made:
-        print("docs/acceptance.md is out of date: run `make acceptance`", file=sys.stderr)
+        print("docs/origins/acceptance.md is out of date: run `make acceptance`", file=sys.stderr)
         return 1
     return 0
 

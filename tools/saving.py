@@ -2,7 +2,8 @@
 
 Each session is played twice through the real agent with the document's own kind of files, made on the fly: once with
 the strategy `rounds`, once with everything in full. Counted is the prompt of the last model call: the conversation
-itself, and all of it with system prompt and tools. Run by `python tools/saving.py`; docs/ba-agent.md shows the table.
+itself, and all of it with system prompt and tools. Run by `python tools/saving.py`; docs/origins/ba-agent.md shows
+the table.
 """
 
 import asyncio

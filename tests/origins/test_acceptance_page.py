@@ -1,4 +1,4 @@
-"""docs/acceptance.md, and the tool that writes it."""
+"""docs/origins/acceptance.md, and the tool that writes it."""
 
 import runpy
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def test_c() -> None:
 
 def test_the_page_is_up_to_date() -> None:
     """What is in docs is what the marks in the tests say now; `make acceptance` writes it."""
-    assert (PROJECT / "docs" / "acceptance.md").read_text(encoding="utf-8") == page(PROJECT)
+    assert (PROJECT / "docs" / "origins" / "acceptance.md").read_text(encoding="utf-8") == page(PROJECT)
 
 
 def test_the_page_lists_what_is_shown(tmp_path: Path) -> None:

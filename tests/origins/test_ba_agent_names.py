@@ -18,7 +18,7 @@ from sightline.origins.ba_agent import BAAgentService, CodeStore, ContextManager
 from sightline.testing import Ticking
 
 PROJECT = Path(__file__).resolve().parents[2]
-PAGE = (PROJECT / "docs" / "ba-agent.md").read_text(encoding="utf-8")
+PAGE = (PROJECT / "docs" / "origins" / "ba-agent.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_the_tool_has_both_names_and_its_id() -> None:
 
 
 def test_every_name_is_in_the_documentation() -> None:
-    """docs/ba-agent.md says of each name of the document where it is here."""
+    """docs/origins/ba-agent.md says of each name of the document where it is here."""
     names = [
         "BAAgentService",
         "ContextManager",

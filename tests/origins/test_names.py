@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ACCEPTANCE = ROOT / "docs" / "acceptance.md"  # a list of demands: what only stands there is not found here
-NAMES = ROOT / "docs" / "names.md"
+ACCEPTANCE = ROOT / "docs" / "origins" / "acceptance.md"  # a list of demands: what only stands there is not found here
+NAMES = ROOT / "docs" / "origins" / "names.md"
 
 # Classes and their members, functions, enumerations and their values, fields, commands, errors, tags, files. Not the
 # locals of an example, nor what belongs to a language or its library.
@@ -111,7 +111,7 @@ def test_every_name_of_the_document_is_here(document: str) -> None:
 
 @pytest.mark.accepts(369)
 def test_the_page_of_names_points_at_what_there_is() -> None:
-    """Every file that docs/names.md names exists, and every name it gives for ours is a word of the source."""
+    """Every file that docs/origins/names.md names exists, and every name it gives for ours is a word of the source."""
     source = "\n".join(file.read_text(encoding="utf-8") for file in ROOT.glob("src/sightline/**/*.py"))
     known = set(re.findall(r"\w+", source))
     rows = re.findall(r"^\| `[^|]+` \| (.+?) \|$", NAMES.read_text(encoding="utf-8"), flags=re.MULTILINE)
