@@ -28,7 +28,7 @@ from benchmarks.quality.records import Conversation, Question
 from benchmarks.quality.splits import divided, shuffled
 from benchmarks.quality.tables import Lines, show
 from sightline.recall.search.bm25 import K1, B, rarity
-from sightline.recall.search.neighbours import MATCHES, OWN, SPEAKS, TIMED, WEIGHTS
+from sightline.recall.search.neighbours import NAMES_TIME, OWN, SPEAKS, SPEAKS_AND_MATCHES, WEIGHTS
 from sightline.recall.search.terms import DATED, SPEAKER, cues, query_cues, query_terms, terms
 
 DATASETS = {"locomo": 2, "qmsum": 1}  # every how many-th question is fitted to: else the chats outweigh the meetings
@@ -38,7 +38,7 @@ SLOW, SLOWER = 0.9, 0.999  # how much of the slope and of its square the next st
 TURN, REQUEST = 3, 38  # tokens that the packing adds to a turn, and to the question
 
 FEATURES = {f"near, {reach}": weight for reach, weight in WEIGHTS.items()}
-FEATURES |= {"own": OWN, "speaker": SPEAKS, "both": MATCHES, "time": TIMED}
+FEATURES |= {"own": OWN, "speaker": SPEAKS, "both": SPEAKS_AND_MATCHES, "time": NAMES_TIME}
 """What a turn is judged by, and its weight in nearness.py."""
 
 Weights = Sequence[float]

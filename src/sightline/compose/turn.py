@@ -298,7 +298,7 @@ class Composer:
         """The plan, and after the user's message earlier pieces that clearly match it and would not be shown."""
         room = int(view.budget.recall * view.limit)
         known = {source for unit in plan.after(len(plan) - _RECENT) for source in self._recalled(plan, unit)}
-        note = self._recall.note(self._question(), room, reduced(plan), known, unasked=True)
+        note = self._recall.note(self._question(), room, reduced(plan), known, automatic=True)
         return self._planned(self._view(view.budget, around)) if self._bring_back(note) else plan
 
     def _recalled(self, plan: Plan, unit: int) -> Sequence[Source]:
@@ -321,7 +321,7 @@ class Composer:
             new=[unit for unit in decide.complete_units(self.journal, 0) if kind[first[unit]] != Kind.RECALL],
         )
         plan = strategy("focus").plan(allowed(narrow))
-        note = self._recall.answering(self._question(), view.limit - plan.tokens - _FRAMED, reduced(plan))
+        note = self._recall.note_for_question(self._question(), view.limit - plan.tokens - _FRAMED, reduced(plan))
         if not self._bring_back(note):
             return usual
         view = allowed(self._view(view.budget, around))

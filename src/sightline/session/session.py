@@ -400,7 +400,7 @@ class Session:
             drafts, unanswered = self._journal.drafted(neutral)
             ids = self._append([*drafts, *self._given_up(unanswered)]) if drafts else []
             self.interrupt()  # calls from before the list
-            self._recall.take_in(len(neutral))
+            self._recall.index_import(len(neutral))
             return ids[: len(neutral)]
 
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:
@@ -485,7 +485,7 @@ class Session:
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
         """Find earlier passages that match and bring the best back, within this many tokens. What was found."""
         with self._lock:
-            found = self._recall.found(accept.checked_query(query))
+            found = self._recall.search(accept.checked_query(query))
             note = self._recall.note(query, tokens)
             if note is not None:
                 self._journal.append([self._journal.drafts.recall(note)])
@@ -494,7 +494,7 @@ class Session:
     def search(self, query: str, limit: int = 6) -> list[Found]:
         """Find earlier passages that match. Nothing is written."""
         with self._lock:
-            return self._recall.found(accept.checked_query(query), limit)
+            return self._recall.search(accept.checked_query(query), limit)
 
     def pin(self, item_id: str | int) -> None:
         """Show an item in full in every payload from now on. Raises UnknownItem."""
