@@ -1,9 +1,7 @@
 """(e) Real compactions: what the agent used afterwards, and had seen only before."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from benchmarks.quality import datasets
 from benchmarks.quality.calling import NO_LIMIT, Composer, Composers, Opened, Row, Tally, Tick, silent
 from benchmarks.quality.matching import Matcher
 from benchmarks.quality.messages import (
@@ -26,19 +24,6 @@ SAME = "same"  # as large as the summary was
 _CONTINUE = "Please continue from where we left off."
 _NOT_SAID = ("<", "[Request", "Caveat", "This session is being continued")  # how the program's own messages begin
 _FEWEST = 3  # values that make a compaction worth measuring
-
-
-def measured(
-    root: Path,
-    dataset: str,
-    composers: Composers,
-    budgets: Sequence[int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-) -> list[Row]:
-    """`n` compactions of each half."""
-    return compacting(dataset, datasets.COMPACTIONS[dataset](root), composers, budgets, n, halves, tick)
 
 
 def compacting(

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from benchmarks.quality import datasets
 from benchmarks.quality.calling import NO_LIMIT, Composed, Composer, Composers, Opened, Row, Tally, Tick, silent
 from benchmarks.quality.matching import Matcher, answered, bared
 from benchmarks.quality.messages import (
@@ -21,19 +19,6 @@ from benchmarks.quality.splits import HALVES, divided, shuffled
 from benchmarks.quality.validity import problems
 
 ORACLE = "(oracle)"
-
-
-def measured(
-    root: Path,
-    dataset: str,
-    composers: Composers,
-    budgets: Sequence[int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-) -> list[Row]:
-    """`n` questions of each half."""
-    return evidence(dataset, datasets.EVIDENCE[dataset](root), composers, budgets, n, halves, tick)
 
 
 def evidence(

@@ -3,9 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from benchmarks.quality import datasets
 from benchmarks.quality.calling import Row, Tally, Tick, silent
 from benchmarks.quality.messages import count_text
 from benchmarks.quality.ranking import Gist
@@ -13,19 +11,6 @@ from benchmarks.quality.records import Dialogue
 from benchmarks.quality.splits import HALVES, divided, shuffled
 
 _WORD = re.compile(r"[a-z0-9]+")
-
-
-def measured(
-    root: Path,
-    dataset: str,
-    makers: Mapping[str, Gist],
-    sizes: Sequence[int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-) -> list[Row]:
-    """`n` dialogues of each half."""
-    return gists(dataset, datasets.DIALOGUES[dataset](root), makers, sizes, n, halves, tick)
 
 
 def gists(

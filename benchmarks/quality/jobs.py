@@ -49,13 +49,13 @@ _SLOW = ("entire_claude", "entire_codex", "locomo", "mini_swe_agent")  # begun f
 _FEWEST = 2  # records, however small the scale
 _EVERY = 10.0  # seconds between two lines about progress
 
-_MEASURES: dict[str, Callable[..., list[Row]]] = {
-    "a": evidence.measured,
-    "b": replay.measured,
-    "c": slots.measured,
-    "d": gists.measured,
-    "e": compacting.measured,
-}
+_MEASURES: dict[str, tuple[Mapping[str, Callable[[Path], Any]], Callable[..., list[Row]]]] = {
+    "a": (sets.EVIDENCE, evidence.evidence),
+    "b": (sets.RUNS, replay.replay),
+    "c": (sets.SLOTS, slots.slots),
+    "d": (sets.DIALOGUES, gists.gists),
+    "e": (sets.COMPACTIONS, compacting.compacting),
+}  # part → how its datasets are read, and how it is measured
 
 
 class Asked(NamedTuple):
@@ -124,7 +124,8 @@ def _rows(job: Job, asked: Asked) -> list[Row]:
         options["rules"] = replay.Rules(asked.cache_seconds)
     who = makers(asked) if job.part == "d" else composers(asked, job.part)
     n = max(_FEWEST, int(job.n * asked.scale))
-    return _MEASURES[job.part](asked.root, job.dataset, who, job.budgets, n, **options)
+    readers, measure = _MEASURES[job.part]
+    return measure(job.dataset, readers[job.dataset](asked.root), who, job.budgets, n, **options)
 
 
 def composers(asked: Asked, part: str) -> Composers:

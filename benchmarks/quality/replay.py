@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.quality import datasets
 from benchmarks.quality.baselines import full
 from benchmarks.quality.calling import (
     NO_LIMIT,
@@ -41,20 +39,6 @@ class Rules(NamedTuple):
 
     cache_seconds: float = CACHE_SECONDS
     most_calls: int = MOST_CALLS
-
-
-def measured(
-    root: Path,
-    dataset: str,
-    composers: Composers,
-    budgets: Sequence[str | int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-    rules: Rules = Rules(),  # noqa: B008 - a constant
-) -> list[Row]:
-    """`n` runs of each half."""
-    return replay(dataset, datasets.RUNS[dataset](root), composers, budgets, n, halves, tick, rules)
 
 
 def replay(

@@ -1,10 +1,8 @@
 """(c) Booking dialogues in sequence: are the values that were settled shown when somebody asks for them?"""
 
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 
-from benchmarks.quality import datasets
 from benchmarks.quality.calling import NO_LIMIT, Composed, Composers, Opened, Row, Tally, Tick, silent
 from benchmarks.quality.matching import normal
 from benchmarks.quality.messages import Message, count_messages, full_text, text_of
@@ -15,19 +13,6 @@ from benchmarks.quality.validity import problems
 _TOPICS = 4  # asked for in one session
 _EVERYTHING = "List everything we have settled in this session so far."
 _EVERYTHING_ZH = "把这次会话里确定下来的全部信息列出来。"
-
-
-def measured(
-    root: Path,
-    dataset: str,
-    composers: Composers,
-    budgets: Sequence[int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-) -> list[Row]:
-    """`n` sessions of each half."""
-    return slots(dataset, datasets.SLOTS[dataset](root), composers, budgets, n, halves, tick)
 
 
 def slots(
