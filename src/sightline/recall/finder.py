@@ -52,9 +52,8 @@ class Finder:
     ) -> SearchResult:
         """Return the rows that match a query well by themselves, best first."""
         found = self.rank(query, 2 * limit, among, ignored, max_new_rows=ROWS_AT_ONCE if automatic else None)
-        least = _NEAR_BEST * max((hit.share for hit in found.hits), default=1.0)
-        if automatic:
-            least = max(least, _CLEAR)
+        best = max((hit.share for hit in found.hits), default=1.0)
+        least = max(_NEAR_BEST * best, _CLEAR if automatic else 0.0)
         return SearchResult(found.terms, [hit for hit in found.hits if hit.share >= least][:limit])
 
     def rank(

@@ -50,7 +50,8 @@ def weigh_terms(
     frequency = _document_frequency(segments)
     found = sorted((frequency[term], term) for term in wanted if frequency[term])
     rare = [(df, term) for df, term in found if df <= common * rows or rows < COMMON_FROM] or found
-    weights = _class_weights(mean_length)
+    floors = [K1 * (1 - B + B * length / mean_length) for length in LENGTHS]
+    weights = [count * (K1 + 1) / (count + floor) for count in COUNTS for floor in floors]  # of each class, without idf
     weighted: list[WeightedTerm] = []
     scanned = 0
     for df, term in rare:
@@ -88,12 +89,6 @@ def _document_frequency(segments: Iterable[SegmentPostings]) -> Counter[str]:
     for segment in segments:
         frequency.update({term: len(postings.rows) for term, postings in segment.postings.items()})
     return frequency
-
-
-def _class_weights(mean_length: float) -> list[float]:
-    """Return the BM25 weight of every class of posting, without idf."""
-    floors = [K1 * (1 - B + B * length / mean_length) for length in LENGTHS]
-    return [count * (K1 + 1) / (count + floor) for count in COUNTS for floor in floors]
 
 
 RowScores = list[tuple[int, dict[int, float]]]
