@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[str], None]) -> list[Row]:
-    """All rows. What is quick comes first, while the machine is as it was."""
+    """Measure everything. Quick measurements come first, before long ones have warmed up the machine."""
     noise = [speed.machine()]
     rows = speed.importing()
     say("a giant result")

@@ -21,7 +21,7 @@ RESUME_TARGET = 5.0
 
 
 class _Counted(OsFile):
-    """A file that counts how often and how long it waits for the medium."""
+    """A file that counts its syncs and the time they take."""
 
     syncs, seconds = 0, 0.0
 
@@ -32,7 +32,7 @@ class _Counted(OsFile):
 
 
 class _CountingDisk:
-    """The real disk, counting."""
+    """The real disk, with files that count their syncs."""
 
     def __init__(self) -> None:
         self.files: list[_Counted] = []
@@ -46,7 +46,7 @@ class _CountingDisk:
 
 
 def appending(root: Path, peers: Peers) -> list[Row]:
-    """Turns of 4 KB, one after the other, each safe on disk: ours, `SQLiteSession`'s, and what the files weigh."""
+    """Measure appending turns of 4 KB, each durable before the next: ours, `SQLiteSession`'s, and the file sizes."""
     topic, history = "appending a turn durably", chat_turns(TURNS, TURN_BYTES)
     content = sum(len(json.dumps(message, ensure_ascii=False).encode()) for message in history)
     disk, path = _CountingDisk(), root / "turns.jsonl"
@@ -128,7 +128,7 @@ def _checkpoints(root: Path, peers: Peers, content: int) -> list[Row]:
 
 
 def resuming(log: Stored, peers: Peers, say: Callable[[str], None]) -> list[Row]:
-    """A long session opened again, up to its next payload; the same messages read from a `SQLiteSession`."""
+    """Measure opening a long session up to its next payload, and reading the same messages from a `SQLiteSession`."""
     topic = f"resuming {log.messages:,} messages to the next payload"
     snapshot = Snapshot(log)
     rows = [
@@ -213,7 +213,7 @@ print(json.dumps([before, opened, resident(), taken]))
 
 
 def _idle(topic: str, log: Stored) -> list[Row]:
-    """Memory in a fresh process, over what the library and its vocabulary take."""
+    """Measure the memory of a session in a fresh process, without that of the library and its vocabulary."""
     try:
         before, opened, composed, taken = fresh(sys.executable, IDLE, str(log.messages), str(log.root), str(log.path))
     except Missing as missing:

@@ -20,7 +20,7 @@ class Missing(Exception):
 
 
 class Environment(NamedTuple):
-    """Peers that are installed together, and the module that speaks for them."""
+    """Peers that are installed together, and the module that runs them."""
 
     home: Path
     packages: tuple[str, ...]
@@ -43,7 +43,7 @@ def python() -> Path:
 
 
 def prepare(environment: Environment = SPEED) -> None:
-    """Install what belongs in it, unless exactly these versions are there already. Raises Missing."""
+    """Install the packages of an environment, unless it has exactly these versions already. Raises Missing."""
     ready = environment.home / ".ready"
     if ready.exists() and ready.read_text() == environment.pins.read_text():
         return
@@ -58,7 +58,7 @@ def prepare(environment: Environment = SPEED) -> None:
 
 
 class Peers:
-    """The process of one environment. Asked one thing at a time, so that it is idle while we are measured."""
+    """The process of one environment. It gets one request at a time, so that it is idle while Sightline is measured."""
 
     def __init__(self, environment: Environment = SPEED) -> None:
         self.missing = ""
@@ -75,7 +75,7 @@ class Peers:
             )  # fmt: skip
 
     def ask(self, do: str, **arguments: Any) -> Any:
-        """What the peers' side answers. Raises Missing if it cannot."""
+        """Send a request and return the answer. Raises Missing if there is none."""
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             raise Missing(self.missing or "the peers' process has ended")
@@ -94,7 +94,7 @@ class Peers:
         return found["ok"]
 
     def close(self) -> None:
-        """Let the process end."""
+        """End the process."""
         process, self._process = self._process, None
         if process is None or process.stdin is None or process.stdout is None:
             return
@@ -105,7 +105,7 @@ class Peers:
 
 
 def fresh(interpreter: Path | str, code: str, *arguments: str) -> Any:
-    """The JSON that a few lines print in a new process. Raises Missing if they fail."""
+    """Run a few lines in a new process and return the JSON they print. Raises Missing if they fail."""
     command = [str(interpreter), "-c", code, *arguments]
     # Compiled modules are kept, as in any installation, whatever this shell says: compiling is not importing.
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(CACHE / "bench-pyc")}

@@ -57,7 +57,7 @@ class Lead(NamedTuple):
 
 
 class Dice:
-    """Chances from one seed. Only `random()` is drawn: the one sequence Python promises not to change."""
+    """Random choices from one seed. Only `random()` is used, because Python promises not to change its sequence."""
 
     def __init__(self, seed: int) -> None:
         self.roll = Random(seed).random
@@ -69,14 +69,14 @@ class Dice:
         return options[int(self.roll() * len(options))]
 
     def recent(self, options: Sequence[T]) -> T:
-        """The last ones most often, the first ones now and then."""
+        """Pick one, mostly of the last."""
         roll = self.roll()
         return options[-1 - int(roll * roll * roll * len(options))]
 
 
 @dataclass(slots=True)
 class World:
-    """The invented project the agent works in, and what it has seen of it so far."""
+    """The invented project that the agent works in, and what the agent has seen of it so far."""
 
     dice: Dice
     files: dict[str, list[str]] = field(default_factory=dict)
@@ -91,12 +91,12 @@ class World:
 
 
 def agent_run(messages: int, seed: int = 7) -> list[Message]:
-    """An agent run of exactly that many messages in OpenAI chat format, system first; a model call would come next."""
+    """Return an agent run of exactly that many messages in OpenAI chat format, system first, ready for a model call."""
     return list(agent_stream(messages, seed))
 
 
 def agent_stream(messages: int, seed: int = 7) -> Iterator[Message]:
-    """What `agent_run` gives, one by one.
+    """Yield the messages of `agent_run` one by one.
 
     Raises:
         ValueError: fewer than two messages, which cannot end with a user message.
@@ -118,7 +118,7 @@ def chat_turns(turns: int, size: int = 4096, seed: int = 7) -> list[Message]:
 
 
 def chat_stream(turns: int, size: int = 4096, seed: int = 7) -> Iterator[Message]:
-    """What `chat_turns` gives, one by one."""
+    """Yield the messages of `chat_turns` one by one."""
     world = World(Dice(seed))
     room = max(2, size - 75)  # what the JSON of two messages takes besides their texts
     for _ in range(turns):
@@ -128,7 +128,7 @@ def chat_stream(turns: int, size: int = 4096, seed: int = 7) -> Iterator[Message
 
 
 def _next_group(world: World, left: int) -> list[Message]:
-    """The next messages that belong together, never more than `left`, never ending with an open call or an answer."""
+    """Return the next messages that belong together: at most `left`, never ending with a pending call or an answer."""
     dice = world.dice
     if not world.tasks:
         return [_task(world)]
@@ -162,7 +162,7 @@ def _step(world: World, width: int) -> list[Message]:
 
 
 def _next_call(world: World) -> Lead:
-    """Mostly a value seen before is followed; else the agent looks around."""
+    """Choose the next call: mostly one that follows a value seen before, sometimes one that explores."""
     dice = world.dice
     if world.leads and dice.below(10) < 7:
         return world.leads.pop(dice.recent(range(len(world.leads))))
@@ -186,7 +186,7 @@ def _next_call(world: World) -> Lead:
 
 
 def _result(world: World, lead: Lead) -> str:
-    """What the tool says, and new leads for the values it names."""
+    """Return a tool's result, and remember leads for the values it names."""
     size, words = world.dice.pick(SIZES), _words(world) | _asked(lead.arguments)
     text = RESULTS[lead.tool](world, lead.arguments, size, words)
     found = [lead for lead, value in _leads(words) if value in text]  # only what was really shown is followed
@@ -198,7 +198,7 @@ def _result(world: World, lead: Lead) -> str:
 
 
 def _asked(arguments: dict[str, Any]) -> Words:
-    """The words a call brings along: what was asked for is in the answer."""
+    """Return the words of a call's arguments, so that its result can contain them."""
     if "request_id" in arguments:
         return {"request": arguments["request_id"]}
     if "pattern" in arguments:
@@ -270,7 +270,7 @@ def _record(world: World, arguments: dict[str, Any], size: int, words: Words) ->
 
 
 def _lines(templates: list[str]) -> Callable[[World, dict[str, Any], int, Words], str]:
-    """A result that is nothing but such lines."""
+    """Return a function that makes a result of lines of one kind."""
     return lambda world, _, size, words: _cut(_fill(world, templates, size, words), max(size, 120))
 
 
@@ -304,7 +304,7 @@ def _fill(world: World, templates: list[str], size: int, words: Words) -> str:
 
 
 def _piece(dice: Dice, templates: list[str], words: Words) -> str:
-    """A few neighbours that speak of the same things."""
+    """Return a few neighbouring lines that use the same words."""
     first, kinds = dice.below(len(templates)), len(templates)
     return "".join([templates[at % kinds] % words for at in range(first, first + 1 + dice.below(kinds))])
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Spread(NamedTuple):
-    """The middle of some samples, and how far they lie apart."""
+    """The median of some samples, and how far they are spread."""
 
     median: float
     low: float  # a tenth of the samples lie below
@@ -19,7 +19,7 @@ class Spread(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of the report. `met` is None where nothing was promised."""
+    """One line of the report. `met` is None if there is no target."""
 
     topic: str
     what: str
@@ -51,14 +51,14 @@ def spread(samples: Sequence[float]) -> Spread:
 
 
 def beyond_n_log_n(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """How many times the last figure is what n log n growth from the first would give; 1 is exactly that."""
+    """Return the last figure divided by what n log n growth from the first would give; 1 is exactly that growth."""
     first, last = sizes[0], sizes[-1]
     expected = (last * log(last)) / (first * log(first))
     return seconds[-1] / seconds[0] / expected
 
 
 def noise(rounds: int = 20) -> Spread:
-    """Seconds of a fixed piece of work: how much this machine's times scatter by themselves."""
+    """Time a fixed piece of work, which shows how much this machine's times vary by themselves."""
     value = [{"number": number, "text": "x" * 50} for number in range(2000)]
     gc.disable()  # what else is in memory must not count
     try:

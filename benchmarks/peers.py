@@ -74,7 +74,7 @@ def _sqlite_session(path: str) -> Any:
 
 
 def append(path: str, turns: int, size: int, commits: int) -> dict[str, Any]:
-    """OpenAI Agents `SQLiteSession`: a turn in one commit, or in two, the user's words being safe before the answer."""
+    """OpenAI Agents `SQLiteSession`: a turn in one commit, or in two, so that the user's message is durable first."""
     history = chat_turns(turns, size)
 
     async def run() -> list[float]:
@@ -143,7 +143,7 @@ REQUESTS: dict[str, Callable[..., Any]] = {
 
 
 def answer(line: str) -> dict[str, Any]:
-    """What a request comes to. A peer that fails is a row that says so, never the end of the run."""
+    """Answer a request. If a peer fails, the answer says so and the run goes on."""
     request = json.loads(line)
     try:
         return {"ok": REQUESTS[request.pop("do")](**request)}
@@ -152,7 +152,7 @@ def answer(line: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until there is nothing more to ask."""
+    """Answer requests until there are no more."""
     os.environ |= {"LANGSMITH_TRACING": "false", "OPENAI_AGENTS_DISABLE_TRACING": "1"}  # nothing leaves this machine
     answers, sys.stdout = sys.stdout, sys.stderr  # a library that prints must not be taken for an answer
     for line in sys.stdin:

@@ -66,7 +66,7 @@ def as_json(rows: Sequence[Row], about: dict[str, str]) -> str:
 
 
 def command_line(quick: bool) -> str:
-    """The command that measures the same again; where its output went is nobody's business."""
+    """Return the command that measures the same again, without where its output was written."""
     return "python -m benchmarks" + (" --quick" if quick else "")
 
 

@@ -34,7 +34,7 @@ class Stored(NamedTuple):
 
 
 def stored(root: Path, messages: int) -> Stored:
-    """An agent run of that many messages, imported but for its end, which is lived through call by call."""
+    """Store an agent run of that many messages: imported, except for its end, which is added call by call."""
     history = agent_run(messages)
     end = max(0, messages - LIVED)
     while history[end]["role"] == "tool":  # a call and its results stay together
@@ -48,12 +48,12 @@ def stored(root: Path, messages: int) -> Stored:
 
 @cache
 def questions() -> list[str]:
-    """What users of another run say: tasks and asides of one to three sentences that name things, as people do."""
+    """Return user messages of another run: tasks and remarks of one to three sentences that name things."""
     return [message["content"] for message in agent_run(5_000, seed=11) if message["role"] == "user"]
 
 
 def live(session: Session, messages: Iterable[Message]) -> None:
-    """Say these as an agent would: compose before every answer."""
+    """Add these messages as an agent would: compose before every answer."""
     for message in messages:
         match message["role"]:
             case "system":
@@ -80,7 +80,7 @@ def in_memory(log: Stored) -> Session:
 
 
 class Snapshot:
-    """A stored session's files as they are now, to go back to after each run."""
+    """A copy of a stored session's files, to restore after each run."""
 
     def __init__(self, log: Stored) -> None:
         self._path, self._size = log.path, log.path.stat().st_size
@@ -90,11 +90,11 @@ class Snapshot:
             shutil.copy(side, self._aside)
 
     def side_files(self) -> list[Path]:
-        """What lies beside the log now."""
+        """Return the files beside the log."""
         return [path for path in self._path.parent.glob(f"{self._path.stem}.*") if path != self._path]
 
     def restore(self, without: tuple[str, ...] = ()) -> None:
-        """Cut what was appended since, and put the side files back, but for those of these suffixes."""
+        """Remove what was appended since, and restore the side files except those with these suffixes."""
         with self._path.open("r+b") as file:
             file.truncate(self._size)
         for side in self.side_files():
@@ -105,5 +105,5 @@ class Snapshot:
 
 
 def side_bytes(log: Path) -> int:
-    """Bytes of everything derived that lies beside a log."""
+    """Return the bytes of the derived files beside a log."""
     return sum(log.with_suffix(suffix).stat().st_size for suffix in SIDE_FILES if log.with_suffix(suffix).exists())

@@ -40,20 +40,20 @@ class Warm(NamedTuple):
 
 
 def step(session: Session, number: int) -> None:
-    """A small step of an agent: one call and its result."""
+    """Add a small step of an agent: one call and its result."""
     call = {"id": f"bench_{number}", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
     session.reply({"role": "assistant", "content": None, "tool_calls": [call]})
     session.tool_result(f"bench_{number}", f"{number} lines, nothing unusual")
 
 
 def question(session: Session, number: int) -> None:
-    """A small turn of a user: an answer, and the next wish, for which earlier pieces are looked up."""
+    """Add a small user turn: an answer and the next message, which triggers a recall."""
     session.reply(f"Done, see line {number} of the report.")
     session.user(questions()[number % len(questions())])
 
 
 def warm(session: Session, turn: Callable[[Session, int], None]) -> Warm:
-    """Times `compose` alone, turn after turn, until enough were no sweep."""
+    """Time `compose` turn by turn, until there are enough times without a sweep."""
     samples: list[float] = []
     sweeps = 0
     for number in count():
@@ -71,7 +71,7 @@ def warm(session: Session, turn: Callable[[Session, int], None]) -> Warm:
 
 
 def composing(logs: Sequence[Stored], peers: Peers, say: Callable[[str], None]) -> list[Row]:
-    """The rows of the next turn: ours by size and kind of turn, `payload.openai()`, and the peers'."""
+    """Measure composing the next turn: ours by size and kind of turn, `payload.openai()`, and the peers'."""
     topic = "composing the next turn, warm"
     rows: list[Row] = []
     steps: dict[int, Warm] = {}
@@ -141,7 +141,7 @@ def _peers_composing(topic: str, messages: int, ours: dict[str, Warm], peers: Pe
 
 
 def _against(topic: str, what: str, peer: Spread, turn: str, ours: Warm, *, promised: bool) -> Row:
-    """A peer's time for its one way to compose, against ours after one kind of turn."""
+    """Compare a peer's time to compose with ours after one kind of turn."""
     ratio = peer.median / ours.seconds.median
     target, met = (f"≥ {PEER_TARGET:.0f}× ours", ratio >= PEER_TARGET) if promised else ("", None)
     return Row(topic, what, spread_text(peer), peer.median, target, met, times_text(ratio), f"ours after {turn}")
@@ -164,7 +164,7 @@ class _Watching:
 
 
 def sweeping(log: Stored) -> list[Row]:
-    """A sweep over the first units of a long log, all it weighs being in columns: the plan alone, nothing written."""
+    """Measure a sweep over the first units of a long log: only the plan, from columns in memory; nothing is written."""
     topic, watching = "a full sweep", _Watching()
     with log.resumed(strategy=watching) as session:
         session.preview(BUDGET)
@@ -194,7 +194,7 @@ def sweeping(log: Stored) -> list[Row]:
 
 
 def giant_text(size: int) -> str:
-    """What tools said in a long run, one after the other, up to this many characters."""
+    """Return the tool results of a long run, joined, up to this many characters."""
     pieces, taken = [], 0
     for message in agent_stream(1_000_000):
         if message["role"] == "tool":
@@ -206,7 +206,7 @@ def giant_text(size: int) -> str:
 
 
 def giant() -> list[Row]:
-    """A tool result of 10 MB: taken in, then composed within the budget."""
+    """Measure adding a tool result of 10 MB, and composing it within the token budget."""
     topic, text = "a tool result of 10 MB", giant_text(GIANT)
     appended, composed, tokens = [], [], 0
     for _ in range(5):
@@ -238,7 +238,7 @@ print(json.dumps([time.perf_counter() - begun, len(set(sys.modules) - before)]))
 
 
 def importing() -> list[Row]:
-    """Importing in fresh processes."""
+    """Measure importing in fresh processes."""
     topic = "importing"
     rows = [
         _imported(topic, "import sightline", sys.executable, "import sightline", IMPORT_TARGET),
@@ -264,7 +264,7 @@ def _imported(topic: str, what: str, interpreter: str, work: str, target: float 
 
 
 def machine() -> Row:
-    """How much this machine's times scatter by themselves, right now."""
+    """Measure how much this machine's times vary by themselves right now."""
     found = noise()
     what = "noise: the same fixed piece of work, again and again"
     return Row("the machine", what, spread_text(found), found.median, ratio=times_text(found.high / found.low))

@@ -18,7 +18,7 @@ TOPIC = f"{WINDOWS} open windows, one changed each turn"
 
 
 class Counted(Todo):
-    """A list that counts how often it is drawn."""
+    """A to-do list that counts how often it is rendered."""
 
     name = "counted"
     drawn = 0
@@ -30,7 +30,7 @@ class Counted(Todo):
 
 
 class Lived(NamedTuple):
-    """What a session with windows came to."""
+    """The sums over a session with windows."""
 
     cached: float  # share of each prompt that begins like the one before
     fixed: float  # the same of head and body alone
@@ -40,7 +40,7 @@ class Lived(NamedTuple):
 
 
 def windows() -> list[Row]:
-    """The same session with its windows at the tail, and in their place."""
+    """Measure the same session with its windows at the tail, and in their place."""
     rows = []
     for layout, what in (("stable", "windows at the tail"), ("contextui", "windows in their place")):
         lived = live(layout)
@@ -91,7 +91,7 @@ def _fixed(payload: Payload) -> list[Message]:
 
 
 def _shared(session: Session, before: list[Message], now: list[Message]) -> float:
-    """Tokens of the blocks that both begin with, as a share of all of the later one."""
+    """Return the tokens of the blocks that both payloads begin with, as a share of the later payload."""
     sizes = [session.count(plain_text(message.parts)) for message in now]
     same = next(
         (at for at, (one, other) in enumerate(zip(before, now, strict=False)) if one != other),

@@ -38,7 +38,7 @@ def current(text: str) -> str:
 
 
 def _section(text: str, home: Path) -> str:
-    """One chapter: what its commands change, those of the next do not see."""
+    """Run the commands of one chapter. The next chapter does not see what they change."""
     with TemporaryDirectory() as directory:
         root = Path(shutil.copytree(home, Path(directory) / "home"))
         return _BLOCK.sub(lambda block: block[1] + "".join(_outputs(block[2], root)) + block[3], text)
@@ -52,7 +52,7 @@ def _outputs(block: str, root: Path) -> Iterator[str]:
 
 
 def _output(command: str, root: Path) -> str:
-    """What a command prints; `| head -20` is understood, an ellipsis standing for the rest."""
+    """Return what a command prints. `| head -20` is understood; an ellipsis replaces the rest."""
     command, _, head = command.partition(" | head -")
     program, *args = shlex.split(command)
     assert program == "sightline", command

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def generated() -> Iterator[Gist]:
-    """Of histories that nobody lived: an agent's run, a chat, and the samples shipped with the package."""
+    """Return gists of invented histories: an agent's run, a chat, and the samples shipped with the package."""
     yield from gists("agent run", agent_run(1200))
     yield from gists("chat", chat_turns(60))
     for name in samples.names():
@@ -71,7 +71,7 @@ def recorded(root: Path, dataset: str) -> Iterator[Gist]:
 
 
 def gists(source: str, messages: Sequence[Any]) -> Iterator[Gist]:
-    """Every gist that a session of these messages has."""
+    """Return every gist of a session of these messages."""
     session = Session(MemoryStore("gists"), clock=lambda: 0)
     session.extend(messages)
     timeline, reader = session._journal.timeline, session._journal.reader
@@ -83,7 +83,7 @@ def gists(source: str, messages: Sequence[Any]) -> Iterator[Gist]:
 
 
 def drawn(among: Iterable[Gist]) -> list[Gist]:
-    """Fifty of them, the same each time, in their order."""
+    """Pick fifty of them, the same each time, in their order."""
     every = list(among)
     chosen = Random(SEED).sample(range(len(every)), min(COUNT, len(every)))
     return [every[at] for at in sorted(chosen)]
@@ -104,7 +104,7 @@ def page(chosen: Sequence[Gist]) -> str:
 
 
 def summary(chosen: Sequence[Gist]) -> str:
-    """How small they are."""
+    """Summarise how small they are."""
     shares = [gist.share for gist in chosen]
     above = sum(share > LARGEST for share in shares)
     return (

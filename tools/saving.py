@@ -68,7 +68,7 @@ class Row(NamedTuple):
 
 
 def rows(locale: str = "zh") -> list[Row]:
-    """The table, by playing its sessions."""
+    """Play the sessions and return the table."""
     return [Row(scene, _played(scene, "sliding", locale), _played(scene, "rounds", locale)) for scene in SCENES]
 
 

@@ -89,7 +89,7 @@ def paths_are_found() -> bool:
 
 
 def _remembered(size: int, count: int) -> list[str]:
-    """What a memory of this size holds of so many messages."""
+    """Return what a memory of this size keeps of so many messages."""
     with tempfile.TemporaryDirectory() as folder:
         manager = ContextManager({"storage": {"persistentPath": folder}}, project_path=folder)
         manager.create_session()

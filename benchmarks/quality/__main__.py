@@ -18,15 +18,15 @@ from rich.console import Console
 
 from benchmarks.environment import ROOT
 from benchmarks.quality import page, peers, tables
-from benchmarks.quality.calling import Row
+from benchmarks.quality.composer_calls import Row
+from benchmarks.quality.headlines import headline_table
 from benchmarks.quality.jobs import DATASETS, JOBS, PARTS, Asked, Job, Unknown, chosen, composers, makers, results
 from benchmarks.quality.messages import ENCODING
 from benchmarks.quality.replay import CACHE_SECONDS
 from benchmarks.quality.splits import HALVES
-from benchmarks.quality.standing import standing
 
 OURS = "sightline=benchmarks.quality.engine:Engine"
-OUR_GIST = "sightline=benchmarks.quality.shortened:gist"
+OUR_GIST = "sightline=benchmarks.quality.sightline_gist:gist"
 HERE = ROOT / "data"  # where data are looked for when nobody says
 _ORDER = {(job.part, job.dataset): at for at, job in enumerate(JOBS)}
 _PLACES = ("--data", "--out", "--md", "--rows")
@@ -81,7 +81,7 @@ def _report(rows: Sequence[Row], about: dict[str, Any], arguments: argparse.Name
 
 
 def _shown_again(arguments: argparse.Namespace) -> None:
-    """Rows of earlier runs, later ones in the place of earlier ones, reported as one."""
+    """Report the rows of earlier runs as one run; later rows replace earlier ones."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.rows]
     keyed = {tuple(str(row[key]) for key in _KEY): row for run in found for row in run["rows"]}
     rows = sorted(keyed.values(), key=lambda row: _ORDER[row["part"], row["dataset"]])
@@ -111,7 +111,7 @@ def _show(rows: Sequence[Row], about: dict[str, Any], console: Console, *, with_
         console.rule(title, align="left")
         for lines in found:
             tables.show(lines, console)
-    for more in (standing(rows), tables.break_reasons(rows), tables.times(rows) if with_times else None):
+    for more in (headline_table(rows), tables.break_reasons(rows), tables.times(rows) if with_times else None):
         if more:
             tables.show(more, console)
     for line in tables.broken_prefixes(rows):
@@ -124,7 +124,7 @@ def _about(arguments: argparse.Namespace, seconds: float) -> dict[str, Any]:
 
 
 def _spoken(given: Sequence[str]) -> str:
-    """The arguments as they were given, without those that name files and folders: they are somebody's own."""
+    """Return the arguments as they were given, without those that name private files and folders."""
     words, skipped = list[str](), False
     for word in given:
         if word.startswith("--"):
@@ -148,7 +148,7 @@ def _asked(arguments: argparse.Namespace, progress: Console) -> Asked:
 
 
 def _peers(wanted: Sequence[str], progress: Console) -> tuple[str, ...]:
-    """Those that can be measured here; why the others cannot is said."""
+    """Return the peers that can be measured here, and print why the others cannot."""
     if not wanted or wanted == ["none"]:
         return ()
     names = peers.NAMES if wanted == ["all"] else tuple(wanted)
@@ -201,7 +201,7 @@ def _above_0(number: Callable[[str], float]) -> Callable[[str], float]:
 
 
 def _check(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """End here, with one line, where something named does not exist."""
+    """Exit with one line if a file or a peer that was named does not exist."""
     if missing := [str(path) for path in arguments.rows or () if not path.is_file()]:
         parser.error(f"argument --rows: no file {', '.join(missing)}")
     if arguments.peers not in (["all"], ["none"]) and (unknown := sorted(set(arguments.peers) - set(peers.NAMES))):

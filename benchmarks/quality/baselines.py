@@ -5,6 +5,7 @@ Sizes (20 messages, 10 answers, half of the budget) are what their authors usual
 
 from collections.abc import Callable, Collection, Sequence
 
+from benchmarks.quality.baseline_gists import bm25_scores
 from benchmarks.quality.messages import (
     REQUEST,
     History,
@@ -16,7 +17,6 @@ from benchmarks.quality.messages import (
     is_system,
     text_of,
 )
-from benchmarks.quality.ranking import bm25_scores
 from benchmarks.quality.validity import mandatory
 
 Unit = tuple[int, int]  # a message, or a message with calls and its answers: first and end
@@ -30,7 +30,7 @@ _LEAST = 40  # tokens a cut text keeps at least
 
 
 def units(history: History) -> list[Unit]:
-    """What stays together: an assistant message with its tool answers is one unit."""
+    """Group messages into units: an assistant message with its tool results is one unit."""
     out, start = [], 0
     while start < len(history):
         end = start + 1
@@ -149,7 +149,7 @@ def _window(history: History, budget: int, sizes: Sequence[int]) -> tuple[list[i
 
 
 def bm25(history: History, query: str, budget: int) -> list[Message]:
-    """BM25 with the query (in an agent run also the last exchange), and a share of the room for the newest messages."""
+    """BM25 with the query (in an agent run also the last exchange), and a share of the budget for the newest ones."""
     sizes = list(map(count_message, history))
     if REQUEST + sum(sizes) <= budget:
         return list(history)

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from benchmarks.quality.messages import History, Message, count_messages, is_system, text_of
-from benchmarks.quality.needed import epoch
+from benchmarks.quality.needed_values import epoch
 from sightline import BadInput, Budget, Kind, Lod, MemoryStore, PinnedOverflow, Plan, Session, wire
 
 _HANDLE = re.compile(r"#(\d+)")  # a call is "#12.2": the second of message 12
@@ -35,7 +35,7 @@ class Engine:
         self.reason = ""  # why the latest request does not begin with the one before; empty: it does
 
     def compose(self, history: History, query: str, budget: int) -> tuple[list[Message], dict[str, list[int]]]:  # noqa: ARG002
-        """The request, and which handle in it brings back which message."""
+        """Return the request, and which message each handle in it brings back."""
         resumed = self._told == 0 and count_messages(history) > budget
         for at in range(self._told, len(history)):
             self._tell(history[at], at)
@@ -50,7 +50,7 @@ class Engine:
         return messages, self._handles(messages)
 
     def _tell(self, message: Message, at: int) -> None:
-        """Add one message of the history. The one place that knows when it was said (`ts`, free text or ISO)."""
+        """Add one message of the history. Only here its time is read (`ts`, free text or ISO)."""
         said = message.get("ts") or ""
         moment = epoch(said)
         if moment is not None:
@@ -68,7 +68,7 @@ class Engine:
             self._more += over
 
     def _written(self, window: int, *, ask: bool) -> list[Message]:
-        """The next request. What must be in may be larger than the window: then it is the smallest that holds it."""
+        """Compose the next request. If what must be shown exceeds the window, use the smallest that it fits."""
         try:
             payload = self._session.compose(Budget(window), ask=ask)
         except PinnedOverflow as overflow:
@@ -79,14 +79,14 @@ class Engine:
         return [_plain(message) for message in payload.openai()["messages"]]
 
     def _handles(self, messages: list[Message]) -> dict[str, list[int]]:
-        """What the request names and does not show in full. Any other "#12" is somebody's own words."""
+        """Return the handles of items that the request does not show in full. Any other "#12" is part of a message."""
         shown = "\n".join(text_of(message.get("content")) + str(message.get("tool_calls", "")) for message in messages)
         named = [item for item in set(_HANDLE.findall(shown)) if item in self._places]
         return {f"#{item}": [self._places[item]] for item in named if not _in_full(self._plan, item)}
 
 
 def _in_full(plan: Plan, item: str) -> bool:
-    """Whether a plan shows all of a message: its text and its calls. System prompts stand before every plan."""
+    """Return whether a plan shows all of a message: its text and its calls. System prompts are always shown."""
     timeline, row = plan.timeline, plan.timeline.row(item)
     if row is None or timeline.kind[row] == Kind.SYSTEM:
         return True
@@ -96,7 +96,7 @@ def _in_full(plan: Plan, item: str) -> bool:
 
 
 def is_question(history: History) -> bool:
-    """Whether a history that arrives at once is a recorded conversation somebody now asks about.
+    """Return whether a history that is added at once is a recorded conversation, about which somebody now asks.
 
     It ends with a user's message after at least one earlier turn, and its user speaks as often as tools are called.
     Else it is an agent's run that somebody takes up again: if it is too long for the window, it is compacted.

@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from benchmarks.quality import datasets
-from benchmarks.quality.calling import NO_LIMIT, Composed, Composer, Composers, Opened, Row, Tally, Tick, silent
-from benchmarks.quality.matching import Matcher, answered, bared
+from benchmarks.quality.composer_calls import NO_LIMIT, Composed, Composer, Composers, Opened, Row, Tally, Tick, silent
 from benchmarks.quality.messages import (
     REQUEST,
     Message,
@@ -18,25 +15,13 @@ from benchmarks.quality.messages import (
 )
 from benchmarks.quality.records import Conversation, Question
 from benchmarks.quality.splits import HALVES, divided, shuffled
+from benchmarks.quality.text_match import Matcher, answered, bared
 from benchmarks.quality.validity import problems
 
 ORACLE = "(oracle)"
 
 
-def measured(
-    root: Path,
-    dataset: str,
-    composers: Composers,
-    budgets: Sequence[int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-) -> list[Row]:
-    """`n` questions of each half."""
-    return evidence(dataset, datasets.EVIDENCE[dataset](root), composers, budgets, n, halves, tick)
-
-
-def evidence(
+def measure_evidence(
     dataset: str,
     chats: Sequence[Conversation],
     composers: Composers,
@@ -45,7 +30,7 @@ def evidence(
     halves: Sequence[str] = HALVES,
     tick: Tick = silent,
 ) -> list[Row]:
-    """The rows of these chats; the last composer, `(oracle)`, shows the gold turns alone."""
+    """Measure `n` questions of each half. The last composer, `(oracle)`, shows only the gold turns."""
     todo = _chosen(dataset, chats, n, halves)
     sizes = {chat.id: count_messages(chat.messages) for chat in chats}
     tallies: dict[tuple[str, str, int | None], Tally] = {}
@@ -83,7 +68,7 @@ class _Asked:
         self._can_answer = bool(question.answers) and answered(question, bared(question.gold))
 
     def measure(self, name: str, composer: Composer | None, budget: int | None, tally: Tally) -> None:
-        """Let one composer answer it within one budget."""
+        """Measure the request of one composer for one token budget."""
         limit = budget or NO_LIMIT
         if composer is None:
             shown, wrong = Composed(self._oracle(limit), {}, 0.0), []

@@ -22,13 +22,13 @@ from rich.console import Console
 from benchmarks.quality import datasets
 from benchmarks.quality.__main__ import HERE, MISSING
 from benchmarks.quality.jobs import JOBS
-from benchmarks.quality.matching import normal
 from benchmarks.quality.messages import count_messages, count_text, is_system, text_of
 from benchmarks.quality.records import Conversation, Question
 from benchmarks.quality.splits import divided, shuffled
 from benchmarks.quality.tables import Lines, show
+from benchmarks.quality.text_match import normal
 from sightline.recall.search.bm25 import K1, B, rarity
-from sightline.recall.search.neighbours import MATCHES, OWN, SPEAKS, TIMED, WEIGHTS
+from sightline.recall.search.neighbours import NAMES_TIME, OWN, SPEAKS, SPEAKS_AND_MATCHES, WEIGHTS
 from sightline.recall.search.terms import DATED, SPEAKER, cues, query_cues, query_terms, terms
 
 DATASETS = {"locomo": 2, "qmsum": 1}  # every how many-th question is fitted to: else the chats outweigh the meetings
@@ -38,7 +38,7 @@ SLOW, SLOWER = 0.9, 0.999  # how much of the slope and of its square the next st
 TURN, REQUEST = 3, 38  # tokens that the packing adds to a turn, and to the question
 
 FEATURES = {f"near, {reach}": weight for reach, weight in WEIGHTS.items()}
-FEATURES |= {"own": OWN, "speaker": SPEAKS, "both": MATCHES, "time": TIMED}
+FEATURES |= {"own": OWN, "speaker": SPEAKS, "both": SPEAKS_AND_MATCHES, "time": NAMES_TIME}
 """What a turn is judged by, and its weight in nearness.py."""
 
 Weights = Sequence[float]
@@ -46,7 +46,7 @@ Columns = list[list[float]]
 
 
 class Chat:
-    """The turns of a conversation: their sizes, and in which of them each term and cue stands, how often."""
+    """The turns of a conversation: their sizes, and how often each term and cue occurs in which of them."""
 
     def __init__(self, conversation: Conversation) -> None:
         turns = [message for message in conversation.messages if not is_system(message)]
@@ -93,7 +93,7 @@ def _cued(chat: Chat, query: str, cue: str) -> list[float]:
 
 
 def distances(centres: Sequence[float], held: Sequence[float]) -> list[float]:
-    """How far each of these places is from the nearest of those. Both ascend."""
+    """Return the distance of each of these places to the nearest of the others. Both ascend."""
     found, at, last = [], 0, len(held) - 1
     for centre in centres:
         while at < last and held[at + 1] - centre <= centre - held[at]:
@@ -113,7 +113,7 @@ class Case(NamedTuple):
 
 
 def fitted(cases: Sequence[Case]) -> list[float]:
-    """Weights under which the gold turns are likely among their conversation's."""
+    """Fit weights under which the gold turns are likely among all turns of their conversation."""
     every = range(len(cases[0].columns))
     spreads = [_spread([case.columns[at] for case in cases]) for at in every]
     weights, slopes, squares = ([0.0] * len(spreads) for _ in range(3))
@@ -129,14 +129,14 @@ def fitted(cases: Sequence[Case]) -> list[float]:
 
 
 def _spread(columns: Columns) -> float:
-    """The standard deviation of a feature; of one that is always the same, nearly nothing."""
+    """Return the standard deviation of a feature; nearly 0 for a constant one."""
     count = sum(map(len, columns))
     mean = sum(map(sum, columns)) / count
     return sqrt(max(0.0, sum(sum(map(mul, each, each)) for each in columns) / count - mean * mean)) + 1e-6
 
 
 def _slope(cases: Sequence[Case], weights: Weights) -> list[float]:
-    """How the loss changes with each weight: what is expected of a feature, less what the gold turns have of it."""
+    """Return the gradient of the loss: the expected value of each feature, minus its value in the gold turns."""
     slope = [0.0] * len(weights)
     for found, gold in cases:
         scores = judged(found, weights)
@@ -161,7 +161,7 @@ def judged(found: Columns, weights: Weights) -> list[float]:
 
 
 class Asked(NamedTuple):
-    """A question, its turns, and for each of its gold texts the turns that say it."""
+    """A question, its turns, and for each of its gold texts the turns that contain it."""
 
     chat: Chat
     question: Question
@@ -171,7 +171,7 @@ class Asked(NamedTuple):
 
 
 def questions(dataset: str, conversations: Sequence[Conversation]) -> Iterator[Asked]:
-    """Those of the development half, in the benchmark's order."""
+    """Return the questions of the development half, in the benchmark's order."""
     for half, some in divided(dataset, conversations, lambda each: each.id, (HALF,)):
         ordered = sorted(some, key=lambda each: each.id)
         chats = {each.id: (Chat(each), at % FOLDS) for at, each in enumerate(ordered)}
@@ -184,13 +184,13 @@ def questions(dataset: str, conversations: Sequence[Conversation]) -> Iterator[A
 
 
 def without(asked: dict[str, list[Asked]], fold: int | None) -> list[Case]:
-    """What is fitted to: some questions of every dataset, but none about the conversations of this fold."""
+    """Return the questions to fit on: some of every dataset, none about the conversations of this fold."""
     found = {name: [each.case for each in some if each.fold != fold and each.case.gold] for name, some in asked.items()}
     return [case for name, cases in found.items() for case in cases[:: DATASETS[name]]]
 
 
 def packed(asked: Asked, weights: Weights, budget: int) -> set[int]:
-    """The best turns that fit, with each date once."""
+    """Return the best turns that fit, with each date counted once."""
     chat, scores = asked.chat, judged(asked.case.columns, weights)
     room = budget - chat.head - count_text(asked.question.query) - REQUEST
     shown, dates = set[int](), {""}
@@ -204,7 +204,7 @@ def packed(asked: Asked, weights: Weights, budget: int) -> set[int]:
 
 
 def complete(some: Iterable[tuple[Asked, Weights]], budget: int) -> float:
-    """The share of the questions, of which all gold turns are shown."""
+    """Return the share of questions whose gold turns are all shown."""
     found = [(each.gold, packed(each, weights, budget)) for each, weights in some]
     return sum(all(shown.intersection(turns) for turns in gold) for gold, shown in found) / len(found)
 

@@ -3,32 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from benchmarks.quality import datasets
-from benchmarks.quality.calling import Row, Tally, Tick, silent
+from benchmarks.quality.baseline_gists import Gist
+from benchmarks.quality.composer_calls import Row, Tally, Tick, silent
 from benchmarks.quality.messages import count_text
-from benchmarks.quality.ranking import Gist
 from benchmarks.quality.records import Dialogue
 from benchmarks.quality.splits import HALVES, divided, shuffled
 
 _WORD = re.compile(r"[a-z0-9]+")
 
 
-def measured(
-    root: Path,
-    dataset: str,
-    makers: Mapping[str, Gist],
-    sizes: Sequence[int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-) -> list[Row]:
-    """`n` dialogues of each half."""
-    return gists(dataset, datasets.DIALOGUES[dataset](root), makers, sizes, n, halves, tick)
-
-
-def gists(
+def measure_gists(
     dataset: str,
     dialogues: Sequence[Dialogue],
     makers: Mapping[str, Gist],
@@ -37,7 +22,7 @@ def gists(
     halves: Sequence[str] = HALVES,
     tick: Tick = silent,
 ) -> list[Row]:
-    """The rows of these dialogues."""
+    """Measure gists of `n` dialogues of each half."""
     rows = []
     for half, some in divided(dataset, dialogues, lambda dialogue: dialogue.id, halves):
         pool, _ = shuffled(some, lambda dialogue: dialogue.id, half)

@@ -8,11 +8,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
 
-from benchmarks.quality import compacting, evidence, gists, replay, slots
+from benchmarks.quality import compactions, evidence, gists, replay, slots
 from benchmarks.quality import datasets as sets
+from benchmarks.quality.baseline_gists import GISTS
 from benchmarks.quality.baselines import BASELINES, BY_PART, full
-from benchmarks.quality.calling import Composers, Failed, Row
-from benchmarks.quality.ranking import GISTS
+from benchmarks.quality.composer_calls import Composers, Failed, Row
 from benchmarks.quality.splits import HALVES
 
 
@@ -49,17 +49,17 @@ _SLOW = ("entire_claude", "entire_codex", "locomo", "mini_swe_agent")  # begun f
 _FEWEST = 2  # records, however small the scale
 _EVERY = 10.0  # seconds between two lines about progress
 
-_MEASURES: dict[str, Callable[..., list[Row]]] = {
-    "a": evidence.measured,
-    "b": replay.measured,
-    "c": slots.measured,
-    "d": gists.measured,
-    "e": compacting.measured,
-}
+_MEASURES: dict[str, tuple[Mapping[str, Callable[[Path], Any]], Callable[..., list[Row]]]] = {
+    "a": (sets.EVIDENCE, evidence.measure_evidence),
+    "b": (sets.RUNS, replay.measure_replay),
+    "c": (sets.SLOTS, slots.measure_slots),
+    "d": (sets.DIALOGUES, gists.measure_gists),
+    "e": (sets.COMPACTIONS, compactions.measure_compactions),
+}  # part → how its datasets are read, and how it is measured
 
 
 class Asked(NamedTuple):
-    """What a run is asked to measure. Composers by name, so that other processes can find them."""
+    """What a run measures. Composers are given by name, so that other processes can import them."""
 
     root: Path
     halves: tuple[str, ...] = HALVES
@@ -85,7 +85,7 @@ class Unknown(Exception):
 
 
 def chosen(asked: Asked, parts: Sequence[str], datasets: Sequence[str]) -> tuple[list[Job], list[str]]:
-    """The jobs to do, and the datasets that are not there."""
+    """Return the jobs to do, and the datasets that are missing."""
     wanted = [job for job in JOBS if job.part in parts and (not datasets or job.dataset in datasets)]
     if not asked.baselines and not asked.gists:
         wanted = [job for job in wanted if job.part != "d"]
@@ -94,7 +94,7 @@ def chosen(asked: Asked, parts: Sequence[str], datasets: Sequence[str]) -> tuple
 
 
 def results(jobs: Sequence[Job], asked: Asked, processes: int) -> Iterator[Done]:
-    """Do the jobs, the slow ones first; each result as it comes."""
+    """Do the jobs, the slow ones first, and yield each result when it is there."""
     order = sorted(jobs, key=lambda job: job.dataset not in _SLOW)
     if processes <= 1:
         yield from (done(job, asked) for job in order)
@@ -105,7 +105,7 @@ def results(jobs: Sequence[Job], asked: Asked, processes: int) -> Iterator[Done]
 
 
 def done(job: Job, asked: Asked) -> Done:
-    """One job. A peer that fails is left out; a composer of our own that fails is an error."""
+    """Do one job. A peer that fails is left out; any other composer that fails is an error."""
     begun = monotonic()
     failed: list[str] = []
     while True:
@@ -124,11 +124,12 @@ def _rows(job: Job, asked: Asked) -> list[Row]:
         options["rules"] = replay.Rules(asked.cache_seconds)
     who = makers(asked) if job.part == "d" else composers(asked, job.part)
     n = max(_FEWEST, int(job.n * asked.scale))
-    return _MEASURES[job.part](asked.root, job.dataset, who, job.budgets, n, **options)
+    readers, measure = _MEASURES[job.part]
+    return measure(job.dataset, readers[job.dataset](asked.root), who, job.budgets, n, **options)
 
 
 def composers(asked: Asked, part: str) -> Composers:
-    """Who is measured in a part. Costs in (b) are relative to the full history, so it is always there."""
+    """Return the composers of a part. In (b) costs are relative to the full history, so that is always one of them."""
     found: dict[str, Any] = {}
     if asked.baselines:
         found.update({name: BASELINES[name] for name in BY_PART.get(part, ())})
@@ -140,12 +141,12 @@ def composers(asked: Asked, part: str) -> Composers:
 
 
 def makers(asked: Asked) -> Mapping[str, Any]:
-    """Who makes gists."""
+    """Return the functions that make gists."""
     return {**(GISTS if asked.baselines else {}), **dict(map(named, asked.gists))}
 
 
 def peers(names: Sequence[str]) -> dict[str, Any]:
-    """Packages of others, each in an environment of its own."""
+    """Return composers for other packages, each in an environment of its own."""
     if not names:
         return {}
     others = import_module("benchmarks.quality.peers")
@@ -153,7 +154,7 @@ def peers(names: Sequence[str]) -> dict[str, Any]:
 
 
 def named(spelled: str) -> tuple[str, Any]:
-    """What LABEL=PACKAGE.MODULE:NAME stands for; without a label it is its own. Raises Unknown."""
+    """Import LABEL=PACKAGE.MODULE:NAME; without a label the name is the label. Raises Unknown."""
     label, _, place = spelled.rpartition("=")
     module, _, name = place.partition(":")
     try:
@@ -163,7 +164,7 @@ def named(spelled: str) -> tuple[str, Any]:
 
 
 class _Ticker:
-    """One line on stderr now and then."""
+    """Prints progress on stderr, at most every few seconds."""
 
     def __init__(self, label: str) -> None:
         self._label, self._begun, self._last = label, monotonic(), monotonic()

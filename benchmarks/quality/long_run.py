@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from benchmarks.histories import agent_run
-from benchmarks.quality.calling import Composer, Opened
+from benchmarks.quality.composer_calls import Composer, Opened
 from benchmarks.quality.messages import (
     History,
     Message,
@@ -17,7 +17,7 @@ from benchmarks.quality.messages import (
     full_text,
     text_of,
 )
-from benchmarks.quality.planted import FACTS, Fact, planted
+from benchmarks.quality.planted_facts import FACTS, Fact, plant_facts
 from sightline import Budget, MemoryStore, Session
 from sightline.testing import Ticking
 
@@ -79,7 +79,7 @@ def sightline_at(trigger: float, target: float) -> type[Sightline]:
 
 
 class Replayed(NamedTuple):
-    """What the requests of a run came to."""
+    """The sums over the requests of a run."""
 
     requests: int
     cost: float
@@ -148,7 +148,7 @@ class Shown(NamedTuple):
 
 
 def shown(composer: Composer, messages: int, budget: int, *, lived: bool) -> list[Shown]:
-    """Each question, one after the other at the end of the same long run.
+    """Ask each question at the end of the same long run, one after the other.
 
     `lived`: a request was composed before each model call of the run. Else all of it arrives with the first question.
     """
@@ -176,7 +176,7 @@ def _around(text: str, value: str) -> str:
 
 
 def _calls(history: History) -> list[int]:
-    """Where a model is called: before each of its answers, and at the end."""
+    """Return where a model is called: before each of its answers, and at the end."""
     return [at for at, message in enumerate(history) if message["role"] == "assistant"] + [len(history)]
 
 
@@ -192,4 +192,4 @@ def agent(messages: int) -> list[Message]:
 
 @cache
 def _planted(messages: int) -> list[Message]:
-    return planted(messages)
+    return plant_facts(messages)

@@ -18,7 +18,7 @@ _counts: dict[str, int] = {}
 
 
 def count_text(text: str) -> int:
-    """Tokens of a text. Remembered over the whole run, which flatters whoever counts the same text again."""
+    """Count the tokens of a text. Cached over the whole run, which favours composers that count a text repeatedly."""
     if not text:
         return 0
     found = _counts.get(text)

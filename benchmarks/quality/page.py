@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality import plots, standing, tables
-from benchmarks.quality.calling import Row
+from benchmarks.quality import headlines, plots, tables
+from benchmarks.quality.composer_calls import Row
 
 TEMPLATE = Path(__file__).with_name("page.md")
 PICTURES = {"quality-cost.svg": plots.cost_against_recall, "quality-session.svg": plots.one_session}
@@ -23,7 +23,7 @@ def write(rows: Sequence[Row], about: dict[str, Any], path: Path) -> None:
 def text(rows: Sequence[Row], about: dict[str, Any]) -> str:
     """The page. Every figure on it comes from the rows."""
     page = TEMPLATE.read_text(encoding="utf-8")
-    stands = standing.standing(rows)
+    stands = headlines.headline_table(rows)
     filled = {
         "facts": "\n".join(
             f"- {name}: {f'`{value}`' if name == 'command' else value}" for name, value in about.items()

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from benchmarks.quality.calling import Row
-from benchmarks.quality.drawing import (
+from benchmarks.quality.composer_calls import Row
+from benchmarks.quality.svg import (
     COLOURS,
     OURS,
     SHAPES,

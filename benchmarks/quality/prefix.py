@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from benchmarks.quality.calling import Composer, Row
+from benchmarks.quality.composer_calls import Composer, Row
 from benchmarks.quality.messages import Message, common_prefix, count_message, text_of
 
 UNNAMED = "no reason"
@@ -21,7 +21,7 @@ class Prefixes:
         self.reasons: dict[str, list[int]] = {}  # calls and tokens written again
 
     def compare(self, before: Sequence[Message] | None, now: Sequence[Message], composer: Composer) -> int:
-        """Tokens of what both begin with."""
+        """Compare with the request before. Return the tokens of the prefix that both share."""
         self.promised = hasattr(composer, "reason")
         if before is None:
             return 0
@@ -54,7 +54,7 @@ class Prefixes:
 
 
 def _goes_on(before: Sequence[Message], now: Sequence[Message], shared: int) -> bool:
-    """Whether only the last message said more at its end, which changes nothing that was sent."""
+    """Return whether only the last message was extended at its end, which keeps the prefix."""
     if shared != len(before) - 1 or len(now) <= shared:
         return False
     old, new = before[shared], now[shared]

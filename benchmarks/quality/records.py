@@ -38,7 +38,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What one part of a session settled: a question for it, and each value in its accepted spellings."""
+    """The values that one part of a session settled, each in its accepted spellings, and a question about them."""
 
     query: str
     values: list[list[str]]
@@ -64,7 +64,7 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What stood before a real compaction, the summary a model made of it, and what the agent did next."""
+    """The messages before a real compaction, the model's summary of them, and what the agent did next."""
 
     id: str
     session: str

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.quality import datasets
 from benchmarks.quality.baselines import full
-from benchmarks.quality.calling import (
+from benchmarks.quality.composer_calls import (
     NO_LIMIT,
     Composed,
     Composer,
@@ -21,7 +19,7 @@ from benchmarks.quality.calling import (
     silent,
 )
 from benchmarks.quality.messages import REQUEST, Message, count_message, count_messages, full_text, identity, is_system
-from benchmarks.quality.needed import Needed, idle_seconds, run_texts, steps
+from benchmarks.quality.needed_values import Needed, idle_seconds, run_texts, steps
 from benchmarks.quality.prefix import Prefixes
 from benchmarks.quality.records import Run
 from benchmarks.quality.splits import HALVES, divided, shuffled
@@ -43,21 +41,7 @@ class Rules(NamedTuple):
     most_calls: int = MOST_CALLS
 
 
-def measured(
-    root: Path,
-    dataset: str,
-    composers: Composers,
-    budgets: Sequence[str | int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-    rules: Rules = Rules(),  # noqa: B008 - a constant
-) -> list[Row]:
-    """`n` runs of each half."""
-    return replay(dataset, datasets.RUNS[dataset](root), composers, budgets, n, halves, tick, rules)
-
-
-def replay(
+def measure_replay(
     dataset: str,
     runs: Sequence[Run],
     composers: Composers,
@@ -67,7 +51,7 @@ def replay(
     tick: Tick = silent,
     rules: Rules = Rules(),  # noqa: B008 - a constant
 ) -> list[Row]:
-    """The rows of these runs. Costs are relative to the full history, which is always measured.
+    """Measure `n` runs of each half. Costs are relative to the full history, which is always measured.
 
     Raises:
         Failed: a composer raised.
@@ -102,7 +86,7 @@ def _chosen(dataset: str, runs: Sequence[Run], n: int, halves: Sequence[str]) ->
 
 
 class Played:
-    """What came of all runs of one composer at one budget."""
+    """The sums over all runs of one composer at one token budget."""
 
     def __init__(self) -> None:
         self.tally = Tally()
@@ -111,7 +95,7 @@ class Played:
 
 
 class Prepared:
-    """A run, and what every composer's requests are held against."""
+    """A run, and what every composer's requests are compared with."""
 
     def __init__(self, run: Run, rules: Rules) -> None:
         self._messages, self._rules = run.messages, rules
@@ -128,7 +112,7 @@ class Prepared:
         self._system = sum(count_message(message) for message in run.messages[:2] if is_system(message))
 
     def changed(self) -> bool:
-        """Whether somebody wrote into the messages."""
+        """Return whether a composer changed the messages it was given."""
         return [identity(message) for message in self._messages] != self._before
 
     def size(self, index: int) -> int:
@@ -170,7 +154,7 @@ class Prepared:
 
 
 class Look:
-    """What one composed request shows of what its answer needed."""
+    """Which values that an answer needed are shown in a composed request."""
 
     def __init__(self, run: Prepared, shown: Composed, tally: Tally, charged: set[int]) -> None:
         self._run, self._shown, self._tally, self._charged = run, shown, tally, charged
@@ -192,7 +176,7 @@ class Look:
         self._tally.add(reread_cost=WRITE * sum(map(self._run.size, self._again)))
 
     def _one_step(self, missing: Needed) -> bool:
-        """A fault. Whether a handle that is shown leads to the value."""
+        """Count a fault: a needed value is not shown. Return whether a handle that is shown leads to it."""
         tally, handles = self._tally, self._shown.handles
         if self._present is None:
             self._present = shown_handles(handles, self._text)

@@ -19,10 +19,10 @@ from rich.console import Console
 from benchmarks.environment import Missing
 from benchmarks.quality import peers
 from benchmarks.quality.baselines import full, sliding
-from benchmarks.quality.calling import Composer
+from benchmarks.quality.composer_calls import Composer
 from benchmarks.quality.long_run import Sightline, agent, replayed, shown, sightline_at, timed
 from benchmarks.quality.messages import count_messages
-from benchmarks.quality.planted import FACTS
+from benchmarks.quality.planted_facts import FACTS
 from benchmarks.quality.tables import Lines, markdown, show
 
 SHORT, SHORT_BUDGET = 109, 8_000  # messages of some 45,000 tokens
@@ -50,7 +50,7 @@ names:
 def row(
     name: str, composer: Composer, version: str, parts: Sequence[str], say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Everything about one composer. What fails is said in its row."""
+    """Measure one composer. A failure is reported in its row."""
     found: dict[str, Any] = {"composer": name, "version": version}
     work: dict[str, Callable[[], Any]] = {
         "short": lambda: replayed(composer, agent(SHORT), SHORT_BUDGET)._asdict(),
@@ -75,7 +75,7 @@ def _asked_for(composer: Composer, *, lived: bool) -> list[dict[str, Any]]:
 
 
 def curve(say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """What both replays cost Sightline, by where sweeps begin and where they stop."""
+    """Measure what both replays cost with Sightline, for several triggers and targets."""
     rows = []
     for trigger, target in product(TRIGGERS, AIMS):
         say(f"trigger {trigger}, target {target}")
@@ -150,7 +150,7 @@ def _targets(ours: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
 
 
 def facts_table(rows: Sequence[Mapping[str, Any]]) -> Lines:
-    """Which question brought what."""
+    """Return a table of what each question showed."""
     columns = {row["composer"]: row["facts"] for row in rows if row.get("facts")}
     columns |= {f"{row['composer']}, imported": row["imported"] for row in rows if row.get("imported")}
     cells = []
@@ -219,7 +219,7 @@ def _rows(arguments: argparse.Namespace, say: Callable[[str], None]) -> Iterator
 
 
 def _read(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """Rows of earlier runs, one for each composer, in our order: later parts in the place of earlier ones."""
+    """Read rows of earlier runs, one for each composer, in the usual order; later parts replace earlier ones."""
     rows: dict[str, dict[str, Any]] = {}
     for each in (row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))):
         rows[each["composer"]] = {**rows.get(each["composer"], {}), **each}

@@ -1,15 +1,13 @@
 """(c) Booking dialogues in sequence: are the values that were settled shown when somebody asks for them?"""
 
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 
-from benchmarks.quality import datasets
-from benchmarks.quality.calling import NO_LIMIT, Composed, Composers, Opened, Row, Tally, Tick, silent
-from benchmarks.quality.matching import normal
+from benchmarks.quality.composer_calls import NO_LIMIT, Composed, Composers, Opened, Row, Tally, Tick, silent
 from benchmarks.quality.messages import Message, count_messages, full_text, text_of
 from benchmarks.quality.records import SlotSession, Topic
 from benchmarks.quality.splits import HALVES, divided, shuffled
+from benchmarks.quality.text_match import normal
 from benchmarks.quality.validity import problems
 
 _TOPICS = 4  # asked for in one session
@@ -17,20 +15,7 @@ _EVERYTHING = "List everything we have settled in this session so far."
 _EVERYTHING_ZH = "把这次会话里确定下来的全部信息列出来。"
 
 
-def measured(
-    root: Path,
-    dataset: str,
-    composers: Composers,
-    budgets: Sequence[int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-) -> list[Row]:
-    """`n` sessions of each half."""
-    return slots(dataset, datasets.SLOTS[dataset](root), composers, budgets, n, halves, tick)
-
-
-def slots(
+def measure_slots(
     dataset: str,
     sessions: Sequence[SlotSession],
     composers: Composers,
@@ -39,7 +24,7 @@ def slots(
     halves: Sequence[str] = HALVES,
     tick: Tick = silent,
 ) -> list[Row]:
-    """The rows of these sessions."""
+    """Measure `n` sessions of each half."""
     tallies: dict[tuple[str, str, int | None], Tally] = {}
     for half, some in divided(dataset, sessions, lambda session: session.id, halves):
         pool, random = shuffled(some, lambda session: session.id, half)
@@ -59,7 +44,7 @@ def slots(
 
 
 def _asked(dataset: str, session: SlotSession, random: Random) -> list[Topic]:
-    """Everything, then a few topics."""
+    """Return the questions of a session: one for everything, then a few topics."""
     query = _EVERYTHING_ZH if dataset.endswith("_zh") else _EVERYTHING
     whole = Topic(query, [value for topic in session.topics for value in topic.values])
     return [whole, *random.sample(session.topics, min(_TOPICS, len(session.topics)))]

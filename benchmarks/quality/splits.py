@@ -23,7 +23,7 @@ DIGITS = 12  # of a digest, kept in the file: enough to tell any two records apa
 
 
 def digest(text: str) -> str:
-    """What records are ranked by."""
+    """Return the digest by which records are ordered."""
     return sha1(text.encode()).hexdigest()
 
 
@@ -31,14 +31,14 @@ _KNOWN: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("splits.
 
 
 def ranked(dataset: str, ids: Iterable[str]) -> dict[str, str | None]:
-    """The rule itself, for all ids of a dataset."""
+    """Split all ids of a dataset by the rule."""
     order = sorted(set(ids), key=lambda each: digest(f"{dataset}:{each}"))
     first = (len(order) + 1) // 2
     return {each: HALVES[at >= first] for at, each in enumerate(order)}
 
 
 def halves(dataset: str, ids: Iterable[str]) -> dict[str, str | None]:
-    """The half of each id; None: in neither. A dataset that the file does not know is split by the rule."""
+    """Return the half of each id; None if it is in neither. A dataset that is not in the file is split by the rule."""
     known = _KNOWN.get(dataset)
     if known is None:
         return ranked(dataset, ids)
@@ -54,14 +54,14 @@ def _half(known: dict[str, Any], short: str) -> str | None:
 def divided(
     dataset: str, records: Sequence[T], key: Callable[[T], str], wanted: Sequence[str]
 ) -> list[tuple[str, list[T]]]:
-    """The records of each wanted half that is there."""
+    """Yield the records of each wanted half, if there are any."""
     half = halves(dataset, map(key, records))
     found = [(name, [each for each in records if half[key(each)] == name]) for name in HALVES if name in wanted]
     return [(name, some) for name, some in found if some]
 
 
 def shuffled(records: Iterable[T], key: Callable[[T], Any], half: str) -> tuple[list[T], Random]:
-    """A fixed order that does not depend on whether the other half is there, and the chances to go on with."""
+    """Return records in a fixed random order, independent of the other half, and the generator to go on with."""
     random = Random(SEED + HALVES.index(half))
     pool = sorted(records, key=key)
     random.shuffle(pool)
@@ -69,7 +69,7 @@ def shuffled(records: Iterable[T], key: Callable[[T], Any], half: str) -> tuple[
 
 
 def chained(dataset: str, dialogues: Iterable[tuple[str, T]], size: int) -> Iterator[tuple[int, list[tuple[str, T]]]]:
-    """Published dialogues are short: `size` of them, in the order of their digests, make one session.
+    """Join `size` dialogues, in the order of their digests, to one session, because published dialogues are short.
 
     Gives the offset and the dialogues of each session that is completely there.
     """

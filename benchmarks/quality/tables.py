@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.quality.calling import BUCKET_NAMES, Row, quantile
-from benchmarks.quality.compacting import SUMMARY
+from benchmarks.quality.compactions import SUMMARY
+from benchmarks.quality.composer_calls import BUCKET_NAMES, Row, quantile
 from benchmarks.quality.evidence import ORACLE
 from benchmarks.quality.jobs import JOBS
 from benchmarks.quality.splits import HALVES
@@ -116,7 +116,7 @@ Grouped = dict[tuple[str, Any], dict[str, Row]]  # composer and budget: half: ro
 
 
 def grouped(rows: Sequence[Row], part: str, dataset: str) -> Grouped:
-    """The rows of one table. The naive window does not look at the budget: it stands there once."""
+    """Return the rows of one table. The naive window ignores the budget, so it has one row."""
     own = [row for row in rows if row["part"] == part and row["dataset"] == dataset]
     least = min((int(row["budget"]) for row in own if row["composer"] == "last_n20"), default=0)
     out: Grouped = {}
@@ -127,7 +127,7 @@ def grouped(rows: Sequence[Row], part: str, dataset: str) -> Grouped:
 
 
 def lines_of(rows: Sequence[Row], part: str, dataset: str) -> Lines | None:
-    """The table of one dataset; None where nothing was measured."""
+    """Return the table of one dataset; None if nothing was measured."""
     table = grouped(rows, part, dataset)
     if not table:
         return None
@@ -237,7 +237,7 @@ def _middle(values: Sequence[float | None]) -> float | None:
 
 
 def show(lines: Lines, console: Console) -> None:
-    """In the terminal."""
+    """Print a table in the terminal."""
     table = Table(title=lines.title, title_justify="left")
     for at, heading in enumerate(lines.headings):
         table.add_column(heading, justify="left" if at == 0 else "right")
@@ -249,7 +249,7 @@ def show(lines: Lines, console: Console) -> None:
 
 
 def markdown(lines: Lines) -> str:
-    """On a page. Our own rows stand out."""
+    """Return a table as Markdown, with Sightline's rows in bold."""
     out = [f"**{lines.title}**", "", _line(lines.headings), _line(["---"] * len(lines.headings))]
     for name, *figures in lines.cells:
         out.append(_line([f"**{name}**" if name == "sightline" else name, *figures]))

@@ -22,7 +22,7 @@ def mandatory(history: History) -> list[int]:
 
 
 def mandatory_tokens(history: History) -> int:
-    """Tokens of the smallest request there can be."""
+    """Return the tokens of the smallest valid request."""
     return REQUEST + sum(count_message(history[at]) for at in mandatory(history))
 
 
@@ -33,7 +33,7 @@ def _leading(history: History) -> int:
 def problems(
     composed: Sequence[Message], history: History, budget: int, tokens: int | None = None, feasible: bool | None = None
 ) -> list[str]:
-    """What is wrong with a request, by name; nothing: it is valid.
+    """Return the names of what is wrong with a request; empty if it is valid.
 
     The budget does not count where what is mandatory alone exceeds it.
     """
@@ -115,6 +115,6 @@ def _lost(composed: Sequence[Message], history: History) -> set[str]:
 
 
 def _keeps(shown: str, wanted: str) -> bool:
-    """Equal, contained, or a shorter form that keeps the head of a long text."""
+    """Return whether a text is shown: equal, contained, or in a shorter form that keeps the head of a long text."""
     shown = shown.strip()
     return wanted in shown or (len(wanted) > _LONG and shown[:_HEAD] == wanted[:_HEAD])

@@ -3,9 +3,9 @@
 from typing import Any
 
 from benchmarks.quality.baselines import full
-from benchmarks.quality.calling import Row
+from benchmarks.quality.composer_calls import Row
 from benchmarks.quality.records import Run
-from benchmarks.quality.replay import replay
+from benchmarks.quality.replay import measure_replay
 
 Json = dict[str, Any]
 
@@ -45,5 +45,5 @@ def buried(pause: int | None = None) -> Run:
 
 def measured(composer: Any, run: Run | None = None, budget: int = 3000, **options: Any) -> dict[str, Row]:
     """The rows of one run: of the full history, and of this composer as "it"."""
-    rows = replay("made up", [run or buried()], {"full": full, "it": composer}, (budget,), 5, **options)
+    rows = measure_replay("made up", [run or buried()], {"full": full, "it": composer}, (budget,), 5, **options)
     return {row["composer"]: row for row in rows}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from benchmarks.quality import datasets
 from benchmarks.quality.datasets.coding import claude_messages, codex_messages
-from benchmarks.quality.datasets.reading import repaired
+from benchmarks.quality.datasets.record_files import repaired
 from benchmarks.quality.validity import problems
 from quality_talk import REPLY, USER, call, tool
 

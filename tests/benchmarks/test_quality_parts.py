@@ -4,16 +4,16 @@ import json
 from typing import Any
 
 import pytest
+from benchmarks.quality.baseline_gists import GISTS, bm25_scores
 from benchmarks.quality.baselines import full, last_n, sliding
-from benchmarks.quality.compacting import SUMMARY, carried, compacting
+from benchmarks.quality.compactions import SUMMARY, carried, measure_compactions
 from benchmarks.quality.engine import Engine, is_question
-from benchmarks.quality.evidence import ORACLE, evidence
-from benchmarks.quality.gists import gists, rouge
-from benchmarks.quality.matching import Matcher, answered
-from benchmarks.quality.ranking import GISTS, bm25_scores
+from benchmarks.quality.evidence import ORACLE, measure_evidence
+from benchmarks.quality.gists import measure_gists, rouge
 from benchmarks.quality.records import Compaction, Conversation, Dialogue, Question, SlotSession, Topic
-from benchmarks.quality.slots import slots
+from benchmarks.quality.slots import measure_slots
 from benchmarks.quality.splits import HALVES, chained, digest, divided, halves, ranked
+from benchmarks.quality.text_match import Matcher, answered
 from hypothesis import given
 from hypothesis import strategies as st
 from quality_talk import REPLY, SYSTEM, USER, call, tool
@@ -49,7 +49,7 @@ def test_evidence_is_found_by_who_looks_for_it() -> None:
     said = [SYSTEM, {"role": "user", "content": f"[3 May] {GOLD}"}, *FILLER]
     asked = Question("q", "What is the name of the cat?", [GOLD], ["Oscar"], "one", ["3 May"])
     chats = [Conversation("c", said, [asked])]
-    rows = rows_of(evidence("made up", chats, {"full": full, "sliding": sliding, "us": Engine}, (600,), 5))
+    rows = rows_of(measure_evidence("made up", chats, {"full": full, "sliding": sliding, "us": Engine}, (600,), 5))
     for key, shown in ((("full", None), 1), (("sliding", 600), 0), (("us", 600), 1)):
         row = rows[key]
         assert (row["all_evidence"], row["answer"], row["n"]) == (shown, shown, 1)
@@ -86,7 +86,7 @@ def test_slots_count_the_whole_session_and_topics_apart() -> None:
     session = SlotSession(
         "s0", said, [Topic("Which restaurant was it, Bombay House?", [["Bombay House"], ["6:30 pm"]])]
     )
-    rows = rows_of(slots("made up", [session], {"full": full, "last": last_n}, (4000,), 5))
+    rows = rows_of(measure_slots("made up", [session], {"full": full, "last": last_n}, (4000,), 5))
     assert rows["full", None]["session_slots"] == rows["full", None]["topic_complete"] == 1
     assert rows["last", 4000]["session_slots"] == rows["last", 4000]["topic_slots"] == 0
 
@@ -96,10 +96,10 @@ def test_gists_are_held_against_the_best_summary() -> None:
     assert rouge("the cat sat", "the cat sat", 2) == (1, 1)
     assert rouge("the cat", "a dog", 1) == (0, 0)
     dialogues = [Dialogue("d", "A: the cat sat\nB: yes\nA: a long line about the weather", ["nothing", "the cat sat"])]
-    for row in gists("made up", dialogues, GISTS, (8,), 5):
+    for row in measure_gists("made up", dialogues, GISTS, (8,), 5):
         assert row["over"] == 0
         assert row["n"] == 1
-    lead = rows_of(gists("made up", dialogues, GISTS, (8,), 5))["lead", 8]
+    lead = rows_of(measure_gists("made up", dialogues, GISTS, (8,), 5))["lead", 8]
     assert lead["rouge1_recall"] == 1
 
 
@@ -116,7 +116,7 @@ def test_a_compaction_is_judged_by_what_the_agent_used_afterwards() -> None:
     ]
     event = Compaction("e", "s", before, f"It was about {keys[0]}.", after)
     assert carried(event) == keys[:3]
-    rows = rows_of(compacting("made up", [event], {"full": full, "sliding": sliding}, (500,), 5))
+    rows = rows_of(measure_compactions("made up", [event], {"full": full, "sliding": sliding}, (500,), 5))
     assert rows["full", None]["carried"] == 1
     assert rows[SUMMARY, "same"]["carried"] == pytest.approx(1 / 3)
     assert rows["sliding", "same"]["carried"] == 0

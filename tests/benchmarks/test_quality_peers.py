@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.environment import ROOT, Environment, Missing, Peers
 from benchmarks.quality import peers
-from benchmarks.quality.peers.serving import Server
+from benchmarks.quality.peers.server import Server
 
 HISTORY = [
     {"role": "system", "content": "Be brief."},
@@ -27,7 +27,7 @@ ENDS = {
 # A peer of our own, in a process of its own: what a package from PyPI would be.
 MODULE = """
 import socket
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 class Last:
     model_calls = 0

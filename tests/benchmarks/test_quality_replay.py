@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from benchmarks.histories import agent_run
 from benchmarks.quality.baselines import sliding
-from benchmarks.quality.calling import BUCKET_NAMES, timing
+from benchmarks.quality.composer_calls import BUCKET_NAMES, timing
 from benchmarks.quality.engine import Engine
 from benchmarks.quality.messages import common_prefix, count_message
-from benchmarks.quality.needed import epoch, idle_seconds, needed_values
+from benchmarks.quality.needed_values import epoch, idle_seconds, needed_values
 from benchmarks.quality.records import Run
 from benchmarks.quality.replay import Rules
 from quality_talk import REPLY, SYSTEM, USER, Json, buried, call, measured, tool

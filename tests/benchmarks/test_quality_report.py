@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import pytest
 from benchmarks.quality import page, peers, plots, tables
 from benchmarks.quality.__main__ import main
-from benchmarks.quality.calling import Failed
-from benchmarks.quality.drawing import Scale
+from benchmarks.quality.composer_calls import Failed
+from benchmarks.quality.headlines import headline_table
 from benchmarks.quality.jobs import JOBS, PARTS, Asked, done
-from benchmarks.quality.standing import standing
+from benchmarks.quality.svg import Scale
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -182,7 +182,7 @@ def test_worse_is_said_as_plainly_as_better(rows: list[Any]) -> None:
     """Where another composer's figure is better, the row says so and names it."""
     ours = [row for row in rows if row["composer"] == "sightline"]
     others = [{**row, "composer": "other", "needed": 1.1, "invalid": 0.0} for row in ours]
-    found = standing([*ours, *others])
+    found = headline_table([*ours, *others])
     assert found is not None
     needed = [cells for cells in found.cells if cells[2] == "needed %"]
     assert {cells[-1] for cells in needed} == {"worse"}

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.quality import rivals
 from benchmarks.quality.long_run import CACHED, WRITTEN, Sightline, replayed, shown, sightline_at
 from benchmarks.quality.messages import count_message, count_messages, full_text
-from benchmarks.quality.planted import FACTS, planted
+from benchmarks.quality.planted_facts import FACTS, plant_facts
 from benchmarks.quality.rivals import SHORT_BUDGET, row
 
 Json = dict[str, Any]
@@ -59,7 +59,7 @@ def test_requests_over_the_budget_are_counted() -> None:
 
 def test_every_fact_is_said_once_where_it_belongs() -> None:
     """Each value stands in one message of its role, and the agent has reported when the question comes."""
-    history = planted(SIZE)
+    history = plant_facts(SIZE)
     for fact in FACTS:
         (said,) = [message for message in history if fact.value in full_text(message)]
         assert said["role"] == fact.role
@@ -77,7 +77,7 @@ def test_facts_count_only_within_the_budget() -> None:
 
 def test_sightline_keeps_the_budget_and_calls_no_model() -> None:
     """In a replay through the public API no request is over, and the same run costs the same again."""
-    history = planted(60)
+    history = plant_facts(60)
     found = replayed(Sightline, history, SHORT_BUDGET)
     assert (found.over, found.model_calls, found.failed) == (0, 0, 0)
     assert found == replayed(Sightline, history, SHORT_BUDGET)
@@ -85,7 +85,7 @@ def test_sightline_keeps_the_budget_and_calls_no_model() -> None:
 
 def test_shares_of_the_budget_can_be_tried() -> None:
     """A lower target leaves shorter requests after a sweep."""
-    history = planted(110)
+    history = plant_facts(110)
     low, high = (replayed(sightline_at(0.8, target), history, SHORT_BUDGET) for target in (0.3, 0.8))
     assert low.mean < high.mean
 

@@ -210,8 +210,8 @@ def test_what_came_names_the_user_s_words_and_the_tools_that_answered() -> None:
     """Results without a tool's name get it from their call."""
     recording = Recording((user("look"), called("a", "b"), result("a", "one"), result("b", "two"), said("done")))
     first, second = replay(session(), recording, Budget(10_000))
-    assert [(came.role, came.text) for came in first.came] == [(Role.USER, "look")]
-    assert [(came.role, came.text) for came in second.came] == [(Role.TOOL, "read"), (Role.TOOL, "read")]
+    assert [(new.role, new.text) for new in first.new_inputs] == [(Role.USER, "look")]
+    assert [(new.role, new.text) for new in second.new_inputs] == [(Role.TOOL, "read"), (Role.TOOL, "read")]
 
 
 def test_assistant_messages_in_a_row_are_one_answer() -> None:

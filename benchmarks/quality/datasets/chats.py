@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality.datasets.reading import json_file, json_lines, spoken
+from benchmarks.quality.datasets.record_files import json_file, json_lines, spoken
 from benchmarks.quality.messages import Message
 from benchmarks.quality.records import Conversation, Question
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality.datasets.reading import answer, at, call, calling, json_lines, repaired, spoken
+from benchmarks.quality.datasets.record_files import answer, at, call, calling, json_lines, repaired, spoken
 from benchmarks.quality.messages import Message, is_system
 from benchmarks.quality.records import Compaction, Run
 

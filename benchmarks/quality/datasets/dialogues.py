@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks.quality.datasets.reading import json_lines
+from benchmarks.quality.datasets.record_files import json_lines
 from benchmarks.quality.records import Dialogue
 
 _SUMMARIES = ("summary", "summary1", "summary2", "summary3")

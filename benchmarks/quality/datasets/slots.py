@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality.datasets.reading import answer, call, json_file, spoken
+from benchmarks.quality.datasets.record_files import answer, call, json_file, spoken
 from benchmarks.quality.messages import Message
 from benchmarks.quality.records import SlotSession, Topic
 from benchmarks.quality.splits import chained

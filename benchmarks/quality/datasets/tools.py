@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality.datasets.reading import (
+from benchmarks.quality.datasets.record_files import (
     answer,
     call,
     calling,

@@ -14,7 +14,7 @@ from astromesh_context import ContextEngine, HistorySource, ScoredKnapsack, Sour
 from astromesh_context.loop import Compactor, Offloader
 
 from benchmarks.quality.messages import CALL, MESSAGE, REQUEST, Message, count_text
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 
 class Exact:

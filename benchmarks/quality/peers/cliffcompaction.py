@@ -11,7 +11,7 @@ from cliffcompaction.dialects import openai_chat
 from cliffcompaction.engine import Engine
 
 from benchmarks.quality.messages import Message, count_messages
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 
 class Cliff:

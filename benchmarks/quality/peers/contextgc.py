@@ -8,7 +8,7 @@ no budget at all. No model is called.
 from contextgc import compile_messages, load_schema
 
 from benchmarks.quality.messages import Message
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 
 class Compile:

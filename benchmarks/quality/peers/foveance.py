@@ -9,7 +9,7 @@ no vault; its default hashing embedder scores relevance.
 from foveance.proxy import FoveanceProxy
 
 from benchmarks.quality.messages import REQUEST, Message, count_message, count_text
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 PROTECTED = 3  # its default: the newest messages of a tool-using request
 LEAST = 200  # tokens, so that something is left to give out

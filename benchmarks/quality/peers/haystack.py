@@ -13,7 +13,7 @@ from haystack.dataclasses import ChatMessage, ToolCall
 from haystack.hooks.compaction import CompactionHook, SlidingWindowCompactor, ToolResultPruningCompactor
 
 from benchmarks.quality.messages import REQUEST, Message, arguments_text, count_message, text_of
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 
 class Exact:

@@ -10,7 +10,7 @@ from typing import Any
 from headroom import compress
 
 from benchmarks.quality.messages import Message
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 
 class Compress:

@@ -17,7 +17,7 @@ from agents.run_config import CallModelData, ModelInputData
 from agents.run_internal.session_persistence import prepare_input_with_session
 
 from benchmarks.quality.messages import Message, arguments_text, count_messages, text_of
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 Item = dict[str, Any]
 STEP = 0.8  # of the limit before

@@ -29,7 +29,7 @@ from pydantic_ai_harness.compaction import (
 )
 
 from benchmarks.quality.messages import CALL, MESSAGE, REQUEST, Message, arguments_text, count_text, text_of
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 AT_ONCE = 1  # a tier's own trigger, which TieredCompaction does not ask
 

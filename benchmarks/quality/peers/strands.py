@@ -23,7 +23,7 @@ from benchmarks.quality.messages import (
     count_text,
     text_of,
 )
-from benchmarks.quality.peers.serving import serve
+from benchmarks.quality.peers.server import serve
 
 Block = dict[str, Any]
 UNLIMITED = 10**9  # messages

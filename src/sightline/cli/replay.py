@@ -19,7 +19,7 @@ from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.budget import Budget
 from sightline.replay.formats import FORMATS, Recording, read_recording, recorded
-from sightline.replay.replay import Came, Changes, Step, Totals, call_count
+from sightline.replay.replay import Changes, NewInput, Step, Totals, call_count
 from sightline.replay.replay import replay as replayed
 from sightline.session.session import Session
 from sightline.values.items import Role
@@ -176,7 +176,7 @@ def _facts(watched: Watched, asked: Asked, steps: list[Step], kept: str | None) 
 def _call(step: Step) -> dict[str, Any]:
     return {
         "call": step.number,
-        "came": [{"role": came.role, "text": came.text} for came in step.came],
+        "came": [{"role": came.role, "text": came.text} for came in step.new_inputs],
         "tokens": step.tokens,
         "limit": step.limit,
         "levels": step.levels._asdict(),
@@ -254,7 +254,7 @@ def _print_step(rows: Rows, here: Place, step: Step, totals: Totals, *, plain: b
     ratio = totals.cost / totals.full_cost if totals.full_cost else 1.0
     rows.print(
         str(step.number),
-        _came(here, step.came),
+        _came(here, step.new_inputs),
         f"{step.tokens:,}",
         drawn,
         _changed(here, step.changes),
@@ -266,7 +266,7 @@ def _print_step(rows: Rows, here: Place, step: Step, totals: Totals, *, plain: b
     )
 
 
-def _came(here: Place, came: tuple[Came, ...]) -> str:
+def _came(here: Place, came: tuple[NewInput, ...]) -> str:
     """What came since the last call: the user's words first, then tools, several of the same once."""
     said = [f"{here.words('kind user')}: {first_words(each.text, 80)}" for each in came if each.role is Role.USER]
     tools = [each.text or "?" for each in came if each.role is Role.TOOL]

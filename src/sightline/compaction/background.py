@@ -1,15 +1,15 @@
-"""Summaries made while the conversation goes on: one at a time, each entering at the next sweep."""
+"""Makes summaries in a thread while the conversation goes on."""
 
 import threading
 from contextlib import suppress
 
 from sightline.compaction.compactor import Compactor, Job, Summarizer
 from sightline.compose.turn import Composer
-from sightline.errors import Conflict, PinnedOverflow, StoreError
+from sightline.errors import PinnedOverflow, StoreError
 
 
 class Background:
-    """Runs one summary at a time in a thread. The session's lock guards what it reads and writes."""
+    """Makes one summary at a time; the next sweep shows it. The session's lock guards what it reads and writes."""
 
     def __init__(self, compactor: Compactor, composer: Composer, lock: threading.RLock) -> None:
         self._compactor, self._composer, self._lock = compactor, composer, lock
@@ -17,7 +17,7 @@ class Background:
         self._closed = False
 
     def begin(self, model: Summarizer, seconds: float) -> bool:
-        """Begin a summary, if the strategy wants one and none is being made. Whether it began."""
+        """Begin a summary if the strategy wants one and none is being made. Return whether it began."""
         with self._lock:
             budget, busy = self._composer.budget, self._thread is not None and self._thread.is_alive()
             cover = None if budget is None else self._composer.wanted(budget)
@@ -26,7 +26,7 @@ class Background:
             try:
                 job = self._compactor.job(budget, "auto", cover)
             except PinnedOverflow:
-                return False  # the next call of the model says so
+                return False  # the next `compose` raises it where somebody can react
             self._thread = threading.Thread(target=self._summarise, args=(job, model, seconds), daemon=True)
             self._thread.start()
             return True
@@ -35,14 +35,14 @@ class Background:
         summary = self._compactor.summary(job, model, seconds)
         with self._lock:
             if isinstance(summary, str) and not self._closed and not self._compactor.superseded(job):
-                with suppress(Conflict, StoreError):  # somebody else wrote: it is made again when it is wanted again
+                with suppress(StoreError):  # it is made again when the strategy wants it again
                     self._compactor.finish(job, summary)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Return when what is being made is made, or after so many seconds."""
+        """Wait for the summary that is being made, at most so long."""
         if self._thread is not None:
             self._thread.join(seconds)
 
     def close(self) -> None:
-        """Nothing that is still being made enters the log any more."""
+        """Discard the summary that is being made: it is not written to the log."""
         self._closed = True

@@ -1,7 +1,7 @@
-"""One session's compactions: what to cover, who summarises it, what is written down, and what that hides."""
+"""One session's compactions: what to cover, the model's summary of it, writing it down, and undoing it."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from sightline import wire
-from sightline.compaction.loss import Loss, loss
-from sightline.compaction.oldest_part import passage
-from sightline.compaction.prompt import NoSummary, asked, check_words, error_text, fallback, instruction, summary_in
+from sightline.compaction.loss import Loss, loss, readable_text
+from sightline.compaction.oldest_part import oldest_part
+from sightline.compaction.prompt import NoSummary, ask_model, check_words, error_text, fallback, instruction, summary_in
+from sightline.compaction.unit_range import UnitRange
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, Conflict, NothingCompacted
 from sightline.files import mentions as files
@@ -20,31 +21,31 @@ from sightline.log import entries
 from sightline.log.annotations import CompactNote, UncompactNote
 from sightline.log.branches import Compaction
 from sightline.log.columns import BY_RULE, NOTICE
-from sightline.log.entries import CompactMetadata, Entry
+from sightline.log.entries import CompactMetadata
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
-from sightline.plan.view import body_unit, messages_of, oldest
+from sightline.plan.view import messages_of, oldest
 from sightline.shorten.digest import digest
-from sightline.values.items import Call, Kind, Message, Role, Text, plain_text
+from sightline.values.items import Kind, Message, Role, Text, plain_text
 from sightline.values.phrases import say
 from sightline.wire.payload import Payload
 
 logger = logging.getLogger("sightline")
 
 Summarizer = Callable[[Payload], Any]
-"""Sends a payload to a model and gives its answer: text, or an SDK's response object."""
+"""Sends a payload to a model and returns its answer: text, or an SDK's response object."""
 
-RETAINED = 0.2  # of the messages shown: the newest stay as they are
-RETAINED_IN_NEED = 0.3  # where no summary could be had
+RETAINED = 0.2  # of the messages shown: the newest ones, which are not covered
+RETAINED_IN_NEED = 0.3  # the same, if the model gave no summary
 SECONDS = 120.0  # that a model may take
-_DIGEST = 0.1  # of the limit: what a digest may take in any case
-_PAGE = 3_000  # tokens it may take of the room that the compaction frees: in a small window it is most of what is left
-_SUMMARY = 0.25  # of the limit: a longer summary is no summary
-_LEAST, _LONG = 12, 2000  # tokens: so short an answer to so long a conversation is a refusal, not a summary
-_ATTEMPTS = 3  # of writing while others write
-_ANSWER = 4000  # tokens of the window left for the model's answer
-_FAILURES = 3  # in a row, after which no model is asked of our own accord for a while
-_PASSED_OVER = 10  # times that a summary is wanted until one is asked again
+_DIGEST = 0.1  # of the token limit: a digest may always have this
+_DIGEST_TOKENS = 3_000  # that a digest may have of what the compaction frees: most of what is left in a small window
+_SUMMARY = 0.25  # of the token limit: a longer summary is no summary
+_LEAST_TOKENS, _LONG_TOKENS = 12, 2000  # so short an answer to so long a conversation is a refusal, not a summary
+_ATTEMPTS = 3  # to write while others write, before one more that may raise
+_ANSWER_TOKENS = 4000  # of the context window, left free for the model's answer
+_FAILURES = 3  # in a row; after these, most background summaries are not tried
+_EVERY = 10  # of so many wanted then, one is tried
 _TOO_LITTLE = (
     "there is too little conversation to compact: go on, and try again later; to have the last compaction made again, "
     "undo it first with session.summaries.undo()"
@@ -58,106 +59,106 @@ _OFF = (
 class Compacted(Struct, frozen=True, omit_defaults=True):
     """What a compaction did."""
 
-    success: bool  # whether it was done as asked: by the model, or by rule where there is none
+    success: bool  # whether the summary is what was asked for: the model's, or a digest if no model was given
     summary: str
     trigger: str
     pre_tokens: int
     post_tokens: int
-    boundary: int  # its seq: what `uncompact` takes
-    covered: tuple[str, str]  # ids of the first and last item that the summary stands for
-    messages: int  # how many there were
+    boundary: int  # the seq of its boundary entry
+    covered: tuple[str, str]  # ids of the first and last item that the summary covers
+    messages: int  # how many messages these are
     files: tuple[str, ...] = ()  # shown to the model as they are now
-    error: str = ""  # why the model's answer was not taken
+    error: str = ""  # why the model's answer was not used
     loss: Loss = Loss()
 
 
 class Job(NamedTuple):
-    """A compaction that has been decided on and not yet made."""
+    """A compaction that is decided and not yet made."""
 
     before: Payload
     budget: Budget
     request: Payload
     files: tuple[str, ...]
-    first: int  # units, all that the summary stands for
+    first: int  # the units that the summary will cover
     last: int
     trigger: str
 
 
-class _Summary(NamedTuple):
+class _SummaryText(NamedTuple):
     text: str
     flags: int
 
 
 class Compactor:
-    """Compacts the branch that a composer stands on. Who calls it holds the session's lock, except around `asked`."""
+    """Compacts the composer's branch: `job`, then `summary` if there is a model, then `finish`.
+
+    The caller holds the session's lock, except during `summary`, which waits for the model.
+    """
 
     def __init__(self, journal: Journal, composer: Composer, folders: Folders = PROJECT) -> None:
-        """`folders`: those of the project whose files a summary may be made from."""
+        """`folders`: those of the project whose files may be shown to the model."""
         self._journal, self._composer, self._folders = journal, composer, folders
-        self._failures = self._passed_over = 0
-        self._error = ""
+        self._failures = self._skipped = 0
+        self.error = ""  # why the last summary could not be had from its model; empty if it could
+
+    # ------------------------------------------------------------------ what to cover
 
     def job(self, budget: Budget, trigger: str, cover: tuple[int, int] | None = None) -> Job:
-        """What a compaction would cover now, and the request for a summary of it.
+        """Decide which units to cover now, unless `cover` says so, and make the request for a summary of them.
 
         Raises:
             BadInput: there is too little to compact, or summaries are switched off.
         """
         if "summaries" not in self._journal.settings.reductions:
             raise BadInput(_OFF)
-        before = self._composer.preview(budget)
-        first, last = cover or self._range(before, budget, RETAINED)
-        reader, apart = self._journal.reader, cover is not None and self._composer.summarises_apart
-        seen = before
-        if apart:
-            seen, last = passage(reader, self._composer.view(budget), before, first, last)
-        named = () if apart else files.important_files(seen.body)
-        shown = files.read_files([file.path for file in named], self._journal.where.cwd, folders=self._folders)
-        count, room = reader.counter.count, before.plan.limit - seen.tokens - _ANSWER
-        text, paths = instruction(shown, room=room, count=count, locale=reader.locale)
+        reader, seen = self._journal.reader, self._composer.preview(budget)
+        before, found = seen, cover or oldest(self._composer.view(budget), seen.plan, RETAINED)
+        if found is None:
+            raise BadInput(_TOO_LITTLE)
+        first, last = found
+        named = []
+        if cover is not None and self._composer.summarises_apart:
+            seen, last = oldest_part(reader, self._composer.view(budget), before, first, last)
+        else:
+            named = [file.path for file in files.important_files(seen.body)]
+        shown = files.read_files(named, self._journal.where.cwd, folders=self._folders)
+        count, free_tokens = reader.counter.count, before.plan.limit - seen.tokens - _ANSWER_TOKENS
+        text, paths = instruction(shown, max_tokens=free_tokens, count=count, locale=reader.locale)
         tokens = seen.tokens + count(text) + reader.profile.message_tokens
         request = with_changes(seen, tail=(Message(Role.USER, (Text(text),)),), tokens=tokens)
         return Job(before, budget, request, tuple(paths), first, last, trigger)
 
     def passes_over(self) -> bool:
-        """Whether a model that failed so often in a row is not asked this time; every now and then it is."""
+        """Return whether to skip a background summary, because the model failed too often in a row."""
         if self._failures < _FAILURES:
             return False
-        self._passed_over += 1
-        return self._passed_over % _PASSED_OVER != 0
-
-    @property
-    def error(self) -> str:
-        """Why the last summary could not be had; empty where it could."""
-        return self._error
+        self._skipped += 1
+        return self._skipped % _EVERY != 0
 
     def superseded(self, job: Job) -> bool:
-        """Whether what a job was to cover has been covered meanwhile."""
-        held = self._journal.timeline.compacted(self._journal.path)
-        return any(each.first <= job.first and job.last <= each.last for each in held)
+        """Return whether another compaction covers the job's units by now."""
+        return any(each.first <= job.first and job.last <= each.last for each in self._in_force())
 
-    def _range(self, payload: Payload, budget: Budget, share: float) -> tuple[int, int]:
-        """The units up to the newest share of the messages, which stay."""
-        found = oldest(self._composer.view(budget), payload.plan, share)
-        if found is None:
-            raise BadInput(_TOO_LITTLE)
-        return found
+    def _in_force(self) -> list[Compaction]:
+        return self._journal.timeline.compacted(self._journal.path)
 
-    # ------------------------------------------------------------------ the model
+    # ------------------------------------------------------------------ the model's summary
 
     def summary(self, job: Job, model: Summarizer, seconds: float) -> str | Exception:
-        """The model's summary, or why there is none. Waits for the model at most so long; never raises."""
+        """Return the model's summary, or why there is none. Waits for the model at most so long; never raises."""
         try:
-            found: str | Exception = self._checked(asked(model, job.request, seconds), job)
-        except Exception as error:  # also what reading an answer of no known form raises
-            found = error
-        if isinstance(found, Exception) and job.trigger == "auto":  # nobody waits for it who could be told
-            logger.warning("%s: no summary: %s", self._journal.store.session_id, found)
-        self._failures = self._failures + 1 if isinstance(found, Exception) else 0
-        self._error = str(found) if isinstance(found, Exception) else ""
-        return found
+            summary = self._check(ask_model(model, job.request, seconds), job)
+        except Exception as error:  # also what is raised by reading an answer of no known form
+            if job.trigger == "auto":  # nobody waits for it who could be told
+                logger.warning("%s: no summary: %s", self._journal.store.session_id, error)
+            self._failures += 1
+            self.error = str(error)
+            return error
+        self._failures, self.error = 0, ""
+        return summary
 
-    def _checked(self, answer: Any, job: Job) -> str:
+    def _check(self, answer: Any, job: Job) -> str:
+        """Return the summary in a model's answer. Raises NoSummary if it cannot replace what it covers."""
         if isinstance(answer, bytes):
             raise NoSummary("the model's answer is bytes, not text")
         match wire.why_ended(answer):
@@ -169,36 +170,43 @@ class Compactor:
         summary = summary_in(text)
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
         check_words(summary, (plain_text(message.parts) for message in job.before.body))
-        stands_for = self._stands(job.first, job.last)
-        if tokens < _LEAST and stands_for > _LONG:
-            raise NoSummary(f"the model's answer of {tokens:,} tokens says too little to stand for {stands_for:,}")
+        replaced = self._range(job.first, job.last).tokens()
+        if tokens < _LEAST_TOKENS and replaced > _LONG_TOKENS:
+            raise NoSummary(f"the model's answer of {tokens:,} tokens says too little to stand for {replaced:,}")
         if tokens > most:
             raise NoSummary(f"the model's answer has {tokens:,} tokens; a summary may have {most:,}")
-        if tokens >= stands_for:
+        if tokens >= replaced:
             raise NoSummary(f"the model's answer of {tokens:,} tokens is no shorter than what it stands for")
         return summary
+
+    def _range(self, first: int, last: int) -> UnitRange:
+        return UnitRange(self._journal.timeline, self._journal.path, first, last)
 
     # ------------------------------------------------------------------ writing it down
 
     def finish(self, job: Job, summary: str | Exception | None) -> Compacted:
-        """Write down a compaction: by the model's summary, by the digest where there is no model, by both in need.
+        """Write a compaction: with the model's summary, with a digest if no model was asked, with a digest and a notice
+        if the model failed.
 
         Raises:
-            BadInput: there is too little to say anything about. Nothing was written, nor with these:
+            BadInput: there is too little to make a digest of. Nothing was written, nor with these:
             Conflict, StoreError
         """
         error = error_text(summary) if isinstance(summary, Exception) else ""
         first, last = job.first, job.last
-        if error:  # a few more stay, unless that would be nearly all of them
+        if error:  # a few more messages are retained, unless these would be nearly all
             first, last = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED) or (first, last)
-        texts = self._texts(job, (first, last), summary, error)
+        covered = self._range(first, last)
+        if isinstance(summary, str):
+            texts, used = self._with_unseen(job, covered, summary), job.files
+        else:
+            texts, used = self._by_rule(job, covered, error), ()
         if not texts:
             raise BadInput(_TOO_LITTLE)
-        used = job.files if isinstance(summary, str) else ()
-        boundary = self._write(job, (first, last), texts, used)
+        boundary = self._write(job, covered, texts, used)
         after = self._composer.preview(job.budget, command="command: compact")
-        found = self._loss(job.before, after)
-        self._journal.annotate((entries.LOSS, found))
+        hidden = self._loss(job.before, after)
+        self._journal.annotate((entries.LOSS, hidden))
         self._journal.store.sync()
         timeline = self._journal.timeline
         return Compacted(
@@ -209,148 +217,95 @@ class Compactor:
             post_tokens=after.tokens,
             boundary=boundary,
             covered=(timeline.id(timeline.unit_row[first]), timeline.id(timeline.unit_row[last])),
-            messages=self._count(first, last),
+            messages=covered.messages(),
             files=used,
             error=error,
-            loss=found,
+            loss=hidden,
         )
 
-    def _texts(
-        self, job: Job, covered: tuple[int, int], summary: str | Exception | None, error: str
-    ) -> list["_Summary"]:
-        """What stands for these units: the model's words and a digest of what it did not see, or a digest of all."""
-        untold = self._untold(*covered)
-        if isinstance(summary, str):
-            unseen = [unit for unit in untold if unit not in job.request.plan]
-            digests = [self._digest(job, unseen, [])] if unseen else []
-            return [_Summary(summary, 0), *(_Summary(text, BY_RULE) for text in digests if text)]
-        held = [unit for each in self._inside(*covered) for unit in each.summaries]
-        by_rule = self._digest(job, untold, held)
-        notice = fallback(self._messages(job.before, covered[1]), error) if error else ""
-        texts = [_Summary(notice, BY_RULE | NOTICE), _Summary(by_rule, BY_RULE)]
+    def _with_unseen(self, job: Job, covered: UnitRange, summary: str) -> list[_SummaryText]:
+        """Return the model's summary, and a digest of the covered units that the model was not shown, if any."""
+        unseen = [unit for unit in covered.not_summarised() if unit not in job.request.plan]
+        by_rule = self._digest(job, unseen, []) if unseen else ""
+        return [_SummaryText(summary, 0), *([_SummaryText(by_rule, BY_RULE)] if by_rule else [])]
+
+    def _by_rule(self, job: Job, covered: UnitRange, error: str) -> list[_SummaryText]:
+        """Return a digest of the covered units and, after an error, first the notice that the model gave no summary."""
+        by_rule = self._digest(job, covered.not_summarised(), covered.summaries())
+        notice = fallback(self._messages_after(job.before, covered.last), error) if error else ""
+        texts = [_SummaryText(notice, BY_RULE | NOTICE), _SummaryText(by_rule, BY_RULE)]
         return [each for each in texts if each.text]
 
-    def _write(self, job: Job, covered: tuple[int, int], texts: Sequence["_Summary"], used: Sequence[str]) -> int:
-        journal, timeline = self._journal, self._journal.timeline
-        rows = [timeline.unit_row[unit] for unit in covered]
-        uuids = (journal.reader.entry(rows[0]).uuid, journal.reader.entry(rows[1]).uuid)
-        note = CompactNote(timeline.seq[rows[0]], timeline.seq[rows[1]], uuids)
-        pre, reader = job.before.tokens, journal.reader
-        boundary = journal.drafts.boundary(note, CompactMetadata(job.trigger, pre))
-        view, plan = self._composer.view(job.budget), job.before.plan
-        hidden = sum(view.unit_tokens(unit, plan.lods) for unit in plan if covered[0] <= unit <= covered[1])
-        around = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
-        post = max(0, pre - hidden) + sum(reader.counter.count(each.text) + around for each in texts)
-        metadata = CompactMetadata(job.trigger, pre, post, list(used))
-        summaries = [journal.drafts.summary(each.text, metadata, flags=each.flags) for each in texts]
-        made = self._appended([boundary, *summaries])
-        unit = timeline.unit[made[1][0]]
-        return next(each.seq for each in timeline.compactions if unit in each.summaries)
-
-    def _appended(self, drafts: Sequence[Entry]) -> list[range]:
-        """Written after whatever others have said meanwhile: what it covers is fixed, and still there."""
-        for _ in range(_ATTEMPTS):
-            with suppress(Conflict):
-                return self._journal.append(drafts)
-            self._journal.store.refresh()
-            self._journal.catch_up()
-        return self._journal.append(drafts)
-
     def _digest(self, job: Job, units: Sequence[int], summaries: Sequence[int]) -> str:
-        """What the rules make of units, going on from these summaries of earlier ones."""
+        """Return a digest of units that continues these summaries of earlier ones."""
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = [timeline.unit_row[unit] for unit in summaries]
         before = "\n\n".join(reader.text(row) for row in rows if not timeline.state[row] & NOTICE)
         items = [reader.item(row) for unit in units for row in timeline.rows_of(unit)]
         full = sum(timeline.unit_full[unit] for unit in (*units, *summaries))
-        tokens = min(max(int(_DIGEST * job.before.plan.limit), min(_PAGE, self._freed(job))), full // 2)
-        return digest(items, tokens=tokens, count=reader.counter.count, locale=reader.locale, before=before)
+        most = max(int(_DIGEST * job.before.plan.limit), min(_DIGEST_TOKENS, self._freed_tokens(job)))
+        return digest(
+            items, tokens=min(most, full // 2), count=reader.counter.count, locale=reader.locale, before=before
+        )
 
-    def _freed(self, job: Job) -> int:
-        """Tokens up to between a sweep's target and its trigger, once what is covered is no longer shown."""
+    def _freed_tokens(self, job: Job) -> int:
+        """Return the free tokens once the covered units are hidden, up to halfway from the target to the trigger."""
         view, plan = self._composer.view(job.budget), job.before.plan
-        stay = [unit for unit in plan if not job.first <= unit <= job.last]
-        shown = sum(view.unit_tokens(unit, plan.lods) for unit in stay)
+        shown = sum(view.unit_tokens(unit, plan.lods) for unit in plan if not job.first <= unit <= job.last)
         return int((job.budget.target + job.budget.trigger) / 2 * (plan.limit - plan.fixed)) - shown
 
-    def _units(self, first: int, last: int) -> list[int]:
+    def _messages_after(self, payload: Payload, last: int) -> int:
+        """Return how many messages a payload shows after this unit, summaries aside."""
         timeline = self._journal.timeline
-        if first > last:
-            return []
-        rows = timeline.unit_row[first], timeline.unit_row[last] + 1
-        units = timeline.units_between(self._journal.path, *rows)
-        return [
-            unit
-            for unit in units
-            if body_unit(timeline, unit) and self._journal.timeline.unit_kind(unit) is not Kind.SUMMARY
-        ]
+        units = [unit for unit in payload.plan if unit > last and timeline.unit_kind(unit) is not Kind.SUMMARY]
+        return sum(messages_of(timeline, unit) for unit in units)
 
-    def _inside(self, first: int, last: int) -> list[Compaction]:
-        """The compactions that hold, of which a new one of these units takes the place."""
-        held = self._journal.timeline.compacted(self._journal.path)
-        return [each for each in held if first <= each.first and each.last <= last]
+    def _write(self, job: Job, covered: UnitRange, texts: Sequence[_SummaryText], used: Sequence[str]) -> int:
+        """Append the boundary and the summaries. Return the boundary's seq."""
+        journal, timeline, reader = self._journal, self._journal.timeline, self._journal.reader
+        first, last = timeline.unit_row[covered.first], timeline.unit_row[covered.last]
+        uuids = (reader.entry(first).uuid, reader.entry(last).uuid)
+        note = CompactNote(timeline.seq[first], timeline.seq[last], uuids)
+        drafts = [journal.drafts.boundary(note, CompactMetadata(job.trigger, job.before.tokens))]
+        expected = self._expected_tokens(job, covered, texts)
+        metadata = CompactMetadata(job.trigger, job.before.tokens, expected, list(used))
+        drafts += [journal.drafts.summary(each.text, metadata, flags=each.flags) for each in texts]
+        for _ in range(_ATTEMPTS):
+            with suppress(Conflict):  # what it covers is fixed and still there: it is written after what others wrote
+                rows = journal.append(drafts)
+                break
+            journal.store.refresh()
+            journal.catch_up()
+        else:
+            rows = journal.append(drafts)
+        unit = timeline.unit[rows[1][0]]
+        return next(each.seq for each in timeline.compactions if unit in each.summaries)
 
-    def _untold(self, first: int, last: int) -> list[int]:
-        """The units that no summary stands for yet."""
-        held = self._inside(first, last)
-        return [unit for unit in self._units(first, last) if not any(each.first <= unit <= each.last for each in held)]
-
-    def _stands(self, first: int, last: int) -> int:
-        """Tokens of what stands for these units now: they themselves, or the summary of them that there is."""
-        summaries = [unit for each in self._inside(first, last) for unit in each.summaries]
-        return sum(self._journal.timeline.unit_full[unit] for unit in (*self._untold(first, last), *summaries))
-
-    def _count(self, first: int, last: int) -> int:
-        return sum(messages_of(self._journal.timeline, unit) for unit in self._units(first, last))
-
-    def _messages(self, payload: Payload, last: int) -> int:
-        """How many messages stay after this unit."""
-        stay = [
-            unit for unit in payload.plan if unit > last and self._journal.timeline.unit_kind(unit) is not Kind.SUMMARY
-        ]
-        return sum(messages_of(self._journal.timeline, unit) for unit in stay)
+    def _expected_tokens(self, job: Job, covered: UnitRange, texts: Sequence[_SummaryText]) -> int:
+        """Return how large the payload will be with these texts in the place of the covered units."""
+        reader, plan, view = self._journal.reader, job.before.plan, self._composer.view(job.budget)
+        hidden = sum(view.unit_tokens(unit, plan.lods) for unit in plan if covered.first <= unit <= covered.last)
+        framing = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
+        return max(0, job.before.tokens - hidden) + sum(reader.counter.count(each.text) + framing for each in texts)
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
-        now = map(_readable, (*after.system, *after.body, *after.tail))
-        return loss(map(_readable, before.body), self._binding(), "\n".join(now))
-
-    def _binding(self) -> list[str]:
-        """What the user said on this branch that sets a rule or names a task."""
+        """Return what is no longer shown, rules and tasks among it that the user set anywhere on this branch."""
         timeline, path = self._journal.timeline, self._journal.path
         rows = [row for row in timeline.constraints if path.holds(timeline.branch[row], row)]
-        return [self._journal.reader.text(row) for row in rows]
+        shown = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))
+        return loss(map(readable_text, before.body), map(self._journal.reader.text, rows), shown)
 
     # ------------------------------------------------------------------ undoing it
 
     def check_covered(self, row: int) -> None:
-        """Raises NothingCompacted for an item that no summary stands for."""
+        """Raises NothingCompacted for an item that no summary covers."""
         unit = self._journal.timeline.unit[row]
-        held = self._journal.timeline.compacted(self._journal.path)
-        if not any(each.first <= unit <= each.last for each in held):
+        if not any(each.first <= unit <= each.last for each in self._in_force()):
             raise NothingCompacted
 
     def undo(self) -> None:
-        """The last compaction of this branch holds no longer. Raises NothingCompacted."""
-        held = self._journal.timeline.compacted(self._journal.path)
-        if not held:
+        """Undo the last compaction of this branch. Raises NothingCompacted."""
+        in_force = self._in_force()
+        if not in_force:
             raise NothingCompacted
-        self._journal.annotate((entries.UNCOMPACT, UncompactNote(held[-1].seq)))
-
-
-def _readable(message: Message) -> str:
-    """All that can be read in a message: what it says, and what its calls are given."""
-    given = [text for part in message.parts if isinstance(part, Call) for text in (part.name, *_leaves(part.input))]
-    return "\n".join([plain_text(message.parts), *given])
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    """The texts and numbers in a JSON value."""
-    match value:
-        case dict():
-            yield from (text for inner in value.values() for text in _leaves(inner))
-        case list() | tuple():
-            yield from (text for inner in value for text in _leaves(inner))
-        case None:
-            pass
-        case _:
-            yield str(value)
+        self._journal.annotate((entries.UNCOMPACT, UncompactNote(in_force[-1].seq)))

@@ -1,20 +1,22 @@
-"""What a compaction hides: everything that could be read before it and cannot be read after it."""
+"""What a compaction hides: what could be read in the payload before it and cannot be read in the one after it."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 
 from sightline.shorten import identifiers, rules
 from sightline.values.excerpt import stands_alone
+from sightline.values.items import Call, Message, plain_text
 
-_MOST = 40  # of each kind that a report names; the rest is counted
+_MAX_NAMED = 40  # of each kind; the rest is only counted
 _ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|Traceback|FAILED|FATAL|panic|error:)|错误|异常|失败", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?\d[\d.,:%]*")
 
 
 class Lost(Struct, frozen=True, omit_defaults=True):
-    """Of one kind: how many there are, and the first of them."""
+    """What was lost of one kind: how many there are, and the first of them."""
 
     count: int = 0
     named: tuple[str, ...] = ()
@@ -42,42 +44,53 @@ class Loss(Struct, frozen=True, omit_defaults=True):
         return "\n".join(lines) or "nothing"
 
     def kinds(self) -> dict[str, Lost]:
-        """Each kind by its name."""
+        """Return each kind by its name."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
 
-def loss(before: Iterable[str], said: Iterable[str], after: str) -> Loss:
-    """What these texts showed that `after`, all that is shown now, does not.
+def loss(before: Iterable[str], user_messages: Iterable[str], after: str) -> Loss:
+    """Return what the texts `before` showed and `after`, everything that is shown now, does not.
 
-    `said` are messages of the user, whether they were shown or not: a rule counts if it could be read anywhere.
+    Rules and tasks are those in `user_messages`, shown or not; one counts if any text before contained it.
     """
-    texts = list(before)
+    texts, said = list(before), list(user_messages)
     shown = "\n".join(texts)
-    said = list(said)
     names = dict.fromkeys(name for text in texts for name in identifiers(text, limit=100_000))
     paths = [name for name in names if "/" in name or "\\" in name]
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
     others = names.keys() - {*paths, *numbers}
+    errors = (line.strip()[:200] for text in texts for line in text.split("\n") if _ERROR.search(line))
     return Loss(
-        rules=_missing((rule for rule in _found(rules.rules, said) if rule in shown), after),
-        tasks=_missing((task for task in _found(rules.tasks, said) if task in shown), after),
+        rules=_missing((rule for text in said for rule in rules.rules(text) if rule in shown), after),
+        tasks=_missing((task for text in said for task in rules.tasks(text) if task in shown), after),
         paths=_missing(paths, after),
         identifiers=_missing([name for name in names if name in others], after),
         numbers=_missing(numbers, after),
-        errors=_missing((line for text in texts for line in _errors(text)), after, alone=False),
+        errors=_missing(errors, after, whole_words=False),
     )
 
 
-def _found(find: Callable[[str], list[str]], texts: Iterable[str]) -> Iterable[str]:
-    return (sentence for text in texts for sentence in find(text))
-
-
-def _errors(text: str) -> Iterable[str]:
-    return (line.strip()[:200] for line in text.split("\n") if _ERROR.search(line))
-
-
-def _missing(wanted: Iterable[str], after: str, *, alone: bool = True) -> Lost:
-    """Those that cannot be read; `alone`: as words of their own, so that `12` is not read in `4123`."""
+def _missing(wanted: Iterable[str], after: str, *, whole_words: bool = True) -> Lost:
+    """Return those that `after` does not contain; with `whole_words`, `4123` does not contain `12`."""
     distinct = [value for value in dict.fromkeys(wanted) if value]
-    hidden = [value for value in distinct if not (stands_alone(value, after) if alone else value in after)]
-    return Lost(len(hidden), tuple(hidden[:_MOST]))
+    hidden = [value for value in distinct if not (stands_alone(value, after) if whole_words else value in after)]
+    return Lost(len(hidden), tuple(hidden[:_MAX_NAMED]))
+
+
+def readable_text(message: Message) -> str:
+    """Return everything that can be read in a message: its text, and the names and arguments of its calls."""
+    arguments = [text for part in message.parts if isinstance(part, Call) for text in (part.name, *_leaves(part.input))]
+    return "\n".join([plain_text(message.parts), *arguments])
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Yield the texts and numbers in a JSON value."""
+    match value:
+        case dict():
+            yield from (text for inner in value.values() for text in _leaves(inner))
+        case list() | tuple():
+            yield from (text for inner in value for text in _leaves(inner))
+        case None:
+            pass
+        case _:
+            yield str(value)

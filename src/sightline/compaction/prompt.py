@@ -1,4 +1,4 @@
-"""What a model is asked when a conversation is to be summarised, and what of its answer is the summary."""
+"""The request for a summary of a conversation, and the summary in a model's answer."""
 
 import re
 import threading
@@ -13,8 +13,8 @@ from sightline.values.phrases import LOCALES
 T = TypeVar("T")
 
 FAILED = "[Automatic compaction failed; using fallback]"
-_ERROR = 2000  # characters of an error that are shown: some carry whole pages
-_LEAST = 200  # tokens of a file: less of it says nothing
+_MAX_ERROR_CHARS = 2000  # of an error that is shown: some contain whole pages
+_LEAST_TOKENS = 200  # of a file: less of it is of no use
 
 SECTIONS = {
     "en": (
@@ -41,7 +41,7 @@ SECTIONS = {
     ),
 }  # fmt: skip
 
-_WORDS = {
+_PHRASES = {
     "task": (
         "Do not go on with the work and call no tool. The conversation above is about to be replaced by a summary, "
         "which you write now. Whoever continues will know only what the summary says, so keep what cannot be guessed: "
@@ -63,67 +63,67 @@ _WORDS = {
 
 
 def instruction(
-    files: Mapping[str, str], *, room: int, count: Callable[[str], int], locale: str
+    files: Mapping[str, str], *, max_tokens: int, count: Callable[[str], int], locale: str
 ) -> tuple[str, list[str]]:
-    """The one message that asks for a summary of everything before it, and the files that it has room to show."""
+    """Return the message that asks for a summary of everything before it, and the paths of the files that it shows."""
     lines = [f"{number}. {name}: {what}" for number, (name, what) in enumerate(SECTIONS[locale], start=1)]
     text = "\n".join([_say("task", locale), *lines])
-    room -= count(text) + count(_say("files", locale))
+    max_tokens -= count(text) + count(_say("files", locale))
     shown: dict[str, str] = {}
     for path, content in files.items():
-        if room < _LEAST:
+        if max_tokens < _LEAST_TOKENS:
             break
-        shown[path] = _shown(path, content, room, count, locale)
-        room -= count(shown[path]) + 1
+        shown[path] = _file_section(path, content, max_tokens, count, locale)
+        max_tokens -= count(shown[path]) + 1
     texts = [text, _say("files", locale), *shown.values()] if shown else [text]
     return "\n\n".join(texts), list(shown)
 
 
-def _shown(path: str, content: str, room: int, count: Callable[[str], int], locale: str) -> str:
+def _file_section(path: str, content: str, max_tokens: int, count: Callable[[str], int], locale: str) -> str:
     name, needed = path, count(content) + 40  # the fences and the name
-    if needed > room:
-        content = content[: len(content) * room // (2 * needed)]  # half: tokens are not spread evenly over a text
+    if needed > max_tokens:
+        content = content[: len(content) * max_tokens // (2 * needed)]  # half: a text's tokens are not spread evenly
         name = _say("beginning", locale, path=path, lines=content.count("\n") + 1)
     return f"### {name}\n{fenced(content)}"
 
 
 def fenced(text: str) -> str:
-    """Text between fences that nothing in it can close."""
+    """Return text between fences that nothing in it can close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
 
 
 def summary_in(answer: str) -> str:
-    """The summary in a model's answer: what stands in `<summary>` where the whole answer is marked up so."""
+    """Return the summary in a model's answer: the content of `<summary>`, if that is all of the answer."""
     text = answer.encode("utf-8", "replace").decode().strip()
     marked = re.fullmatch(r"(?s)(?:<analysis>.*?</analysis>\s*)?<summary>(.*)</summary>", text)
     return marked[1].strip() if marked else text
 
 
 def _say(key: str, locale: str, **values: Any) -> str:
-    return _WORDS[key][LOCALES.index(locale)].format(**values)
+    return _PHRASES[key][LOCALES.index(locale)].format(**values)
 
 
 # ---------------------------------------------------------------------- the answer
 
 
 class NoSummary(SightlineError):
-    """A model's answer that cannot stand for a conversation."""
+    """A model gave no answer, or none that can replace a part of a conversation."""
 
 
-def asked(model: Callable[[T], Any], request: T, seconds: float) -> Any:
-    """What a model answers within so many seconds. It has a thread of its own, so one that hangs holds up nobody.
+def ask_model(model: Callable[[T], Any], request: T, seconds: float) -> Any:
+    """Return the model's answer. It is called in a thread of its own, so that one that hangs blocks nobody.
 
     Raises:
-        NoSummary: there is no answer; whatever the model raised is its cause.
+        NoSummary: there is no answer in time; whatever the model raised is its cause.
     """
     answers: SimpleQueue[Any] = SimpleQueue()
 
     def ask() -> None:
         try:
             answers.put(model(request))
-        except BaseException as error:  # also what would end the thread: the conversation goes on
+        except BaseException as error:  # also what would end the thread, because the conversation goes on
             answers.put(error)
 
     threading.Thread(target=ask, name="sightline-summary", daemon=True).start()
@@ -137,7 +137,7 @@ def asked(model: Callable[[T], Any], request: T, seconds: float) -> Any:
 
 
 def check_words(summary: str, conversation: Iterable[str]) -> None:
-    """Raises NoSummary for what nobody who reads the conversation could read."""
+    """Raises NoSummary for a summary without words, or in a script that the conversation does not use."""
     if not summary:
         raise NoSummary("the model's answer is empty")
     if not any(map(str.isalnum, summary)):
@@ -146,17 +146,17 @@ def check_words(summary: str, conversation: Iterable[str]) -> None:
         raise NoSummary("the model's answer is in a language that the conversation does not use")
 
 
-_OURS = frozenset({"LATIN", "CJK", "FULLWIDTH", "MODIFIER", "MATHEMATICAL"})  # of the languages we ask in
+_KNOWN_SCRIPTS = frozenset({"LATIN", "CJK", "FULLWIDTH", "MODIFIER", "MATHEMATICAL"})  # of the languages of the request
 
 
 def _is_foreign(summary: str, conversation: Iterable[str]) -> bool:
-    """Whether most of a summary is in a script that neither the request nor the conversation has a letter of."""
+    """Return whether most of a summary is in a script of which neither request nor conversation has a letter."""
     letters = [letter for letter in summary if letter.isalpha()]
-    strange = [letter for letter in letters if not letter.isascii() and _script(letter) not in _OURS]
+    strange = [letter for letter in letters if not letter.isascii() and _script(letter) not in _KNOWN_SCRIPTS]
     if len(strange) * 2 <= len(letters):
         return False
-    said = {letter for text in conversation for letter in text if not letter.isascii()}
-    known = {_script(letter) for letter in said if letter.isalpha()}
+    used = {letter for text in conversation for letter in text if not letter.isascii()}
+    known = {_script(letter) for letter in used if letter.isalpha()}
     return sum(_script(letter) not in known for letter in strange) * 2 > len(letters)
 
 
@@ -165,13 +165,13 @@ def _script(letter: str) -> str:
 
 
 def error_text(error: object) -> str:
-    """What an error says, in so many words as can be shown."""
-    said = str(error) or type(error).__name__
-    return said if len(said) <= _ERROR else f"{said[:_ERROR]}…"
+    """Return an error's message, cut to a length that can be shown."""
+    text = str(error) or type(error).__name__
+    return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]}…"
 
 
 def fallback(messages: int, error: str) -> str:
-    """The document's words for a compaction without a summary."""
+    """Return the notice of a compaction without a summary, in the words of the ClawdCode document."""
     return (
         f"{FAILED}\n\n"
         f"An error occurred during compaction. Retained the latest {messages} messages (~30%).\n\n"

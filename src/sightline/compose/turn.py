@@ -261,7 +261,7 @@ class Composer:
         tokens = int(view.budget.recall * view.limit)
         recent = plan.after(len(plan) - _RECENT_UNITS)
         known = {source for unit in recent for source in self._recalled_sources(plan, unit)}
-        note = self._recall.note(self._question_text(), tokens, reduced(plan), known, unasked=True)
+        note = self._recall.note(self._question_text(), tokens, reduced(plan), known, automatic=True)
         return self._ask_strategy(self._view(view.budget, gathered)) if self._append_recall(note) else plan
 
     def _recall_for_question(self, view: View, usual: Plan, gathered: ComposeInputs) -> Plan:
@@ -280,7 +280,7 @@ class Composer:
         )
         plan = strategy("focus").plan(allowed(narrow))
         tokens = view.limit - plan.tokens - _FRAMING_TOKENS
-        if not self._append_recall(self._recall.answering(self._question_text(), tokens, reduced(plan))):
+        if not self._append_recall(self._recall.note_for_question(self._question_text(), tokens, reduced(plan))):
             return usual
         view = allowed(self._view(view.budget, gathered))
         recalled = Plan.extended(replace(view, last=plan, new=inputs.new_units(self.journal, plan.rows)), {}, {})

@@ -1,1 +1,5 @@
-"""Finds what is not shown and brings it back. What is found is placed in the payload by `compose`."""
+"""Finds what a payload does not show in full and decides what to bring back, within a token budget.
+
+Where recalled text stands in a payload and how it is rendered is decided in `compose` and `log.reader`, not here.
+Others import from `recall.recall`: `Recall`, `Found`, `RECALL_TOOLS`, `reduced`, `shows_all`.
+"""

@@ -1,4 +1,4 @@
-"""Pieces to bring back, as many as fit a room."""
+"""The pieces that one recall brings back, chosen within a token budget."""
 
 from collections.abc import Container, Iterable
 
@@ -6,67 +6,72 @@ from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
 from sightline.values.phrases import say
 
-LINE = 10  # tokens; a piece is seldom smaller
+LINE_TOKENS = 10  # a piece is seldom smaller
 
 
-class Gathered:
-    """The pieces taken so far, the best first, and the room that is left. `known`: those that stand there already."""
+class Pieces:
+    """The pieces chosen so far, best first, and the tokens that are left for more."""
 
-    def __init__(self, journal: Journal, room: int, known: Container[Source] = ()) -> None:
+    def __init__(self, journal: Journal, max_tokens: int, known: Container[Source] = ()) -> None:
+        """`known`: sources that the payload shows already; they are not added."""
         self._known = known
         self._journal, self._reader = journal, journal.reader
-        self._today, self._most = journal.today, room
-        self._sources: list[Source] = []  # the best first
-        self._whens = {self._today}
-        self._said: set[str] = set()  # what they say
-        self._exact = False  # whether `room` has been counted since the last piece
-        self.room = room - self._reader.counter.count(say("recalled", self._reader.locale))
+        self._today, self._max_tokens = journal.today, max_tokens
+        self._sources: list[Source] = []  # best first
+        self._dates = {self._today}  # those that are shown, or need not be
+        self._texts: set[str] = set()
+        self._exact = False  # whether `tokens_left` has been counted exactly since the last piece
+        self.tokens_left = max_tokens - self._reader.counter.count(say("recalled", self._reader.locale))
 
-    def take(self, pieces: Iterable[Source]) -> None:
-        """Add those that fit."""
+    def add(self, sources: Iterable[Source]) -> None:
+        """Add the sources that are new and fit."""
         reader, count = self._reader, self._reader.counter.count
-        for source in pieces:
+        for source in sources:
             if source in self._known or Source(source.item) in self._known:
                 continue
-            tokens = count(reader.source_text(source, reader.locale)) + 1
-            tokens += reader.full_tokens(reader.media(RecallNote((source,))))
+            text = reader.source_text(source, reader.locale)
+            tokens = count(text) + 1 + reader.full_tokens(reader.media(RecallNote((source,))))
             when = reader.when(source, self._today)
-            dated = tokens + (0 if when in self._whens else count(f"[{when}]") + 1)
-            if self._is_new(source) and self.has_room(dated):
+            if when not in self._dates:
+                tokens += count(f"[{when}]") + 1
+            if self._is_new(text) and self.fits(tokens):
                 self._sources.append(source)
-                self._whens.add(when)
-                self.room -= dated
+                self._dates.add(when)
+                self.tokens_left -= tokens
                 self._exact = False
 
-    def has_room(self, tokens: int = LINE) -> bool:
-        """Whether so many tokens are left. Lines counted apart are more than together: in doubt they are recounted."""
-        if tokens > self.room and not self._exact and self._sources:
-            self.room, self._exact = self._most - self._tokens(self._in_order()), True
-        return tokens <= self.room
+    def fits(self, tokens: int = LINE_TOKENS) -> bool:
+        """Return whether so many tokens are left.
 
-    def _is_new(self, source: Source) -> bool:
-        """Whether no piece says just this: what was said often is shown once."""
-        text = self._reader.source_text(source, self._reader.locale).partition(" ")[2]
-        known = text in self._said
-        self._said.add(text)
+        Pieces counted one by one come to more than their joint text. So before the answer is no, that is counted.
+        """
+        if tokens > self.tokens_left and not self._exact and self._sources:
+            self.tokens_left, self._exact = self._max_tokens - self._tokens(self._in_order()), True
+        return tokens <= self.tokens_left
+
+    def _is_new(self, text: str) -> bool:
+        """Return whether no piece tried so far has the same words after its handle: repeated text is shown once."""
+        words = text.partition(" ")[2]
+        known = words in self._texts
+        self._texts.add(words)
         return not known
 
     def note(self, query: str) -> RecallNote | None:
-        """They, in the order in which they were said; None if there are none."""
+        """Return the pieces in the order of the conversation; None if there are none."""
         while self._sources:
             note = self._in_order(query)
-            if self._tokens(note) <= self._most:
+            if self._tokens(note) <= self._max_tokens:
                 return note
-            self._sources.pop()  # a time that comes and goes is said again each time
+            self._sources.pop()  # too long after all: in this order one date may be shown several times
         return None
 
     def _in_order(self, query: str = "") -> RecallNote:
-        return RecallNote(tuple(sorted(self._sources, key=self._order)), query)
+        return RecallNote(tuple(sorted(self._sources, key=self._position)), query)
 
     def _tokens(self, note: RecallNote) -> int:
         text = self._reader.recall_text(note, self._reader.locale, self._today)
         return self._reader.counter.count(text) + self._reader.full_tokens(self._reader.media(note))
 
-    def _order(self, source: Source) -> tuple[int, int]:
+    def _position(self, source: Source) -> tuple[int, int]:
         row = self._journal.timeline.row(source.item)
         return (-1 if row is None else row, source.first)

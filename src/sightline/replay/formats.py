@@ -1,4 +1,4 @@
-"""Recorded conversations, read from what people have: message lists of any provider, one message per line, logs."""
+"""Reads recorded conversations: message lists of any provider, one message per line, or Sightline logs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
 from sightline.recall.recall import RECALL_TOOLS
-from sightline.values.items import Kind, Message, Opaque, Role, ToolDefinition
+from sightline.values.items import Kind, Message, Opaque, Role
 
 FORMATS = ("auto", "openai", "anthropic", "responses")
 _READERS = {"openai": wire.openai_chat, "anthropic": wire.anthropic, "responses": wire.openai_responses}
@@ -25,7 +25,7 @@ _ACCEPTED = 'a JSON list of messages, an object with "messages", one message per
 
 
 class Recording(Struct, frozen=True):
-    """A conversation as it happened. `tools` are definitions in any provider's form."""
+    """A conversation to replay. `tools` are definitions in any provider's form."""
 
     messages: tuple[Message, ...]
     tools: tuple[Any, ...] = ()
@@ -34,17 +34,17 @@ class Recording(Struct, frozen=True):
 class _Line(Struct):
     number: int
     data: bytes
-    value: Any = None  # None: no JSON
+    value: Any = None  # None: it is no JSON
 
 
 def read_recording(data: bytes, format: str = "auto") -> Recording:  # noqa: A002 - the command line's word for it
-    """A recording from a file's bytes.
+    """Read a recording from a file's bytes.
 
-    It may be a JSON list of messages; an object with `messages` (or `input`) and, where there are any, `system` (or
-    `instructions`) and `tools`; one message per line; or a log, of which the current branch counts.
+    It may be a JSON list of messages; an object with `messages` (or `input`) and optionally `system` (or
+    `instructions`) and `tools`; one message per line; or a log, of which the current branch is read.
 
     Raises:
-        BadInput: it is none of these, saying what was found and where.
+        BadInput: it is none of these. The message says what was found and where.
     """
     if format not in FORMATS:
         raise BadInput(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
@@ -57,7 +57,7 @@ def read_recording(data: bytes, format: str = "auto") -> Recording:  # noqa: A00
 
 
 def recorded(value: Any, format: str = "auto") -> Recording:  # noqa: A002
-    """A recording from JSON values: a list of messages, or an object that holds one. Raises BadInput."""
+    """Read a recording from JSON values: a list of messages, or an object that contains one. Raises BadInput."""
     match value:
         case [{"messages": _}, *_]:
             raise BadInput("every line holds a whole conversation; put the one to replay into a file of its own")
@@ -104,8 +104,8 @@ def _line(number: int, data: bytes) -> _Line:
 
 
 def _from_log(lines: list[_Line]) -> Recording:
-    """The conversation of a log's current branch. What is no entry is passed over, as every reader of a log does."""
-    timeline = GrowingTimeline(_unmeasured, lambda _: "")
+    """Read the conversation of a log's current branch. Lines that are no entry are skipped, as everywhere."""
+    timeline = GrowingTimeline(_no_sizes, lambda _: "")
     entries = list(_entries(lines))
     for at, entry in enumerate(entries):
         timeline.fold(entry, Span(at, 1))
@@ -113,7 +113,7 @@ def _from_log(lines: list[_Line]) -> Recording:
     messages: list[Message] = []
     for row in range(len(timeline)):
         if not timeline.sub[row] and path.holds(timeline.branch[row], row):
-            messages += _said(entries[timeline.offset[row]])
+            messages += _entry_messages(entries[timeline.offset[row]])
     tools = timeline.placed(timeline.tools, path)
     return Recording(tuple(messages), tuple(_tools(entries[tools.offset])) if tools is not None else ())
 
@@ -121,7 +121,7 @@ def _from_log(lines: list[_Line]) -> Recording:
 def _entries(lines: list[_Line]) -> Iterator[Entry]:
     seq = 0
     for line in lines:
-        if not _is_entry(line.value) or line.value.get("isSidechain"):  # a conversation beside this one
+        if not _is_entry(line.value) or line.value.get("isSidechain"):  # of another conversation
             continue
         try:
             entry = log.decode(line.data)
@@ -131,30 +131,28 @@ def _entries(lines: list[_Line]) -> Iterator[Entry]:
         yield replace(entry, seq=seq)
 
 
-def _unmeasured(entry: Entry) -> list[Sizes]:
-    """Which items there are is all that matters here."""
+def _no_sizes(entry: Entry) -> list[Sizes]:
+    """Return unknown sizes for an entry's items, because only which items there are matters here."""
     return [(NONE, NONE, 0)] * len(log.items_of(entry))
 
 
-def _said(entry: Entry) -> list[Message]:
-    """What an entry adds to the conversation: nothing, if the engine wrote it."""
+def _entry_messages(entry: Entry) -> list[Message]:
+    """Return what an entry adds to the conversation: nothing, if the engine wrote it."""
     kind = log.kind_of(entry)
     if kind in (Kind.RECALL, Kind.WINDOW, Kind.SUMMARY):
         return []
     parts = log.parts_of(entry)
     if entry.message is not None and any(isinstance(part, Opaque) and not part.provider for part in parts):
-        content = msgspec.json.decode(entry.message.content)  # another program's log has its provider's blocks
+        content = msgspec.json.decode(entry.message.content)  # another program's log has blocks in its provider's form
         return wire.read_messages([{"role": entry.message.role, "content": content}])
     roles = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.ASSISTANT: Role.ASSISTANT, Kind.RESULT: Role.TOOL}
     return [Message(roles[kind], parts)] if kind in roles else []
 
 
 def _tools(entry: Entry) -> Iterator[dict[str, Any]]:
-    """The definitions without our own tools, which whoever replays adds again."""
+    """Yield the tool definitions of an entry without `expand` and `recall`, which a replay adds again."""
     note: ToolsNote = log.decode_data(entry, ToolsNote)
     own = {tool.name for tool in RECALL_TOOLS}
-    return (_definition(tool) for tool in note.definitions if tool.name not in own)
-
-
-def _definition(tool: ToolDefinition) -> dict[str, Any]:
-    return tool.raw or {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+    for tool in note.definitions:
+        if tool.name not in own:
+            yield tool.raw or {"name": tool.name, "description": tool.description, "input_schema": tool.schema}

@@ -1,4 +1,4 @@
-"""A recorded conversation composed again, call by call: what each call would send, keep and cost. Prints nothing."""
+"""Composes a recorded conversation again, call by call: what each call would send, reuse and cost."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from sightline.values.profiles import Profile, call_cost, profile
 from sightline.wire.payload import Payload
 
 
-class Came(NamedTuple):
-    """One thing that happened since the call before: what was said, or for `Role.TOOL` the tool that answered."""
+class NewInput(NamedTuple):
+    """One message since the call before."""
 
     role: Role
-    text: str
+    text: str  # of a user or system message; for `Role.TOOL` the name of the tool that gave a result
 
 
 class Levels(NamedTuple):
-    """What a payload shows: items by their level, and how many messages are left out, pieces once recalled included."""
+    """How many items a payload shows at each level, and how many messages, recalled pieces included, it leaves out."""
 
     full: int = 0
     summary: int = 0
@@ -36,28 +36,25 @@ class Levels(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What is shown otherwise than in the call before.
+    """What changed since the call before."""
 
-    Items that fell to a summary or a gist, messages left out, items that rose, and new items that entered below FULL.
-    """
-
-    summary: int = 0
-    gist: int = 0
-    out: int = 0
-    raised: int = 0
-    entered: int = 0
+    summary: int = 0  # items that fell to SUMMARY
+    gist: int = 0  # items that fell to GIST
+    out: int = 0  # messages that were left out
+    raised: int = 0  # items that rose to a higher level
+    entered: int = 0  # new items that are shown below FULL
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One model call of a recording.
 
-    `reused` are the tokens of the blocks it shares with the call before, from the start on: what a provider reads from
-    its cache. Costs are in fresh input tokens; the full history, always a cached prefix, is what they compare with.
+    `reused` are the tokens of the blocks that it and the call before begin with: what a provider reads from its cache.
+    Costs are in fresh input tokens. They compare with sending the full history, whose prefix is always cached.
     """
 
     number: int
-    came: tuple[Came, ...]
+    new_inputs: tuple[NewInput, ...]
     payload: Payload
     reused: int
     cost: float
@@ -65,23 +62,23 @@ class Step:
     full_cost: float
     levels: Levels
     changes: Changes
-    reason: str  # why the prefix was broken; empty: it was not
-    changed: int | None  # the first changed block, 0 being the head
+    reason: str  # why the prompt prefix changed; empty if it did not
+    changed: int | None  # the first changed block; 0 is the head
     flaws: tuple[str, ...]  # why a provider would refuse the request
 
     @property
     def tokens(self) -> int:
-        """Of the whole payload."""
+        """Tokens of the whole payload."""
         return self.payload.tokens
 
     @property
     def limit(self) -> int:
-        """Tokens it might have had."""
+        """Tokens that the payload could have had."""
         return self.payload.plan.limit
 
 
 class Totals(NamedTuple):
-    """A replay so far."""
+    """The sums of a replay so far."""
 
     calls: int = 0
     sweeps: int = 0
@@ -91,11 +88,11 @@ class Totals(NamedTuple):
     full_cost: float = 0.0
     largest: int = 0
     invalid: int = 0
-    outgrown: int = 0  # the first call for which the full history was larger than the limit; 0: none
-    breaks: tuple[tuple[str, int], ...] = ()  # why the prefix was broken, and how often
+    outgrown: int = 0  # number of the first call whose full history exceeds the limit; 0: none
+    breaks: tuple[tuple[str, int], ...] = ()  # why the prompt prefix changed, and how often
 
     def plus(self, step: Step) -> "Totals":
-        """With one step more."""
+        """Return the totals with one step more."""
         outgrown = step.number if step.full_tokens > step.limit else 0
         breaks = dict(self.breaks)
         if step.reason:
@@ -118,74 +115,78 @@ class Totals(NamedTuple):
 
 
 def replay(session: Session, recording: Recording, budget: Budget) -> Iterator[Step]:
-    """Say everything recorded to a new session, composing before each answer of the model; and once more at the end,
-    if the recording ends before one. Assistant messages that follow each other directly are one answer.
+    """Add a recording's messages to a new session, and compose before each answer of the model.
+
+    If the recording does not end with an answer, compose once more at the end. Assistant messages that directly follow
+    each other are one answer.
 
     Raises:
         PinnedOverflow: what may not be reduced is larger than the budget.
     """
-    track = _Track(session, recording)
-    came: list[Came] = []
+    tracker = _Tracker(session, recording)
+    new: list[NewInput] = []
     answering = False
     for message in recording.messages:
         if message.role is Role.ASSISTANT and not answering:
-            yield track.call(budget, came)
-            came.clear()
+            yield tracker.call(budget, new)
+            new.clear()
         answering = message.role is Role.ASSISTANT
-        came += track.said(message)
+        new += tracker.new_inputs(message)
         session.add(message)
     if recording.messages and not answering:
-        yield track.call(budget, came)
+        yield tracker.call(budget, new)
 
 
 def call_count(recording: Recording) -> int:
-    """How many steps `replay` makes of it."""
+    """Return how many steps `replay` makes of a recording."""
     roles = [message.role for message in recording.messages]
-    ends = [role is Role.ASSISTANT and before is not role for before, role in zip([None, *roles], roles, strict=False)]
-    return sum(ends) + bool(roles and roles[-1] is not Role.ASSISTANT)
+    answers = [
+        role is Role.ASSISTANT and before is not role for before, role in zip([None, *roles], roles, strict=False)
+    ]
+    return sum(answers) + bool(roles and roles[-1] is not Role.ASSISTANT)
 
 
-class _Track:
-    """What one step must know of those before it. Between sweeps only what is new is looked at."""
+class _Tracker:
+    """Makes steps, and remembers what a step needs of those before it. Between sweeps only new rows are looked at."""
 
     def __init__(self, session: Session, recording: Recording) -> None:
         self.session, self.profile = session, profile(session.settings.profile)
         self._before: Payload | None = None
-        self._number = self._rows = self._known = 0  # calls, rows and messages so far
-        self._full_body = self._full_before = 0  # tokens of the full history: without the head; at the call before
+        self._number = self._rows = self._messages = 0  # calls, rows and messages so far
+        self._full_body = self._full_before = 0  # tokens of the full history: now, without the head; at the call before
         self._levels = Levels()
-        self._shown = 0  # messages in the payload before
-        self._names: dict[str, str] = {}  # call id → tool
-        self._own_tools = 0  # tokens of the tools we add, which the full history does not pay for
+        self._shown = 0  # messages in the payload of the call before
+        self._names: dict[str, str] = {}  # call id → tool name
+        self._own_tools = 0  # tokens of `expand` and `recall`, which the full history does not pay for
         if recording.tools:
             session.tools(recording.tools)
             without = session.count(msgspec.json.encode(wire.read_tools(recording.tools)).decode())
             both = (*wire.read_tools(recording.tools), *RECALL_TOOLS)
             self._own_tools = session.count(msgspec.json.encode(both).decode()) - without
 
-    def said(self, message: Message) -> Iterator[Came]:
-        """What a reader of the replay is told of this message."""
+    def new_inputs(self, message: Message) -> Iterator[NewInput]:
+        """Yield what a message adds for the model: user and system text, and tool results."""
         for part in message.parts:
             if isinstance(part, Call):
                 self._names[part.id] = part.name
             elif isinstance(part, Result):
-                yield Came(Role.TOOL, part.name or self._names.get(part.id, ""))
+                yield NewInput(Role.TOOL, part.name or self._names.get(part.id, ""))
         if message.role in (Role.USER, Role.SYSTEM):
-            yield Came(message.role, plain_text(message.parts))
+            yield NewInput(message.role, plain_text(message.parts))
 
-    def call(self, budget: Budget, came: Sequence[Came]) -> Step:
-        self.session.interrupt()  # a recording may lack results; no provider would take the calls alone
+    def call(self, budget: Budget, new: Sequence[NewInput]) -> Step:
+        self.session.interrupt()  # a recording may lack results; no provider accepts calls without them
         payload = self.session.compose(budget)
         receipt = self.session.receipt
         assert receipt is not None
         self._number += 1
-        fresh = self._take_in(payload.plan)
+        new_messages = self._count_new(payload.plan)
         reused = reused_tokens(self._before, payload, self.profile)
         full = payload.plan.fixed - self._own_tools + self._full_body
-        levels, changes = self._compare(payload.plan, fresh)
+        levels, changes = self._compare(payload.plan, new_messages)
         step = Step(
             number=self._number,
-            came=tuple(came),
+            new_inputs=tuple(new),
             payload=payload,
             reused=reused,
             cost=call_cost(payload.tokens, reused, self.profile),
@@ -200,50 +201,53 @@ class _Track:
         self._before, self._full_before, self._levels = payload, full, levels
         return step
 
-    def _take_in(self, plan: Plan) -> int:
-        """Count what is new in the conversation; how many messages that is."""
-        timeline, before = plan.timeline, self._known
+    def _count_new(self, plan: Plan) -> int:
+        """Add the new rows to the full history. Return how many messages they are."""
+        timeline, before = plan.timeline, self._messages
         for row in range(self._rows, plan.rows):
             kind = Kind(timeline.kind[row])
             if kind is Kind.WINDOW or timeline.state[row] & HEAD:
                 continue
-            self._known += kind is not Kind.CALL
-            if kind is not Kind.RECALL:  # what we bring back is no part of the history
+            self._messages += kind is not Kind.CALL
+            if kind is not Kind.RECALL:  # recalled text is no part of the full history
                 self._full_body += timeline.full[row] + _framing(kind, self.profile)
         self._rows = plan.rows
-        return self._known - before
+        return self._messages - before
 
-    def _compare(self, plan: Plan, fresh: int) -> tuple[Levels, Changes]:
+    def _compare(self, plan: Plan, new_messages: int) -> tuple[Levels, Changes]:
+        """Return what the plan shows, and how that differs from the call before."""
         before = self._before.plan if self._before else None
         if before is None or plan.extends(before):
             rows = _rows(plan, plan.since(before))
-            self._shown += _messages(plan, rows)
-            levels = _tally(plan, rows, self._levels)
-            return levels._replace(out=self._known - self._shown), Changes(entered=_reduced(plan, rows))
+            self._shown += _count_messages(plan, rows)
+            levels = _add_levels(plan, rows, self._levels)
+            return levels._replace(out=self._messages - self._shown), Changes(entered=_count_reduced(plan, rows))
         rows = _rows(plan, plan)
-        shown_before, self._shown = self._shown, _messages(plan, rows)
-        levels = _tally(plan, rows, Levels())._replace(out=self._known - self._shown)
+        shown_before, self._shown = self._shown, _count_messages(plan, rows)
+        levels = _add_levels(plan, rows, Levels())._replace(out=self._messages - self._shown)
         changes = _changes(before, plan)
         new = [row for row in rows if row >= before.rows]
-        back = _messages(plan, [row for row in rows if row < before.rows and plan.timeline.unit[row] not in before])
-        out = shown_before + fresh + back - self._shown
-        return levels, changes._replace(out=out, entered=_reduced(plan, new))
+        back = _count_messages(
+            plan, [row for row in rows if row < before.rows and plan.timeline.unit[row] not in before]
+        )
+        out = shown_before + new_messages + back - self._shown
+        return levels, changes._replace(out=out, entered=_count_reduced(plan, new))
 
 
 def _rows(plan: Plan, units: Iterable[int]) -> list[int]:
     return [row for unit in units for row in plan.timeline.rows_of(unit)]
 
 
-def _messages(plan: Plan, rows: Iterable[int]) -> int:
-    """Messages among these rows: a call is part of one."""
+def _count_messages(plan: Plan, rows: Iterable[int]) -> int:
+    """Return how many messages these rows are. A call is part of its message."""
     return sum(plan.timeline.kind[row] != Kind.CALL for row in rows)
 
 
-def _reduced(plan: Plan, rows: Iterable[int]) -> int:
+def _count_reduced(plan: Plan, rows: Iterable[int]) -> int:
     return sum(plan.lod(row) is not Lod.FULL for row in rows)
 
 
-def _tally(plan: Plan, rows: Iterable[int], start: Levels) -> Levels:
+def _add_levels(plan: Plan, rows: Iterable[int], start: Levels) -> Levels:
     counts = [start.gist, start.summary, start.full]
     for row in rows:
         counts[plan.lod(row)] += 1
@@ -251,7 +255,7 @@ def _tally(plan: Plan, rows: Iterable[int], start: Levels) -> Levels:
 
 
 def _changes(before: Plan, after: Plan) -> Changes:
-    """How the items shown before and after differ in level; an item that came back rose."""
+    """Count the items that rose or fell from one plan to another. An item that was left out before has risen."""
     summary = gist = raised = 0
     for row in _rows(after, after):
         if row >= before.rows:
@@ -269,8 +273,9 @@ def _changes(before: Plan, after: Plan) -> Changes:
 
 
 def reused_tokens(before: Payload | None, after: Payload, profile: Profile) -> int:
-    """Tokens of the blocks that both payloads begin with, the head being the first. Exact for the `stable` layout
-    without windows, which stand behind everything that could be shared.
+    """Return the tokens of the blocks that both payloads begin with; the head is the first block.
+
+    Windows do not count, because they come after everything that could be shared. Exact for the `stable` layout.
     """
     if before is None:
         return 0
@@ -283,14 +288,14 @@ def reused_tokens(before: Payload | None, after: Payload, profile: Profile) -> i
 
 
 def block_tokens(payload: Payload, profile: Profile) -> list[int]:
-    """Tokens of each message of the body, framing included; with the head they are all of `payload.tokens`."""
+    """Return the tokens of each message of the body, framing included. With the head they sum to `payload.tokens`."""
     sizes: dict[str, int] = {}
     for line in payload.plan.lines():
-        message = line.id.partition(".")[0]  # a call stands in the message that makes it
+        message = line.id.partition(".")[0]  # a call is part of the message that makes it
         sizes[message] = sizes.get(message, 0) + line.tokens + _framing(line.kind, profile)
     plan = payload.plan
     marker = plan.body - plan.preface_tokens - sum(sizes.values())
-    own = [plan.preface_tokens, marker] if plan.preface else [marker]  # of the messages that show no item, in order
+    own = [plan.preface_tokens, marker] if plan.preface else [marker]  # the messages that show no item, in order
     return [sizes.get(message.id, 0) if message.id else own.pop(0) for message in payload.body]
 
 
@@ -299,7 +304,7 @@ def _framing(kind: Kind, profile: Profile) -> int:
 
 
 def flaws(request: Mapping[str, Any]) -> Iterator[str]:
-    """What a provider would refuse in the structure of a chat completions request."""
+    """Yield what a provider would refuse in the structure of a chat completions request."""
     waiting: list[str] = []
     used: set[str] = set()
     for index, message in enumerate(request["messages"]):

@@ -351,7 +351,7 @@ class Session:
             drafts, unanswered = self._journal.drafted(neutral)
             ids = self._append([*drafts, *self._calls.give_up(unanswered)]) if drafts else []
             self.interrupt()  # calls from before the list
-            self._recall.take_in(len(neutral))
+            self._recall.index_import(len(neutral))
             return ids[: len(neutral)]
 
     @locked

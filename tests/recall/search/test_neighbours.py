@@ -3,10 +3,19 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.recall.search import Hit, SearchIndex, Where
-from sightline.recall.search.terms import DATED, SPEAKER, asks_for_all, besides_all, cues, query_cues, query_terms
+from sightline.recall.search import Breadth, SearchIndex, SearchScope
+from sightline.recall.search.bm25 import Hit
+from sightline.recall.search.terms import (
+    DATED,
+    SPEAKER,
+    asks_for_overview,
+    cues,
+    overview_subject,
+    query_cues,
+    query_terms,
+)
 
-WIDE = {"reach": 60, "terms": 64, "common": 1.0}
+WIDE = Breadth(reach=60, terms=64, common=1.0)
 words = st.sampled_from(["ferry", "quay", "crane", "Monday", "渡轮", "码头", "Ada:", "Ben:", "48", "the", "soup"])
 talks = st.lists(st.lists(words, max_size=8).map(" ".join), min_size=1, max_size=40)
 
@@ -15,7 +24,7 @@ def answers(texts: list[str], question: str, limit: int = 100, size: int = 20) -
     """What is found in these rows, each of the same size."""
     index = SearchIndex(None)
     index.add(enumerate(texts), len(texts))
-    known = Where(lambda row: size if 0 <= row < len(texts) else 0, lambda _: True, **WIDE)  # type: ignore[arg-type]
+    known = SearchScope(lambda row: size if 0 <= row < len(texts) else 0, lambda _: True, WIDE)
     return index.answers(question, limit, known).hits
 
 
@@ -39,7 +48,7 @@ def test_rows_outside_the_conversation_are_not_there() -> None:
     """A row of size 0 is neither found nor does it lend what it says to its neighbours."""
     index = SearchIndex(None)
     index.add(enumerate(["soup", "the ferry", "soup"]), 3)
-    where = Where(lambda row: 0 if row == 1 else 20, lambda _: True, **WIDE)  # type: ignore[arg-type]
+    where = SearchScope(lambda row: 0 if row == 1 else 20, lambda _: True, WIDE)
     assert index.answers("ferry", 10, where).hits == []
 
 
@@ -60,10 +69,10 @@ def test_who_asks_for_everything() -> None:
         "Please sum up what was decided.", "列出全部信息", "回顾这次对话", "总结一下我们定下来的内容。",
         "请汇总一下。", "我们都定了什么？",
     ]  # fmt: skip
-    assert all(map(asks_for_all, everything))
-    assert [question for question in everything if query_terms(besides_all(question))] == []
-    assert besides_all("Summarize everything about the parser").split() == ["about", "parser"]
-    assert not any(map(asks_for_all, ["What did Ada say about the ferry?", "渡轮几点开？"]))
+    assert all(map(asks_for_overview, everything))
+    assert [question for question in everything if query_terms(overview_subject(question))] == []
+    assert overview_subject("Summarize everything about the parser").split() == ["about", "parser"]
+    assert not any(map(asks_for_overview, ["What did Ada say about the ferry?", "渡轮几点开？"]))
 
 
 @given(talks, words)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from search_rows import ROWS, TEXTS, filled, found
 
 from sightline.recall.search import SearchIndex
-from sightline.recall.search.postings import SPAN
-from sightline.recall.search.terms import INDEXED
+from sightline.recall.search.postings import MAX_SPAN
+from sightline.recall.search.terms import INDEXED_CHARS
 
 
 class TestSearch:
@@ -47,10 +47,10 @@ class TestSearch:
     def test_bounds_and_filter(self) -> None:
         """Only rows within the half-open range that the filter allows are found, as many as the limit says."""
         index = filled(["apple"] * 30)
-        assert [h.row for h in index.search("apple", rows_between=(10, 13))] == [12, 11, 10]
+        assert [h.row for h in index.search("apple", among=lambda row: 10 <= row < 13)] == [12, 11, 10]
         assert [h.row for h in index.search("apple", 3, among=lambda row: row % 7 == 0)] == [28, 21, 14]
         assert index.search("apple", 0) == []
-        assert index.search("apple", rows_between=(30, 99)) == []
+        assert index.search("apple", among=lambda row: row >= 30) == []
 
     @pytest.mark.parametrize(
         "query",
@@ -75,7 +75,7 @@ class TestSearch:
 
     def test_of_a_long_row_head_tail_and_samples_are_found(self) -> None:
         """The ends of a huge row are indexed whole; its middle in samples."""
-        middle = "filler " * INDEXED
+        middle = "filler " * INDEXED_CHARS
         index = filled(["first_marker " + middle + "seen_often " * 20_000 + middle + "last_marker"])
         for query in ("first_marker", "last_marker", "seen_often"):
             assert found(index, query) == [0]
@@ -158,7 +158,7 @@ class TestIncrement:
     def test_rows_far_apart(self, tmp_path: Path) -> None:
         """Row numbers may leap by more than one segment can span."""
         index = SearchIndex(str(tmp_path / "s.idx"))
-        rows = [0, 5, SPAN - 1, SPAN, 3 * SPAN, 10**9]
+        rows = [0, 5, MAX_SPAN - 1, MAX_SPAN, 3 * MAX_SPAN, 10**9]
         index.add([(row, "apple") for row in rows], 10**9 + 1)
         assert found(index, "apple") == rows[::-1]
         index.close()

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from search_rows import TEXTS
 
-from sightline.recall.search import passages, terms
+from sightline.recall.search import passages
+from sightline.recall.search.terms import terms
 
 
 def words(text: str) -> int:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.recall.search import terms
+from sightline.recall.search.terms import terms
 
 
 class TestTerms:

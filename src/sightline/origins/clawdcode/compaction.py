@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.compaction.prompt import NoSummary, asked, check_words, error_text, fallback, summary_in
+from sightline.compaction.prompt import NoSummary, ask_model, check_words, error_text, fallback, summary_in
 from sightline.origins.clawdcode.counting import TokenCounter, message_tokens
 from sightline.origins.clawdcode.files import FileAnalyzer
 from sightline.origins.clawdcode.filters import filter_orphan_tool_messages, split_system
@@ -166,7 +166,7 @@ def _answer(request: Request, options: CompactionOptions) -> str:
     """What the summarizer answers in its time."""
     if options.summarizer is None:
         raise NoSummary("no summarizer was given")
-    answer = asked(options.summarizer, request, options.seconds)
+    answer = ask_model(options.summarizer, request, options.seconds)
     if not isinstance(answer, str):
         raise NoSummary(f"the summarizer gave no text but {type(answer).__name__}")
     return answer

@@ -1,9 +1,21 @@
-"""Finding rows of a timeline by what they say: terms, an incremental BM25 index, and the lines that answer."""
+"""Finds rows of a timeline by their text: terms, an incremental BM25 index, and the lines of a text that match.
 
-from sightline.recall.search.bm25 import Hit
-from sightline.recall.search.index import SearchIndex
-from sightline.recall.search.neighbours import Where
-from sightline.recall.search.passages import passages
-from sightline.recall.search.terms import BESIDE, asks_for_all, besides_all, terms
+It knows no session and no log: rows are numbers with texts. What is brought back is chosen one package up, in `recall`.
+"""
 
-__all__ = ["BESIDE", "Hit", "SearchIndex", "Where", "asks_for_all", "besides_all", "passages", "terms"]
+from sightline.recall.search.index import SearchIndex, SearchResult
+from sightline.recall.search.neighbours import Breadth, SearchScope
+from sightline.recall.search.passages import merge_ranges, passages
+from sightline.recall.search.terms import TIME_MARK, asks_for_overview, overview_subject
+
+__all__ = [
+    "TIME_MARK",
+    "Breadth",
+    "SearchIndex",
+    "SearchResult",
+    "SearchScope",
+    "asks_for_overview",
+    "merge_ranges",
+    "overview_subject",
+    "passages",
+]

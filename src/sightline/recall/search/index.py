@@ -1,120 +1,127 @@
-"""The index over a timeline's rows, derived from the log and disposable.
+"""The search index over a timeline's rows. It is derived from the log and can always be made again.
 
-Its postings lie in a file in segments of consecutive rows, the newest ones in memory until there are enough of them;
-what a crash takes is offered again, because `upto` says so.
+Its postings are in a file, in segments of consecutive rows. The newest rows stay in memory until there are enough for a
+segment. Rows lost in a crash are added again by the caller, because `upto` says where to go on.
 """
 
 import sqlite3
-import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from sightline.recall.search.bm25 import COMMON, Chosen, Hit, Part, best_coverage, best_hits, chosen_terms, scored
-from sightline.recall.search.index_file import damaged, discard, found_in_segments, opened, stored, transaction, written
-from sightline.recall.search.neighbours import Where, best_around
-from sightline.recall.search.postings import Recent, Segment
-from sightline.recall.search.terms import INDEXED, cues, indexed, query_cues, query_terms, terms
+from sightline.recall.search.bm25 import (
+    COMMON,
+    Hit,
+    SegmentPostings,
+    WeightedTerm,
+    best_coverage,
+    best_hits,
+    score_rows,
+    weigh_terms,
+)
+from sightline.recall.search.index_file import (
+    discard,
+    is_damaged,
+    open_index,
+    read_head,
+    read_postings,
+    transaction,
+    write_segment,
+)
+from sightline.recall.search.neighbours import SearchScope, rank_with_neighbours
+from sightline.recall.search.postings import RecentRows, Segment
+from sightline.recall.search.terms import INDEXED_CHARS, cues, query_cues, query_terms, terms, text_to_index
 
-SEEDS = 12  # rows that match, around which a search looks at least
-SEEDS_AT_MOST = 500  # and at most: those beyond are far from the best
-FLUSHED = 1 << 15  # postings kept in memory before they become a segment: 0.2 s to make again after a crash
+MIN_SEEDS = 12  # matching rows around which a search looks, at least
+MAX_SEEDS = 500  # rows beyond these match far less than the best
+MAX_RECENT = 1 << 15  # postings in memory before they become a segment: 0.2 s to make again after a crash
 
 
-class Answers(NamedTuple):
-    """What answers a question: the terms it was found by, as a query, and the rows, best first."""
+class SearchResult(NamedTuple):
+    """The terms that counted, joined to a query, and the rows that were found, best first."""
 
-    telling: str
+    terms: str
     hits: list[Hit]
 
 
 class SearchIndex:
-    """BM25 over rows of a timeline, on disk or in memory, incremental. Disposable: it can always be made again.
+    """BM25 over the rows of a timeline, incremental, in a file or in memory. Safe under threads.
 
-    `path` None keeps it in memory; so does a path that cannot be written or stays locked. `key` names the log it
-    belongs to: a file with another key, another format or damage is thrown away and begun again. Nothing here raises
-    for that: `upto` falls back to 0 instead, and the caller offers the rows again; so whoever searches first adds from
-    `upto`. `before_writing` is called before the file learns of rows: it makes them durable. Of a row's text at most
-    INDEXED characters are indexed: head, tail and samples between. Safe under threads.
+    With `path` None, or if the file cannot be written or stays locked, the index is in memory. `key` names the log that
+    a file belongs to: a file with another key or format, or with damage, is discarded and begun again. That raises
+    nothing. Instead `upto` falls back to 0, so before a search the caller adds all rows from `upto` on.
+    `before_writing` is called before rows are written to the file, to make the log durable first. Of a row's text at
+    most INDEXED_CHARS are indexed: head, tail and samples between.
     """
 
     def __init__(self, path: str | None, *, key: str = "", before_writing: Callable[[], None] = lambda: None) -> None:
         self._path, self._key, self._before_writing = path, key, before_writing
         self._lock = threading.Lock()
         self._upto: int
-        self._stored: int
         self._begin(path)
 
     @property
     def upto(self) -> int:
-        """All rows before this one have been offered to `add`."""
+        """All rows before this one have been given to `add`."""
         return self._upto
 
     def add(self, rows: Iterable[tuple[int, str]], upto: int) -> None:
-        """Take in rows, ascending, and remember that all before `upto` were offered. Known ones are skipped."""
+        """Index ascending rows, skipping known ones, and note that all rows before `upto` were given."""
         with self._lock:
             try:
                 for row, text in rows:
-                    self._take(row, text)
+                    self._add_row(row, text)
                 self._upto = max(self._upto, upto)
             except sqlite3.DatabaseError as error:
                 self._begin_again(error)
 
-    def search(
-        self,
-        query: str,
-        limit: int = 20,
-        *,
-        rows_between: tuple[int, int] = (0, sys.maxsize),
-        among: Callable[[int], bool] = lambda _: True,
-    ) -> list[Hit]:
-        """The rows that match best, best first, the newer one first where they are equal.
+    def search(self, query: str, limit: int = 20, *, among: Callable[[int], bool] = lambda _: True) -> list[Hit]:
+        """Return the rows that match best by their own text, best first, of equal ones the newer first.
 
-        The query is only text. Its function words and the terms that stand nearly everywhere count only where nothing
-        else is left. `rows_between` is a half-open range; `among` says of a row whether it may be found.
+        No character of the query is syntax. Function words and terms that nearly all rows contain count only if the
+        query has no others. `among` tells whether a row may be found.
         """
         wanted = query_terms(query)
         with self._lock:
-            parts = self._found(wanted) if limit > 0 else []
-            first, end = max(rows_between[0], 0), min(rows_between[1], self._upto)  # a damaged file may hold any row
-            chosen = self._chosen(wanted, parts)
-            return best_hits(scored(parts, chosen), chosen, limit, lambda row: first <= row < end and among(row))
+            segments = self._look_up(wanted) if limit > 0 else []
+            weighted, upto = self._weigh(wanted, segments), self._upto  # a damaged file may contain any row number
+            scores = score_rows(segments, weighted)
+            return best_hits(scores, weighted, limit, lambda row: 0 <= row < upto and among(row))
 
-    def answers(self, query: str, limit: int, where: Where) -> Answers:
-        """The rows that answer a question best: by what they say, and by what is said around them, by whom and when."""
+    def answers(self, query: str, limit: int, scope: SearchScope) -> SearchResult:
+        """Return the rows that answer a question best, by their own text, the text around them, speaker and time."""
         wanted = query_terms(query)
         with self._lock:
-            parts = self._found([*wanted, *query_cues(query, wanted)]) if limit > 0 else []
-            upto = self._upto  # a damaged file may hold any row
-            known = where._replace(size=cache(lambda row: where.size(row) if row < upto else 0))
-            chosen = self._chosen(wanted, parts, where.common)[: where.terms]
-            scores = scored(parts, chosen)
-            seeds = best_hits(
-                scores, chosen, min(max(2 * limit, SEEDS), SEEDS_AT_MOST), lambda row: known.size(row) > 0
-            )
-            hits = best_around(parts, chosen, seeds, scores, known)
-            return Answers(" ".join(term.term for term in chosen), hits[:limit])
+            segments = self._look_up([*wanted, *query_cues(query, wanted)]) if limit > 0 else []
+            upto = self._upto  # a damaged file may contain any row number
+            known = scope._replace(size=cache(lambda row: scope.size(row) if row < upto else 0))
+            weighted = self._weigh(wanted, segments, scope.breadth.common)[: scope.breadth.terms]
+            scores = score_rows(segments, weighted)
+            most = min(max(2 * limit, MIN_SEEDS), MAX_SEEDS)
+            seeds = best_hits(scores, weighted, most, lambda row: known.size(row) > 0)
+            hits = rank_with_neighbours(segments, weighted, seeds, scores, known)
+            return SearchResult(" ".join(term.term for term in weighted), hits[:limit])
 
-    def covered(self, query: str, among: Callable[[int], bool]) -> float:
-        """How much of what a query says, rare terms more than common ones, stands together in one row at best."""
+    def coverage(self, query: str, among: Callable[[int], bool]) -> float:
+        """Return the largest share of a query's terms, rare ones counting more, that one row contains."""
         wanted = query_terms(query)
         with self._lock:
-            return best_coverage(self._found(wanted), wanted, self._rows(), among)
+            return best_coverage(self._look_up(wanted), wanted, self._rows(), among)
 
     def close(self) -> None:
-        """Write what is still in memory and let go of the file. Twice is once."""
+        """Write what is still in memory and close the file. A second call does nothing."""
         with self._lock:
-            with suppress(sqlite3.Error):  # what was not written is offered again by the next to open it
+            with suppress(sqlite3.Error):  # rows that were not written are added again after the next opening
                 if self._upto > self._stored:
                     self._flush()
             self._db.close()
 
     def _begin(self, path: str | None) -> None:
-        self._db, self._recent = opened(path, self._key), Recent()
+        self._db, self._recent = open_index(path, self._key), RecentRows()
         self._segments: list[Segment] = []
-        self._upto = self._stored = 0  # offered; and of these, known to the file
+        self._upto = self._stored = 0  # rows given to `add`; of these, rows that the file knows of
         self._version = -1
         try:
             with transaction(self._db, "DEFERRED"):
@@ -123,61 +130,59 @@ class SearchIndex:
             self._begin_again(error)
 
     def _begin_again(self, error: sqlite3.DatabaseError) -> None:
-        """Empty: in a new file where the old one was damaged, in memory where it cannot be used."""
+        """Start empty: in a new file if the old one is damaged, in memory if it cannot be used."""
         self._db.close()
-        if self._path is None or not damaged(error):
+        if self._path is None or not is_damaged(error):
             self._begin(None)
         else:
             discard(self._path)
             self._begin(self._path)
 
-    def _take(self, row: int, text: str) -> None:
-        if self._recent.count >= FLUSHED or not self._recent.spans(row):
+    def _add_row(self, row: int, text: str) -> None:
+        if self._recent.count >= MAX_RECENT or not self._recent.can_add(row):
             self._flush()
-        if row >= self._upto:  # else it is known, perhaps from another process, as the flush found out
-            self._recent.add(row, [*terms(indexed(text)), *cues(text[:INDEXED])])
+        if row >= self._upto:  # else it is known; the flush may have found it written by another process
+            self._recent.add(row, [*terms(text_to_index(text)), *cues(text[:INDEXED_CHARS])])
             self._upto = row + 1
 
-    def _found(self, wanted: Sequence[str]) -> list[Part]:
-        """What stands of these terms; nothing where the file turns out damaged."""
-        try:
-            return self._look_up(wanted)
-        except sqlite3.DatabaseError as error:
-            self._begin_again(error)
-            return []
-
-    def _chosen(self, wanted: Sequence[str], parts: Sequence[Part], common: float = COMMON) -> list[Chosen]:
+    def _weigh(
+        self, wanted: Sequence[str], segments: Sequence[SegmentPostings], common: float = COMMON
+    ) -> list[WeightedTerm]:
         rows = self._rows()
         length = sum(s.length for s in self._segments) + sum(self._recent.lengths.values())
-        return chosen_terms(wanted, parts, rows, max(length / max(rows, 1), 1), common)
+        return weigh_terms(wanted, segments, rows, max(length / max(rows, 1), 1), common)
 
     def _rows(self) -> int:
         return sum(s.rows for s in self._segments) + len(self._recent.lengths)
 
-    def _look_up(self, wanted: Sequence[str]) -> list[Part]:
-        """What every segment and the recent rows hold of these terms, newest first."""
-        with transaction(self._db, "DEFERRED"):
-            self._refresh()
-            found = found_in_segments(self._db, wanted)
+    def _look_up(self, wanted: Sequence[str]) -> list[SegmentPostings]:
+        """Return the postings of these terms, newest rows first; none if the file turns out damaged."""
+        try:
+            with transaction(self._db, "DEFERRED"):
+                self._refresh()
+                found = read_postings(self._db, wanted)
+        except sqlite3.DatabaseError as error:
+            self._begin_again(error)
+            return []
         recent = {term: self._recent.postings[term] for term in wanted if term in self._recent.postings}
-        segments = [Part(segment.base, found.get(segment.number, {})) for segment in reversed(self._segments)]
-        return [Part(self._recent.base, recent), *segments]
+        stored = [SegmentPostings(each.base, found.get(each.number, {})) for each in reversed(self._segments)]
+        return [SegmentPostings(self._recent.base, recent), *stored]
 
     def _refresh(self) -> None:
-        """Take over what another process has written: its rows stand for ours, both being of the same log."""
+        """Read what another process has written. Its rows replace ours, because both are of the same log."""
         (version,) = self._db.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             self._version = version
-            self._stored, self._segments = stored(self._db, self._key)
+            self._stored, self._segments = read_head(self._db, self._key)
             self._recent = self._recent.since(self._stored)
             self._upto = max(self._upto, self._stored)
 
     def _flush(self) -> None:
-        """Make the recent rows a segment of the file."""
+        """Write the recent rows to the file, as a segment."""
         self._before_writing()
         with transaction(self._db, "IMMEDIATE"):
             self._refresh()
             if self._recent.lengths:
-                self._segments = written(self._db, self._segments, self._recent)
+                self._segments = write_segment(self._db, self._segments, self._recent)
             self._db.execute("UPDATE head SET upto = ?", (self._upto,))
-        self._stored, self._recent = self._upto, Recent()
+        self._stored, self._recent = self._upto, RecentRows()

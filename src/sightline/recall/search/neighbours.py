@@ -1,4 +1,4 @@
-"""Nearness: a turn answers a question by what it says and by what is said around it, by whom, and when.
+"""Ranks rows by their own text, by the text around them, and by who wrote them and when.
 
 The weights were fitted on 574 questions about long chats and meetings whose evidence is known (a regression over the
 turns of each, five folds, no conversation in both parts: `benchmarks/quality/fitting.py`), then rounded: others around
@@ -11,104 +11,118 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from sightline.recall.search.bm25 import Chosen, Hit, Part, Scored
+from sightline.recall.search.bm25 import Hit, RowScores, SegmentPostings, WeightedTerm
 from sightline.recall.search.terms import DATED, SPEAKER
 
-WEIGHTS = {100: 2.1, 300: 2.3, 800: 2.7}  # what a term counts at this many tokens' distance, divided by e
-OWN = 0.3  # a row that matches stands before its neighbours
-SPEAKS = 1.0  # said by somebody whom the question names
-MATCHES = 2.2  # so much more where that also matches best
-TIMED = 1.2  # names a time, where the question asks for one
-STEP = 8  # tokens; distances are told apart no finer
+WEIGHTS = {100: 2.1, 300: 2.3, 800: 2.7}  # distance in tokens → weight of a term there, divided by e
+OWN = 0.3  # a row's own match, which puts it before its neighbours
+SPEAKS = 1.0  # the speaker is somebody whom the question names
+SPEAKS_AND_MATCHES = 2.2  # added to that in proportion to the row's own match
+NAMES_TIME = 1.2  # the row names a time and the question asks for one
+STEP = 8  # tokens: distances are distinguished no finer
 NEAR = [sum(w * math.exp(-STEP * i / reach) for reach, w in WEIGHTS.items()) for i in range(300)]  # to 2,400 tokens
-FAR = STEP * len(NEAR)  # tokens, beyond which nothing counts
+FAR = STEP * len(NEAR)  # tokens, beyond which a term does not count
 
 
-class Where(NamedTuple):
-    """Where to look. `size` is a row's tokens, 0 for one that is not of the conversation: as if it were not there."""
+class Breadth(NamedTuple):
+    """How far a search looks."""
 
-    size: Callable[[int], int]
-    among: Callable[[int], bool]  # whether a row may be found
     reach: int  # rows on each side of one that matches
-    terms: int  # of a long message, the rarest: they say what it is about
+    terms: int  # of a long query only so many count, the rarest, because they tell what it is about
     common: float  # a term in more than this share of the rows counts only where there are no others
 
 
-def best_around(
-    parts: Sequence[Part], chosen: Sequence[Chosen], seeds: Sequence[Hit], scores: Scored, where: Where
+class SearchScope(NamedTuple):
+    """Which rows a search looks at, and how far around a match."""
+
+    size: Callable[[int], int]  # a row's tokens; 0 for a row that is not in the conversation, which counts as absent
+    among: Callable[[int], bool]  # whether a row may be found
+    breadth: Breadth
+
+
+def rank_with_neighbours(
+    segments: Sequence[SegmentPostings],
+    terms: Sequence[WeightedTerm],
+    seeds: Sequence[Hit],
+    scores: RowScores,
+    scope: SearchScope,
 ) -> list[Hit]:
-    """The rows near the seeds that may be found, best first, the newer one first where they are equal."""
+    """Return the rows on and around the seeds that may be found, best first, of equal ones the newer first."""
     if not seeds:
         return []
-    best, everything = seeds[0].score, sum(term.idf for term in chosen)
-    speakers = {term for part in parts for term in part.postings if term.startswith(SPEAKER)}
+    best, total = seeds[0].score, sum(term.idf for term in terms)
+    speaker_terms = {term for segment in segments for term in segment.postings if term.startswith(SPEAKER)}
     hits = []
-    for first, end in _stretches(sorted(hit.row for hit in seeds), where):
-        here = [part for part in _covering(parts, first) if part.base < end]
-        by = {row for term in speakers for row in _standing(here, term, first, end)}
-        dated = set(_standing(here, DATED, first, end))
-        for row, near in enumerate(_near(here, chosen, first, [where.size(row) for row in range(first, end)]), first):
-            if near and where.among(row):
-                own = _score(scores, row)
-                said = OWN * own / best + (SPEAKS + MATCHES * own / best) * (row in by) + TIMED * (row in dated)
-                hits.append(Hit(row, near / everything + said, own / everything))
+    for first, end in _stretches(sorted(hit.row for hit in seeds), scope):
+        here = [segment for segment in _from_row(segments, first) if segment.base < end]
+        spoken = {row for term in speaker_terms for row in _rows_with(here, term, first, end)}
+        dated = set(_rows_with(here, DATED, first, end))
+        sizes = [scope.size(row) for row in range(first, end)]
+        for row, near in enumerate(_nearness(here, terms, first, sizes), first):
+            if near and scope.among(row):
+                own = _own_score(scores, row)
+                by_speaker = (SPEAKS + SPEAKS_AND_MATCHES * own / best) * (row in spoken)
+                extra = OWN * own / best + by_speaker + NAMES_TIME * (row in dated)
+                hits.append(Hit(row, near / total + extra, own / total))
     return sorted(hits, key=lambda hit: (hit.score, hit.row), reverse=True)
 
 
-def _score(scores: Scored, row: int) -> float:
-    """How well a row itself matches."""
+def _own_score(scores: RowScores, row: int) -> float:
+    """Return how well a row itself matches."""
     return next((own.get(row - base, 0.0) for base, own in scores if own and row >= base), 0.0)
 
 
-def _near(parts: Sequence[Part], chosen: Sequence[Chosen], first: int, sizes: Sequence[int]) -> list[float]:
-    """What each of the rows from `first` on and its surroundings say of the terms: 7 times their rarity for all."""
+def _nearness(
+    segments: Sequence[SegmentPostings], terms: Sequence[WeightedTerm], first: int, sizes: Sequence[int]
+) -> list[float]:
+    """Return for each row from `first` on how near the terms are: 7 times their rarity if all are in the row itself."""
     centres = [end - size // 2 for end, size in zip(accumulate(sizes), sizes, strict=True)]
     scores = [0.0] * len(sizes)
-    for term in chosen:
-        rows = [row - first for row in _standing(parts, term.term, first, first + len(sizes))]
-        held = sorted(centres[at] for at in rows if sizes[at])
-        if held:
-            _add(scores, centres, held, term.idf)
+    for term in terms:
+        rows = [row - first for row in _rows_with(segments, term.term, first, first + len(sizes))]
+        places = sorted(centres[at] for at in rows if sizes[at])
+        if places:
+            _add_nearest(scores, centres, places, term.idf)
     return [score if size else 0.0 for score, size in zip(scores, sizes, strict=True)]
 
 
-def _covering(parts: Iterable[Part], first: int) -> Iterator[Part]:
-    """The parts, newest first, that may hold this row or later ones."""
-    for part in parts:
-        if part.postings:
-            yield part
-            if part.base <= first:
+def _from_row(segments: Iterable[SegmentPostings], first: int) -> Iterator[SegmentPostings]:
+    """Yield the segments, newest first, that may contain this row or later ones."""
+    for segment in segments:
+        if segment.postings:
+            yield segment
+            if segment.base <= first:
                 return
 
 
-def _standing(parts: Iterable[Part], term: str, first: int, end: int) -> Iterator[int]:
-    """The rows of this range in which a term stands."""
-    for base, postings in parts:
+def _rows_with(segments: Iterable[SegmentPostings], term: str, first: int, end: int) -> Iterator[int]:
+    """Yield the rows of this range that contain a term."""
+    for base, postings in segments:
         if term in postings:
             rows = postings[term].rows
             low, high = bisect_left(rows, max(first - base, 0)), bisect_left(rows, end - base)
             yield from [local + base for local in rows[low:high]]
 
 
-def _stretches(rows: Sequence[int], where: Where) -> Iterator[tuple[int, int]]:
-    """Half-open runs of rows around these, which ascend; those that touch are one."""
+def _stretches(rows: Sequence[int], scope: SearchScope) -> Iterator[tuple[int, int]]:
+    """Yield the surroundings of these ascending rows as half-open ranges. Ranges that touch are one."""
     first = end = -1
     for row in rows:
-        if row >= end:  # else it is in the run already
-            low = _reach(row, -where.reach, where.size)
+        if row >= end:  # else it is in the range already
+            low = _reach(row, -scope.breadth.reach, scope.size)
             if first >= 0 and low > end:
                 yield first, end
                 first = low
             first = low if first < 0 else first
-        end = max(end, _reach(row, where.reach, where.size) + 1)
+        end = max(end, _reach(row, scope.breadth.reach, scope.size) + 1)
     if first >= 0:
         yield first, end
 
 
-def _reach(row: int, most: int, size: Callable[[int], int]) -> int:
-    """How far from a row its surroundings go: so many rows to one side, or as far as anything counts."""
-    tokens, step = 0, 1 if most > 0 else -1
-    for at in range(row + step, max(row + most + step, -1), step):
+def _reach(row: int, max_rows: int, size: Callable[[int], int]) -> int:
+    """Return the last row of the surroundings on one side: `max_rows` away (negative: before), or FAR tokens."""
+    tokens, step = 0, 1 if max_rows > 0 else -1
+    for at in range(row + step, max(row + max_rows + step, -1), step):
         if tokens > FAR:
             break
         tokens += size(at)
@@ -116,12 +130,12 @@ def _reach(row: int, most: int, size: Callable[[int], int]) -> int:
     return row
 
 
-def _add(scores: list[float], centres: Sequence[int], held: Sequence[int], share: float) -> None:
-    """Give each row what the nearest of these places gives it. The inner loop of a search."""
-    at, last = 0, len(held) - 1
+def _add_nearest(scores: list[float], centres: Sequence[int], places: Sequence[int], weight: float) -> None:
+    """Add to each row's score what the nearest of these places gives it. This is the inner loop of a search."""
+    at, last = 0, len(places) - 1
     for index, centre in enumerate(centres):
-        while at < last and held[at + 1] - centre <= centre - held[at]:
+        while at < last and places[at + 1] - centre <= centre - places[at]:
             at += 1
-        distance = abs(held[at] - centre)
+        distance = abs(places[at] - centre)
         if distance < FAR:
-            scores[index] += share * NEAR[distance // STEP]
+            scores[index] += weight * NEAR[distance // STEP]

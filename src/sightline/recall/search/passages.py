@@ -1,4 +1,4 @@
-"""Passages: the lines of a text that answer a query."""
+"""Passages: the lines of a text that match a query."""
 
 import math
 from collections import defaultdict
@@ -12,22 +12,22 @@ from unicodedata import normalize
 from sightline.recall.search.terms import query_terms, terms
 
 CONTEXT = 2  # lines shown around a matching line
-CANDIDATES = 100  # lines tried for one set of passages; a reader has no use for more places
-LONGEST_TOKEN = 128  # characters; no vocabulary in use has a longer one, so a text beyond this is not worth counting
-SOUGHT = 1 << 24  # characters looked through for all terms together, a millisecond each MB: 16 terms in 1 MB
-SOUGHT_TERMS = 4  # but at least so many
-PLACES = 1_000  # lines one term brings; one that stands in more of them tells little
-READ = 1 << 14  # characters of likely lines that are taken apart into terms: about 10 ms
-WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}  # as Chinese and Japanese keyboards may write them
+MAX_CANDIDATES = 100  # lines tried for one set of passages; a reader has no use for more places
+LONGEST_TOKEN = 128  # characters; no vocabulary in use has a longer one, so a longer text need not be counted
+MAX_SEARCHED = 1 << 24  # characters searched for all terms together, a millisecond each MB: 16 terms in 1 MB
+MIN_TERMS = 4  # that are searched for in any case
+MAX_LINES = 1_000  # lines that one term brings in; a term in more lines tells little
+MAX_READ = 1 << 14  # characters of likely lines that are split into terms: about 10 ms
+FULL_WIDTH = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}  # as Chinese and Japanese keyboards may write them
 
 
 def passages(text: str, query: str, max_tokens: int, count: Callable[[str], int]) -> list[tuple[int, int]]:
-    """The lines that match the query best: 1-based inclusive ranges, in order, merged, with CONTEXT lines around where
-    there is room, together at most `max_tokens`; everything where that fits.
+    """Return the lines that match the query best, as 1-based inclusive ranges in order, within `max_tokens` together.
 
-    Lines are those of `text.split("\n")`, so joining a range gives its text back exactly. Empty where no line matches,
-    or none that does fits by itself: the caller then shows the text's beginning, or a cut of the line. In a long text
-    a long query counts by its longest terms, and of very many lines that may match only the likeliest are tried.
+    A text that fits is returned whole. Matching lines come with CONTEXT lines around them if these fit too; ranges that
+    touch are one. Lines are those of `text.split("\n")`, so joining a range gives its text back exactly. The result is
+    empty if no line matches or no matching line fits by itself: the caller then shows the text's beginning, or a part
+    of the line. In a long text only the longest terms of a long query count, and only the likeliest lines are tried.
     """
     lines = text.split("\n")
 
@@ -41,19 +41,21 @@ def passages(text: str, query: str, max_tokens: int, count: Callable[[str], int]
     if tokens(text) <= max_tokens:
         return [(1, len(lines))]
     shown: list[tuple[int, int]] = []
-    for number in _matching(text, lines, query, lambda number: cost(number, number) <= max_tokens):
-        for around in (CONTEXT, 0) if not any(first <= number <= last for first, last in shown) else ():
-            wider = _merged(shown, max(1, number - around), min(len(lines), number + around))
+    for number in _matching_lines(text, lines, query, lambda number: cost(number, number) <= max_tokens):
+        if any(first <= number <= last for first, last in shown):
+            continue
+        for around in (CONTEXT, 0):
+            wider = merge_ranges([*shown, (max(1, number - around), min(len(lines), number + around))])
             if sum(cost(first, last) for first, last in wider) <= max_tokens:
                 shown = wider
                 break
     return shown
 
 
-def _merged(ranges: Iterable[tuple[int, int]], first: int, last: int) -> list[tuple[int, int]]:
-    """The ranges and one more, in order; those that touch are one."""
+def merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return inclusive ranges in order. Ranges that touch become one."""
     merged: list[tuple[int, int]] = []
-    for low, high in sorted([*ranges, (first, last)]):
+    for low, high in sorted(ranges):
         if merged and low <= merged[-1][1] + 1:
             merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:
@@ -61,62 +63,63 @@ def _merged(ranges: Iterable[tuple[int, int]], first: int, last: int) -> list[tu
     return merged
 
 
-def _matching(text: str, lines: Sequence[str], query: str, fits: Callable[[int], bool]) -> list[int]:
-    """Numbers of lines that hold a query term and fit, the best first: by the rarity of what they hold, then the first.
+def _matching_lines(text: str, lines: Sequence[str], query: str, fits: Callable[[int], bool]) -> list[int]:
+    """Return the numbers of lines that contain a query term and fit, best first: by the rarity of their terms.
 
-    Only lines in which a term's letters stand are taken apart, the likeliest first.
+    Splitting a line into terms is slow, so that is done only for lines that contain a term's letters, likeliest first.
     """
-    places = _places(text, query_terms(query)[: max(SOUGHT_TERMS, SOUGHT // (len(text) + 1))])
-    worth = {term: math.log(1 + len(lines) / found.standing) for term, found in places.items()}
+    occurrences = _occurrences(text, query_terms(query)[: max(MIN_TERMS, MAX_SEARCHED // (len(text) + 1))])
+    weights = {term: math.log(1 + len(lines) / found.total) for term, found in occurrences.items()}
     likely: defaultdict[int, float] = defaultdict(float)
-    for term, found in places.items():
-        for number in found.numbers:
-            likely[number] += worth[term]
+    for term, found in occurrences.items():
+        for number in found.lines:
+            likely[number] += weights[term]
     matching: list[tuple[float, int]] = []
     read = 0
-    for number in nsmallest(CANDIDATES, likely, key=lambda n: (-likely[n], n)):
-        if read < READ and fits(number):
+    for number in nsmallest(MAX_CANDIDATES, likely, key=lambda n: (-likely[n], n)):
+        if read < MAX_READ and fits(number):
             read += len(lines[number - 1])
-            held = worth.keys() & set(terms(lines[number - 1]))
-            matching.append((sum(worth[term] for term in sorted(held)), -number))
+            contained = weights.keys() & set(terms(lines[number - 1]))
+            matching.append((sum(weights[term] for term in sorted(contained)), -number))
     return [-number for score, number in sorted(matching, reverse=True) if score]
 
 
-class Places(NamedTuple):
-    """The lines a term may stand in, or the first PLACES of them; and how many there are, counted generously."""
+class Occurrences(NamedTuple):
+    """The lines that may contain a term, at most about MAX_LINES of them, and how many there are, rather too many."""
 
-    numbers: set[int]
-    standing: int
+    lines: set[int]
+    total: int
 
 
-def _places(text: str, wanted: Iterable[str]) -> dict[str, Places]:
-    """Where each term stands that stands anywhere. Letters are compared, not terms: a few lines too many."""
+def _occurrences(text: str, wanted: Iterable[str]) -> dict[str, Occurrences]:
+    """Find the terms that occur in a text. Letters are compared, not terms, so a few lines are too many."""
     lowered = text.lower().replace("’", "'")
     cased = text if len(text) == len(lowered) else lowered  # a capital may be two letters in lower case
-    places = {}
+    occurrences = {}
     for term in wanted:
         spellings = _spellings(term)
-        numbers = {n for spelling in spellings for n in islice(_lines_with(spelling, lowered, cased), PLACES)}
+        numbers = {n for spelling in spellings for n in islice(_lines_with(spelling, lowered, cased), MAX_LINES)}
         if numbers:
-            common = len(numbers) >= PLACES
-            places[term] = Places(numbers, sum(map(lowered.count, spellings)) if common else len(numbers))
-    return places
+            is_common = len(numbers) >= MAX_LINES
+            total = sum(map(lowered.count, spellings)) if is_common else len(numbers)
+            occurrences[term] = Occurrences(numbers, total)
+    return occurrences
 
 
 def _spellings(term: str) -> set[str]:
-    """How what is written where a term stands may begin, in lower case."""
+    """Return how the words of a term may begin in a text in lower case."""
     stem = term[:-1] if term.endswith("y") and len(term) > 3 else term  # studies
     grouped = f"{int(term):,}" if term.isdecimal() else stem
-    return {stem, grouped, normalize("NFD", stem), stem.translate(WIDE)}
+    return {stem, grouped, normalize("NFD", stem), stem.translate(FULL_WIDTH)}
 
 
 def _lines_with(spelling: str, lowered: str, cased: str) -> Iterator[int]:
-    """The numbers of lines in which a word, or a piece or hump of one, begins so."""
+    """Yield the numbers of lines in which a word, or a part of an identifier, begins with this spelling."""
     number, counted = 1, 0
     at = lowered.find(spelling)
     while at >= 0:
         before = cased[at - 1 : at]
-        if cased[at].islower() and before.lower() != before.upper():  # amid a word
+        if cased[at].islower() and before.lower() != before.upper():  # inside a word
             at = lowered.find(spelling, at + 1)
             continue
         number += lowered.count("\n", counted, at)

@@ -1,4 +1,4 @@
-"""Postings: which rows a term stands in, how often, and how long those rows are."""
+"""Postings: the rows that contain a term, how often each does, and how long these rows are."""
 
 import math
 from array import array
@@ -6,28 +6,28 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
-SPAN = 1 << 16  # rows are 16 bit within a segment
+MAX_SPAN = 1 << 16  # row numbers have 16 bits within a segment
 
-# How often a term stands in a row and how long the row is share one byte, its class: 3 bits and 5 bits. Coarse is
-# enough, since BM25 flattens both.
-TIMES_FROM = (1, 2, 3, 4, 5, 8, 14, 28)
-TIMES = (1, 2, 3, 4, 6, 10, 18, 40)  # what each of them counts as
+# A term's count in a row (3 bits) and the row's length (5 bits) share one byte, the posting's class. That is exact
+# enough, because BM25 flattens both.
+COUNT_STARTS = (1, 2, 3, 4, 5, 8, 14, 28)  # the least count of each class
+COUNTS = (1, 2, 3, 4, 6, 10, 18, 40)  # what each class counts as
 LENGTHS = tuple(2 ** ((i + 0.5) / 2) for i in range(32))
 
 
 class Postings(NamedTuple):
-    """The rows one term stands in, ascending, counted from the segment's base; and their classes."""
+    """The rows that contain one term, ascending and counted from the segment's base, and their classes."""
 
     rows: "array[int]"
     classes: bytearray
 
     def extend(self, later: "Postings", shift: int) -> None:
-        """Add rows that stand after these and are counted from a base that is `shift` higher."""
+        """Add later rows, which are counted from a base that is `shift` higher."""
         self.rows.extend([row + shift for row in later.rows])
         self.classes.extend(later.classes)
 
     def since(self, row: int) -> "Postings":
-        """Those from this row on, counted from it."""
+        """Return the postings from this row on, counted from it."""
         cut = bisect_left(self.rows, row)
         return Postings(array("H", [r - row for r in self.rows[cut:]]), self.classes[cut:])
 
@@ -36,27 +36,24 @@ def no_postings() -> Postings:
     return Postings(array("H"), bytearray())
 
 
-def packed(postings: Postings) -> bytes:
-    return postings.rows.tobytes() + bytes(postings.classes)
-
-
-def unpacked(blob: bytes) -> Postings:
+def unpack(blob: bytes) -> Postings:
+    """Return the postings of one record of the index file: two bytes for each row, then one for each class."""
     cut = len(blob) // 3 * 2
     return Postings(array("H", blob[:cut]), bytearray(blob[cut:]))
 
 
 class Segment(NamedTuple):
-    """A run of rows in the file: where it starts, and what it holds."""
+    """A run of rows in the index file."""
 
     number: int
-    base: int
+    base: int  # its first row
     rows: int
     length: int  # terms of all its rows together
     postings: int
 
 
-class Recent:
-    """The newest rows, in memory."""
+class RecentRows:
+    """The newest rows, in memory until there are enough for a segment."""
 
     def __init__(self) -> None:
         self.postings: defaultdict[str, Postings] = defaultdict(no_postings)
@@ -67,32 +64,28 @@ class Recent:
     def base(self) -> int:
         return next(iter(self.lengths), 0)
 
-    @property
-    def last(self) -> int:
-        return next(reversed(self.lengths), 0)
+    def can_add(self, row: int) -> bool:
+        """Return whether this row's number fits into 16 bits, counted from the first row here."""
+        return not self.lengths or row - self.base < MAX_SPAN
 
-    def spans(self, row: int) -> bool:
-        """Whether this row can be one of them."""
-        return not self.lengths or row - self.base < SPAN
-
-    def add(self, row: int, found: list[str]) -> None:
-        """Take in a row that stands after all others, by its terms."""
-        self.lengths[row] = len(found)
-        local, length_class = row - self.base, min(31, int(2 * math.log2(max(len(found), 1))))
-        times = Counter(found)
-        self.count += len(times)
-        for term, n in times.items():
+    def add(self, row: int, terms: list[str]) -> None:
+        """Add a row, which must be later than all others."""
+        self.lengths[row] = len(terms)
+        local, length_class = row - self.base, min(31, int(2 * math.log2(max(len(terms), 1))))
+        counts = Counter(terms)
+        self.count += len(counts)
+        for term, n in counts.items():
             rows, classes = self.postings[term]
             rows.append(local)
-            classes.append(bisect_right(TIMES_FROM, n) - 1 << 5 | length_class)
+            classes.append(bisect_right(COUNT_STARTS, n) - 1 << 5 | length_class)
 
-    def since(self, row: int) -> "Recent":
-        """The same without the rows before this one."""
-        kept = Recent()
-        kept.lengths = {r: length for r, length in self.lengths.items() if r >= row}
+    def since(self, row: int) -> "RecentRows":
+        """Return a copy without the rows before this one."""
+        later = RecentRows()
+        later.lengths = {r: length for r, length in self.lengths.items() if r >= row}
         for term, postings in self.postings.items():
-            later = postings.since(kept.base - self.base) if kept.lengths else no_postings()
-            if later.rows:
-                kept.postings[term] = later
-                kept.count += len(later.rows)
-        return kept
+            rest = postings.since(later.base - self.base) if later.lengths else no_postings()
+            if rest.rows:
+                later.postings[term] = rest
+                later.count += len(rest.rows)
+        return later

@@ -27,7 +27,7 @@ text { font: 12px system-ui, sans-serif; fill: #24292f; }
 
 
 class Scale(NamedTuple):
-    """From values to places."""
+    """Maps values to positions."""
 
     low: float
     high: float
@@ -35,7 +35,7 @@ class Scale(NamedTuple):
     end: float
 
     def __call__(self, value: float) -> float:
-        """Where a value stands; values beyond the scale stand at its end."""
+        """Return the position of a value; values beyond the scale are put at its end."""
         share = (min(max(value, self.low), self.high) - self.low) / ((self.high - self.low) or 1)
         return self.start + share * (self.end - self.start)
 
@@ -62,7 +62,7 @@ def line(points: Sequence[Point], colour: str, width: float = 1.5, opacity: floa
 
 
 def area(points: Sequence[Point], floor: float, colour: str, opacity: float) -> str:
-    """What lies between points and the floor."""
+    """The area between points and the x axis."""
     if not points:
         return ""
     around = [(points[0][0], floor), *points, (points[-1][0], floor)]
@@ -76,7 +76,7 @@ def rule(start: Point, end: Point, kind: str) -> str:
 
 
 def mark(x: float, y: float, shape: str, colour: str, size: float = 3.5, *, hollow: bool = False) -> str:
-    """A point. Hollow ones are to be distrusted."""
+    """A point. A hollow one is a figure that is not to be trusted."""
     corners: tuple[Point, ...]
     look = f'fill="{"none" if hollow else colour}" stroke="{colour}" stroke-width="1.5"'
     match shape:

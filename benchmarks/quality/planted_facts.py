@@ -7,7 +7,7 @@ from benchmarks.quality.messages import Message, full_text, text_of
 
 
 class Fact(NamedTuple):
-    """Something said once, the question that asks for it much later, and what must be seen to answer."""
+    """Something that is said once, a question about it much later, and what must be shown to answer it."""
 
     at: int  # per thousand of the history
     role: str
@@ -49,8 +49,8 @@ FACTS = (
 )  # fmt: skip
 
 
-def planted(messages: int) -> list[Message]:
-    """A run of so many messages in which each fact was said once; the agent has reported, a question comes next.
+def plant_facts(messages: int) -> list[Message]:
+    """Return a run of so many messages in which each fact is said once. It ends with a report; a question comes next.
 
     Raises:
         ValueError: what a fact asks for stands elsewhere too.
@@ -68,7 +68,7 @@ def planted(messages: int) -> list[Message]:
 
 
 def _with(text: str, fact: Fact) -> str:
-    """In the middle of what a tool said; after what a person or the agent said."""
+    """Add a fact to a message: in the middle of a tool result, or after the words of a person or the agent."""
     lines = text.split("\n")
     middle = len(lines) // 2 if fact.role == "tool" else len(lines)
     return "\n".join([*lines[:middle], fact.words, *lines[middle:]]).lstrip("\n")

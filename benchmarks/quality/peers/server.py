@@ -88,7 +88,7 @@ class Server:
         self.sessions.pop(session, None)
 
     def answer(self, line: str) -> dict[str, Any]:
-        """What a request comes to. A peer that fails is a row that says so, never the end of the run."""
+        """Answer a request. If a peer fails, the answer says so and the run goes on."""
         request = json.loads(line)
         try:
             return {"ok": getattr(self, request.pop("do"))(**request)}
@@ -97,7 +97,7 @@ class Server:
 
 
 def serve(package: str, ways: Mapping[str, Callable[[], Composer]]) -> None:
-    """Answer until there is nothing more to ask."""
+    """Answer requests until there are no more."""
     _stay_offline()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")  # what a library prints must not be taken for an answer
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123 - a device

@@ -1,11 +1,8 @@
 """(e) Real compactions: what the agent used afterwards, and had seen only before."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from benchmarks.quality import datasets
-from benchmarks.quality.calling import NO_LIMIT, Composer, Composers, Opened, Row, Tally, Tick, silent
-from benchmarks.quality.matching import Matcher
+from benchmarks.quality.composer_calls import NO_LIMIT, Composer, Composers, Opened, Row, Tally, Tick, silent
 from benchmarks.quality.messages import (
     MESSAGE,
     REQUEST,
@@ -16,9 +13,10 @@ from benchmarks.quality.messages import (
     full_text,
     text_of,
 )
-from benchmarks.quality.needed import needed_values
+from benchmarks.quality.needed_values import needed_values
 from benchmarks.quality.records import Compaction
 from benchmarks.quality.splits import HALVES, divided
+from benchmarks.quality.text_match import Matcher
 from benchmarks.quality.validity import problems
 
 SUMMARY = "claude's summary"
@@ -28,20 +26,7 @@ _NOT_SAID = ("<", "[Request", "Caveat", "This session is being continued")  # ho
 _FEWEST = 3  # values that make a compaction worth measuring
 
 
-def measured(
-    root: Path,
-    dataset: str,
-    composers: Composers,
-    budgets: Sequence[int],
-    n: int,
-    halves: Sequence[str] = HALVES,
-    tick: Tick = silent,
-) -> list[Row]:
-    """`n` compactions of each half."""
-    return compacting(dataset, datasets.COMPACTIONS[dataset](root), composers, budgets, n, halves, tick)
-
-
-def compacting(
+def measure_compactions(
     dataset: str,
     events: Sequence[Compaction],
     composers: Composers,
@@ -50,7 +35,7 @@ def compacting(
     halves: Sequence[str] = HALVES,
     tick: Tick = silent,
 ) -> list[Row]:
-    """The rows of these compactions, the summary that was made first."""
+    """Measure `n` compactions of each half. The rows of the summary that was really made come first."""
     tallies: dict[tuple[str, str, str | int | None], Tally] = {}
     for half, some in divided(dataset, events, lambda event: event.session, halves):
         for done, event in enumerate(some[:n]):
@@ -68,7 +53,7 @@ def compacting(
 
 
 def carried(event: Compaction) -> list[str]:
-    """Values of calls after it that had been seen only before it; a value's first use does not show it."""
+    """Return the values of calls after a compaction that had been seen only before it. A call does not show its own."""
     before = "\n".join(map(full_text, event.before))
     seen, found = "", []
     for message in event.after:
@@ -80,7 +65,7 @@ def carried(event: Compaction) -> list[str]:
 
 
 class _Event:
-    """One compaction, and what every composer's request is held against."""
+    """One compaction, and what every composer's request is compared with."""
 
     def __init__(self, dataset: str, event: Compaction) -> None:
         self._name, self._event = f"{dataset}/{event.id}", event
@@ -95,11 +80,11 @@ class _Event:
         self._said = [Matcher(text) for text in said]
 
     def summarised(self, *_: object) -> list[Message]:
-        """What really went on: the summary and the next message."""
+        """Return what was really sent after the compaction: the summary and the next message."""
         return [{"role": "user", "content": self._event.summary}, self._asked]
 
     def measure(self, name: str, composer: Composer, budget: str | int | None, tally: Tally) -> None:
-        """Let one composer take the summary's place."""
+        """Measure a request that one composer makes in place of the summary."""
         limit = self._same if isinstance(budget, str) else budget or NO_LIMIT
         opened = Opened(composer, f"{self._name}/{budget}", name)
         shown = opened(list(self._history), text_of(self._asked["content"]), limit)

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import log
 
-from benchmarks.quality.matching import remembered
 from benchmarks.quality.messages import count_text
+from benchmarks.quality.text_match import remembered
 
 Gist = Callable[[str, int], str]
 
@@ -57,7 +57,7 @@ def lead(text: str, tokens: int) -> str:
 
 
 def centroid(text: str, tokens: int) -> str:
-    """The lines whose words are said most often, in order."""
+    """Return the lines with the most frequent words, in order."""
     lines = [line for line in text.split("\n") if line.strip()]
     often = Counter(word for line in lines for word in terms(line) if len(word) > 3)
     scores = []

@@ -39,7 +39,7 @@ class Failed(RuntimeError):
 
 
 class Composed(NamedTuple):
-    """What one call gave."""
+    """The result of one call."""
 
     messages: list[Message]
     handles: Mapping[str, Sequence[int]]
@@ -47,11 +47,11 @@ class Composed(NamedTuple):
 
 
 def silent(_done: int, _total: int) -> None:
-    """Nobody is told how far it is."""
+    """Report no progress."""
 
 
 def is_stateful(composer: Composer) -> bool:
-    """Whether it keeps something between calls."""
+    """Return whether a composer keeps state between calls."""
     return isinstance(composer, type) or hasattr(composer, "compose")
 
 
@@ -88,13 +88,13 @@ class Opened:
         return Composed(messages, handles or {}, seconds)
 
     def close(self) -> None:
-        """The session is over."""
+        """End the session."""
         if is_stateful(self.composer) and hasattr(self.composer, "close"):
             self.composer.close()
 
 
 def shown_handles(handles: Mapping[str, Sequence[int]], text: str) -> list[str]:
-    """The handles that stand in a text as words of their own."""
+    """Return the handles that occur in a text as separate words."""
     return [
         handle
         for handle in handles
@@ -126,11 +126,11 @@ class Tally:
         return self.sums[name]
 
     def per(self, name: str, count: str = "n") -> float | None:
-        """A mean; None of nothing."""
+        """Return a mean; None if nothing was counted."""
         return self.sums[name] / self.sums[count] if self.sums[count] else None
 
     def usual(self) -> Row:
-        """What every part says of its calls."""
+        """Return the figures that every part has about its calls."""
         problems = {name: count / self.sums["n"] for name, count in self.problems.items()}
         return {
             "tokens": self.per("tokens"),
@@ -141,7 +141,7 @@ class Tally:
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:
-    """The value that this share of them lies below; None of nothing."""
+    """Return the value below which this share of the samples lies; None without samples."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
 

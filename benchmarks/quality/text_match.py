@@ -20,7 +20,7 @@ _STOP = re.compile(  # words that say nothing alone
 
 
 def remembered(work: Callable[[str], T], most: int) -> Callable[[str], T]:
-    """The same function, which works once for each text; forgets everything when it knows `most` of them."""
+    """Return a cached version of a function. The cache is emptied when it has `most` texts."""
     known: dict[str, T] = {}
 
     def found(text: str) -> T:
@@ -42,7 +42,7 @@ normal = remembered(_normal, 300_000)
 
 
 def words(text: str) -> list[str]:
-    """Words that say something; of Chinese every two neighbouring characters."""
+    """Return the content words of a text; for Chinese every two neighbouring characters."""
     out: list[str] = []
     for token in _TOKEN.findall(text.lower()):
         if "\u3400" <= token[0] <= "\u9fff":
@@ -68,7 +68,7 @@ pieces = remembered(_pieces, 100_000)
 
 
 class Matcher:
-    """How much of one text a context shows. Remembers each message: the contexts of one question share most of them."""
+    """How much of one text a context shows. Messages are cached, because a question's contexts share most of them."""
 
     def __init__(self, gold: str) -> None:
         self._gold, self._words = normal(gold), set(words(gold))
@@ -103,7 +103,7 @@ def bare(text: str) -> str:
 
 
 def answered(question: Question, shown: str) -> bool:
-    """Whether one of the short answers stands in a bare text."""
+    """Return whether a text without punctuation contains one of the short answers."""
     return any(parts and all(_stands(part, shown) for part in parts) for parts in _answer_parts(question))
 
 

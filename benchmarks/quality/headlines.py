@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from benchmarks.quality.calling import Row
-from benchmarks.quality.compacting import SUMMARY
+from benchmarks.quality.compactions import SUMMARY
+from benchmarks.quality.composer_calls import Row
 from benchmarks.quality.evidence import ORACLE
 from benchmarks.quality.tables import Figure, Lines, percent, ratio
 
@@ -13,7 +13,7 @@ _DISTRUST = 0.05  # of a composer's requests may be illegal before it is no alte
 
 
 class Headline(NamedTuple):
-    """The figure that a part is read for."""
+    """The most important figure of a part."""
 
     part: str
     key: str
@@ -35,8 +35,8 @@ HEADLINES = (
 )
 
 
-def standing(rows: Sequence[Row]) -> Lines | None:
-    """A table of all headlines. Only composers whose requests are legal count as others, the full history as none."""
+def headline_table(rows: Sequence[Row]) -> Lines | None:
+    """Return a table of all headlines. It compares with the composers whose requests are valid, except `full`."""
     cells = [cell for headline in HEADLINES for cell in _compared(rows, headline)]
     headings = ["dataset", "budget", "figure", OURS, "best other", "who", ""]
     better = sum(cell[-1] == "better" for cell in cells)
@@ -70,7 +70,7 @@ def _compared(rows: Sequence[Row], headline: Headline) -> Iterator[list[str]]:
 
 
 def _who(best: Row, headline: Headline) -> str:
-    """In agent runs also what the best has for it: who shows everything may cost most, who costs least show little."""
+    """Name the best composer; for agent runs with its cost, or with what it shows if cost is the headline."""
     if headline.part != "b":
         return str(best["composer"])
     if headline.less:
@@ -79,7 +79,7 @@ def _who(best: Row, headline: Headline) -> str:
 
 
 def _verdict(ours: str, theirs: str, *, less: bool) -> str:
-    """Of the figures as they are written."""
+    """Compare two figures as they are printed."""
     if ours == theirs:
         return "equal"
     return "better" if (float(ours) < float(theirs)) == less else "worse"

@@ -57,7 +57,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def steps(messages: History, texts: Sequence[str]) -> list[Step]:
-    """Every model call of a run and what it needed from before, the system prompt not counting."""
+    """Return every model call of a run and the values it needed from earlier messages, the system prompt aside."""
     systems = sum(1 for message in messages[:2] if is_system(message))
     known = "\n".join(texts[:systems])
     out, query = [], ""

@@ -1,0 +1,45 @@
+"""The run of units that a compaction covers."""
+
+from typing import NamedTuple
+
+from sightline.log.branches import Compaction, Path
+from sightline.log.columns import Timeline
+from sightline.plan.view import body_unit, messages_of
+from sightline.values.items import Kind
+
+
+class UnitRange(NamedTuple):
+    """The units from `first` to `last` on one branch."""
+
+    timeline: Timeline
+    path: Path
+    first: int
+    last: int
+
+    def units(self) -> list[int]:
+        """Return the units of the body except summaries."""
+        timeline = self.timeline
+        units = timeline.units_between(self.path, timeline.unit_row[self.first], timeline.unit_row[self.last] + 1)
+        return [unit for unit in units if body_unit(timeline, unit) and timeline.unit_kind(unit) is not Kind.SUMMARY]
+
+    def compactions(self) -> list[Compaction]:
+        """Return the compactions in force inside the range. A compaction of the whole range replaces them."""
+        in_force = self.timeline.compacted(self.path)
+        return [each for each in in_force if self.first <= each.first and each.last <= self.last]
+
+    def summaries(self) -> list[int]:
+        """Return the units with the summaries of these compactions."""
+        return [unit for each in self.compactions() for unit in each.summaries]
+
+    def not_summarised(self) -> list[int]:
+        """Return the units that no summary covers yet."""
+        inside = self.compactions()
+        return [unit for unit in self.units() if not any(each.first <= unit <= each.last for each in inside)]
+
+    def tokens(self) -> int:
+        """Return the tokens of what a new summary replaces: units, or the summary that covers them now."""
+        return sum(self.timeline.unit_full[unit] for unit in (*self.not_summarised(), *self.summaries()))
+
+    def messages(self) -> int:
+        """Return how many messages its units are."""
+        return sum(messages_of(self.timeline, unit) for unit in self.units())

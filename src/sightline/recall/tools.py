@@ -1,0 +1,35 @@
+"""The definitions of the two tools by which a model brings earlier text back. `Recall.answer` answers their calls."""
+
+from sightline.values.items import ToolDefinition
+
+RECALL_TOOLS = (
+    ToolDefinition(
+        "expand",
+        "Show an item of this conversation that was shortened or left out, in full. Shortened texts name their handle, "
+        "such as #412. Long items come in pages; ask for the next with start.",
+        {
+            "type": "object",
+            "properties": {
+                "id": {"type": "string", "description": "the handle, such as #412"},
+                "start": {"type": "integer", "description": "first line to show, counted from 1"},
+                "lines": {"type": "integer", "description": "how many lines to show"},
+                "grep": {
+                    "type": "string",
+                    "description": "show only the lines that contain this text, with their numbers",
+                },
+            },
+            "required": ["id"],
+        },
+    ),
+    ToolDefinition(
+        "recall",
+        "Search what was said and done earlier in this conversation, also what is no longer shown. "
+        "Gives the best matching passages with their handles. Of very long items only parts are searched: "
+        "expand with grep looks through one.",
+        {
+            "type": "object",
+            "properties": {"query": {"type": "string", "description": "what to look for"}},
+            "required": ["query"],
+        },
+    ),
+)
