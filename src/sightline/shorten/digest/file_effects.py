@@ -34,19 +34,19 @@ def command_of(call: Call) -> str:
 
 
 def touches_of(call: Call, commands: Iterable[Command], scripts: dict[str, str], *, failed: str | None) -> list[Touch]:
-    """What a call did to which file. `commands` are those it ran; see `shell.touches` for `scripts`.
+    """What a call did to which file. `commands` are those it ran; see `shell.command_touches` for `scripts`.
 
     A call that failed did nothing to the file it names; a command that failed, nothing to those it did not find.
     `failed` is what such a call said.
     """
     given = call.input if isinstance(call.input, dict) else {"input": call.input or call.raw}
     if patch := _patch(given.values()):
-        found = shell.patched(patch) if failed is None else []
+        found = shell.patch_touches(patch) if failed is None else []
     elif path := next((given[key] for key in _PATHS if isinstance(given.get(key), str) and given[key]), ""):
         action = _action(call.name, given)
         found = [Touch(path, action)] if action and failed is None else []
     else:
-        found = shell.touches(commands, scripts)
+        found = shell.command_touches(commands, scripts)
     return [
         Touch(touch.path.strip().removeprefix("./"), touch.action)
         for touch in found

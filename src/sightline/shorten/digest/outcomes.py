@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sightline.shorten.digest.headings import spellings, times, word
 from sightline.shorten.digest.sections import Entry
-from sightline.shorten.digest.shell import CHANGED, WRITTEN, programs, read
+from sightline.shorten.digest.shell import CHANGED, WRITTEN, parse, programs
 from sightline.shorten.digest.steps import Run, Step, one_line
 
 COMMAND = 180  # characters of a command line
@@ -94,7 +94,7 @@ def _worth(one: Ran, length: int) -> float:
 
 
 def _only_looks(line: str) -> bool:
-    return all(map(_looks, programs(read(line))))
+    return all(map(_looks, programs(parse(line))))
 
 
 def _looks(words: Sequence[str]) -> bool:

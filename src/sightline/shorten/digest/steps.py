@@ -133,7 +133,7 @@ def read(items: Iterable[Item]) -> Run:
 
 def _step(call: _Open, scripts: dict[str, str]) -> Step:
     line = command_of(call.call)
-    commands = shell.read(line) if line else []
+    commands = shell.parse(line) if line else []
     touched = touches_of(call.call, commands, scripts, failed=call.result if call.failed else None)
     error = error_line(call.result) if call.failed else ""
     subject = legal(subject_of(call.call))
