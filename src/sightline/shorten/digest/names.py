@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from sightline.shorten import identifiers
 from sightline.shorten.digest.headings import word
 from sightline.shorten.digest.outcomes import command_line
 from sightline.shorten.digest.sections import Costs, Filled, bullet
 from sightline.shorten.digest.steps import Run, Step, one_line
-from sightline.shorten.identifiers import weight
+from sightline.shorten.identifiers import WEIGHTS, identifiers
 
 # Of the values that recorded agents had written into a call, 28 % of the newest were written again after a cut, half of
 # that after 24 items; of those they had only read, 2 %, half of that after 6.
@@ -47,7 +46,7 @@ class Name(Struct):
         age = length - self.place
         if self.written:
             return sqrt(min(self.written, OFTEN)) * WRITTEN / (1 + age / WRITTEN_AGE)
-        return min(1.5, weight(self.text)) * SEEN / (1 + age / SEEN_AGE)
+        return min(1.5, WEIGHTS[self.text]) * SEEN / (1 + age / SEEN_AGE)
 
 
 class Row(NamedTuple):
@@ -110,7 +109,7 @@ def _read_step(names: Names, step: Step, *, seen: bool) -> None:
 
 
 def _values(text: str) -> list[str]:
-    return [value for value in identifiers(text, PER_TEXT) if weight(value) > LISTED]
+    return [value for value in identifiers(text, PER_TEXT) if WEIGHTS[value] > LISTED]
 
 
 def _leaves(given: Any, key: str = "") -> Iterator[tuple[str, str | int]]:

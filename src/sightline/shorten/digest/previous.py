@@ -9,9 +9,9 @@ from sightline.shorten.digest.names import Row, read_names
 from sightline.shorten.digest.outcomes import Ran, read_command
 from sightline.shorten.digest.sections import Entry
 from sightline.shorten.digest.trail_lines import read_files
-from sightline.shorten.identifiers import values_in, weight
-from sightline.shorten.prose import MUST
-from sightline.shorten.sample import legal
+from sightline.shorten.identifiers import WEIGHTS, values_in
+from sightline.shorten.sample import encodable
+from sightline.shorten.signals import states_rule
 
 PLAIN, RULE = 0.3, 6.0  # worth of a line of a foreign summary: of any, and of one that binds
 LONGEST = 600  # characters of a line of a foreign summary
@@ -39,7 +39,7 @@ def read_earlier(texts: Iterable[str]) -> Earlier:
     """All of it; lines that stand in no section of ours are notes."""
     sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for text in texts:
-        for section, entry in _entries(legal(text)):
+        for section, entry in _entries(encodable(text)):
             sections[section].append(entry)
     first, words = _task(sections["task"])
     lines = sections["commands"]
@@ -96,7 +96,6 @@ def note_entries(notes: list[str]) -> list[Entry]:
     """The lines of a foreign summary, those that bind and those with values first."""
     entries = []
     for i, line in enumerate(notes):
-        lowered = line.lower()
-        worth = PLAIN + sum(map(weight, dict.fromkeys(values_in(line)))) + RULE * any(stem in lowered for stem in MUST)
+        worth = PLAIN + sum(map(WEIGHTS.__getitem__, dict.fromkeys(values_in(line)))) + RULE * states_rule(line)
         entries.append(Entry(i, line, worth / (len(line) + 20) * 100))
     return entries

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sightline.shorten.sample import legal
+from sightline.shorten.sample import encodable
 
 Count = Callable[[str], int]
 IN_VAIN = 12  # entries in a row that do not fit before no further one is tried
@@ -59,7 +59,7 @@ class Costs(Struct):
 
 def bullet(text: str) -> str:
     """An entry as it stands on the page. Its further lines are indented, so that none of them can be a heading."""
-    return "- " + "\n  ".join(legal(text).splitlines() or [""])
+    return "- " + "\n  ".join(encodable(text).splitlines() or [""])
 
 
 def listed(entries: Iterable[Entry], costs: Costs) -> Write:

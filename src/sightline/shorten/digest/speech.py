@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from sightline.shorten.dialogue import dialogue
+from sightline.shorten.dialogue import dialogue_levels
 from sightline.shorten.digest.headings import word
 from sightline.shorten.digest.sections import Costs, Entry, Filled, bullet
 from sightline.shorten.digest.steps import SENTENCE, Spoken, one_line
-from sightline.shorten.fill import Room, fill
-from sightline.shorten.prose import MUST
-from sightline.shorten.sample import ROOM, look
+from sightline.shorten.fill import TokenLimit, fill
+from sightline.shorten.sample import READ_LIMIT, read_sample
+from sightline.shorten.signals import states_rule
 
 SMALLEST = 6  # tokens below which nothing is cut out of a text
 LEAST = 40  # tokens of a message cut short: below that fewer messages say more
@@ -83,7 +83,9 @@ def shortened(text: str, tokens: int, costs: Costs) -> str:
         return text if whole <= tokens else ""
     prose = _FENCED.sub(" [```] ", text)
     per = max(0.5, len(text) / whole)
-    found = fill("", dialogue(look(prose, ROOM)).summary, costs.count, Room(tokens - 4, per)).text
+    found = fill(
+        "", dialogue_levels(read_sample(prose, READ_LIMIT)).summary, costs.count, TokenLimit(tokens - 4, per)
+    ).text
     line = " ".join(found.split())
     if line.strip("… ") and costs(bullet(line)) <= tokens:
         return line
@@ -149,7 +151,7 @@ def _preferred(needs: dict[str, int], room: int) -> list[str]:
     if sum(min(need, LEAST) for need in needs.values()) <= room:
         return list(needs)
     newest = list(reversed(needs))
-    binding = _fitting([text for text in newest if any(map(text.lower().__contains__, MUST))], needs, room // 2)
+    binding = _fitting([text for text in newest if states_rule(text)], needs, room // 2)
     left = room - sum(min(needs[text], LEAST) for text in binding)
     kept = {*binding, *_fitting([text for text in newest if text not in binding], needs, left)}
     return [text for text in needs if text in kept]

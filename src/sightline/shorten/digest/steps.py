@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sightline.shorten import subject_of
+from sightline.shorten.call_subject import subject_of
 from sightline.shorten.digest import shell
 from sightline.shorten.digest.file_effects import command_of, touches_of
 from sightline.shorten.digest.shell import Touch
-from sightline.shorten.lines import troubles
-from sightline.shorten.sample import legal, look
+from sightline.shorten.lines import sample_trouble_marks
+from sightline.shorten.sample import encodable, read_sample
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
 STALE = 4  # steps after which what the assistant said is no longer why it does the next one
@@ -116,7 +116,7 @@ class _Reader(Struct):
         for part in item.parts:
             if isinstance(part, Result) and self.waiting.get(part.id):
                 call = self.waiting[part.id].pop()
-                call.result = legal(plain_text(part.parts))
+                call.result = encodable(plain_text(part.parts))
                 call.failed = bool(part.error) or has_failed(call.result)
 
 
@@ -136,7 +136,7 @@ def _step(call: _Open, scripts: dict[str, str]) -> Step:
     commands = shell.parse(line) if line else []
     touched = touches_of(call.call, commands, scripts, failed=call.result if call.failed else None)
     error = error_line(call.result) if call.failed else ""
-    subject = legal(subject_of(call.call))
+    subject = encodable(subject_of(call.call))
     return Step(
         call.place, call.id, call.call, subject, call.said, call.result, call.failed, error,
         line, shell.programs(commands), touched,
@@ -144,7 +144,7 @@ def _step(call: _Open, scripts: dict[str, str]) -> Step:
 
 
 def _text(item: Item) -> str:
-    return legal(plain_text(item.parts))
+    return encodable(plain_text(item.parts))
 
 
 def has_failed(result: str) -> bool:
@@ -159,8 +159,8 @@ def has_failed(result: str) -> bool:
 
 def error_line(result: str) -> str:
     """The line that says best what went wrong; "" where none does."""
-    sample = look(result)
-    marks = troubles(sample)
+    sample = read_sample(result)
+    marks = sample_trouble_marks(sample)
     # An exception and its message say more than `1 failed`.
     worth = {i: mark + bool(_MESSAGE.search(sample.lines[i])) for i, mark in marks.items()}
     lines = [(-worth[i], i) for i in marks if len(sample.lines[i].strip()) > 5]
