@@ -26,9 +26,7 @@ _LINE_BREAK, _MARGIN = f"\n{_LINE_START}", f"{_LINE_START} \t\xa0\u3000"
 
 
 def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING) -> Levels:
-    """Prefer the first sentence, questions, constraints, figures, names and the last sentence. A summary begins with
-    `opening`.
-    """
+    """Prefer the first and the last sentence, questions, rules, figures and names. A summary begins with `opening`."""
     rows, sentences = _sentences(sample)
     values = values_of_lines(sentences)
     known = value_worths(values)

@@ -110,9 +110,7 @@ def _table_parts(content: str, known: Known, wording: Mapping[str, str]) -> Iter
 
 
 def separator(content: str) -> str:
-    """Return what separates the columns: the sign that cuts the first rows into the most columns, most rows into
-    equally many.
-    """
+    """Return what separates the columns: the sign that cuts the first rows into the most columns, and alike."""
     beginning = content[:HEADER]
 
     def columns(sign: str) -> int:

@@ -201,7 +201,8 @@ def _with_new_values(pieces: Iterable[Piece], shown: set[str]) -> Iterator[Piece
         if not piece.values:
             yield piece
         elif not shown.issuperset(piece.values):
-            shown.update(*map(_names_in, piece.values))
+            for value in piece.values:
+                shown.update(_names_in(value))
             yield piece
 
 

@@ -102,7 +102,7 @@ def _file_line(item: Item, name: str, text: str, subject: str, locale: str) -> s
 
 
 class _Label(NamedTuple):
-    """The line that tells what a shortened item is."""
+    """The line that describes a shortened item."""
 
     item: Item
     name: str

@@ -1,6 +1,4 @@
-"""A text of lines as a level of detail: whole lines and the values between them in a summary, values under the name of
-their section in a gist.
-"""
+"""Texts of lines: a summary of whole lines and the values between them, a gist of values under their section's name."""
 
 import re
 from collections import Counter

@@ -42,9 +42,7 @@ def is_traceback(view: View) -> bool:
 
 
 def traceback_levels(view: View) -> Levels:
-    """Prefer the exception and its frames. The source of the last frame is right before the exception and comes with
-    it.
-    """
+    """Prefer the exception, its frames, and the two lines before it, which are the source of the last frame."""
     marks = view.trouble_marks()
     frames = []
     for i, match in find_lines(_FRAME, view.sample):
@@ -90,12 +88,12 @@ def log_levels(view: View) -> Levels:
     first: dict[str, int] = {}
     times: dict[int, int] = {}
     for i, text in enumerate(view.sample.text[1:].translate(_NO_DIGITS).split("\n")):
-        kept = first.setdefault(text, i)
-        if kept < view.opening.lines <= i:  # shown unchanged, so a count cannot be added
+        shown = first.setdefault(text, i)
+        if shown < view.opening.lines <= i:  # shown unchanged, so a count cannot be added
             first[text] = i
-            times[i], kept = times.get(kept, 0), i
-        times[kept] = times.get(kept, 0) + 1
-        if kept != i:
+            times[i], shown = times.get(shown, 0), i
+        times[shown] = times.get(shown, 0) + 1
+        if shown != i:
             marks[i] = REPEATED
     counted = [
         f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(view.sample.lines)

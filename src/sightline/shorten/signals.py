@@ -1,6 +1,6 @@
 """Words that signal an error, a warning or a rule, recognised in the same pass as values.
 
-Phrases are looked for only in lines that have such a word.
+Phrases are searched only in lines that have such a word.
 """
 
 import re

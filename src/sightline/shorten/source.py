@@ -60,9 +60,7 @@ def is_source(view: View) -> bool:
 
 
 def source_levels(view: View) -> Levels:
-    """Prefer definitions, with line numbers if the text is a whole file. Values are listed under the definition they
-    are in.
-    """
+    """Prefer definitions, with line numbers if the text is a whole file. Values are listed under their definition."""
     marks = _code_marks(view.code)  # no trouble marks: code that handles errors is full of such words
     defined = [i for i, mark in marks.items() if mark == DEFINES]
     whole_file = not view.has_numbers and bool(view.subject) and not _BLANK.search(view.subject)
