@@ -160,17 +160,17 @@ def _pays(view: View, plan: Plan, keep: int) -> str:
     """
     if view.last is None or plan.tokens < _within(view, _ROOMY):
         return ""
-    before = min(_HELD + keep, plan.weighed)
-    held, newest = plan.after(plan.weighed - before, before), plan.after(len(plan) - keep) if keep else ()
-    saved = plan.spare + sum(view.spare(unit, plan.lods) for unit in held)
-    saved -= sum(view.spare(unit, plan.lods) for unit in newest)
+    before = min(_HELD + keep, plan.swept_count)
+    held, newest = plan.after(plan.swept_count - before, before), plan.after(len(plan) - keep) if keep else ()
+    saved = plan.possible_saving + sum(view.possible_saving(unit, plan.lods) for unit in held)
+    saved -= sum(view.possible_saving(unit, plan.lods) for unit in newest)
     if saved <= 0:
         return ""
     if view.cold and saved >= _COLD * plan.body:
         return "sweep: cold"
     rewritten = plan.body - plan.base + sum(view.unit_tokens(unit, plan.lods) for unit in held) - saved
     prices = view.profile.prices
-    rent = prices.read * saved * plan.calls / 2
+    rent = prices.read * saved * plan.calls_since_sweep / 2
     return "sweep: pays" if rent * _RENT >= (prices.write - prices.read) * rewritten else ""
 
 
@@ -253,13 +253,13 @@ class _Sweep:
     def _settle(self, body: int, keep: int, spared: set[int]) -> int:
         """The units that no sweep has settled sink to their gists: at once, so that they are written only once more."""
         last, timeline, lods = self.view.last, self.timeline, self.lods
-        for unit in self.units[max(0, last.weighed - keep - _HELD) if last else 0 :]:
+        for unit in self.units[max(0, last.swept_count - keep - _HELD) if last else 0 :]:
             if unit in spared or unit in self.out:
                 continue
             for row in timeline.rows_of(unit):
                 levels = self._lower_levels(row, lods.get(row, Lod.FULL), unit)
                 saved = timeline.size(row, lods.get(row, Lod.FULL)) - timeline.size(row, levels[-1]) if levels else 0
-                if self.view.settles(row, saved):
+                if self.view.is_worth_shortening(row, saved):
                     lods[row], self.why[row] = levels[-1], "swept"
                     body -= saved
         return body
