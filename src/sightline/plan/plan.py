@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 class Plan:
-    """Units in seq order and the level of every item in them. Immutable; a plan that extends another shares its lists."""
+    """Units in seq order and the level of every item in them. Immutable; plans share what they have in common."""
 
     __slots__ = (
         "_count", "_extended_key", "_key", "_units", "base", "body", "calls_since_sweep", "checked", "fixed",

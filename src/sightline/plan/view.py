@@ -101,14 +101,18 @@ class View:
         return sum(self.row_tokens(row, lods.get(row, Lod.FULL)) for row in self.timeline.rows_of(unit))
 
     def full_tokens(self, units: Iterable[int]) -> int:
-        """Tokens of whole units in full, framing included. Does not look at their rows, so it is fast for many units."""
+        """Tokens of whole units in full, framing included. Fast, because it does not look at their rows."""
         full, framing = self.timeline.unit_full, self.framing
         return sum(full[unit] + framing(unit) for unit in units)
 
     def framing(self, unit: int) -> int:
-        """Tokens that frame a whole unit. After its first row, half of the rows are calls and half are their results."""
+        """Tokens that frame a whole unit. Half of the rows after the first are calls, half are their results."""
         rows = self.timeline.unit_rows[unit]
         return self.profile.message_tokens * (rows - rows // 2) + self.profile.call_tokens * (rows // 2)
+
+    def least_tokens(self, unit: int) -> int:
+        """Tokens of a whole unit with each item at its lowest level, framing included."""
+        return self.timeline.unit_least[unit] + self.framing(unit)
 
     def saved(self, lods: Mapping[int, Lod]) -> int:
         """Tokens that these levels save, compared with showing their rows in full."""
@@ -163,7 +167,7 @@ class View:
         return "trim" in self.reductions
 
     def required(self) -> set[int]:
-        """The units that a sweep must show: of `candidates` those in `must_show`, or all if trimming is switched off."""
+        """The `candidates` that a sweep must show: those in `must_show`, or all if none may be left out."""
         units = set(self.candidates())
         return units & self.must_show if self.trims else units
 
