@@ -1,4 +1,4 @@
-"""What a strategy sees of a conversation: numbers, never text."""
+"""What a strategy sees of a conversation: numbers, never text. Also the seam through which `notices` adds text."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,16 +31,16 @@ class LeftOut(NamedTuple):
 class Notices:
     """The texts that the engine itself adds to a payload, each with its tokens. By default there are none."""
 
-    room = 0  # tokens that the preface may take
+    preface_limit = 0  # tokens that the constraints in the preface may take
     locale = "en"
 
     def marker(
         self,
         left_out: LeftOut,  # noqa: ARG002 - there is no text by default
         shown: Collection[int] = (),  # noqa: ARG002
-        room: int = 0,  # noqa: ARG002
+        index_limit: int = 0,  # noqa: ARG002
     ) -> tuple[str, int]:
-        """The line that replaces what is left out. Index lines for single units follow it, in up to `room` tokens."""
+        """The line that replaces what is left out, and after it index lines of single units, up to `index_limit` tokens."""
         return "", 0
 
     def preface(

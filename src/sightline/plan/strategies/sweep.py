@@ -33,7 +33,7 @@ _USER_KINDS = frozenset(kind for kind, worth in _KIND_WORTH.items() if worth >= 
 _HALF_LIFE = 10  # an item is worth half as much after so many newer units; a mention counts half after so many rows
 _SUPERSEDED = 0.2  # a newer result is about the same file, command or URL
 _OBSOLETE = 0.05  # its window is closed
-_FAILED = 1.5  # an error: a model that no longer sees it makes the same mistake again
+_FAILED = 1.5  # an error, which the model should not run into again
 _LEVEL_SHARE = {Lod.FULL: 1.0, Lod.SUMMARY: 0.65, Lod.GIST: 0.3}  # how much of its worth an item has at a level
 
 _USER_SHARE = 0.4  # of the tokens to reach: the user's messages get so much even if other units are newer
@@ -96,7 +96,7 @@ class Sweep:
             PinnedOverflow: the items that may not be reduced are larger than the limit.
         """
         view, limit = self.view, self.view.body_limit
-        notices = MARKER + view.notices.room
+        notices = MARKER + view.notices.preface_limit
         last_index = int(INDEX * limit) if view.last and view.last.left_out else 0
         target, trigger = view.budget.target * limit - notices, view.budget.trigger * limit - notices
         leave_out_above = target + _LEAVE_OUT_ABOVE * (trigger - target) - last_index
