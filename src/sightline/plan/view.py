@@ -40,7 +40,7 @@ class Notices:
         shown: Collection[int] = (),  # noqa: ARG002
         index_limit: int = 0,  # noqa: ARG002
     ) -> tuple[str, int]:
-        """The line that replaces what is left out, and after it index lines of single units, up to `index_limit` tokens."""
+        """The line that replaces what is left out, then index lines of single units, in up to `index_limit` tokens."""
         return "", 0
 
     def preface(
