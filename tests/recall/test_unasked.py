@@ -50,7 +50,9 @@ def test_only_what_clearly_matches_comes_back(session: Session, question: str, f
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
 def test_what_comes_back_has_a_share_of_the_budget(share: float) -> None:
     """Six answers match, 30 tokens each; as many come back as fit the share."""
-    session = talk({at: FACT for at in range(9, 15)})
+    session = talk(
+        {at: f"The lighthouse keeper's harbour dog of year {at} is called Bello {at}. " for at in range(9, 15)}
+    )
     session.user("What is the brown harbour dog of the lighthouse keeper called?")
     payload = session.compose(Budget(1_200, recall=share))
     tokens = sum(line.tokens for line in payload.plan.lines() if line.kind is Kind.RECALL)
