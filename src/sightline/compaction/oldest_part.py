@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace as with_fields
 
 from sightline.compose.render import ComposeInputs, compose, layout
-from sightline.log.reader import Reader
+from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.sliding import begins_turn

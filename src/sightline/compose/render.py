@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sightline.errors import BadInput
 from sightline.log.columns import LABELLED, ORPHAN
-from sightline.log.reader import Reader
+from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of
 from sightline.values.items import Kind, Lod, Message, Opaque, Part, Role, Text, ToolDefinition

@@ -15,7 +15,7 @@ from sightline.log import entries as log
 from sightline.log.annotations import NO_TOOLS, HeadNote, ToolsNote
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
-from sightline.log.reader import Reader
+from sightline.log.levels import Reader
 from sightline.log.stores import Line, Placement, Span, Store
 from sightline.log.stores.jsonl import Fsync, JsonlStore
 from sightline.log.window_snapshots import Blobs
@@ -241,7 +241,7 @@ class Journal:
         rows = []
         for entry, span in placements:
             rows.append(self._fold(entry, span))
-            self.reader.keep(entry, span)
+            self.reader.cache(entry, span)
             self._last = span
         self._folded = self.store.tips.size
         self._index_if_behind()
@@ -276,7 +276,7 @@ class Journal:
         for seq, draft in enumerate(drafts, start=first):
             entry = replace(draft, seq=seq, branch=self.branch_name)
             if entry.in_conversation and entry.subtype != log.BOUNDARY:
-                names = self.reader.named(entry)
+                names = self.reader.named_identifiers(entry)
                 before = {named.get(name) or self._named.get(name, 0) for name in names}
                 speaks_of = tuple(sorted(before - {0}, reverse=True)[:_SPOKEN_OF])
                 entry = replace(entry, tokens=tuple(self.reader.measure(entry, tools)), names=speaks_of)
