@@ -14,8 +14,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from sightline.log.branches import State
-from sightline.log.columns import Timeline
+from sightline.log.columns import State, Timeline
 from sightline.log.stores import Span, Tips
 from sightline.shorten import FORMAT as RENDITIONS
 
@@ -47,7 +46,7 @@ def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> N
     sizes = [(name, column.typecode, len(column) * column.itemsize, crc32(column)) for name, column in columns.items()]
     header = msgspec.json.encode(
         _Header(
-            (FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.kept_state()
+            (FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.saved_state()
         )
     )
     fresh = path.with_suffix(f".idx{os.getpid()}")
