@@ -1,6 +1,6 @@
-"""The side index: a log's columns in a file, so that opening a session does not parse its entries.
+"""The column cache: the columns of a log in a file, so that opening a session does not parse its entries.
 
-Derived and disposable: one that is wrong is not used, one that is behind is extended.
+It can be deleted at any time. One that does not fit its log is not used; one that is behind is extended.
 """
 
 import os
@@ -24,7 +24,7 @@ _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn
 
 
 class _Header(Struct):
-    format: tuple[int, int]  # ours and the renditions', whose sizes the columns hold
+    format: tuple[int, int]  # of this file, and of the renditions that were counted
     tips: Tips
     last_line: tuple[int, int]
     last_hash: str
@@ -33,7 +33,7 @@ class _Header(Struct):
 
 
 class Index(NamedTuple):
-    """A log's columns, up to `tips`."""
+    """The columns and state of a log, up to `tips`."""
 
     tips: Tips
     columns: dict[str, "array[int]"]
@@ -41,7 +41,7 @@ class Index(NamedTuple):
 
 
 def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> None:
-    """Write the index, whole or not at all. A disk that refuses is no reason to fail: it can be made again."""
+    """Write the cache, whole or not at all. If the disk refuses, nothing is raised, because it can be made again."""
     columns = {name: getattr(timeline, name) for name in timeline.COLUMNS}
     sizes = [(name, column.typecode, len(column) * column.itemsize, crc32(column)) for name, column in columns.items()]
     header = msgspec.json.encode(
@@ -61,7 +61,7 @@ def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> N
 
 
 def load(path: Path, log: Path) -> Index | None:
-    """The index of this log, or None if there is none that fits it."""
+    """The cache of this log; None if there is none that fits it."""
     try:
         with path.open("rb") as file:
             return _read(file, log)
