@@ -6,6 +6,7 @@ It can be deleted at any time. One that does not fit its log is not used; one th
 import os
 import struct
 from array import array
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -14,7 +15,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from sightline.log.columns import State, Timeline
+from sightline.log.columns import Column, State, Timeline
 from sightline.log.stores import Span, Tips
 from sightline.shorten import FORMAT as RENDITIONS
 
@@ -36,14 +37,16 @@ class Index(NamedTuple):
     """The columns and state of a log, up to `tips`."""
 
     tips: Tips
-    columns: dict[str, "array[int]"]
+    columns: dict[str, Column]
     state: State
 
 
 def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> None:
     """Write the cache, whole or not at all. If the disk refuses, nothing is raised, because it can be made again."""
-    columns = {name: getattr(timeline, name) for name in timeline.COLUMNS}
-    sizes = [(name, column.typecode, len(column) * column.itemsize, crc32(column)) for name, column in columns.items()]
+    columns = timeline.columns()
+    sizes = [
+        (name, str(column.typecode), len(column) * column.itemsize, crc32(column)) for name, column in columns.items()
+    ]
     header = msgspec.json.encode(
         _Header(
             (FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.saved_state()
@@ -86,9 +89,13 @@ def _read(file: BinaryIO, log: Path) -> Index | None:
         if len(data) != size or crc32(data) != checksum:
             return None
         columns[name].frombytes(data)
-    if {name: column.typecode for name, column in columns.items()} != Timeline.COLUMNS:
+    if _typecodes(columns) != _typecodes(Timeline().columns()):
         return None
     return Index(header.tips, columns, header.state)
+
+
+def _typecodes(columns: Mapping[str, Column]) -> dict[str, str]:
+    return {name: column.typecode for name, column in columns.items()}
 
 
 def _line_hash(log: Path, span: Span) -> str:

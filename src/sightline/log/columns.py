@@ -6,9 +6,9 @@ Texts are not here. They are read from the log, by offset, when they are shown. 
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sightline.log.branches import NONE, UNBOUNDED, Branch, Compaction, Mark, Path, Placed
 from sightline.log.stores import Span
@@ -35,7 +35,7 @@ FILE_READ = 2048  # a call that reads a file, and its result if it is no error
 class State(Struct):
     """The part of a timeline that does not fit in columns. It is small, however long the log is."""
 
-    branches: list[Branch]
+    branches: list[Branch] = field(default_factory=lambda: [Branch("")])
     current: int = 0  # the branch that was written to last
     open_calls: dict[int, str] = {}  # row of a call without a result → the id of the call
     subjects: list[str] = []  # what calls and results are about, by number
@@ -56,87 +56,65 @@ class State(Struct):
     damaged: int = 0  # lines that could not be read
 
 
-class Timeline:
-    """The items of a log as numbers, and look-ups over them."""
+Column: TypeAlias = "array[int]"
+
+
+def _column(typecode: str) -> Any:
+    return field(default_factory=lambda: array(typecode))
+
+
+class Timeline(State):
+    """The items of a log as columns of numbers, and look-ups over them."""
 
     # One element per row.
-    seq: "array[int]"
-    sub: "array[int]"  # 0, or the number of the call in its message
-    unit: "array[int]"
-    branch: "array[int]"
-    kind: "array[int]"
-    state: "array[int]"
-    gist: "array[int]"  # tokens at GIST; -1: it has no such level
-    summary: "array[int]"
-    full: "array[int]"
-    partner: "array[int]"  # of a call: the row of its result; of a result: the row of its call
-    subject: "array[int]"
-    mention: "array[int]"  # the latest row that names something its entry names
-    same: "array[int]"  # of a result: the one before it about the same subject
-    offset: "array[int]"
-    length: "array[int]"
-    gist_offset: "array[int]"  # where the log has the rendition that was sent; -1: none was
-    gist_length: "array[int]"
-    summary_offset: "array[int]"
-    summary_length: "array[int]"
+    seq: Column = _column("q")
+    sub: Column = _column("H")  # 0, or the number of the call in its message
+    unit: Column = _column("i")
+    branch: Column = _column("H")
+    kind: Column = _column("B")
+    state: Column = _column("H")
+    gist: Column = _column("i")  # tokens at GIST; -1: it has no such level
+    summary: Column = _column("i")
+    full: Column = _column("i")
+    partner: Column = _column("i")  # of a call: the row of its result; of a result: the row of its call
+    subject: Column = _column("i")
+    mention: Column = _column("i")  # the latest row that names something its entry names
+    same: Column = _column("i")  # of a result: the one before it about the same subject
+    offset: Column = _column("q")
+    length: Column = _column("i")
+    gist_offset: Column = _column("q")  # where the log has the rendition that was sent; -1: none was
+    gist_length: Column = _column("i")
+    summary_offset: Column = _column("q")
+    summary_length: Column = _column("i")
 
     # One element per unit.
-    unit_row: "array[int]"  # its first row
-    unit_rows: "array[int]"  # how many rows it has
-    unit_full: "array[int]"  # tokens of all of them in full
-    unit_least: "array[int]"  # tokens of all of them at the lowest level of each
+    unit_row: Column = _column("i")  # its first row
+    unit_rows: Column = _column("i")  # how many rows it has
+    unit_full: Column = _column("q")  # tokens of all of them in full
+    unit_least: Column = _column("q")  # tokens of all of them at the lowest level of each
 
-    subject_row: "array[int]"  # subject → the last row about it
+    subject_row: Column = _column("i")  # subject → the last row about it
 
     # One element per receipt.
-    receipt_offset: "array[int]"
-    receipt_length: "array[int]"
-    receipt_seq: "array[int]"
-    receipt_branch: "array[int]"
+    receipt_offset: Column = _column("q")
+    receipt_length: Column = _column("i")
+    receipt_seq: Column = _column("q")
+    receipt_branch: Column = _column("H")
 
-    # The fields of `State`.
-    branches: list[Branch]
-    current: int
-    open_calls: dict[int, str]
-    subjects: list[str]
-    marks: list[Mark]
-    systems: list[int]
-    constraints: list[int]
-    compactions: list[Compaction]
-    faults: list[int]
-    settings: list[Placed]
-    tools: list[Placed]
-    states: list[Placed]
-    heads: dict[int, str]
-    interrupted: dict[str, str]
-    windows: dict[str, list[int]]
-    closed: dict[str, list[Placed]]
-    noted: dict[str, list[Placed]]
-    notes: int
-    damaged: int
+    def columns(self) -> dict[str, Column]:
+        """The columns by name."""
+        return {name: getattr(self, name) for name in Timeline.__struct_fields__ if name not in State.__struct_fields__}
 
-    COLUMNS: ClassVar = {
-        "seq": "q", "sub": "H", "unit": "i", "branch": "H", "kind": "B", "state": "H", "gist": "i", "summary": "i",
-        "full": "i", "partner": "i", "subject": "i", "mention": "i", "same": "i", "offset": "q", "length": "i",
-        "gist_offset": "q", "gist_length": "i", "summary_offset": "q", "summary_length": "i", "unit_row": "i",
-        "unit_rows": "i", "unit_full": "q", "unit_least": "q", "subject_row": "i", "receipt_offset": "q",
-        "receipt_length": "i", "receipt_seq": "q", "receipt_branch": "H",
-    }  # fmt: skip
+    def saved_state(self) -> State:
+        """The state alone, to save with the columns."""
+        return State(*(getattr(self, name) for name in State.__struct_fields__))
 
-    def __init__(self) -> None:
-        empty = {name: array(typecode) for name, typecode in self.COLUMNS.items()}
-        self.restore(empty, State([Branch("")]))
-
-    def restore(self, columns: Mapping[str, "array[int]"], state: State) -> None:
-        """Replace all that this timeline has by these columns and this state."""
+    def restore(self, columns: Mapping[str, Column], state: State) -> None:
+        """Replace everything in this timeline by what was saved."""
         for name, column in columns.items():
             setattr(self, name, column)
         for name in State.__struct_fields__:
             setattr(self, name, getattr(state, name))
-
-    def saved_state(self) -> State:
-        """The state to save with the columns. `restore` takes both."""
-        return State(*(getattr(self, name) for name in State.__struct_fields__))
 
     def __len__(self) -> int:
         return len(self.seq)

@@ -27,24 +27,13 @@ from sightline.values.settings import Settings
 _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
 
 
-class GrowingTimeline(Timeline):
+class GrowingTimeline(Timeline, kw_only=True):
     """A timeline that entries can be added to."""
 
-    def __init__(
-        self,
-        measure: Callable[[Entry], Sequence[Sizes]],
-        subject_of: Callable[[Call], str],
-        is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False,
-    ) -> None:
-        """Make an empty timeline.
-
-        measure: the tokens of an entry's items, for entries that do not state them.
-        subject_of: what a call is about: a path, a command, a URL.
-        is_file_read: whether a call, given by its id and tool, reads a file.
-        """
-        super().__init__()
-        self._measure, self._subject_of, self._is_file_read = measure, subject_of, is_file_read
-        self._subject_ids: dict[str, int] | None = None  # the inverse of `subjects`, made when first needed
+    measure: Callable[[Entry], Sequence[Sizes]]  # tokens of an entry's items, for entries that do not state them
+    subject_of: Callable[[Call], str]  # what a call is about: a path, a command, a URL
+    is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False  # of a call, by its id and tool
+    _subject_ids: dict[str, int] | None = None  # the inverse of `subjects`, made when first needed
 
     def fold(self, entry: Entry, span: Span) -> range:
         """Add one entry, in log order. Returns the rows it made. Raises BadInput for an annotation of another form."""
@@ -92,13 +81,13 @@ class GrowingTimeline(Timeline):
         return len(self.branches) - 1
 
     def _add_rows(self, entry: Entry, span: Span, branch: int, kind: Kind) -> None:
-        sizes = entry.tokens or self._measure(entry)
+        sizes = entry.tokens or self.measure(entry)
         if kind is Kind.RESULT:
             self._add_result(entry, span, branch, sizes[0])
             return
         calls = _calls(entry) if len(sizes) > 1 or entry.tool is not None else []
         if len(sizes) != len(calls) + 1:  # another program wrote sizes of its own
-            sizes = self._measure(entry)
+            sizes = self.measure(entry)
         unit = self._new_unit()
         state = entry.flags
         if kind is Kind.SYSTEM and (state & REPLACING or not self.branches[branch].called):
@@ -110,9 +99,9 @@ class GrowingTimeline(Timeline):
             self.constraints.append(row)
         for number, call in enumerate(calls, start=1):
             self.open_calls[len(self.seq)] = call.id
-            own = state & OPAQUE | (FILE_READ if self._is_file_read(call.id, call.name) else 0)
+            own = state & OPAQUE | (FILE_READ if self.is_file_read(call.id, call.name) else 0)
             row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, own, sizes[number], span)
-            self.subject[row] = self._subject_id(self._subject_of(call))
+            self.subject[row] = self._subject_id(self.subject_of(call))
 
     def _mark_mentions(self, seqs: Sequence[int], row: int) -> None:
         """Note that the entry at this row names something that the entries with these seqs name."""

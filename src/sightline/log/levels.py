@@ -32,7 +32,7 @@ class Reader(EntryReader):
     timeline: GrowingTimeline
 
     def __init__(self, store: Store, counter: TokenCounter, profile: Profile, locale: str = "en") -> None:
-        super().__init__(store, GrowingTimeline(self.measure, subject_of, is_file_read))
+        super().__init__(store, GrowingTimeline(measure=self.measure, subject_of=subject_of, is_file_read=is_file_read))
         self.counter, self.profile, self.locale = counter, profile, locale
         self._shorter: OrderedDict[str, Shorter] = OrderedDict()  # item id → its shortened texts
 

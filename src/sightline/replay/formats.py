@@ -105,7 +105,7 @@ def _line(number: int, data: bytes) -> _Line:
 
 def _from_log(lines: list[_Line]) -> Recording:
     """The conversation of a log's current branch. What is no entry is passed over, as every reader of a log does."""
-    timeline = GrowingTimeline(_unmeasured, lambda _: "")
+    timeline = GrowingTimeline(measure=_unmeasured, subject_of=lambda _: "")
     entries = list(_entries(lines))
     for at, entry in enumerate(entries):
         timeline.fold(entry, Span(at, 1))
