@@ -13,7 +13,7 @@ from sightline.log.branches import Placed
 from sightline.log.columns import Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.log.reader import Reader
+from sightline.log.levels import Reader
 from sightline.log.stores import Span
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan

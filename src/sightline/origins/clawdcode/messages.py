@@ -11,10 +11,9 @@ from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.log.reader import arguments
 from sightline.origins.clawdcode.values import ContextMessage, ContextRole
 from sightline.values.clock import milliseconds
-from sightline.values.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
+from sightline.values.items import Call, Kind, Message, Part, Result, Role, Text, arguments, plain_text
 from sightline.wire.common import call_from
 
 _ROLES: dict[str, ContextRole] = {"tool_use": "assistant", "tool_result": "tool"}
