@@ -140,7 +140,7 @@ class ContextManagerOptions(Struct, frozen=True, rename="camel", forbid_unknown_
 
 
 class CompactionRecord(Struct, frozen=True):
-    """A compaction as a session's file has it: a boundary, then the summary."""
+    """A compaction as it is saved: a boundary, then the summary."""
 
     boundary_id: str
     summary: ContextMessage
@@ -148,7 +148,7 @@ class CompactionRecord(Struct, frozen=True):
     pre_tokens: int
     post_tokens: int
     files_included: list[str]
-    kept: list[str]  # ids of the messages before the boundary that go on beside the summary
+    first_kept: str  # id of the first message that the summary does not cover
 
 
 class NoSession(SightlineError):
