@@ -665,7 +665,6 @@ def test_tool_and_compaction_results_can_be_cached(manage: Manage) -> None:
     cache.set("compaction:abc123", {"summary": "## Summary", "postTokens": 8000})
     assert cache.get("tool:Read:a") is record
     assert cache.get("compaction:abc123")["postTokens"] == 8000
-    assert cache.get_or_set("tool:Read:a", lambda: "made anew") is record
 
 
 # ------------------------------------------------------------------ JSONLStore

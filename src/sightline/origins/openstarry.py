@@ -22,6 +22,7 @@ from sightline.compose.render import ComposeInputs
 from sightline.errors import BadInput, PinnedOverflow, SightlineError
 from sightline.log.journal import Journal
 from sightline.log.stores.memory import MemoryStore
+from sightline.origins.exchanges import has_pending_calls
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy as strategy_named
 from sightline.plan.strategies.entities import Entities
@@ -30,7 +31,7 @@ from sightline.plan.strategies.summary import Summary
 from sightline.plan.strategy import Strategy
 from sightline.session.session import Session
 from sightline.values.clock import nanoid, wall_clock
-from sightline.values.items import Call, Message, Result, Role, plain_text
+from sightline.values.items import Message, Role, plain_text
 from sightline.values.phrases import check_locale
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
@@ -370,17 +371,9 @@ def _plain(content: Any) -> Any:
 
 def _answered(history: list[ChatMessage]) -> list[ChatMessage]:
     """These messages up to where calls wait for results that are still to come."""
-    while history and _waits(wire.read_messages(history)):
+    while history and has_pending_calls(wire.read_messages(history)):
         history = history[:-1]
     return history
-
-
-def _waits(messages: list[Message]) -> bool:
-    """Whether the last that was said is calls, and not all of them have results."""
-    said = [index for index, message in enumerate(messages) if message.role is not Role.TOOL]
-    calls = {part.id for part in messages[said[-1]].parts if isinstance(part, Call)} if said else set()
-    results = messages[said[-1] + 1 :] if said else []
-    return bool(calls - {part.id for message in results for part in message.parts if isinstance(part, Result)})
 
 
 def _cut(text: str, room: int, count: Callable[[str], int]) -> str:

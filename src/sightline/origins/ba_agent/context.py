@@ -10,6 +10,7 @@ from sightline.agent.code.references import Upload, announcement, unified_listin
 from sightline.agent.code.store import CodeStore
 from sightline.agent.json_protocol import prompt
 from sightline.errors import BadInput
+from sightline.origins.exchanges import calls_by_id, exchanges
 from sightline.shorten.call_subject import subject_of
 from sightline.shorten.file_reads import is_file_read, read_gist
 from sightline.values.phrases import check_locale
@@ -131,29 +132,14 @@ def newest(messages: Sequence[Message], keep: int = KEPT) -> list[Message]:
     A call and its results stay together, so there may be a few more of them; results of no call at all go. What the
     user said last stays.
     """
-    units = _units(messages)
     kept = {at for at, message in enumerate(messages) if message.get("role") == "system"}
     asked = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)
     count = 0
-    for unit in reversed(units):
+    for unit in reversed(exchanges(messages)):
         if count < keep or asked in unit:
             kept.update(unit)
             count += len(unit)
     return [message for at, message in enumerate(messages) if at in kept]
-
-
-def _units(messages: Sequence[Message]) -> list[list[int]]:
-    """What stays or goes together, by where it begins: a message, or one with calls and their results."""
-    units: list[list[int]] = []
-    waiting: dict[str, list[int]] = {}
-    for at, message in enumerate(messages):
-        if message.get("role") == "tool":
-            if (unit := waiting.pop(str(message.get("tool_call_id")), None)) is not None:
-                unit.append(at)
-        elif message.get("role") != "system":
-            units.append([at])
-            waiting |= {str(call.get("id")): units[-1] for call in _tool_calls(message)}
-    return units
 
 
 def uploads_of(file_context: FileContext | None) -> list[Upload]:
@@ -189,16 +175,11 @@ def _upload(said: Mapping[str, Any]) -> Upload:
 def _calls(messages: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
     """The tool and the path of every call, by its id."""
     found = {}
-    for call in (call for message in messages for call in _tool_calls(message)):
+    for call_id, call in (each for message in messages for each in calls_by_id(message).items()):
         match call:
-            case {"id": str(call_id), "function": {"name": str(name), "arguments": str() | dict() as arguments}}:
+            case {"function": {"name": str(name), "arguments": str() | dict() as arguments}}:
                 found[call_id] = (name, subject_of(call_from(call_id, name, arguments)))
     return found
-
-
-def _tool_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    calls = message.get("tool_calls") if message.get("role") == "assistant" else None
-    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
 
 
 def _text(content: Any) -> str | None:

@@ -18,7 +18,6 @@ from sightline.origins.clawdcode.command import (
     CommandSession,
     SlashCommand,
     compact_command,
-    compact_command_in,
 )
 from sightline.origins.clawdcode.compaction import (
     CompactionOptions,
@@ -40,7 +39,6 @@ from sightline.origins.clawdcode.stores import (
     get_storage_root,
 )
 from sightline.origins.clawdcode.values import (
-    CompactionRecord,
     ContextData,
     ContextLayer,
     ContextManagerOptions,
@@ -60,11 +58,11 @@ from sightline.origins.clawdcode.values import (
 
 __all__ = [
     "CacheStore", "CommandConfig", "CommandContext", "CommandResult", "CommandSession", "CompactMetadata",
-    "CompactionOptions", "CompactionRecord", "CompactionResult", "CompactionService", "ContextCompressor",
+    "CompactionOptions", "CompactionResult", "CompactionService", "ContextCompressor",
     "ContextData", "ContextFilter", "ContextLayer", "ContextManager", "ContextManagerOptions", "ContextMessage",
     "ContextMetadata", "ConversationContext", "FileAnalyzer", "FileContent", "FileReference", "FilterOptions",
     "JSONLEntry", "JSONLStore", "MemoryStore", "NoContext", "NoSession", "PersistentStore", "SessionContext",
     "SlashCommand", "StorageOptions", "Summarizer", "SystemContext", "TokenCounter", "ToolCallRecord", "ToolContext",
-    "WorkspaceContext", "compact_command", "compact_command_in", "escape_project_path", "filter_orphan_tool_messages",
+    "WorkspaceContext", "compact_command", "escape_project_path", "filter_orphan_tool_messages",
     "get_project_storage_path", "get_session_file_path", "get_storage_root", "provider_messages",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from sightline.origins.clawdcode.counting import message_tokens
 from sightline.origins.clawdcode.messages import calls_of, chat_of, result_id, role_of
 from sightline.origins.clawdcode.values import ContextMessage, FilterOptions
+from sightline.origins.exchanges import exchanges
 from sightline.values.clock import Clock, wall_clock
 from sightline.values.tokens import TokenCounter, counter
 
@@ -22,16 +23,6 @@ def split_system(messages: Sequence[T]) -> tuple[list[T], list[T]]:
     """Return the system messages, and the other messages."""
     system = [message for message in messages if role_of(message) == "system"]
     return system, [message for message in messages if role_of(message) != "system"]
-
-
-def has_pending_calls(messages: Sequence[Any]) -> bool:
-    """Whether the list ends with tool calls of which some have no result yet."""
-    answered: set[str | None] = set()
-    for message in reversed(messages):
-        if role_of(message) != "tool":
-            return bool(calls_of(message).keys() - answered)
-        answered.add(result_id(message))
-    return False
 
 
 def provider_messages(messages: Sequence[Any]) -> list[dict[str, Any]]:
@@ -79,7 +70,8 @@ class ContextFilter:
         count = self.options.max_messages - len(kept)
         tokens = self.options.max_tokens - self._tokens(kept)
         oldest = self._clock() - self.options.time_window
-        for unit in reversed(_units(messages)):
+        for indexes in reversed(exchanges([chat_of(message) for message in messages])):
+            unit = [messages[index] for index in indexes]
             count, tokens = count - len(unit), tokens - self._tokens(unit)
             if count < 0 or tokens < 0 or max(message.timestamp for message in unit) < oldest:
                 break
@@ -89,17 +81,3 @@ class ContextFilter:
 
     def _tokens(self, messages: Sequence[ContextMessage]) -> int:
         return sum(message_tokens(message, self._counter) for message in messages)
-
-
-def _units(messages: Sequence[ContextMessage]) -> list[list[ContextMessage]]:
-    """Group the messages that stay or go together, by where each group begins. Results without a call are in none."""
-    units: list[list[ContextMessage]] = []
-    calls: dict[str | None, list[ContextMessage]] = {}
-    for message in messages:
-        answered = result_id(message)
-        if answered is None and message.role != "system":
-            units.append([message])
-            calls |= dict.fromkeys(calls_of(message), units[-1])
-        elif answered in calls:
-            calls.pop(answered).append(message)
-    return units

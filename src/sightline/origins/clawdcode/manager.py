@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from sightline.errors import BadInput, SightlineError
 from sightline.files.project import git_branch
+from sightline.log.entries import CompactMetadata
 from sightline.origins.clawdcode.cache import CacheStore
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor
-from sightline.origins.clawdcode.filters import ContextFilter, has_pending_calls, provider_messages, split_system
-from sightline.origins.clawdcode.messages import neutral, other_metadata
+from sightline.origins.clawdcode.filters import ContextFilter, provider_messages, split_system
+from sightline.origins.clawdcode.messages import neutral, other_metadata, readable
 from sightline.origins.clawdcode.stores import MemoryStore, PersistentStore, get_storage_root
 from sightline.origins.clawdcode.values import (
     DEFAULT_THRESHOLD,
-    CompactionRecord,
     ContextData,
     ContextLayer,
     ContextManagerOptions,
@@ -39,6 +39,7 @@ from sightline.origins.clawdcode.values import (
     Trigger,
     WorkspaceContext,
 )
+from sightline.origins.exchanges import has_pending_calls
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.tokens import TokenCounter, counter
 
@@ -203,7 +204,7 @@ class ContextManager:
         return (
             self.options.storage.compression_enabled
             and context.metadata.total_tokens > self._trigger
-            and not has_pending_calls(context.layers.conversation.messages)
+            and not has_pending_calls([readable(each) for each in context.layers.conversation.messages])
         )
 
     def _compaction_options(self, trigger: Trigger, tokens: int) -> CompactionOptions:
@@ -234,11 +235,10 @@ class ContextManager:
         # If what must stay is larger than the threshold, compressing again at every message would gain nothing.
         self._trigger = threshold if tokens <= threshold else tokens + threshold // 4
         self.cache.set(f"compaction:{session_id}", result)
-        record = CompactionRecord(
-            self._ids(), summary, trigger, result.pre_tokens, result.post_tokens, result.files_included,
-            first_kept=kept[0].id if kept else "",
-        )  # fmt: skip
-        self._saving.put(partial(self.persistent.save_compaction, session_id, record))
+        sizes = CompactMetadata(trigger, result.pre_tokens, result.post_tokens, result.files_included)
+        first_kept = kept[0].id if kept else ""
+        save = partial(self.persistent.save_compaction, session_id, self._ids(), summary, sizes, first_kept)
+        self._saving.put(save)
 
     def get_context(self) -> ContextData | None:
         """Return the current session's context; None before the first session."""

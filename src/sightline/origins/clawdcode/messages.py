@@ -12,6 +12,7 @@ from sightline.log import entries
 from sightline.log.entries import Entry
 from sightline.log.reader import arguments
 from sightline.origins.clawdcode.values import ContextMessage, ContextRole
+from sightline.origins.exchanges import calls_by_id
 from sightline.values.clock import milliseconds
 from sightline.values.items import Call, Message, Result, Role, plain_text
 
@@ -34,10 +35,9 @@ def role_of(message: Any) -> str:
     return str(chat_of(message).get("role") or "")
 
 
-def calls_of(message: Any) -> dict[str, dict[str, Any]]:
+def calls_of(message: Any) -> dict[str, Mapping[str, Any]]:
     """Return the tool calls of an assistant message by their ids. Calls without an id are left out."""
-    calls = chat_of(message).get("tool_calls") if role_of(message) == "assistant" else None
-    return {call["id"]: call for call in calls or () if isinstance(call, dict) and isinstance(call.get("id"), str)}
+    return calls_by_id(chat_of(message))
 
 
 def result_id(message: Any) -> str | None:

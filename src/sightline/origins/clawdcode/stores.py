@@ -20,7 +20,6 @@ from sightline.log.stores.session_folder import Folder
 from sightline.origins.clawdcode.counting import message_tokens
 from sightline.origins.clawdcode.messages import message_of, neutral, other_metadata
 from sightline.origins.clawdcode.values import (
-    CompactionRecord,
     ContextData,
     ContextMessage,
     ContextMetadata,
@@ -185,18 +184,19 @@ class PersistentStore:
         _append(journal, [replace(made[0], data=other_metadata(message))])
 
     @locked
-    def save_compaction(self, session_id: str, done: CompactionRecord) -> None:
-        """Append the boundary and the summary of a compaction as one batch. Raises StoreError."""
+    def save_compaction(
+        self, session_id: str, boundary_id: str, summary: ContextMessage, sizes: CompactMetadata, first_kept: str
+    ) -> None:
+        """Append a boundary and the summary of the messages before `first_kept`, as one batch. Raises StoreError."""
         journal = self._journal(session_id)
-        before = CompactMetadata(done.trigger, done.pre_tokens)
-        after = CompactMetadata(done.trigger, done.pre_tokens, done.post_tokens, done.files_included)
         rows, entry = _message_rows(journal), journal.reader.entry
-        kept = [at for at in range(len(rows)) if entry(rows[at]).uuid == done.first_kept]
+        kept = [at for at in range(len(rows)) if entry(rows[at]).uuid == first_kept]
         covered = rows[: kept[0]] if kept else rows
         first, last = entry(covered[0]), entry(max(covered, key=journal.timeline.unit.__getitem__))
         note = CompactNote(first.seq, last.seq, (first.uuid, last.uuid))
-        boundary = _drafts(journal, replace(done.summary, id=done.boundary_id)).boundary(note, before)
-        _append(journal, [boundary, _drafts(journal, done.summary).summary(done.summary.content, after)])
+        before = CompactMetadata(sizes.trigger, sizes.pre_tokens)
+        boundary = _drafts(journal, replace(summary, id=boundary_id)).boundary(note, before)
+        _append(journal, [boundary, _drafts(journal, summary).summary(summary.content, sizes)])
 
     @locked
     def load_conversation(self, session_id: str, *, whole: bool = False) -> list[ContextMessage]:

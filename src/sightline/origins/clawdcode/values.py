@@ -139,18 +139,6 @@ class ContextManagerOptions(Struct, frozen=True, rename="camel", forbid_unknown_
         return floor(share * self.max_context_tokens) if share <= 1 else floor(share)
 
 
-class CompactionRecord(Struct, frozen=True):
-    """A compaction as it is saved: a boundary, then the summary."""
-
-    boundary_id: str
-    summary: ContextMessage
-    trigger: Trigger
-    pre_tokens: int
-    post_tokens: int
-    files_included: list[str]
-    first_kept: str  # id of the first message that the summary does not cover
-
-
 class NoSession(SightlineError):
     """A message came before any session."""
 
