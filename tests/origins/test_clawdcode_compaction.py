@@ -275,7 +275,11 @@ def test_files_stand_in_the_request_as_they_are_now(project: Path, tmp_path: Pat
     assert "row 1000." not in asked.text
     assert "row 999.\n[... truncated ...]" in asked.text
     assert "hidden words" not in asked.text
-    assert asyncio.run(FileAnalyzer.read_files_content(["long.py", "missing.py"], project))[0].truncated
+    read = asyncio.run(
+        FileAnalyzer.read_files_content(["long.py", "missing.py", str(tmp_path / "secret.txt")], project)
+    )
+    assert list(read) == ["long.py"]
+    assert read["long.py"].endswith("row 999.\n[... truncated ...]")
 
 
 @pytest.mark.accepts(208)

@@ -5,20 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from sightline.files.folders import PROJECT
-from sightline.files.mentions import MOST_FILES, MOST_LINES, FileReference, important_files, read_file
+from sightline.files.mentions import MOST_FILES, MOST_LINES, FileReference, important_files, read_files
 from sightline.origins.clawdcode.messages import readable
-
-
-class FileContent(Struct, frozen=True, rename="camel"):
-    """The first lines of a file, or all of them."""
-
-    path: str
-    content: str
-    lines: int
-    truncated: bool
 
 
 class FileAnalyzer:
@@ -38,12 +27,10 @@ class FileAnalyzer:
     @staticmethod
     async def read_files_content(
         paths: Iterable[str], project_dir: str | Path = ".", *, allow_outside: bool = False
-    ) -> list[FileContent]:
-        """Read the first MAX_LINES_PER_FILE lines of each file of the project. What cannot be read is left out."""
-        folders = None if allow_outside else PROJECT
-        lines = FileAnalyzer.MAX_LINES_PER_FILE
-        found = [
-            (path, await asyncio.to_thread(read_file, path, project_dir, most_lines=lines, folders=folders))
-            for path in paths
-        ]
-        return [FileContent(path, *excerpt) for path, excerpt in found if excerpt is not None]
+    ) -> dict[str, str]:
+        """Read the first MAX_LINES_PER_FILE lines of each file of the project, by path.
+
+        A longer file ends with the line "[... truncated ...]". What cannot be read is left out.
+        """
+        lines, folders = FileAnalyzer.MAX_LINES_PER_FILE, None if allow_outside else PROJECT
+        return await asyncio.to_thread(read_files, paths, project_dir, most_lines=lines, folders=folders)

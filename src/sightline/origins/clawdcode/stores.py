@@ -96,8 +96,8 @@ class MemoryStore:
         if len(messages) <= self.max_size:
             return
         keep = max(1, self.max_size * 4 // 5)  # at least the newest message
-        gone, conversation.messages = messages[:-keep], messages[-keep:]
-        metadata.total_tokens -= sum(message_tokens(message, self._counter) for message in gone)
+        dropped, conversation.messages = messages[:-keep], messages[-keep:]
+        metadata.total_tokens -= sum(message_tokens(message, self._counter) for message in dropped)
 
 
 class JSONLStore:
