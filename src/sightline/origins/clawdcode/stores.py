@@ -190,8 +190,8 @@ class PersistentStore:
         """Append a boundary and the summary of the messages before `first_kept`, as one batch. Raises StoreError."""
         journal = self._journal(session_id)
         rows, entry = _message_rows(journal), journal.reader.entry
-        kept = [at for at in range(len(rows)) if entry(rows[at]).uuid == first_kept]
-        covered = rows[: kept[0]] if kept else rows
+        kept = next((at for at in reversed(range(len(rows))) if entry(rows[at]).uuid == first_kept), len(rows))
+        covered = rows[: max(kept, 1)]
         first, last = entry(covered[0]), entry(max(covered, key=journal.timeline.unit.__getitem__))
         note = CompactNote(first.seq, last.seq, (first.uuid, last.uuid))
         before = CompactMetadata(sizes.trigger, sizes.pre_tokens)
