@@ -189,7 +189,7 @@ def summary_request(messages: Sequence[Any], paths: Sequence[str], options: Comp
     session.interrupt()
     payload = session.preview(budget)
     files, free_tokens = read_files(paths, project), payload.plan.limit - payload.tokens
-    text, _ = instruction(files, free_tokens=free_tokens, count=options.counter.count, locale=options.locale)
+    text, _ = instruction(files, max_tokens=free_tokens, count=options.counter.count, locale=options.locale)
     return [*payload.openai()["messages"], {"role": "user", "content": text}]
 
 
