@@ -64,8 +64,8 @@ class Action(Struct, frozen=True):
             "additionalProperties": False,
         }
 
-    def said(self, locale: str) -> str:
-        """The label."""
+    def label_in(self, locale: str) -> str:
+        """Return the label in this language."""
         return self.zh if locale == "zh" and self.zh else self.label
 
     def tool(self, app: str) -> ToolDefinition:
@@ -160,7 +160,7 @@ def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter
 # ---------------------------------------------------------------------- calling one
 
 
-def bound(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str, Any]:
+def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str, Any]:
     """Return the arguments as the action takes them. Numbers and booleans may be given as text.
 
     Raises:
@@ -168,7 +168,7 @@ def bound(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str
     """
     known = {each.name: each for each in action.parameters}
     values = {
-        name: read(known[name].type, value) if name in known else value
+        name: convert(known[name].type, value) if name in known else value
         for name, value in arguments.items()
         if value is not None
     }
@@ -185,7 +185,7 @@ def bound(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str
     return {each.name: None for each in action.parameters if each.none} | values
 
 
-def read(kind: str, value: Any) -> Any:
+def convert(kind: str, value: Any) -> Any:
     """Convert a value to a string, int, float or bool; None if it cannot be one."""
     return _READERS[kind](value)
 

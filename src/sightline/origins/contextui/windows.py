@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from sightline.apps.actions import CLOSE, Action, Parameter, bound, read
+from sightline.apps.actions import CLOSE, Action, Parameter, bind, convert
 from sightline.apps.app import Options
 from sightline.apps.elements import Element
 from sightline.apps.events import Events
 from sightline.apps.host import Host
 from sightline.apps.outcome import Outcome
-from sightline.apps.window import AppWindow, Gone, compact_xml, window_xml
+from sightline.apps.window import AppWindow, UnavailableWindow, compact_xml, window_xml
 from sightline.errors import BadInput, Refused
 from sightline.origins.contextui.context import ContextItem, ContextItemType, ContextManager
 from sightline.values.clock import SeqClock
@@ -83,7 +83,7 @@ class ActionContext(Struct, frozen=True):
         return self._get("bool", name, default)
 
     def _get(self, kind: str, name: str, default: T) -> T:
-        found: T | None = read(kind, self.parameters[name]) if self.parameters.get(name) is not None else None
+        found: T | None = convert(kind, self.parameters[name]) if self.parameters.get(name) is not None else None
         return default if found is None else found
 
 
@@ -214,7 +214,7 @@ class WindowManager:
         match found:
             case AppWindow():
                 return self._of_app(found)
-            case Gone():
+            case UnavailableWindow():
                 return Window(window_id, description=found.why, handler=self._act)
             case _:
                 return None
@@ -288,12 +288,12 @@ class WindowManager:
         if action_id == CLOSE.id:
             if action is None:
                 raise Refused(say("not closable", id=window.id))
-            return ActionResult.close(bound(CLOSE, given, LOCALE).get("summary", ""))
+            return ActionResult.close(bind(CLOSE, given, LOCALE).get("summary", ""))
         if window.handler is None:
             raise Refused(NO_HANDLER)
         if action is None:
             raise Refused(say("unknown anchor", LOCALE, name=action_id))
-        return window.handler(ActionContext(window, action_id, bound(action, given, LOCALE)))
+        return window.handler(ActionContext(window, action_id, bind(action, given, LOCALE)))
 
     def _act(self, context: ActionContext) -> ActionResult:
         """The handler of every window that a host keeps."""
