@@ -16,7 +16,7 @@ from sightline.apps.actions import Parameter, actions_of, nearest
 from sightline.apps.app import App
 from sightline.apps.context import AnchorType, to_json
 from sightline.apps.outcome import Outcome
-from sightline.apps.resolve import Declined, meant
+from sightline.apps.resolve import UnavailableAction, resolve_action
 from sightline.apps.window import FORMS as SENT_AS
 from sightline.apps.window import AppWindow
 from sightline.cli.phrases import Words
@@ -277,8 +277,8 @@ class Desk:
     def _left(self, head: str) -> list[Parameter] | None:
         """What is left to fill in of an action, a button or a marker; None for what is not there."""
         try:
-            action, given = meant(self._window(), head, {}, self.words.language)
-        except Declined:
+            action, given = resolve_action(self._window(), head, {}, self.words.language)
+        except UnavailableAction:
             return None
         return [each for each in action.parameters if not given.get(each.name)]
 
@@ -327,7 +327,7 @@ class Desk:
 
     def _help(self, _: str) -> Answer:
         words, locale = self.words, self.words.language
-        actions = [(f"{each.id} {each.params}", each.said(locale)) for each in self._window().actions.values()]
+        actions = [(f"{each.id} {each.params}", each.label_in(locale)) for each in self._window().actions.values()]
         buttons = self._buttons()
         more = " …" if len(buttons) > _BUTTONS else ""
         own = [

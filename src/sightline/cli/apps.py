@@ -67,7 +67,7 @@ def _look(here: Place, name: str) -> _Listed:
 
 def _facts(here: Place, app: _Listed) -> dict[str, Any]:
     actions = [
-        {"id": each.id, "params": each.params, "label": each.said(here.words.language), "schema": each.schema}
+        {"id": each.id, "params": each.params, "label": each.label_in(here.words.language), "schema": each.schema}
         for each in app.actions
     ]
     return {"name": app.name, "about": app.about, "from": app.source, "error": app.error, "actions": actions}
@@ -81,7 +81,7 @@ def print_apps(here: Place, names: Sequence[str]) -> None:
     for app in found:
         about = first_words(app.error or app.about)
         prose(out, about, "red" if app.error else "", lead=(app.name.ljust(indent) + "  ", "bold default"))
-        rows = [(each.id, first_words(each.said(words.language)), each.params) for each in app.actions]
+        rows = [(each.id, first_words(each.label_in(words.language)), each.params) for each in app.actions]
         for number, line in enumerate(aligned([titles, *rows], indent + 2) if rows else ()):
             prose(out, line, "" if number else "dim")
 
