@@ -2,8 +2,8 @@
 
 import pytest
 
-from sightline.compose import decide
-from sightline.compose.decide import Calibration
+from sightline.compose import inputs, receipts
+from sightline.compose.calibration import TokenFactor
 from sightline.compose.render import ComposeInputs
 from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
@@ -26,10 +26,10 @@ def words(count: int, word: str = "word") -> str:
 def test_until_usage_is_known_a_margin_is_kept_where_the_vocabulary_is_not_public() -> None:
     """Five per cent for a provider that publishes none, nothing for one that does, nothing once usage was reported."""
     budget = Budget(1_050)
-    assert Calibration().limit(budget, profile("anthropic")) == 1_000
-    assert Calibration().limit(budget, profile("openai")) == 1_050
-    assert Calibration(1.0, known=True).limit(budget, profile("anthropic")) == 1_050
-    assert Calibration(1.05, known=True).limit(budget, profile("anthropic")) == 1_000
+    assert TokenFactor().limit(budget, profile("anthropic")) == 1_000
+    assert TokenFactor().limit(budget, profile("openai")) == 1_050
+    assert TokenFactor(1.0, known=True).limit(budget, profile("anthropic")) == 1_050
+    assert TokenFactor(1.05, known=True).limit(budget, profile("anthropic")) == 1_000
 
 
 def test_fixed_tokens_are_head_tools_windows_and_request(session: Session) -> None:
@@ -37,7 +37,7 @@ def test_fixed_tokens_are_head_tools_windows_and_request(session: Session) -> No
     session.system("be kind to everybody")
     journal = session._journal
     around = ComposeInputs(system=(0,))
-    assert decide.fixed_tokens(journal, around, 100, session.count) == 3 + (4 + 4) + 100
+    assert inputs.fixed_tokens(journal, around, 100, session.count) == 3 + (4 + 4) + 100
 
 
 def test_new_units_are_those_of_the_body_since_a_row(session: Session) -> None:
@@ -47,12 +47,12 @@ def test_new_units_are_those_of_the_body_since_a_row(session: Session) -> None:
     session.windows.show("w")
     session.assistant([Call("a", "read", {})])
     journal = session._journal
-    assert decide.new_units(journal, 0) == [1, 3]
-    assert decide.complete_units(journal, 0) == [1]
+    assert inputs.new_units(journal, 0) == [1, 3]
+    assert inputs.complete_units(journal, 0) == [1]
     session.tool_result("a", "x")
-    assert decide.complete_units(journal, 0) == [1, 3]
-    assert decide.new_units(journal, 2) == [3]
-    assert decide.new_units(journal, 0, 2) == [1]
+    assert inputs.complete_units(journal, 0) == [1, 3]
+    assert inputs.new_units(journal, 2) == [3]
+    assert inputs.new_units(journal, 0, 2) == [1]
 
 
 def test_a_window_stands_at_its_last_reference_or_at_each(session: Session) -> None:
@@ -61,9 +61,9 @@ def test_a_window_stands_at_its_last_reference_or_at_each(session: Session) -> N
     session.user("hello")
     session.windows.show("w")
     journal = session._journal
-    assert decide.window_rows(journal, {"w"}, "tail", 3) == (2,)
-    assert decide.window_rows(journal, {"w"}, "place", 3) == (0, 2)
-    assert decide.window_rows(journal, {"w"}, "place", 2) == (0,)
+    assert inputs.window_rows(journal, {"w"}, "tail", 3) == (2,)
+    assert inputs.window_rows(journal, {"w"}, "place", 3) == (0, 2)
+    assert inputs.window_rows(journal, {"w"}, "place", 2) == (0,)
 
 
 def test_the_last_mark_of_an_item_counts(session: Session) -> None:
@@ -74,7 +74,7 @@ def test_the_last_mark_of_an_item_counts(session: Session) -> None:
     session.items.unpin(ids[1])
     session.items.collapse(ids[2])
     session.items.expand(ids[3], now=True)
-    pinned, wanted = decide.marks(session._journal.timeline, session._journal.path)
+    pinned, wanted = inputs.read_marks(session._journal.timeline, session._journal.path)
     assert pinned == {0}
     assert wanted == {0: Lod.FULL, 2: Lod.GIST, 3: Lod.FULL}
 
@@ -98,10 +98,10 @@ def test_the_newest_user_message_and_the_newest_one_searched_for(session: Sessio
     receipt = session.receipt
     rows = len(journal.timeline)
     assert journal.timeline.last_user(journal.path, rows) == 2
-    assert decide.searched_user(journal.timeline, journal.path, receipt) == 0
+    assert inputs.last_searched_question(journal.timeline, journal.path, receipt) == 0
     session.items.recall("one")
-    assert decide.searched_user(journal.timeline, journal.path, receipt) == 2
-    assert decide.searched_user(journal.timeline, journal.path, None) == 2
+    assert inputs.last_searched_question(journal.timeline, journal.path, receipt) == 2
+    assert inputs.last_searched_question(journal.timeline, journal.path, None) == 2
 
 
 def test_what_a_reply_reported_is_found_again(session: Session) -> None:
@@ -110,10 +110,10 @@ def test_what_a_reply_reported_is_found_again(session: Session) -> None:
     payload = session.compose(Budget(10_000))
     receipt = session.receipt
     assert receipt is not None
-    assert decide.reported(session._journal, receipt) is None
+    assert receipts.reported(session._journal, receipt) is None
     usage = {"prompt_tokens": 3 * payload.tokens, "completion_tokens": 1}
     session.reply({"choices": [{"message": {"role": "assistant", "content": "yes"}}], "usage": usage})
-    assert decide.reported(session._journal, receipt) == 3.0
+    assert receipts.reported(session._journal, receipt) == 3.0
 
 
 def test_a_plan_reads_back_from_its_receipts(session: Session) -> None:

@@ -9,7 +9,7 @@ from recorded import conversations, play, sample
 from world import Sent, World, counters
 
 from sightline import samples
-from sightline.compose import decide
+from sightline.compose import inputs
 from sightline.plan.budget import Budget
 from sightline.values.items import Call, Role
 from sightline.wire.payload import Payload
@@ -27,8 +27,8 @@ def check_overflow(world: World) -> None:
     """The last refusal was right: what must be shown does not fit."""
     session, budget, error, counting = world.overflows[-1]
     composer = session._composer
-    around = composer._around(composer._shown_windows(budget))
-    fixed = decide.fixed_tokens(session._journal, around, session._journal.tools.tokens, session.count)
+    around = composer._inputs(composer._window_texts(budget))
+    fixed = inputs.fixed_tokens(session._journal, around, session._journal.tools.tokens, session.count)
     limit = counting.limit(budget, session._journal.reader.profile)
     assert error.short_by > 0
     assert least(session, fixed) + MARKER > limit

@@ -38,7 +38,7 @@ from hypothesis import strategies as st
 
 from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
-from sightline.compose.decide import Calibration
+from sightline.compose.calibration import TokenFactor
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, UnknownItem
 from sightline.log.annotations import ReceiptNote
 from sightline.plan.budget import Budget
@@ -156,7 +156,7 @@ class World:
         self.accepted: dict[str, Content | Call] = {}  # item id → what was handed in
         self.sizes: dict[str, int] = {}  # item id → size of the log when it had been accepted
         self.sent: list[Sent] = []
-        self.overflows: list[tuple[Session, Budget, PinnedOverflow, Calibration]] = []
+        self.overflows: list[tuple[Session, Budget, PinnedOverflow, TokenFactor]] = []
         self.compacted: list[tuple[str, Compacted]] = []  # the branch, and what was done
         self._commands: dict[str, list[str]] = {"": []}
         self.on_compose: Callable[[World, Sent, Payload | None], None] | None = None
@@ -430,13 +430,14 @@ class World:
         self._commands[branch.branch] = []
         self.session = branch
 
-    def _counting(self) -> Calibration:
+    def _counting(self) -> TokenFactor:
         """How the next payload is counted at its mildest: a refusal after which nothing would fit is forgotten."""
         composer = self.session._composer
-        if composer._before_refusal is not None:
-            return composer._before_refusal
-        observed = composer._observed or 0.0
-        return Calibration(observed, known=True) if observed > composer._calibration.factor else composer._calibration
+        calibration = composer._calibration
+        if calibration.before_refusal is not None:
+            return calibration.before_refusal
+        observed = calibration._observed or 0.0
+        return TokenFactor(observed, known=True) if observed > calibration.factor.value else calibration.factor
 
     def _compose(self, compose: Compose) -> None:
         if self.session.open_calls:
@@ -449,7 +450,7 @@ class World:
         except PinnedOverflow as error:
             self.overflows.append((self.session, budget, error, counting))
             return
-        receipt = self.session._composer.last
+        receipt = self.session._composer.receipt
         assert receipt is not None
         branch = self.session.branch
         self.sent.append(Sent(payload, receipt, branch, budget, tuple(self._commands.get(branch, ()))))

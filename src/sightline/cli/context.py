@@ -15,7 +15,7 @@ from sightline.cli.options import Place, branch_option, budget_options, known_bu
 from sightline.cli.render import Column, Rows, bar, console, print_json, printable
 from sightline.cli.sessions import branch_label, item_words, switch
 from sightline.cli.wrap import prose
-from sightline.compose import decide
+from sightline.compose import receipts
 from sightline.log.journal import Journal
 from sightline.log.window_snapshots import Blobs
 from sightline.plan.budget import Budget
@@ -114,7 +114,7 @@ class LastShown:
     """A session's windows as the last payload showed them."""
 
     def __init__(self, journal: Journal) -> None:
-        last, _ = decide.last_receipt(journal)
+        last, _ = receipts.last_receipt(journal)
         blobs = Blobs(journal.store.side_file(".blobs"))
         self._texts = {window: blobs.text(digest) for window, digest in last.windows.items()} if last else {}
 

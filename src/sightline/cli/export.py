@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from sightline.compose import decide
-from sightline.compose.render import ComposeInputs, compose, layout
+from sightline.compose import inputs
+from sightline.compose.render import ComposeInputs, layout, render
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
@@ -26,7 +26,7 @@ def conversation(journal: Journal) -> Payload:
     view = View(
         journal.timeline, journal.path, journal.reader.profile, budget, _NO_LIMIT, 0, None, list(_said(journal))
     )
-    return compose(journal.reader, Plan.extended(view, {}, {}), layout("stable"), around)
+    return render(journal.reader, Plan.extended(view, {}, {}), layout("stable"), around)
 
 
 def message_count(journal: Journal) -> int:
@@ -37,6 +37,6 @@ def message_count(journal: Journal) -> int:
 
 def _said(journal: Journal) -> Iterator[int]:
     timeline = journal.timeline
-    for unit in decide.new_units(journal, 0):
+    for unit in inputs.new_units(journal, 0):
         if timeline.kind[timeline.unit_row[unit]] != Kind.RECALL:
             yield unit

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from sightline.cli.phrases import LANGUAGES, Words
-from sightline.compose import decide
+from sightline.compose import receipts
 from sightline.errors import BadInput
 from sightline.files.project import place as project_place
 from sightline.log.journal import Journal
@@ -162,7 +162,7 @@ def known_budget(journal: Journal, window: int | None, output: int | None) -> Bu
     if window is not None or output is not None:
         window = WINDOW if window is None else window
         return budget(window, usual_output(window, OUTPUT) if output is None else output)
-    return decide.last_budget(journal, decide.last_receipt(journal)[0]) or budget(WINDOW, OUTPUT)
+    return receipts.last_budget(journal, receipts.last_receipt(journal)[0]) or budget(WINDOW, OUTPUT)
 
 
 def file_bytes(path: str) -> bytes:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace as with_fields
 
-from sightline.compose.render import ComposeInputs, compose, layout
+from sightline.compose.render import ComposeInputs, layout, render
 from sightline.log.reader import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import Focus
@@ -35,7 +35,7 @@ def passage(reader: Reader, view: View, around: Payload, first: int, last: int) 
         plan = _plan(view, first, end)
         if set(plan).issuperset(_alone(view, first, end).candidates()):
             break
-    shown = compose(reader, plan, layout("stable"), ComposeInputs())
+    shown = render(reader, plan, layout("stable"), ComposeInputs())
     return Passage(replace(around, body=shown.body, tail=(), breakpoints=(), plan=plan, tokens=plan.tokens), end)
 
 

@@ -1,4 +1,4 @@
-"""plan → payload. Pure: the same plan over the same entries gives the same bytes."""
+"""Renders a plan as a payload. Pure: the same plan over the same entries gives the same bytes."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from sightline.errors import BadInput
+from sightline.log import entries
+from sightline.log.annotations import WindowNote
 from sightline.log.columns import LABELLED, ORPHAN
 from sightline.log.reader import Reader
 from sightline.plan.plan import Plan
@@ -19,10 +21,10 @@ _encode = msgspec.json.encode
 
 
 class Layout(Struct, frozen=True):
-    """The order of the sections, as data. `stable` alone keeps the prefix from call to call.
+    """The order of a payload's sections. Only `stable` keeps the prompt prefix from call to call.
 
-    order: of the sections system, summary, dynamic, history and user (the open turn: what the user asked last, with
-    what the program told the model right before, and all that came after).
+    order: of the sections system, summary, dynamic, history and user. The section user is the open turn: the last user
+    message, the program's notes right before it, and everything after it.
     windows: at the "tail", each in its "place" among the messages, or together as the section "dynamic".
     """
 
@@ -43,63 +45,63 @@ LAYOUTS = {
 
 
 def layout(name: str) -> Layout:
-    """The layout of this name. Raises BadInput with the names there are."""
+    """Return the layout of this name. Raises BadInput that lists the names."""
     if name not in LAYOUTS:
         raise BadInput(f"unknown layout {name!r}; choose one of {', '.join(LAYOUTS)}")
     return LAYOUTS[name]
 
 
 class ComposeInputs(Struct, frozen=True):
-    """What a payload holds besides the plan's units: all of it decided before composing."""
+    """What a payload holds besides the plan's units. All of it is decided before rendering."""
 
     system: tuple[int, ...] = ()  # rows of the head
     tools: tuple[ToolDefinition, ...] = ()
     windows: Mapping[str, str] = {}  # id → what it shows now
     window_rows: tuple[int, ...] = ()  # open windows, in order
-    breakpoints: tuple[int, ...] = (0,)  # where a provider may cache up to, besides the end of the body
-    spared: Mapping[str, int] = {}  # windows that gave way → tokens that saved
+    breakpoints: tuple[int, ...] = (0,)  # cache breakpoints besides the end of the body
+    spared: Mapping[str, int] = {}  # windows shown at a lower level → tokens saved by it
 
 
-def compose(reader: Reader, plan: Plan, layout: Layout, around: ComposeInputs, base: Payload | None = None) -> Payload:
-    """The messages of this plan, in the order of this layout.
+def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, base: Payload | None = None) -> Payload:
+    """Return the messages of this plan in the order of this layout.
 
-    Pure: the same arguments give the same bytes. `base`, an earlier payload, only saves work: blocks that stand at its
-    beginning are shared and not made again.
+    Pure: the same arguments give the same bytes. `base`, an earlier payload, only saves work: the blocks that both have
+    at their beginning are shared, not made again.
     """
-    system = tuple(_system(reader, row) for row in around.system)
+    system = tuple(_system(reader, row) for row in inputs.system)
     first = system if layout.order[0] == "system" else ()
-    head = digest(b"", _encode((first, around.tools)))
-    goes_on = base is not None and base.chain[0] == head and _appends(layout, around, base)
-    same = _same_units(reader, plan, base.plan) if base is not None and goes_on else 0
+    head = digest(b"", _encode((first, inputs.tools)))
+    extends = base is not None and base.chain[0] == head and _only_appends(layout, inputs, base)
+    same = _same_units(reader, plan, base.plan) if base is not None and extends else 0
     if base is not None and same:
-        body, chain = _grown(base, same, plan, reader)
+        body, chain = _extend(base, same, plan, reader)
     else:
-        body = PrefixList(list(_arranged(reader, plan, layout, around, system)))
-        chain = PrefixList(list(_chained(head, body)))
-    tail = tuple(_window(around, row, reader) for row in around.window_rows) if layout.windows == "tail" else ()
+        body = PrefixList(list(_arrange(reader, plan, layout, inputs, system)))
+        chain = PrefixList(list(_hash_chain(head, body)))
+    tail = tuple(_window(inputs, row, reader) for row in inputs.window_rows) if layout.windows == "tail" else ()
     end = digest(chain[-1], _encode(tail)) if tail else chain[-1]
     return Payload(
         system=first,
-        tools=around.tools,
+        tools=inputs.tools,
         body=body,
         tail=tail,
-        breakpoints=tuple(sorted({*around.breakpoints, len(body)})),
+        breakpoints=tuple(sorted({*inputs.breakpoints, len(body)})),
         plan=plan,
         hash=end.hex(),
         tokens=plan.tokens,
         chain=chain,
-        shown_windows=around.windows,
-        spared=around.spared,
+        shown_windows=inputs.windows,
+        spared=inputs.spared,
     )
 
 
 def digest(before: bytes, block: bytes) -> bytes:
-    """One link of the chain."""
+    """Return the next link of the hash chain."""
     return blake2b(before + block, digest_size=16).digest()
 
 
 def first_change(before: Sequence[bytes], after: Sequence[bytes]) -> int | None:
-    """The first block that is not what it was, 0 being the head; None where `before` is a prefix of `after`."""
+    """Return the index of the first changed block, 0 being the head; None if `before` is a prefix of `after`."""
     for index, (old, new) in enumerate(zip(before, after, strict=False)):
         if old != new:
             return index
@@ -107,7 +109,7 @@ def first_change(before: Sequence[bytes], after: Sequence[bytes]) -> int | None:
 
 
 def unit_messages(reader: Reader, plan: Plan, unit: int) -> Iterator[Message]:
-    """A unit as it is shown: its message, then its results in call order."""
+    """Yield the messages of a unit as the plan shows them: its message, then its results in call order."""
     timeline = reader.timeline
     first, *others = timeline.rows_of(unit)
     kind = Kind(timeline.kind[first])
@@ -120,7 +122,7 @@ def unit_messages(reader: Reader, plan: Plan, unit: int) -> Iterator[Message]:
         )
         return
     calls = [row for row in others if timeline.kind[row] == Kind.CALL]
-    yield Message(Role.ASSISTANT, _spoken(reader, plan, first, calls), timeline.id(first))
+    yield Message(Role.ASSISTANT, _assistant_parts(reader, plan, first, calls), timeline.id(first))
     for row in others[len(calls) :]:
         yield Message(Role.TOOL, reader.parts(row, plan.lod(row)), timeline.id(row))
 
@@ -128,52 +130,43 @@ def unit_messages(reader: Reader, plan: Plan, unit: int) -> Iterator[Message]:
 _ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.SUMMARY: Role.USER, Kind.RECALL: Role.USER}
 
 
-def _spoken(reader: Reader, plan: Plan, first: int, calls: Sequence[int]) -> tuple[Part, ...]:
-    """An assistant message: what it says and its calls, in the order the model made them, each at its own level."""
-    said = reader.parts(first, plan.lod(first))
+def _assistant_parts(reader: Reader, plan: Plan, first: int, calls: Sequence[int]) -> tuple[Part, ...]:
+    """Return the parts of an assistant message: its text and its calls in order, each at its own level."""
+    spoken = reader.parts(first, plan.lod(first))
     called = [part for row in calls for part in reader.parts(row, plan.lod(row))]
-    if any(plan.lod(row) is not Lod.FULL for row in (first, *calls)):  # a provider's own blocks all stay or all go
-        return (*(part for part in said if not isinstance(part, Opaque)), *called)
-    return _original(reader, first)
-
-
-def _original(reader: Reader, row: int) -> tuple[Part, ...]:
-    from sightline.log.entries import parts_of
-
-    return parts_of(reader.entry(row))
+    if any(plan.lod(row) is not Lod.FULL for row in (first, *calls)):  # opaque blocks all stay or all go
+        return (*(part for part in spoken if not isinstance(part, Opaque)), *called)
+    return entries.parts_of(reader.entry(first))
 
 
 def _system(reader: Reader, row: int) -> Message:
     return Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row))
 
 
-def _window(around: ComposeInputs, row: int, reader: Reader) -> Message:
-    return Message(Role.USER, (Text(around.windows[_window_id(reader, row)]),), reader.timeline.id(row))
+def _window(inputs: ComposeInputs, row: int, reader: Reader) -> Message:
+    return Message(Role.USER, (Text(inputs.windows[_window_id(reader, row)]),), reader.timeline.id(row))
 
 
 def _window_id(reader: Reader, row: int) -> str:
-    from sightline.log import entries
-    from sightline.log.annotations import WindowNote
-
     note: WindowNote = entries.decode_data(reader.entry(row), WindowNote)
     return note.id
 
 
-def _appends(layout: Layout, around: ComposeInputs, base: Payload) -> bool:
-    """Whether new units come after everything shown: not where windows stand between or sections are reordered."""
-    among = layout.windows == "place" and (around.window_rows or base.shown_windows)
+def _only_appends(layout: Layout, inputs: ComposeInputs, base: Payload) -> bool:
+    """Return whether new units come after everything shown: not if windows stand between or sections are reordered."""
+    among = layout.windows == "place" and (inputs.window_rows or base.shown_windows)
     return layout.order == ("system", "history") and not among
 
 
 def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
-    """How many units both plans show first and alike, and with them all that the engine says before the history.
+    """Return how many units both plans show first and at the same levels, after the same notices of the engine.
 
-    0 also where summaries stand among the units, or what is said there differs.
+    0 also if there are summaries, or if the notices differ.
     """
     if plan.extends(before):
         return len(before)
-    said = [(each.marker, each.preface, each.left_out and each.left_out.first) for each in (plan, before)]
-    if said[0] != said[1] or reader.timeline.compactions:
+    notices = [(each.marker, each.preface, each.left_out and each.left_out.first) for each in (plan, before)]
+    if notices[0] != notices[1] or reader.timeline.compactions:
         return 0
     unit = reader.timeline.unit
     changed = [unit[row] for row, _ in plan.levels().items() ^ before.levels().items() if row < before.rows]
@@ -186,35 +179,35 @@ def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
     return same if marked else 0
 
 
-def _grown(base: Payload, same: int, plan: Plan, reader: Reader) -> tuple[PrefixList[Message], PrefixList[bytes]]:
-    """The blocks of the units that stayed the same, and those of the others."""
+def _extend(base: Payload, same: int, plan: Plan, reader: Reader) -> tuple[PrefixList[Message], PrefixList[bytes]]:
+    """Return the body and hash chain of `base` up to the last unchanged unit, and those of all later units after it."""
     assert isinstance(base.body, PrefixList)
     assert isinstance(base.chain, PrefixList)
     more = [message for unit in plan.after(same) for message in unit_messages(reader, plan, unit)]
     if plan.extends(base.plan):
-        return base.body.grown(more), base.chain.grown(list(_chained(base.chain[-1], more))[1:])
+        return base.body.grown(more), base.chain.grown(list(_hash_chain(base.chain[-1], more))[1:])
     kept = (
         bool(plan.preface) + bool(plan.marker) + sum(messages_of(reader.timeline, unit) for unit in plan.after(0, same))
     )
-    links = _chained(base.chain[kept], more)
+    links = _hash_chain(base.chain[kept], more)
     return PrefixList([*base.body[:kept], *more]), PrefixList([*base.chain[:kept], *links])
 
 
-def _chained(start: bytes, messages: Sequence[Message]) -> Iterator[bytes]:
+def _hash_chain(start: bytes, messages: Sequence[Message]) -> Iterator[bytes]:
     yield start
     for message in messages:
         start = digest(start, _encode((message.role, message.parts, message.merge_into_previous)))
         yield start
 
 
-def _arranged(
-    reader: Reader, plan: Plan, layout: Layout, around: ComposeInputs, system: tuple[Message, ...]
+def _arrange(
+    reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, system: tuple[Message, ...]
 ) -> Iterator[Message]:
     sections: dict[str, list[Message]] = {"system": list(system), "summary": [], "history": [], "user": []}
-    sections["dynamic"] = [_window(around, row, reader) for row in around.window_rows if layout.windows == "dynamic"]
+    sections["dynamic"] = [_window(inputs, row, reader) for row in inputs.window_rows if layout.windows == "dynamic"]
     turn = _open_turn(reader, plan) if "user" in layout.order else None
     opened = False
-    for unit, message in _in_order(reader, plan, layout, around):
+    for unit, message in _in_order(reader, plan, layout, inputs):
         opened = opened or (turn is not None and unit == turn)
         if opened:
             section = "user"
@@ -229,14 +222,14 @@ def _arranged(
 
 
 def _in_order(
-    reader: Reader, plan: Plan, layout: Layout, around: ComposeInputs
+    reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs
 ) -> Iterator[tuple[int | None, Message]]:
-    """Every unit by seq, windows at their place where the layout wants that, one line where units are left out."""
-    places = [reader.timeline.unit[row] for row in around.window_rows if layout.windows == "place"]
-    windows = dict(zip(places, around.window_rows, strict=False))
+    """Yield the messages by seq: windows at their place if the layout wants that, notices where units are left out."""
+    places = [reader.timeline.unit[row] for row in inputs.window_rows if layout.windows == "place"]
+    windows = dict(zip(places, inputs.window_rows, strict=False))
     marked, prefaced = not plan.marker, not plan.preface
-    stands = _stands(reader)
-    for unit in _placed(reader, plan, places):
+    stands = _summary_places(reader)
+    for unit in _in_place(reader, plan, places):
         if not prefaced and reader.timeline.unit_kind(unit) is not Kind.SUMMARY:
             yield None, Message(Role.USER, (Text(plan.preface),))
             prefaced = True
@@ -244,7 +237,7 @@ def _in_order(
             yield None, Message(Role.USER, (Text(plan.marker),))
             marked = True
         if unit in windows:
-            yield unit, _window(around, windows[unit], reader)
+            yield unit, _window(inputs, windows[unit], reader)
         else:
             for message in unit_messages(reader, plan, unit):
                 yield unit, message
@@ -253,29 +246,29 @@ def _in_order(
             yield None, Message(Role.USER, (Text(text),))
 
 
-def _placed(reader: Reader, plan: Plan, windows: Sequence[int]) -> Sequence[int]:
-    """The units as they stand: by seq, a summary where the first unit stood that it covers."""
-    first = _stands(reader)
+def _in_place(reader: Reader, plan: Plan, windows: Sequence[int]) -> Sequence[int]:
+    """Return the units in order: by seq, a summary at the place of the first unit that it covers."""
+    first = _summary_places(reader)
     if not windows and not first:
         return list(plan)
     return sorted({*plan, *windows}, key=lambda unit: (first.get(unit, unit), unit not in first, unit))
 
 
-def _stands(reader: Reader) -> dict[int, int]:
-    """Where summaries stand: the first unit that each covers."""
+def _summary_places(reader: Reader) -> dict[int, int]:
+    """Return the first covered unit of each summary's unit."""
     return {unit: each.first for each in reader.timeline.compactions for unit in each.summaries}
 
 
 def _open_turn(reader: Reader, plan: Plan) -> int | None:
-    """The unit the open turn begins with: the user's last words, or what the program told the model before them."""
+    """Return the first unit of the open turn: the last user message, or the program's notes right before it."""
     units = list(plan)
     users = [at for at, unit in enumerate(units) if reader.timeline.unit_kind(unit) is Kind.USER]
-    at = next((at for at in reversed(users) if not _told(reader, units[at])), users[-1] if users else None)
-    while at and reader.timeline.unit_kind(units[at - 1]) is Kind.USER and _told(reader, units[at - 1]):
+    at = next((at for at in reversed(users) if not _is_note(reader, units[at])), users[-1] if users else None)
+    while at and reader.timeline.unit_kind(units[at - 1]) is Kind.USER and _is_note(reader, units[at - 1]):
         at -= 1
     return None if at is None else units[at]
 
 
-def _told(reader: Reader, unit: int) -> bool:
-    """Whether a user message is the program's, not the user's."""
+def _is_note(reader: Reader, unit: int) -> bool:
+    """Return whether a message with the user role is the program's, not the user's."""
     return bool(reader.timeline.state[reader.timeline.unit_row[unit]] & (LABELLED | ORPHAN))

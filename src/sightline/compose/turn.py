@@ -1,4 +1,8 @@
-"""Deciding, composing and writing down what was sent: the second half of a session's turn."""
+"""The steps of one `Session.compose`, in reading order.
+
+`Composer.compose` calls six steps: catch up, gather inputs, plan, recall, render, log the receipt. They follow below it
+in that order.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -7,12 +11,13 @@ from typing import Any
 from msgspec import structs
 
 from sightline.apps.host import Host
-from sightline.compose import decide
-from sightline.compose.decide import Calibration
-from sightline.compose.render import ComposeInputs, compose, first_change, layout
+from sightline.compose import inputs, receipts
+from sightline.compose.calibration import Calibration
+from sightline.compose.live_windows import LiveWindows
+from sightline.compose.render import ComposeInputs, layout, render
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, StrategyError
 from sightline.log import entries
-from sightline.log.annotations import RecallNote, ReceiptNote, Source
+from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
@@ -26,52 +31,39 @@ from sightline.values.clock import Clock
 from sightline.values.items import Kind, Lod, Usage
 from sightline.wire.payload import Payload
 
-QUESTION = "sweep: question"
-_END = 0.1  # of the limit: the end of a conversation, where a question is asked about all of it
-_RECENT = 60  # units in which what was brought back is not brought back again
-_FRAMED = 16  # tokens: what a further message costs besides its text, in any profile
+_QUESTION_SHARE = 0.1  # of the limit: the end of the conversation that is shown when one question is asked about it
+_RECENT_UNITS = 60  # what was recalled within these units is not recalled again
+_FRAMING_TOKENS = 16  # at most, for one more message in any profile
 
 
 class Composer:
-    """Composes a journal's payloads, each going on from the one before."""
+    """Composes a journal's payloads, each extending the one before."""
 
     def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Strategy | None) -> None:
         self.journal, self._recall, self._clock, self._host, self._custom = journal, recall, clock, host, custom
-        self._sizes: dict[str, int] = {}  # tokens of what windows showed last
+        self._windows = LiveWindows(journal, host)
         self.begin()
 
     def begin(self) -> None:
-        """Stand at the end of the journal's branch, as if everything before had just happened."""
+        """Start at the end of the journal's branch, with what its last receipt says."""
+        journal, timeline, path = self.journal, self.journal.timeline, self.journal.path
         self.configure()
         self.payload: Payload | None = None  # the last one sent
-        self.last, self._sent_at = decide.last_receipt(self.journal)
-        self._sent_offset = next((offset for _, offset in decide.receipt_entries(self.journal)), 0)
-        self._receipts = len(self.journal.timeline.receipt_seq)  # in the log, on whatever branch
+        self.receipt, self._sent_at = receipts.last_receipt(journal)
+        self._sent_offset = next((offset for _, offset in receipts.receipt_entries(journal)), 0)
+        self._receipt_count = len(timeline.receipt_seq)  # on all branches
         self.command = ""  # why the next call must be a sweep
-        self._marked: tuple[tuple[int, int], tuple[frozenset[int], dict[int, Lod]]] = ((-1, -1), (frozenset(), {}))
-        timeline, path = self.journal.timeline, self.journal.path
-        self._asked = timeline.last_user(path, len(timeline))
-        self._searched = decide.searched_user(timeline, path, self.last)
-        known = self.last is not None and self.last.factor != 1
-        self._calibration = Calibration(self.last.factor, known=True) if self.last and known else Calibration()
-        self._observed = decide.reported(self.journal, self.last) if self.last else None
-        # How was counted before the model refused a payload as too long. Only a refusal makes a factor so large.
-        refused = self._calibration.factor > decide.MOST_FACTOR
-        self._before_refusal: Calibration | None = Calibration() if refused else None
-        self.budget = decide.last_budget(self.journal, self.last)
-        self._seen = 0  # rows that the last plan knows
-        self._ends: tuple[int, ...] = ()  # where the body ended after the last sweep, and at the last call
-        self._restored = self.last is None
-        self._sent_with = self._reductions  # what was allowed then
-
-    @property
-    def page_tokens(self) -> int:
-        """Tokens of one page of an item that the model asks for."""
-        return self._recall.page_tokens(self.last.limit if self.last else None)
-
-    @property
-    def _reductions(self) -> tuple[str, ...]:
-        return self.journal.settings.reductions
+        self._marks_key: tuple[int, int] = (-1, -1)
+        self._marks: tuple[frozenset[int], dict[int, Lod]] = (frozenset(), {})
+        self._question = timeline.last_user(path, len(timeline))  # the unit of the last user message
+        self._searched = inputs.last_searched_question(timeline, path, self.receipt)
+        observed = receipts.reported(journal, self.receipt) if self.receipt else None
+        self._calibration = Calibration(self.receipt.factor if self.receipt else 1.0, observed)
+        self.budget = receipts.last_budget(journal, self.receipt)
+        self._planned_rows = 0  # rows that the last plan knows
+        self._body_ends: tuple[int, ...] = ()  # length of the body after the last sweep, and at the last call
+        self._restored = self.receipt is None
+        self._sent_reductions = self._reductions  # those allowed for the last payload
 
     def configure(self) -> None:
         """Compose as the journal's settings say."""
@@ -80,178 +72,138 @@ class Composer:
         self._layout = layout(settings.layout)
         self._host.show_as(settings.locale, settings.windows)
 
-    # ------------------------------------------------------------------ the two ways to compose
+    @property
+    def _reductions(self) -> tuple[str, ...]:
+        return self.journal.settings.reductions
+
+    # ------------------------------------------------------------------ one turn
 
     def compose(self, budget: Budget, ask: bool, *, if_unchanged: bool = True) -> Payload:
-        """See `Session.compose`. Without `if_unchanged`, whatever others write to the branch meanwhile.
+        """Compose and log the next payload. See `Session.compose`.
+
+        Without `if_unchanged`, entries that others append meanwhile do not matter, and nothing is recalled.
 
         Raises:
-            Conflict: another writer wrote to the branch while this was decided: what it said belongs in the payload.
+            Conflict: others appended to the branch meanwhile, so their entries belong in the payload.
         """
+        self._catch_up(budget)
+        gathered = self._gather_inputs(budget)
+        view, plan = self._plan(budget, gathered)
+        if if_unchanged:
+            plan = self._recall_passages(view, plan, gathered, ask)
+        payload = render(self.journal.reader, plan, self._layout, gathered, self.payload)
+        self._log_receipt(payload, view, if_unchanged)
+        return payload
+
+    # ------------------------------------------------------------------ step 1: catch up
+
+    def _catch_up(self, budget: Budget) -> None:
+        """Read what other writers appended, and restore the last payload after resuming. Raises OpenCalls."""
         self.journal.store.refresh()
         self.journal.catch_up()
-        sent = len(self.journal.timeline.receipt_seq)
-        if self._receipts != sent and decide.last_receipt(self.journal)[0] != self.last:
-            self.begin()  # another writer sent a payload: this one goes on from that
+        count = len(self.journal.timeline.receipt_seq)
+        if self._receipt_count != count and receipts.last_receipt(self.journal)[0] != self.receipt:
+            self.begin()  # another writer sent a payload, which the next one extends
         if self.journal.follow_settings():
             self.configure()
             self.command = "settings changed"
         self._restore(budget)
-        self._check_open()
-        shown = self._shown_windows(budget)
-        self._host.note()
-        around = self._around(shown)
-        seen = self._view(budget, around)
-        view, plan = self._decided(seen)
-        if view is not seen:
-            self._calibration, self._observed, self._before_refusal = self._before_refusal or Calibration(), None, None
-        if if_unchanged and not shows_all(view, plan):
-            if ask and view.trims and self._too_long(view):
-                plan = self._answering(view, plan, around)
-            elif self._asked != self._searched and budget.recall:  # once, right after a user's message
-                plan = self._reminded(view, plan, around)
-        if if_unchanged:
-            self._searched = self._asked
-        payload = compose(self.journal.reader, plan, self._layout, around, self.payload)
-        self._send(payload, view.faults, if_unchanged)
-        self.budget = budget
-        return payload
-
-    def view(self, budget: Budget, command: str = "") -> View:
-        """What the strategy would see now."""
-        self._restore(budget)
-        kept = self._calibration, self._asked
-        view = self._view(budget, self._around(self._shown_windows(budget)))
-        self._calibration, self._asked = kept
-        return replace(view, command=view.command or command)
-
-    @property
-    def summarises_apart(self) -> bool:
-        """Whether the strategy's model is to see only what it summarises, not the conversation it belongs to."""
-        return bool(getattr(self._strategy, "apart", False))
-
-    def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raises BadInput for a state that the strategy would not take."""
-        merged = getattr(self._strategy, "merged", None)
-        refused = merged({}, state).refused if merged is not None else {}
-        if refused:
-            told = "; ".join(f"{field or 'state'}: {why}" for field, why in refused.items())
-            raise BadInput(f"strategy {self._strategy.name!r} does not take this state: {told}")
-
-    def wanted(self, budget: Budget) -> tuple[int, int] | None:
-        """The units that the strategy wants summarised by now, first and last; None for a strategy that wants none."""
-        wants = getattr(self._strategy, "wants", None)
-        if wants is None or "summaries" not in self._reductions:
-            return None
-        found: tuple[int, int] | None = wants(allowed(self.view(budget)))
-        return found
-
-    def preview(self, budget: Budget, command: str = "") -> Payload:
-        """See `Session.preview`. With a command, as if somebody had given it."""
-        view = self.view(budget, command)
-        around = self._around(self._shown_windows(budget))
-        _, plan = self._decided(view)
-        return compose(self.journal.reader, plan, self._layout, around, self.payload)
-
-    def observe(self, usage: Usage, extra_tokens: int = 0) -> None:
-        """Learn from what the provider counted for the last payload and what was sent beside it."""
-        self._before_refusal = None
-        if self.payload is not None and self.payload.tokens >= decide.TELLING:
-            sent = max(self.payload.tokens + extra_tokens, 1)
-            self._observed = decide.factor(usage.input_tokens, sent, self.journal.reader.profile)
-
-    def overflowed(self, input_tokens: int | None, extra_tokens: int = 0) -> None:
-        """See `Session.overflowed`."""
-        self._before_refusal = self._before_refusal or self._calibration
-        sent = self.payload.tokens + extra_tokens if self.payload else 1
-        counted = max(input_tokens or 0, self.budget.window if self.budget else 0)  # it was more than the window
-        self._observed = max(counted / max(sent, 1) * 1.02, self._calibration.factor * 1.1)
-        self._calibration = Calibration(self._observed, known=True)
-        self.command = "sweep: overflow"
-
-    def _decided(self, view: View) -> tuple[View, Plan]:
-        """The plan, and the view it was made from: counted as before the model refused a payload as too long, where
-        counted so strictly nothing fits. What is never sent teaches nothing.
-        """
-        try:
-            return view, self._planned(view)
-        except PinnedOverflow:
-            if self._before_refusal is None:
-                raise
-            limit = self._before_refusal.limit(view.budget, view.profile)
-            view = replace(view, limit=limit, notices=EngineNotices(self.journal, limit))
-            return view, self._planned(view)
-
-    def _planned(self, view: View) -> Plan:
-        plan = self._strategy.plan(allowed(view))
-        if not isinstance(plan, Plan) or not plan.checked:
-            raise StrategyError(f"strategy {self._strategy.name!r} must return what Plan.extended or Plan.swept gives")
-        return plan
-
-    def _check_open(self) -> None:
         if calls := self.journal.open_calls():
             raise OpenCalls([call.id for call in calls])
 
-    # ------------------------------------------------------------------ decide, then compose
+    def _restore(self, budget: Budget) -> None:
+        """Rebuild the last payload from the log after resuming, so that the next one extends it."""
+        if self._restored:
+            return
+        self._restored = True
+        view = self._view(budget, self._inputs({}))
+        plan = receipts.sent_plan(self.journal, view, receipts.receipts(self.journal))
+        if plan is None or self.receipt is None:
+            return
+        _, offset = next(receipts.receipt_entries(self.journal))
+        windows = {window: self.journal.blobs.text(digest) or "" for window, digest in self.receipt.windows.items()}
+        settings, sent = receipts.as_sent(self.journal, self.receipt, offset, windows)
+        self.payload = render(self.journal.reader, plan, layout(settings.layout), sent)
+        self._planned_rows, self._body_ends = plan.rows, (len(self.payload.body),)
+        self._sent_reductions = settings.reductions
+        if settings != self.journal.settings:
+            self.command = self.command or "settings changed"
 
-    def _around(self, shown: Mapping[str, str]) -> ComposeInputs:
+    # ------------------------------------------------------------------ step 2: gather inputs
+
+    def _gather_inputs(self, budget: Budget) -> ComposeInputs:
+        """Ask the windows what they show, log what changed there, and collect what the payload has besides the plan."""
+        shown = self._window_texts(budget)
+        self._host.note()
+        return self._inputs(shown)
+
+    def _window_texts(self, budget: Budget) -> dict[str, str]:
+        limit = self._calibration.factor.limit(budget, self.journal.reader.profile)
+        tokens = int(budget.windows * limit) if "windows" in self._reductions else None
+        before = self.payload.shown_windows if self.payload is not None else {}
+        return self._windows.texts(tokens, self._layout.windows == "place", before)
+
+    def _inputs(self, shown: Mapping[str, str]) -> ComposeInputs:
         journal = self.journal
         return ComposeInputs(
             system=tuple(journal.timeline.head_rows(journal.path)),
             tools=journal.tools.definitions,
             windows=shown,
-            window_rows=decide.window_rows(journal, shown, self._layout.windows, len(journal.timeline)),
-            breakpoints=(0, *self._ends),
+            window_rows=inputs.window_rows(journal, shown, self._layout.windows, len(journal.timeline)),
+            breakpoints=(0, *self._body_ends),
             spared=self._host.spared if shown else {},
         )
 
-    def _shown_windows(self, budget: Budget) -> dict[str, str]:
-        """The open windows of this branch as they look now: those that look as in the last payload come first."""
-        if not self.journal.timeline.windows:
-            return {}
-        limit = self._calibration.limit(budget, self.journal.reader.profile)
-        counted, self._sizes = self._sizes, {}
-        framing, references = self.journal.reader.profile.message_tokens, self._references
+    # ------------------------------------------------------------------ step 3: plan
 
-        def size(window: str, text: str) -> int:
-            if text not in self._sizes:
-                self._sizes[text] = counted[text] if text in counted else self._tokens(text)
-            return (self._sizes[text] + framing) * references(window)
+    def _plan(self, budget: Budget, gathered: ComposeInputs) -> tuple[View, Plan]:
+        """Let the strategy decide, and forget a refusal whose strict token count would let nothing fit."""
+        seen = self._view(budget, gathered)
+        view, plan = self._decide(seen)
+        if view is not seen:
+            self._calibration.forget_refusal()
+        return view, plan
 
-        shown = self._host.shown(int(budget.windows * limit) if "windows" in self._reductions else None, size)
-        before = self.payload.shown_windows if self.payload is not None else {}
-        same = {window: text for window, text in before.items() if shown.get(window) == text}
-        return same | shown
+    def _decide(self, view: View) -> tuple[View, Plan]:
+        """Return the plan and the view it was made from.
 
-    def _references(self, window: str) -> int:
-        """How often a window stands in the payload."""
-        if self._layout.windows != "place":
-            return 1
-        return len(self.journal.timeline.references(window, self.journal.path))
+        If the stricter token factor learned from an overflow makes even the pinned items not fit, plan again with the
+        earlier factor, because a payload that is never sent cannot correct it.
+        """
+        try:
+            return view, self._ask_strategy(view)
+        except PinnedOverflow:
+            if self._calibration.before_refusal is None:
+                raise
+            limit = self._calibration.before_refusal.limit(view.budget, view.profile)
+            view = replace(view, limit=limit, notices=EngineNotices(self.journal, limit))
+            return view, self._ask_strategy(view)
 
-    def _tokens(self, text: str) -> int:
-        """Tokens of what a window shows: counted once, while it shows that."""
-        known = self._sizes.get(text)
-        return self.journal.reader.counter.count(text) if known is None else known
+    def _ask_strategy(self, view: View) -> Plan:
+        plan = self._strategy.plan(allowed(view))
+        if not isinstance(plan, Plan) or not plan.checked:
+            raise StrategyError(f"strategy {self._strategy.name!r} must return what Plan.extended or Plan.swept gives")
+        return plan
 
-    def _view(self, budget: Budget, around: ComposeInputs) -> View:
+    def _view(self, budget: Budget, gathered: ComposeInputs) -> View:
+        """Collect what the strategy sees."""
         journal, timeline = self.journal, self.journal.timeline
-        aside = self.last is not None and self.last.question  # what it left out is weighed again
-        new = decide.complete_units(journal, 0 if aside else self._seen)
-        sent_plan = self.payload.plan if self.payload is not None and not aside else None
+        # After a payload for one question the plan before it is gone, so every unit is weighed again.
+        all_again = self.receipt is not None and self.receipt.question
+        new = inputs.complete_units(journal, 0 if all_again else self._planned_rows)
+        last = self.payload.plan if self.payload is not None and not all_again else None
         for unit in new:
             if timeline.kind[timeline.unit_row[unit]] == Kind.USER:
-                self._asked = unit
-        if self._observed is not None and self._observed > self._calibration.factor:
-            self._calibration = Calibration(self._observed, known=True)
-        pinned, wanted = self._marks()
-        limit = self._calibration.limit(budget, journal.reader.profile)
+                self._question = unit
+        self._calibration.raise_factor()
+        pinned, wanted = self._read_marks()
+        limit = self._calibration.factor.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
-        compactions, command = decide.compacted(journal, sent) if "summaries" in self._reductions else ([], "")
-        back = decide.undone(journal, sent) if compactions or command else []
-        if sent_plan is not None and self._sent_with != self._reductions:
-            back = decide.given_back(journal, sent_plan, compactions)
-        if not command and wanted and sent and decide.raised(timeline, journal.path, sent):
+        compactions, command = inputs.active_compactions(journal, sent) if "summaries" in self._reductions else ([], "")
+        back = inputs.uncompacted_units(journal, sent) if compactions or command else []
+        if last is not None and self._sent_reductions != self._reductions:
+            back = inputs.hidden_units(journal, last, compactions)
+        if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
             command = "command: expand"
         return View(
             timeline=timeline,
@@ -259,157 +211,183 @@ class Composer:
             profile=journal.reader.profile,
             budget=budget,
             limit=limit,
-            fixed=decide.fixed_tokens(journal, around, journal.tools.tokens, self._tokens),
-            last=sent_plan,
+            fixed=inputs.fixed_tokens(journal, gathered, journal.tools.tokens, self._windows.tokens),
+            last=last,
             new=new,
             pinned=pinned,
-            asked=self._asked,
-            cold=self.payload is not None and self._idle() > journal.reader.profile.cache_seconds,
-            command=self.command or self._unheeded(pinned) or command,
+            asked=self._question,
+            cold=self.payload is not None and self._idle_seconds() > journal.reader.profile.cache_seconds,
+            command=self.command or self._pin_command(pinned) or command,
             wanted=wanted,
             compactions=compactions,
             state=journal.state,
-            faults=decide.faults(journal, new, sent_plan),
-            back=[*back, *decide.wanted_back(timeline, journal.path, wanted)] if wanted else back,
+            faults=inputs.find_faults(journal, new, last),
+            back=[*back, *inputs.wanted_units(timeline, journal.path, wanted)] if wanted else back,
             notices=EngineNotices(journal, limit),
             reductions=self._reductions,
         )
 
-    def _marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
-        """What was said of single items on this branch: looked at again only when something more was said."""
+    def _read_marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
+        """Return the pinned and the wanted rows of this branch, read again only after another mark."""
         timeline, path = self.journal.timeline, self.journal.path
         key = (self.journal.branch, len(timeline.marks))
-        if self._marked[0] != key:
-            self._marked = (key, decide.marks(timeline, path))
-        return self._marked[1]
+        if self._marks_key != key:
+            self._marks_key, self._marks = key, inputs.read_marks(timeline, path)
+        return self._marks
 
-    def _unheeded(self, pinned: Iterable[int]) -> str:
-        """A pin is a command while the last payload does not show the item in full, whoever pinned it and when."""
+    def _pin_command(self, pinned: Iterable[int]) -> str:
+        """Return the command of a pin that the last payload does not obey, whoever pinned the item and when."""
         hidden = reduced(self.payload.plan) if self.payload is not None else None
         return "command: pin" if hidden is not None and any(map(hidden, pinned)) else ""
 
-    def _idle(self) -> int:
-        """Seconds since the last payload was sent."""
-        return max(0, self._clock() - self._sent_at) // 1000 if self.last is not None else 0
+    def _idle_seconds(self) -> int:
+        """Return the seconds since the last payload was sent."""
+        return max(0, self._clock() - self._sent_at) // 1000 if self.receipt is not None else 0
 
-    def _reminded(self, view: View, plan: Plan, around: ComposeInputs) -> Plan:
-        """The plan, and after the user's message earlier pieces that clearly match it and would not be shown."""
-        room = int(view.budget.recall * view.limit)
-        known = {source for unit in plan.after(len(plan) - _RECENT) for source in self._recalled(plan, unit)}
-        note = self._recall.note(self._question(), room, reduced(plan), known, unasked=True)
-        return self._planned(self._view(view.budget, around)) if self._bring_back(note) else plan
+    # ------------------------------------------------------------------ step 4: recall
 
-    def _recalled(self, plan: Plan, unit: int) -> Sequence[Source]:
-        """What a unit brought back earlier, and shows."""
-        timeline, row = self.journal.timeline, self.journal.timeline.unit_row[unit]
-        shown = timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL
-        return self.journal.reader.sources(row) if shown else ()
+    def _recall_passages(self, view: View, plan: Plan, gathered: ComposeInputs, ask: bool) -> Plan:
+        """Bring back earlier passages that match the last user message, if not everything is shown in full."""
+        if not shows_all(view, plan):
+            if ask and view.trims and self._exceeds_limit(view):
+                plan = self._recall_for_question(view, plan, gathered)
+            elif self._question != self._searched and view.budget.recall:  # once for each user message
+                plan = self._recall_in_share(view, plan, gathered)
+        self._searched = self._question
+        return plan
 
-    def _answering(self, view: View, usual: Plan, around: ComposeInputs) -> Plan:
-        """Of the conversation only its end, and in all the other room what may answer the question; the usual plan
-        where nothing may.
+    def _recall_in_share(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
+        """Add passages that clearly match and are not shown, within the budget's share for recall."""
+        tokens = int(view.budget.recall * view.limit)
+        recent = plan.after(len(plan) - _RECENT_UNITS)
+        known = {source for unit in recent for source in self._recalled_sources(plan, unit)}
+        note = self._recall.note(self._question_text(), tokens, reduced(plan), known, unasked=True)
+        return self._ask_strategy(self._view(view.budget, gathered)) if self._append_recall(note) else plan
+
+    def _recall_for_question(self, view: View, usual: Plan, gathered: ComposeInputs) -> Plan:
+        """Show only the end of the conversation, and fill the rest of the budget with passages that may answer.
+
+        Without such passages, return the usual plan.
         """
         kind, first = self.journal.timeline.kind, self.journal.timeline.unit_row
         narrow = replace(
             view,
-            budget=structs.replace(view.budget, trigger=_END, target=_END),
-            notices=EngineNotices(self.journal, view.limit, lists=False),  # the room is for the answer
-            command=QUESTION,
+            budget=structs.replace(view.budget, trigger=_QUESTION_SHARE, target=_QUESTION_SHARE),
+            notices=EngineNotices(self.journal, view.limit, lists=False),  # all free tokens are for the answer
+            command=receipts.QUESTION,
             last=None,
-            new=[unit for unit in decide.complete_units(self.journal, 0) if kind[first[unit]] != Kind.RECALL],
+            new=[unit for unit in inputs.complete_units(self.journal, 0) if kind[first[unit]] != Kind.RECALL],
         )
         plan = strategy("focus").plan(allowed(narrow))
-        note = self._recall.answering(self._question(), view.limit - plan.tokens - _FRAMED, reduced(plan))
-        if not self._bring_back(note):
+        tokens = view.limit - plan.tokens - _FRAMING_TOKENS
+        if not self._append_recall(self._recall.answering(self._question_text(), tokens, reduced(plan))):
             return usual
-        view = allowed(self._view(view.budget, around))
-        recalled = Plan.extended(replace(view, last=plan, new=decide.new_units(self.journal, plan.rows)), {}, {})
+        view = allowed(self._view(view.budget, gathered))
+        recalled = Plan.extended(replace(view, last=plan, new=inputs.new_units(self.journal, plan.rows)), {}, {})
         recalled.reason = plan.reason
         return recalled
 
-    def _too_long(self, view: View) -> bool:
-        """Whether not everything that was said could be shown in full."""
-        return view.fixed + view.full_tokens(decide.complete_units(self.journal, 0)) > view.limit
+    def _recalled_sources(self, plan: Plan, unit: int) -> Sequence[Source]:
+        """Return what a unit recalled earlier, if it is still shown."""
+        timeline, row = self.journal.timeline, self.journal.timeline.unit_row[unit]
+        shown = timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL
+        return self.journal.reader.sources(row) if shown else ()
 
-    def _question(self) -> str:
-        return self.journal.reader.text(self.journal.timeline.unit_row[self._asked])
+    def _exceeds_limit(self, view: View) -> bool:
+        """Return whether the whole conversation in full is larger than the limit."""
+        return view.fixed + view.full_tokens(inputs.complete_units(self.journal, 0)) > view.limit
 
-    def _bring_back(self, note: RecallNote | None) -> bool:
-        """Add earlier pieces after the user's message. Whether there are any."""
+    def _question_text(self) -> str:
+        return self.journal.reader.text(self.journal.timeline.unit_row[self._question])
+
+    def _append_recall(self, note: RecallNote | None) -> bool:
+        """Append a recall after the user's message. Return whether there is one."""
         if note is None:
             return False
-        note = structs.replace(note, query="")  # it is the message that this follows
+        note = structs.replace(note, query="")  # because it is the message before this entry
         self.journal.append([self.journal.drafts.recall(note)], if_unchanged=True)
         return True
 
-    def _send(self, payload: Payload, faults: frozenset[int], if_unchanged: bool) -> None:
-        """Write down what was decided and what is sent, and make it durable."""
+    # ------------------------------------------------------------------ step 5 is `render`; step 6: log the receipt
+
+    def _log_receipt(self, payload: Payload, view: View, if_unchanged: bool) -> None:
+        """Append what was decided and what is sent, make it durable, and remember it for the next call."""
         journal, plan = self.journal, payload.plan
-        reason = self._why_changed(payload)
         previous = self.payload.plan if self.payload else None
         notes: list[tuple[str, Any]] = [
-            (entries.RENDITION, few) for few in decide.renditions_to_log(journal, plan, previous)
+            (entries.RENDITION, few) for few in receipts.renditions_to_log(journal, plan, previous)
         ]
-        receipt = self._receipt(payload, previous, reason, whole=not (if_unchanged and plan.extends(previous)))
-        receipt.faults = [journal.timeline.id(row) for row in sorted(faults)]
-        journal.annotate(
-            *notes, (entries.RECEIPT, receipt), if_unchanged=if_unchanged
-        )  # a delta must follow the receipt it goes on from
-        journal.store.sync()
-        self._receipts = len(journal.timeline.receipt_seq)
-        self._sent_offset = journal.timeline.receipt_offset[-1]
-        if receipt.plan is not None and self._observed is not None:
-            self._calibration = Calibration(self._observed, known=True)
-        sent = len(payload.body)
-        self._ends = (sent,) if receipt.plan is not None else (*self._ends[:1], sent)
-        self.payload, self.last, self._sent_at = payload, receipt, self._clock()
-        self._seen, self.command, self._sent_with = plan.rows, "", self._reductions
-
-    def _why_changed(self, payload: Payload) -> str:
-        """Why a payload does not begin with the one before it; empty: it does."""
-        before = self.payload
-        if before is None or payload.shares_blocks_of(before) or first_change(before.chain, payload.chain) is None:
-            return ""
-        if payload.plan.reason:
-            return payload.plan.reason
-        if self.last is not None and self.last.question:
-            return "sweep: question answered"
-        if before.chain[0] != payload.chain[0]:
-            return "tools or system changed"
-        return "window in place" if payload.shown_windows or before.shown_windows else "layout"
-
-    def _receipt(self, payload: Payload, previous: Plan | None, reason: str, whole: bool) -> ReceiptNote:
-        plan, timeline = payload.plan, self.journal.timeline
-        return ReceiptNote(
-            number=(self.last.number if self.last else 0) + 1,
-            seq=timeline.seq[row] if (row := timeline.last_row(self.journal.path)) >= 0 else 0,
-            tokens=payload.tokens,
-            limit=plan.limit,
-            hash=payload.hash,
-            factor=self._calibration.factor,
-            reason=reason,
-            changed=first_change(self.payload.chain, payload.chain) if self.payload and reason else None,
-            plan=decide.plan_note(plan) if whole else None,
-            lods={} if whole else decide.added_lods(plan, previous),
-            windows=self.journal.blobs.keep(payload.shown_windows),
-            spared=dict(payload.spared),
-            idle=self._idle() if "cold" in reason else 0,
-            breakpoints=payload.breakpoints,
-            question=payload.plan.reason == QUESTION,
+        whole = not (if_unchanged and plan.extends(previous))
+        receipt = receipts.make_receipt(
+            journal, payload, self.payload, self.receipt, self._calibration.factor.value, self._idle_seconds(), whole
         )
+        receipt.faults = [journal.timeline.id(row) for row in sorted(view.faults)]
+        # A receipt that holds only what changed must follow the one it extends: hence `if_unchanged`.
+        journal.annotate(*notes, (entries.RECEIPT, receipt), if_unchanged=if_unchanged)
+        journal.store.sync()
+        self._receipt_count = len(journal.timeline.receipt_seq)
+        self._sent_offset = journal.timeline.receipt_offset[-1]
+        if whole:
+            self._calibration.adopt_observed()
+        end = len(payload.body)
+        self._body_ends = (end,) if whole else (*self._body_ends[:1], end)
+        self.payload, self.receipt, self._sent_at, self.budget = payload, receipt, self._clock(), view.budget
+        self._planned_rows, self.command, self._sent_reductions = plan.rows, "", self._reductions
 
-    def _restore(self, budget: Budget) -> None:
-        """After resuming: the last payload again, from the log, so that the next one goes on from it."""
-        if self._restored:
-            return
-        self._restored = True
-        plan = decide.sent_plan(self.journal, self._view(budget, self._around({})), decide.receipts(self.journal))
-        if plan is None or self.last is None:
-            return
-        _, offset = next(decide.receipt_entries(self.journal))
-        windows = {window: self.journal.blobs.text(digest) or "" for window, digest in self.last.windows.items()}
-        settings, around = decide.as_sent(self.journal, self.last, offset, windows)
-        self.payload = compose(self.journal.reader, plan, layout(settings.layout), around)
-        self._seen, self._ends, self._sent_with = plan.rows, (len(self.payload.body),), settings.reductions
-        if settings != self.journal.settings:
-            self.command = self.command or "settings changed"
+    # ------------------------------------------------------------------ without sending
+
+    def view(self, budget: Budget, command: str = "") -> View:
+        """Return what the strategy would see now, with this command if there is none."""
+        self._restore(budget)
+        factor, question = self._calibration.factor, self._question
+        view = self._view(budget, self._inputs(self._window_texts(budget)))
+        self._calibration.factor, self._question = factor, question
+        return replace(view, command=view.command or command)
+
+    def preview(self, budget: Budget, command: str = "") -> Payload:
+        """Compose without logging. See `Session.preview`. With a command, as if somebody had given it."""
+        view = self.view(budget, command)
+        gathered = self._inputs(self._window_texts(budget))
+        _, plan = self._decide(view)
+        return render(self.journal.reader, plan, self._layout, gathered, self.payload)
+
+    # ------------------------------------------------------------------ what the provider reports
+
+    def observe(self, usage: Usage, extra_tokens: int = 0) -> None:
+        """Learn from what the provider counted for the last payload and `extra_tokens` sent with it."""
+        tokens = self.payload.tokens if self.payload is not None else 0
+        self._calibration.observe(usage.input_tokens, tokens, extra_tokens, self.journal.reader.profile)
+
+    def overflowed(self, input_tokens: int | None, extra_tokens: int = 0) -> None:
+        """Learn from a payload that was refused as too long. See `Session.overflowed`."""
+        sent = self.payload.tokens + extra_tokens if self.payload else 1
+        self._calibration.refuse(input_tokens, sent, self.budget.window if self.budget else 0)
+        self.command = "sweep: overflow"
+
+    @property
+    def page_tokens(self) -> int:
+        """Tokens of one page of an item that the model asks for."""
+        return self._recall.page_tokens(self.receipt.limit if self.receipt else None)
+
+    # ------------------------------------------------------------------ the strategy's further hooks
+
+    @property
+    def summarises_apart(self) -> bool:
+        """Whether the model that summarises sees only the part to be summarised, not the whole conversation."""
+        return bool(getattr(self._strategy, "apart", False))
+
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise BadInput for a state that the strategy refuses."""
+        merged = getattr(self._strategy, "merged", None)
+        refused = merged({}, state).refused if merged is not None else {}
+        if refused:
+            reasons = "; ".join(f"{field or 'state'}: {why}" for field, why in refused.items())
+            raise BadInput(f"strategy {self._strategy.name!r} does not take this state: {reasons}")
+
+    def wanted(self, budget: Budget) -> tuple[int, int] | None:
+        """Return the first and last unit that the strategy wants summarised by now; None if it wants no summary."""
+        wants = getattr(self._strategy, "wants", None)
+        if wants is None or "summaries" not in self._reductions:
+            return None
+        found: tuple[int, int] | None = wants(allowed(self.view(budget)))
+        return found

@@ -1,11 +1,11 @@
-"""Composing again, from the log alone, every payload that was ever sent, and comparing the hashes."""
+"""Renders every payload that was ever sent again, from the log alone, and compares the hashes."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sightline.compose import decide
-from sightline.compose.render import compose, layout
+from sightline.compose import inputs, receipts
+from sightline.compose.render import layout, render
 from sightline.log.annotations import ReceiptNote
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
@@ -16,12 +16,12 @@ from sightline.wire.payload import Payload
 
 
 class Verified(NamedTuple):
-    """One payload made again."""
+    """One payload rendered again."""
 
     branch: str
     number: int
     expected: str
-    found: str  # its hash now; empty where a window that it showed is no longer kept
+    found: str  # its hash now; empty if the text of one of its windows is lost
 
     @property
     def good(self) -> bool:
@@ -30,44 +30,44 @@ class Verified(NamedTuple):
 
 
 def verify(journal: Journal) -> Iterator[Verified]:
-    """Every payload ever sent, branch by branch, in the order they were sent."""
+    """Yield every payload ever sent, branch by branch, in the order they were sent."""
     current = journal.branch_name
     try:
         for branch in list(journal.timeline.branches):
             journal.switch(branch.name)
-            yield from _of_branch(journal, branch.name)
+            yield from _verify_branch(journal, branch.name)
     finally:
         journal.switch(current)
 
 
-def _of_branch(journal: Journal, branch: str) -> Iterator[Verified]:
+def _verify_branch(journal: Journal, branch: str) -> Iterator[Verified]:
     before: Payload | None = None
-    for entry, offset in reversed(list(decide.receipt_entries(journal))):
+    for entry, offset in reversed(list(receipts.receipt_entries(journal))):
         note = journal.reader.note(entry, ReceiptNote)
-        before = _again(journal, note, offset, before)
+        before = _render_again(journal, note, offset, before)
         if entry.branch == branch:
             yield Verified(branch, note.number, note.hash, before.hash if before else "")
 
 
-def _again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | None) -> Payload | None:
+def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | None) -> Payload | None:
     windows = {window: journal.blobs.text(digest) for window, digest in note.windows.items()}
     if None in windows.values():
         return None
     shown = {window: text for window, text in windows.items() if text is not None}
-    settings, around = decide.as_sent(journal, note, offset, shown)
-    plan = _plan(journal, note, bisect_right(journal.timeline.seq, note.seq), before.plan if before else None)
-    return compose(journal.reader, plan, layout(settings.layout), around, before)
+    settings, sent = receipts.as_sent(journal, note, offset, shown)
+    plan = _plan_again(journal, note, bisect_right(journal.timeline.seq, note.seq), before.plan if before else None)
+    return render(journal.reader, plan, layout(settings.layout), sent, before)
 
 
-def _plan(journal: Journal, note: ReceiptNote, rows: int, before: Plan | None) -> Plan:
+def _plan_again(journal: Journal, note: ReceiptNote, rows: int, before: Plan | None) -> Plan:
     timeline = journal.timeline
-    new = [] if before is None else decide.new_units(journal, before.rows, rows)
+    new = [] if before is None else inputs.new_units(journal, before.rows, rows)
     view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, before, new)
     if note.plan is None and before is not None:
         lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
         plan = Plan.extended(view, lods, {})
     else:
-        whole = decide.sent_plan(journal, view, iter([note]))
+        whole = receipts.sent_plan(journal, view, iter([note]))
         assert whole is not None
         plan = whole
     plan.rows = rows

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline import wire
-from sightline.compose import decide
+from sightline.compose import inputs
 from sightline.compose.render import ComposeInputs
 from sightline.errors import BadInput, PinnedOverflow, SightlineError
 from sightline.log.journal import Journal
@@ -174,7 +174,7 @@ class StrategyContextManager:
         profile = journal.reader.profile
         head = ComposeInputs(system=tuple(timeline.head_rows(journal.path)))
         limit = self.budget.limit(margin=profile.margin)
-        fixed = decide.fixed_tokens(journal, head, journal.tools.tokens, journal.reader.counter.count)
+        fixed = inputs.fixed_tokens(journal, head, journal.tools.tokens, journal.reader.counter.count)
         if fixed > limit:
             tools = f"tool definitions ({journal.tools.tokens} tokens)"
             raise PinnedOverflow([f"system prompt ({fixed - journal.tools.tokens} tokens)", tools], fixed - limit)

@@ -1,4 +1,4 @@
-"""What callers hand in, checked and in our own form: nothing is written that could not be read back."""
+"""Checks what callers pass in and brings it into our own form, so that everything written can be read back."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -31,16 +31,14 @@ _BLOCKS = {
     "text": "text", "input_text": "text", "output_text": "text", "image_url": "image_url", "image": "source",
     "document": "source", "input_image": "image_url", "input_file": "filename", "tool_reference": "tool_name",
 }  # fmt: skip
-
-
 _OWN_ANNOTATIONS = frozenset((
     entries.BOUNDARY, entries.HEAD_MOVED, entries.LOSS, entries.PIN, entries.RECEIPT, entries.RENDITION,
     entries.SETTINGS, entries.STATE, entries.TOOLS, entries.UNCOMPACT, entries.WINDOW,
 ))  # fmt: skip
 
 
-def checked(message: Message) -> Message:
-    """The message, if what is written of it can be read back. Raises BadInput."""
+def check_message(message: Message) -> Message:
+    """Return the message as it will be read back from the log. Raises BadInput if it cannot be."""
     try:
         read = msgspec.json.decode(msgspec.json.encode(message), type=Message)
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
@@ -56,30 +54,30 @@ def checked(message: Message) -> Message:
     return read
 
 
-def read(reader: Callable[[Any], T], given: Any) -> T:
-    """What a wire reader makes of something. Raises BadInput, also for what is nested without end."""
+def read_with(reader: Callable[[Any], T], given: Any) -> T:
+    """Return what a reader of `wire` makes of the input. Raises BadInput, also for input that is nested too deeply."""
     try:
         return reader(given)
     except RecursionError as error:
         raise BadInput("nested too deeply to be a message; hand in the text that it holds") from error
 
 
-def parts(content: Content, role: str = "user") -> tuple[Part, ...]:
-    """Content in whatever form it comes, as parts. Raises BadInput."""
+def read_content(content: Content, role: str = "user") -> tuple[Part, ...]:
+    """Return content of any form as parts. Raises BadInput."""
     if isinstance(content, str | bytes):
         return (text_part(content),)
     if isinstance(content, list | tuple) and all(isinstance(part, Part) for part in content):
-        return checked(Message(Role(role), tuple(content))).parts
-    messages = read(wire.read_messages, [{"role": role, "content": content}])
-    return tuple(part for message in messages for part in checked(message).parts)
+        return check_message(Message(Role(role), tuple(content))).parts
+    messages = read_with(wire.read_messages, [{"role": role, "content": content}])
+    return tuple(part for message in messages for part in check_message(message).parts)
 
 
-def output_parts(output: Any) -> tuple[Part, ...]:
-    """A tool's output as parts: blocks where it is a list of them, else the value as JSON. Raises BadInput."""
+def read_output(output: Any) -> tuple[Part, ...]:
+    """Return a tool's output as parts: its content blocks, or any other value as JSON. Raises BadInput."""
     if isinstance(output, str | bytes):
         return (text_part(output),)
     if isinstance(output, list | tuple) and output and all(map(_is_block, output)):
-        return parts(output)
+        return read_content(output)
     try:
         return (Text(msgspec.json.encode(output).decode()),)
     except UnicodeEncodeError:  # file names that are no Unicode: kept byte for byte
@@ -92,8 +90,8 @@ def _is_block(part: Any) -> bool:
     return isinstance(part, Part) or (isinstance(part, Mapping) and _BLOCKS.get(part.get("type", "")) in part)
 
 
-def checked_settings(settings: Settings) -> Settings:
-    """The settings, if everything they name exists. Raises BadInput naming the choices."""
+def check_settings(settings: Settings) -> Settings:
+    """Return the settings. Raises BadInput, which lists the choices, if one names something that does not exist."""
     if not isinstance(settings, Settings):
         raise BadInput(f"settings are a sightline.Settings(locale=…, profile=…), not {settings!r}")
     try:
@@ -112,8 +110,8 @@ def checked_settings(settings: Settings) -> Settings:
     return settings
 
 
-def checked_state(state: Any) -> dict[str, Any]:
-    """The state itself, if it can be kept. Raises BadInput."""
+def check_state(state: Any) -> dict[str, Any]:
+    """Return the state. Raises BadInput if it is no JSON object."""
     try:
         read = msgspec.json.decode(msgspec.json.encode(state))
     except (TypeError, ValueError, RecursionError) as error:
@@ -123,15 +121,15 @@ def checked_state(state: Any) -> dict[str, Any]:
     return read
 
 
-def checked_budget(budget: Budget) -> Budget:
-    """The budget itself. Raises BadInput for anything else."""
+def check_budget(budget: Budget) -> Budget:
+    """Return the budget. Raises BadInput for anything else."""
     if not isinstance(budget, Budget):
         raise BadInput(f"a budget is a Budget(window=128_000, output=8_000), not {budget!r}")
     return budget
 
 
 def check_model(model: Any, seconds: Any) -> None:
-    """Raises BadInput for what cannot be asked for a summary."""
+    """Raise BadInput for a model that cannot be called to make a summary."""
     if not callable(model) or iscoroutinefunction(model):
         raise BadInput(
             "a model is a plain function that takes a payload, sends payload.openai() or .anthropic(), and gives "
@@ -142,7 +140,7 @@ def check_model(model: Any, seconds: Any) -> None:
 
 
 def check_strategy(strategy: Any) -> None:
-    """Raises BadInput for what is given as a strategy and is none."""
+    """Raise BadInput for an object that is no strategy."""
     if strategy is None:
         return
     if isinstance(strategy, str):
@@ -151,8 +149,8 @@ def check_strategy(strategy: Any) -> None:
         raise BadInput(f"a strategy is an object with a name and plan(view), not {strategy!r}")
 
 
-def check_names(tools: Sequence[ToolDefinition]) -> set[str]:
-    """The names of tools, each given once. Raises BadInput for one that is there twice: a provider would refuse it."""
+def tool_names(tools: Sequence[ToolDefinition]) -> set[str]:
+    """Return the names of tools. Raises BadInput for a name that is there twice, because a provider would refuse it."""
     names = [tool.name for tool in tools if tool.name]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadInput(f"two tools have the name {', '.join(map(repr, twice))}; give each its own")
@@ -160,13 +158,13 @@ def check_names(tools: Sequence[ToolDefinition]) -> set[str]:
 
 
 def check_range(start: Any, lines: Any, grep: Any) -> None:
-    """Raises BadInput for lines that cannot be asked for."""
+    """Raise BadInput for a range of lines that makes no sense."""
     if not isinstance(start, int) or not isinstance(lines, int | None) or not isinstance(grep, str | None):
         raise BadInput(f"expand takes whole numbers for start and lines and text for grep; got {(start, lines, grep)}")
 
 
-def checked_query(query: Any) -> str:
-    """The query itself. Raises BadInput for what is no text."""
+def check_query(query: Any) -> str:
+    """Return the query. Raises BadInput if it is no text."""
     if not isinstance(query, str):
         raise BadInput(f"what to look for is text, not {query!r}")
     return query
@@ -183,5 +181,5 @@ def check_annotation(name: str, value: Any) -> None:
 
 
 def new_id(ids: Ids) -> str:
-    """An id for a session: people type it, and a dash at the front would read as an option."""
+    """Return an id for a session without dashes: people type it, and a leading dash would read as an option."""
     return ids().replace("-", "_")

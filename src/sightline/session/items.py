@@ -115,7 +115,7 @@ class Items:
     @locked
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
         """Find earlier passages that match, and bring the best ones back within this many tokens. Return all found."""
-        found = self._recall.found(accept.checked_query(query))
+        found = self._recall.found(accept.check_query(query))
         note = self._recall.note(query, tokens)
         if note is not None:
             self._journal.append([self._journal.drafts.recall(note)])
@@ -124,7 +124,7 @@ class Items:
     @locked
     def search(self, query: str, limit: int = 6) -> list[Found]:
         """Find earlier passages that match. Nothing is written."""
-        return self._recall.found(accept.checked_query(query), limit)
+        return self._recall.found(accept.check_query(query), limit)
 
     @locked
     def pin(self, item_id: str | int) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sightline.compose import decide
+from sightline.compose.receipts import receipts
 from sightline.compose.verify import Verified, verify
 from sightline.log.annotations import ReceiptNote
 from sightline.log.journal import Journal
@@ -19,7 +19,7 @@ class Receipts:
         return len(self._journal.timeline.receipt_offset)
 
     def __iter__(self) -> Iterator[ReceiptNote]:
-        return decide.receipts(self._journal)
+        return receipts(self._journal)
 
     def verify(self) -> Iterator[Verified]:
         """Compose every payload ever sent again from the log, on all branches, and compare the hashes.

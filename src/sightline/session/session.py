@@ -34,8 +34,7 @@ from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.plan.strategy import Strategy
 from sightline.recall.recall import RECALL_TOOLS, Recall
-from sightline.session import accept
-from sightline.session import open as opening
+from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
 from sightline.session.receipts import Receipts
@@ -78,7 +77,7 @@ class Session:
         if isinstance(store, Journal):
             self._journal = store
         else:
-            accept.checked_settings(settings or Settings())
+            accept.check_settings(settings or Settings())
             self._journal = Journal(
                 store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
             )
@@ -145,7 +144,9 @@ class Session:
             BadSessionId: the id is no plain file name.
             BadInput: a session of this id exists, or settings name something that does not.
         """
-        return cls._over(opening.begun(project, root, session_id, settings, fsync, options), project, options)
+        return cls._over(
+            journal_file.begin_journal(project, root, session_id, settings, fsync, options), project, options
+        )
 
     @classmethod
     def resume(
@@ -165,7 +166,7 @@ class Session:
         Raises:
             BadSessionId, SessionNotFound: no such session.
         """
-        session = opening.resumed(
+        session = journal_file.resume_with(
             project, root, session_id, fsync, options, lambda made: cls._over(made, project, options)
         )
         if branch is not None:
@@ -190,7 +191,11 @@ class Session:
     @classmethod
     def _over(cls, journal: Journal, project: str | Path, options: Mapping[str, Any]) -> "Session":
         try:
-            return cls(journal, project=project, **{name: options[name] for name in opening.OWN if name in options})
+            return cls(
+                journal,
+                project=project,
+                **{name: options[name] for name in journal_file.SESSION_OPTIONS if name in options},
+            )
         except BaseException:
             journal.store.close()
             raise
@@ -256,7 +261,7 @@ class Session:
     @property
     def receipt(self) -> ReceiptNote | None:
         """What was decided and sent last on this branch; None before the first call."""
-        return self._composer.last
+        return self._composer.receipt
 
     @property
     def budget(self) -> Budget | None:
@@ -309,19 +314,19 @@ class Session:
         for row in known:
             if journal.reader.text(row) == text:
                 return timeline.id(row)
-        return self._append_message(Message(Role.SYSTEM, accept.parts(text)), flags=REPLACING if replace else 0)
+        return self._append_message(Message(Role.SYSTEM, accept.read_content(text)), flags=REPLACING if replace else 0)
 
     def user(self, content: accept.Content) -> str:
         """Add a user message: text, bytes, or content parts in any provider's form. Return the item's id."""
-        return self._append_message(Message(Role.USER, accept.parts(content)))
+        return self._append_message(Message(Role.USER, accept.read_content(content)))
 
     def assistant(self, content: accept.Content) -> str:
         """Add an assistant message that came from no model call."""
-        return self._append_message(Message(Role.ASSISTANT, accept.parts(content, "assistant")))
+        return self._append_message(Message(Role.ASSISTANT, accept.read_content(content, "assistant")))
 
     def note(self, content: accept.Content) -> str:
         """Add a message of the program to the model: sent with the user role, never taken for the user's words."""
-        return self._append_message(Message(Role.USER, accept.parts(content)), flags=LABELLED)
+        return self._append_message(Message(Role.USER, accept.read_content(content)), flags=LABELLED)
 
     @locked
     def reply(self, reply: Any, *, extra_tokens: int | None = 0) -> str:
@@ -331,8 +336,8 @@ class Session:
         that were not in the payload; None if another model than usual counted. Calls of `expand`, `recall` and of
         windows are answered at once; `open_calls` are those left for you.
         """
-        message = accept.checked(accept.read(wire.read_reply, reply))
-        item_id = self._append_message(message, receipt=self._composer.last.number if self._composer.last else 0)
+        message = accept.check_message(accept.read_with(wire.read_reply, reply))
+        item_id = self._append_message(message, receipt=self._composer.receipt.number if self._composer.receipt else 0)
         if message.usage is not None and extra_tokens is not None:
             self._composer.observe(message.usage, extra_tokens)
         self._journal.store.sync()
@@ -357,7 +362,7 @@ class Session:
             UnknownCall: the model made no such call, or the call has its result already.
         """
         failure = error if isinstance(error, str) else "failed" if error else ""
-        return self._calls.append_result(call_id, accept.output_parts(output), failure)
+        return self._calls.append_result(call_id, accept.read_output(output), failure)
 
     @locked
     def interrupt(self) -> int:
@@ -367,7 +372,7 @@ class Session:
     @locked
     def add(self, message: Message) -> str:
         """Add one neutral message. A result whose call is not in the log is kept, labelled as such."""
-        drafts, _ = self._journal.drafted([accept.checked(message)])
+        drafts, _ = self._journal.drafted([accept.check_message(message)])
         return self._append(drafts)[0]
 
     def extend(self, messages: Sequence[Any]) -> list[str]:
@@ -378,7 +383,7 @@ class Session:
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
-        neutral = [accept.checked(message) for message in accept.read(wire.read_messages, messages)]
+        neutral = [accept.check_message(message) for message in accept.read_with(wire.read_messages, messages)]
         with self._lock:
             drafts, unanswered = self._journal.drafted(neutral)
             ids = self._append([*drafts, *self._calls.give_up(unanswered)]) if drafts else []
@@ -392,8 +397,8 @@ class Session:
 
         Setting the same tools again changes nothing.
         """
-        read = accept.read(wire.read_tools, definitions)
-        taken = accept.check_names(read)
+        read = accept.read_with(wire.read_tools, definitions)
+        taken = accept.tool_names(read)
         read += tuple(tool for tool in RECALL_TOOLS if recall and tool.name not in taken)
         try:
             encoded = msgspec.json.encode(read)
@@ -416,7 +421,7 @@ class Session:
             OpenCalls: the model's calls still wait for results.
             PinnedOverflow: what may not be shortened is larger than the budget.
         """
-        accept.checked_budget(budget)
+        accept.check_budget(budget)
         if self._resumed:
             self.interrupt()  # calls that an earlier run left without a result
             self._calls.give_up_in_text()
@@ -433,7 +438,7 @@ class Session:
         Raises:
             PinnedOverflow: what may not be shortened is larger than the budget.
         """
-        return self._composer.preview(accept.checked_budget(budget))
+        return self._composer.preview(accept.check_budget(budget))
 
     @locked
     def transcript(self) -> Payload:
@@ -463,7 +468,7 @@ class Session:
         changeable = ("locale", "layout", "strategy", "config", "profile", "windows", "reductions")
         if unknown := [name for name in changes if name not in changeable]:
             raise BadInput(f"cannot change {', '.join(unknown)}; choose among {', '.join(changeable)}")
-        settings = accept.checked_settings(replace(self.settings, **changes))
+        settings = accept.check_settings(replace(self.settings, **changes))
         if settings == self.settings:
             return
         self._journal.annotate((entries.SETTINGS, settings))
@@ -478,7 +483,7 @@ class Session:
         Raises:
             BadInput: it is no JSON object, or not what the strategy's schema allows.
         """
-        if accept.checked_state(state) != self._journal.state:
+        if accept.check_state(state) != self._journal.state:
             self._composer.check_state(state)
             self._journal.annotate((entries.STATE, state))
 

@@ -119,4 +119,4 @@ class Summaries:
         known = budget or self._composer.budget
         if known is None:
             raise BadInput("nothing has been composed yet: say for which budget, as in compact(Budget(window=128_000))")
-        return accept.checked_budget(known)
+        return accept.check_budget(known)

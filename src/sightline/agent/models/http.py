@@ -83,7 +83,7 @@ def _understood(endpoint: Endpoint, read: Callable[[T], U], told: T) -> U:
 
 def _readable(answer: Assembling) -> dict[str, Any]:
     raw = answer.reply()
-    accept.checked(accept.read(wire.read_reply, raw))
+    accept.check_message(accept.read_with(wire.read_reply, raw))
     return raw
 
 

@@ -267,7 +267,7 @@ class InteractionController:
             self._add(ContextItemType.USER, message)
             messages = self.messages()
             try:
-                reply = accept.checked(accept.read(wire.read_reply, self._bridge(messages)))
+                reply = accept.check_message(accept.read_with(wire.read_reply, self._bridge(messages)))
             except Exception as error:  # the model's side: nothing of this call is in the context
                 return InteractionResult(False, f"{type(error).__name__}: {error}")
             return self._answered(plain_text(reply.parts), reply.usage)

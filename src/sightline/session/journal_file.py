@@ -1,4 +1,4 @@
-"""Where a session's journal comes from: a new file of the project's folder, or one that is there."""
+"""Opens the journal of a session: a new file in the project's folder, or an existing one."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -15,12 +15,12 @@ from sightline.session import accept
 from sightline.values.clock import nanoid, wall_clock
 from sightline.values.settings import Settings
 
-OWN = ("apps", "windows", "strategy", "clock", "folders")  # options that a session keeps for itself
+SESSION_OPTIONS = ("apps", "windows", "strategy", "clock", "folders")  # the others are the journal's
 T = TypeVar("T")
-_OPTIONS = frozenset({*OWN, "token_counter", "ids"})
+_OPTIONS = frozenset({*SESSION_OPTIONS, "token_counter", "ids"})
 
 
-def begun(
+def begin_journal(
     project: str | Path,
     root: str | Path | None,
     session_id: str | None,
@@ -28,18 +28,18 @@ def begun(
     fsync: Fsync,
     options: Mapping[str, Any],
 ) -> Journal:
-    """The journal of a new session. Raises BadSessionId, BadInput."""
+    """Begin the journal of a new session. Raises BadSessionId, BadInput."""
     if settings is None:
         choice = chosen(project)
         settings = Settings(strategy=choice.name, config=choice.config)
-    accept.checked_settings(settings)
+    accept.check_settings(settings)
     path = Folder(project, root).file(accept.new_id(options.get("ids", nanoid)) if session_id is None else session_id)
     if os.path.lexists(path):
         raise BadInput(f"session {path.stem!r} exists already; Session.resume({path.stem!r}) opens it")
-    return _opened(path, project, fsync, settings, options)
+    return _open_journal(path, project, fsync, settings, options)
 
 
-def resumed(
+def resume_with(
     project: str | Path,
     root: str | Path | None,
     session_id: str,
@@ -47,22 +47,25 @@ def resumed(
     options: Mapping[str, Any],
     make: Callable[[Journal], T],
 ) -> T:
-    """What `make` makes of an earlier session's journal. Raises BadSessionId, SessionNotFound, StoreError."""
+    """Open the journal of an earlier session and return what `make` builds on it.
+
+    Raises BadSessionId, SessionNotFound, StoreError.
+    """
     path = Folder(project, root).existing(session_id)
-    check(options)
+    check_options(options)
     try:
-        return make(_opened(path, project, fsync, None, options))
-    except Damaged:  # the index, made when that line was whole, is gone now: once more, without it
-        return make(_opened(path, project, fsync, None, options))
+        return make(_open_journal(path, project, fsync, None, options))
+    except Damaged:  # opening has deleted the index that knew a line which is damaged now: try once more without it
+        return make(_open_journal(path, project, fsync, None, options))
     except BadInput as error:
         why = "was written with settings that this version does not have; open it with the version that wrote it"
         raise StoreError(f"{path} {why}: {error}") from error
 
 
-def _opened(
+def _open_journal(
     path: Path, project: str | Path, fsync: Fsync, settings: Settings | None, options: Mapping[str, Any]
 ) -> Journal:
-    check(options)
+    check_options(options)
     return Journal.open_file(
         path,
         fsync=fsync,
@@ -74,8 +77,8 @@ def _opened(
     )
 
 
-def check(options: Mapping[str, Any]) -> None:
-    """Raises BadInput for an option that a session does not take."""
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise BadInput for an option that a session does not take."""
     if unknown := set(options) - _OPTIONS:
         raise BadInput(f"unknown options: {', '.join(sorted(unknown))}; choose among {', '.join(sorted(_OPTIONS))}")
     accept.check_strategy(options.get("strategy"))

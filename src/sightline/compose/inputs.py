@@ -1,0 +1,153 @@
+"""Gathers what a plan needs to know: what is new, pinned, wanted, summarised, fetched again, always sent."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sightline.compose.render import ComposeInputs
+from sightline.log.annotations import ReceiptNote
+from sightline.log.branches import Compaction, Path
+from sightline.log.columns import Timeline
+from sightline.log.journal import Journal
+from sightline.plan.plan import Plan
+from sightline.plan.view import body_unit
+from sightline.values.items import Kind, Lod
+
+_REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
+
+
+def fixed_tokens(journal: Journal, gathered: ComposeInputs, tool_tokens: int, count: Callable[[str], int]) -> int:
+    """Return the tokens that every payload has whatever the plan: head, windows and the request's framing."""
+    profile, timeline = journal.reader.profile, journal.timeline
+    system = sum(timeline.full[row] + profile.message_tokens for row in gathered.system)
+    rows = set(gathered.window_rows)
+    windows = sum(
+        (count(text) + profile.message_tokens) * len(rows.intersection(timeline.windows[window]))
+        for window, text in gathered.windows.items()
+    )
+    return profile.request_tokens + system + tool_tokens + windows
+
+
+def new_units(journal: Journal, since_row: int, end_row: int | None = None) -> list[int]:
+    """Return the body units of the branch that begin in this range of rows. Summaries are added by sweeps only."""
+    timeline = journal.timeline
+    units = timeline.units_between(journal.path, since_row, len(timeline) if end_row is None else end_row)
+    return [unit for unit in units if body_unit(timeline, unit) and timeline.unit_kind(unit) is not Kind.SUMMARY]
+
+
+def complete_units(journal: Journal, since_row: int) -> list[int]:
+    """Return the new units that can be sent, because none of their calls waits for a result."""
+    timeline = journal.timeline
+    waiting = {timeline.unit[row] for row in timeline.open_calls}
+    return [unit for unit in new_units(journal, since_row) if unit not in waiting]
+
+
+def window_rows(
+    journal: Journal, shown: Iterable[str], where: str, rows: int, offset: int = 1 << 62
+) -> tuple[int, ...]:
+    """Return the rows at which windows are shown: for "place" all their references, else the last one of each."""
+    own = [journal.timeline.references(window, journal.path, rows, offset) for window in shown]
+    if where == "place":
+        return tuple(sorted(row for references in own for row in references))
+    return tuple(references[-1] for references in own if references)
+
+
+def active_compactions(journal: Journal, offset: int) -> tuple[list[Compaction], str]:
+    """Return the compactions in force, and the command if one was made or undone after this place in the log."""
+    path = journal.path
+    if not journal.timeline.compactions:
+        return [], ""
+    active = journal.timeline.compacted(path)
+    if any(each.offset > offset and (each.manual or not offset) for each in active):
+        return active, "command: compact"
+    return active, "command: uncompact" if uncompacted_units(journal, offset) else ""
+
+
+def uncompacted_units(journal: Journal, offset: int) -> list[int]:
+    """Return the units of compactions that were undone after this place in the log, unless another one covers them."""
+    timeline, path = journal.timeline, journal.path
+    found = [
+        each
+        for each in timeline.compactions
+        if path.knows(each) and any(path.knows(note) and note.offset > offset for note in each.undone)
+    ]
+    active = timeline.compacted(path) if found else []
+    rows = [(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1) for each in found]
+    units = {unit for first, end in rows for unit in timeline.units_between(path, first, end)}
+    covered = {unit for unit in units if any(each.first <= unit <= each.last for each in active)}
+    body = [unit for unit in sorted(units - covered) if body_unit(timeline, unit)]
+    return [unit for unit in body if timeline.unit_kind(unit) is not Kind.SUMMARY]
+
+
+def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]) -> list[int]:
+    """Return the units hidden in the last payload and not covered by a summary.
+
+    They return when a reduction has just been switched off.
+    """
+    every = (unit for unit in complete_units(journal, 0) if unit not in sent)
+    return [unit for unit in every if not any(each.first <= unit <= each.last for each in compactions)]
+
+
+def wanted_units(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> list[int]:
+    """Return the units of rows wanted in full, unless a later compaction covers them. A pin outlives compactions."""
+    active = timeline.compacted(path)
+    last = {mark.row: mark for mark in timeline.marks if path.knows(mark)}
+    marks = [(timeline.unit[row], last[row]) for row, lod in wanted.items() if lod is Lod.FULL]
+    return [
+        unit
+        for unit, mark in marks
+        if mark.what == "pin"
+        or not any(each.first <= unit <= each.last and each.offset > mark.offset for each in active)
+    ]
+
+
+def was_raised(timeline: Timeline, path: Path, offset: int) -> bool:
+    """Return whether somebody wanted an item shown at its own place after this place in the log."""
+    return any(mark.offset > offset and mark.what == "raise" and path.knows(mark) for mark in timeline.marks)
+
+
+def read_marks(timeline: Timeline, path: Path) -> tuple[frozenset[int], dict[int, Lod]]:
+    """Return the pinned rows, and the rows wanted at a level of detail from the next sweep on."""
+    marked = {row: what for row, what in timeline.marked(path).items() if body_unit(timeline, timeline.unit[row])}
+    pinned = frozenset(row for row, what in marked.items() if what == "pin")
+    levels = {"pin": Lod.FULL, "raise": Lod.FULL, "collapse": Lod.GIST}
+    wanted = {row: levels[what] for row, what in marked.items() if what in levels}
+    return pinned, wanted
+
+
+def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> frozenset[int]:
+    """Return the rows of new results that repeat one which the last payload showed shortened, or not at all."""
+    timeline, path = journal.timeline, journal.path
+    if sent is None:
+        return frozenset()
+    rows = [row for unit in new for row in timeline.rows_of(unit) if timeline.same[row] >= 0]
+    found = []
+    for row in rows:
+        before = _previous_result(timeline, path, row)
+        seen = timeline.unit[before] in sent and sent.lod(before) is Lod.FULL
+        if 0 <= before < sent.rows and not seen and _repeats(journal.reader.text(row), journal.reader.text(before)):
+            found.append(row)
+    return frozenset(found)
+
+
+def _previous_result(timeline: Timeline, path: Path, row: int) -> int:
+    """Return the row of the previous result about the same subject on this path; -1 if there is none."""
+    row = timeline.same[row]
+    while row >= 0 and not path.holds(timeline.branch[row], row):
+        row = timeline.same[row]
+    return row
+
+
+def _repeats(text: str, before: str) -> bool:
+    """Return whether most lines of a text are lines of the earlier one."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    known = {line.strip() for line in before.split("\n")}
+    return bool(lines) and sum(line in known for line in lines) >= _REPEATED * len(lines)
+
+
+def last_searched_question(timeline: Timeline, path: Path, last: ReceiptNote | None) -> int:
+    """Return the unit of the newest user message that was followed by a payload or a recall; -1 if there is none."""
+    known = bisect_right(timeline.seq, last.seq) if last is not None else 0
+    for row in range(len(timeline) - 1, known - 1, -1):
+        if timeline.kind[row] == Kind.RECALL and path.holds(timeline.branch[row], row):
+            return timeline.last_user(path, row)
+    return timeline.last_user(path, known)

@@ -1,0 +1,256 @@
+"""Receipts: what was decided and sent, written to the log and read back."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
+from typing import TypeVar
+
+from sightline.compose.calibration import MIN_PAYLOAD, reported_factor
+from sightline.compose.inputs import window_rows
+from sightline.compose.render import ComposeInputs, first_change, layout
+from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, ToolsNote
+from sightline.log.branches import Placed
+from sightline.log.columns import Timeline
+from sightline.log.entries import Entry
+from sightline.log.journal import Journal
+from sightline.log.reader import Reader
+from sightline.log.stores import Span
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.view import LeftOut, View, body_unit
+from sightline.values import excerpt
+from sightline.values.clock import milliseconds
+from sightline.values.items import Kind, Lod
+from sightline.values.settings import Settings
+from sightline.wire.payload import Payload
+
+T = TypeVar("T")
+
+QUESTION = "sweep: question"  # the reason of a payload for one question
+_RENDITIONS_PER_ENTRY = 16  # because the fields of an entry cost more bytes than a gist
+
+
+def make_receipt(
+    journal: Journal,
+    payload: Payload,
+    before: Payload | None,
+    last: ReceiptNote | None,
+    factor: float,
+    idle_seconds: int,
+    whole: bool,
+) -> ReceiptNote:
+    """Return the receipt of a payload that follows `before`, whose receipt is `last`.
+
+    It holds the whole plan, or else only what the plan adds to the one before.
+    """
+    plan, timeline = payload.plan, journal.timeline
+    reason = _why_changed(payload, before, last)
+    return ReceiptNote(
+        number=(last.number if last else 0) + 1,
+        seq=timeline.seq[row] if (row := timeline.last_row(journal.path)) >= 0 else 0,
+        tokens=payload.tokens,
+        limit=plan.limit,
+        hash=payload.hash,
+        factor=factor,
+        reason=reason,
+        changed=first_change(before.chain, payload.chain) if before and reason else None,
+        plan=plan_note(plan) if whole else None,
+        lods={} if whole else added_lods(plan, before.plan if before else None),
+        windows=journal.blobs.keep(payload.shown_windows),
+        spared=dict(payload.spared),
+        idle=idle_seconds if "cold" in reason else 0,
+        breakpoints=payload.breakpoints,
+        question=plan.reason == QUESTION,
+    )
+
+
+def _why_changed(payload: Payload, before: Payload | None, last: ReceiptNote | None) -> str:
+    """Return why a payload does not begin with the one before; empty if it does."""
+    if before is None or payload.shares_blocks_of(before) or first_change(before.chain, payload.chain) is None:
+        return ""
+    if payload.plan.reason:
+        return payload.plan.reason
+    if last is not None and last.question:
+        return "sweep: question answered"
+    if before.chain[0] != payload.chain[0]:
+        return "tools or system changed"
+    return "window in place" if payload.shown_windows or before.shown_windows else "layout"
+
+
+def plan_note(plan: Plan) -> PlanNote:
+    """Return a whole plan in ids, as a receipt stores it."""
+    timeline = plan.timeline
+    out = [
+        (timeline.seq[timeline.unit_row[first]], timeline.seq[timeline.unit_row[last]]) for first, last in plan.gaps()
+    ]
+    lods = {timeline.id(row): int(lod) for row, lod in plan.lods.items() if lod is not Lod.FULL}
+    left_out = plan.left_out
+    counted = None if left_out is None else (left_out.messages, left_out.tokens, *_ends(timeline, left_out))
+    return PlanNote(out, lods, plan.marker, plan.preface, counted, plan.base)
+
+
+def _ends(timeline: Timeline, left_out: LeftOut) -> tuple[int, int]:
+    return timeline.seq[timeline.unit_row[left_out.first]], timeline.seq[timeline.unit_row[left_out.last]]
+
+
+def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iterator[list[RenditionNote]]:
+    """Yield the shortened texts that this plan sends for the first time, some for each entry."""
+    timeline, reader = journal.timeline, journal.reader
+    if plan.extends(before):
+        rows = [row for unit in plan.since(before) for row in timeline.rows_of(unit) if row in plan.lods]
+    else:
+        rows = sorted(plan.lods)
+    fresh = [row for row in rows if plan.lod(row) is not Lod.FULL and reader.logged(row, plan.lod(row)) is None]
+    for first in range(0, len(fresh), _RENDITIONS_PER_ENTRY):
+        few = fresh[first : first + _RENDITIONS_PER_ENTRY]
+        yield [_rendition_note(reader, row, plan.lod(row)) for row in few]
+
+
+def _rendition_note(reader: Reader, row: int, lod: Lod) -> RenditionNote:
+    pieces = excerpt.pieces(reader.rendition(row, lod), reader.text(row))
+    return RenditionNote(reader.timeline.id(row), int(lod), pieces)
+
+
+def added_lods(plan: Plan, before: Plan | None) -> dict[str, int]:
+    """Return the levels below FULL, by item id, of the units that a plan adds to the one it extends."""
+    timeline = plan.timeline
+    rows = [row for unit in plan.since(before) for row in timeline.rows_of(unit)]
+    return {timeline.id(row): int(plan.lods[row]) for row in rows if row in plan.lods}
+
+
+def receipt_entries(journal: Journal) -> Iterator[tuple[Entry, int]]:
+    """Yield the receipts of the branch as entries with their place in the log, newest first."""
+    timeline = journal.timeline
+    for index in range(len(timeline.receipt_offset) - 1, -1, -1):
+        rows = bisect_right(timeline.seq, timeline.receipt_seq[index])
+        if journal.path.holds(timeline.receipt_branch[index], rows - 1):
+            span = Span(timeline.receipt_offset[index], timeline.receipt_length[index])
+            yield journal.reader.entry_at(span), span.offset
+
+
+def receipts(journal: Journal) -> Iterator[ReceiptNote]:
+    """Yield the receipts of the branch, newest first."""
+    for entry, _ in receipt_entries(journal):
+        yield journal.reader.note(entry, ReceiptNote)
+
+
+def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int]:
+    """Return the newest receipt of the branch and when it was written, in milliseconds; None and 0 before the first."""
+    entry, _ = next(receipt_entries(journal), (None, 0))
+    if entry is None:
+        return None, 0
+    note = journal.reader.note(entry, ReceiptNote)
+    try:
+        return note, milliseconds(entry.timestamp)
+    except ValueError:  # another program wrote this timestamp
+        return note, 0
+
+
+def last_budget(journal: Journal, last: ReceiptNote | None) -> Budget | None:
+    """Return a budget that allows as many tokens as the last call's; None before the first call."""
+    if last is None:
+        return None
+    margin = journal.reader.profile.margin if last.factor == 1 else 0.0
+    return Budget(ceil(last.limit * last.factor * (1 + margin)))
+
+
+def as_sent(
+    journal: Journal, note: ReceiptNote, offset: int, windows: Mapping[str, str]
+) -> tuple[Settings, ComposeInputs]:
+    """Return the settings in force when the receipt at this place in the log was written, and its inputs."""
+    timeline = journal.timeline
+    settings = _in_force(journal, timeline.settings, offset, Settings) or journal.settings
+    tools = _in_force(journal, timeline.tools, offset, ToolsNote) or NO_TOOLS
+    rows = bisect_right(timeline.seq, note.seq)
+    sent = ComposeInputs(
+        system=tuple(timeline.head_rows(journal.path, rows)),
+        tools=tools.definitions,
+        windows=windows,
+        window_rows=window_rows(journal, windows, layout(settings.layout).windows, rows, offset),
+        breakpoints=note.breakpoints,
+        spared=note.spared,
+    )
+    return settings, sent
+
+
+def _in_force(journal: Journal, notes: Sequence[Placed], offset: int, type_: type[T]) -> T | None:
+    """Return the last of these annotations on the branch before this place in the log."""
+    span = journal.timeline.placed([note for note in notes if note.offset < offset], journal.path)
+    return None if span is None else journal.reader.note(journal.reader.entry_at(span), type_)
+
+
+def reported(journal: Journal, last: ReceiptNote) -> float | None:
+    """Return how many tokens the provider counted for one of ours, if the reply to this payload reports usage."""
+    timeline = journal.timeline
+    for row in range(bisect_right(timeline.seq, last.seq), len(timeline)):
+        if timeline.kind[row] == Kind.ASSISTANT and journal.path.holds(timeline.branch[row], row):
+            entry = journal.reader.entry(row)
+            usage = entry.message.usage if entry.message and entry.receipt == last.number else None
+            if usage is not None and last.tokens >= MIN_PAYLOAD:
+                return reported_factor(usage.input_tokens, last.tokens, journal.reader.profile)
+            return None
+    return None
+
+
+def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Plan | None:
+    """Rebuild the plan of the newest of these receipts: the last whole plan and what was added since."""
+    timeline = journal.timeline
+    newest: ReceiptNote | None = None
+    lods: dict[str, int] = {}
+    whole, known, calls = PlanNote(), 0, 0  # before the first sweep everything is in
+    for calls, note in enumerate(notes):  # noqa: B007
+        newest = newest or note
+        if note.plan is not None:
+            whole, known = note.plan, note.seq
+            break
+        lods = note.lods | lods
+    if newest is None:
+        return None
+    units = [unit for unit in _shown(journal, whole, newest.seq) if _has_entered(timeline, unit, known)]
+    by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
+    left_out = _left_out(timeline, whole)
+    framing, count = journal.reader.profile.message_tokens, journal.reader.counter.count
+    marker, preface = (count(text) + framing if text else 0 for text in (whole.marker, whole.preface))
+    body = marker + preface + sum(view.unit_tokens(unit, by_row) for unit in units)
+    plan = Plan(view, units, by_row, {}, body=body, base=whole.base, left_out=left_out, marker=whole.marker)
+    plan.preface, plan.preface_tokens = whole.preface, preface
+    plan.rows = bisect_right(timeline.seq, newest.seq)
+    plan.calls = calls if whole.base else calls + 1
+    if whole.base:
+        plan.weighed = bisect_left(units, timeline.unit_count(bisect_right(timeline.seq, known)))
+    plan.spare = sum(view.spare(unit, by_row) for unit in plan.after(plan.weighed))
+    return plan
+
+
+def _has_entered(timeline: Timeline, unit: int, seq: int) -> bool:
+    """Return whether a sweep that knew the entries up to `seq` could show this unit: only sweeps add summaries."""
+    row = timeline.unit_row[unit]
+    return timeline.kind[row] != Kind.SUMMARY or timeline.seq[row] <= seq
+
+
+def _left_out(timeline: Timeline, note: PlanNote) -> LeftOut | None:
+    if note.left_out is None:
+        return None
+    messages, tokens, first, last = note.left_out
+    return LeftOut(messages, tokens, _unit_at(timeline, first), _unit_at(timeline, last))
+
+
+def _unit_at(timeline: Timeline, seq: int) -> int:
+    return timeline.unit[bisect_left(timeline.seq, seq)]
+
+
+def _shown(journal: Journal, whole: PlanNote, seq: int) -> Iterator[int]:
+    """Yield the body units up to `seq` that a whole plan shows. Only the gaps between hidden runs are looked at."""
+    timeline = journal.timeline
+    row, end = 0, bisect_right(timeline.seq, seq)
+    for first, last in [*whole.out, (1 << 62, 1 << 62)]:
+        stop = min(end, bisect_left(timeline.seq, first))
+        for unit in timeline.units_between(journal.path, row, stop):
+            if body_unit(timeline, unit):
+                yield unit
+        row = max(row, _after(timeline, last))
+
+
+def _after(timeline: Timeline, seq: int) -> int:
+    """The first row after the entry of this seq."""
+    return bisect_right(timeline.seq, seq)
