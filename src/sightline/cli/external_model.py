@@ -18,7 +18,7 @@ from sightline.errors import BadInput
 from sightline.wire.payload import Payload
 
 _MOST = 1 << 20  # bytes of an answer: no summary is longer, and a program that never stops must not fill the memory
-_SAID = 400  # bytes of what it said on standard error: its last words say why
+_STDERR = 400  # bytes of what it said on standard error: its last words say why
 
 
 class Program:
@@ -26,7 +26,7 @@ class Program:
 
     def __init__(self, command: str) -> None:
         """Raises UsageError for what is no command line, BadInput where there is no such program."""
-        self.command, self.said = command, ""
+        self.command, self.stderr = command, ""
         self._args = _split(command)
         self._lock, self._stopped = threading.Lock(), False
         self._process: subprocess.Popen[bytes] | None = None
@@ -42,8 +42,8 @@ class Program:
             asked.write(msgspec.json.encode(request.openai()))
             asked.seek(0)
             answer, code = self._run(asked, errors)
-            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _SAID))
-            self.said = errors.read().decode("utf-8", "replace").strip()
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR))
+            self.stderr = errors.read().decode("utf-8", "replace").strip()
         if len(answer) > _MOST:
             raise NoSummary(f"the command's answer is longer than {_MOST:,} bytes")
         if code:
@@ -72,7 +72,7 @@ class Program:
         with suppress(msgspec.DecodeError):
             reply = msgspec.json.decode(answer)
             if reply.get("error"):
-                self.said = msgspec.json.encode(reply["error"]).decode()[:_SAID]
+                self.stderr = msgspec.json.encode(reply["error"]).decode()[:_STDERR]
                 raise NoSummary("the command's answer is an error")
             return reply
         return answer

@@ -7,7 +7,7 @@ import click
 from sightline import __version__
 from sightline.cli.apps import apps
 from sightline.cli.chat.command import chat
-from sightline.cli.compact import compact
+from sightline.cli.compact import compact, uncompact
 from sightline.cli.context import context
 from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
@@ -15,7 +15,6 @@ from sightline.cli.render import tell
 from sightline.cli.replay import replay
 from sightline.cli.sessions import sessions
 from sightline.cli.strategies import strategies
-from sightline.cli.uncompact import uncompact
 from sightline.cli.verify import verify
 from sightline.errors import SightlineError
 

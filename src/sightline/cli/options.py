@@ -8,13 +8,11 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from sightline.cli.phrases import LANGUAGES, Words
-from sightline.compose import receipts
 from sightline.errors import BadInput
-from sightline.files.project import place as project_place
-from sightline.log.journal import Journal
+from sightline.files.folders import Folders
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan.budget import Budget
-from sightline.values.clock import nanoid, wall_clock
+from sightline.session.session import Session
 
 DEBUG = "sightline.debug"
 WINDOW, OUTPUT = 128_000, 8_000  # of a session that was never composed for
@@ -62,10 +60,30 @@ class Place(NamedTuple):
             "no sessions in this project; `sightline replay --sample --keep` makes one, --project names another"
         )
 
-    def journal(self, session_id: str) -> Journal:
-        """The session's log, to look at: nothing is appended by that. Raises SessionNotFound."""
-        where = project_place(self.project)
-        return Journal.open_file(self.folder.existing(session_id), clock=wall_clock, ids=nanoid, where=where)
+    def session(self, given: str | None = None, branch: str | None = None, folders: Folders = ()) -> Session:
+        """Open the session that `find` finds, on the branch whose name begins with `branch`, to look at it.
+
+        The caller closes it. `folders` are those whose files a summary may be made from.
+
+        Raises:
+            BadInput: no or several sessions or branches begin so.
+        """
+        session_id, options = self.find(given), {"root": self.root, "folders": folders}
+        session = Session.inspect(session_id, self.project, **options)
+        if branch is None:
+            return session
+        with session:
+            names = session.branches
+        matching = [name for name in names if branch_label(name).startswith(branch)]
+        if len(matching) != 1:
+            there_are = ", ".join(map(branch_label, names))
+            raise BadInput(f"{branch!r} names {len(matching)} branches; there are {there_are}")
+        return Session.inspect(session_id, self.project, branch=matching[0], **options)
+
+
+def branch_label(name: str) -> str:
+    """Return a branch's name for people: the first branch has none in the log."""
+    return name or "main"
 
 
 def place() -> Place:
@@ -157,12 +175,12 @@ def budget_options(function: F) -> F:
     return window(output(function))
 
 
-def known_budget(journal: Journal, window: int | None, output: int | None) -> Budget:
-    """What the command line says, else the room that the session's last call had."""
+def known_budget(session: Session, window: int | None, output: int | None) -> Budget:
+    """Return the budget that the command line says, else that of the session's last call."""
     if window is not None or output is not None:
         window = WINDOW if window is None else window
         return budget(window, usual_output(window, OUTPUT) if output is None else output)
-    return receipts.last_budget(journal, receipts.last_receipt(journal)[0]) or budget(WINDOW, OUTPUT)
+    return session.budget or budget(WINDOW, OUTPUT)
 
 
 def file_bytes(path: str) -> bytes:

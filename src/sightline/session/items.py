@@ -34,7 +34,7 @@ class ItemInfo(NamedTuple):
 class Constraint(NamedTuple):
     """A rule or a task in a user message, word for word."""
 
-    item_id: str
+    id: str  # of the message
     kind: str  # "rule" or "task"
     text: str
 
@@ -84,9 +84,9 @@ class Items:
         for row in journal.timeline.constraints:
             if journal.path.holds(journal.timeline.branch[row], row):
                 text, item_id = journal.reader.text(row), journal.timeline.id(row)
-                written = [Constraint(item_id, "rule", each) for each in rules.rules(text)]
-                written += [Constraint(item_id, "task", each) for each in rules.tasks(text)]
-                found += sorted(written, key=lambda each, text=text: text.find(each.text))
+                kinds = dict.fromkeys(rules.rules(text), "rule")
+                kinds |= {task: "task" for task in rules.tasks(text) if task not in kinds}
+                found += [Constraint(item_id, kinds[each], each) for each in sorted(kinds, key=text.find)]
         return found
 
     @locked
@@ -166,10 +166,11 @@ class Items:
         windows = {row: window for window, references in timeline.windows.items() for row in references}
         return [
             ItemInfo(
-                timeline.id(row),
-                Kind(timeline.kind[row]),
-                timeline.full[row],
-                *(None if size == NONE else size for size in (timeline.summary[row], timeline.gist[row])),
+                id=timeline.id(row),
+                kind=Kind(timeline.kind[row]),
+                full=timeline.full[row],
+                summary=None if timeline.summary[row] == NONE else timeline.summary[row],
+                gist=None if timeline.gist[row] == NONE else timeline.gist[row],
                 pinned=marks.get(row) == "pin",
                 by_program=bool(timeline.state[row] & LABELLED),
                 window=windows.get(row, ""),

@@ -1,6 +1,6 @@
 """A whole conversation as one payload, whatever its size: for export."""
 
-from sightline.compose.render import ComposeInputs, compose, layout
+from sightline.compose.render import ComposeInputs, layout, render
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
@@ -23,10 +23,10 @@ def compose_all(journal: Journal) -> Payload:
         for unit in timeline.units_between(journal.path, 0, len(timeline))
         if body_unit(timeline, unit) and timeline.unit_kind(unit) not in (Kind.SUMMARY, Kind.RECALL)
     ]
-    around = ComposeInputs(
+    inputs = ComposeInputs(
         system=tuple(timeline.head_rows(journal.path)),
         tools=tuple(tool for tool in journal.tools.definitions if tool not in RECALL_TOOLS),
     )
     budget = Budget(window=_NO_LIMIT)
     view = View(timeline, journal.path, journal.reader.profile, budget, _NO_LIMIT, 0, None, units)
-    return compose(journal.reader, Plan.extended(view, {}, {}), layout("stable"), around)
+    return render(journal.reader, Plan.extended(view, {}, {}), layout("stable"), inputs)

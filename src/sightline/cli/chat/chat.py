@@ -3,8 +3,8 @@
 import asyncio
 import time
 import traceback
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import click
@@ -23,7 +23,6 @@ from sightline.cli.phrases import Words
 from sightline.cli.render import console, printable
 from sightline.cli.wrap import prose
 from sightline.errors import BadInput, SightlineError
-from sightline.log.journal import Journal
 from sightline.session.session import Session
 
 
@@ -137,14 +136,8 @@ class Chat:
         await self.made.enter(session_id, branch)
         self.composed = None
 
-    @contextmanager
-    def log(self) -> Iterator[Journal]:
-        """The session's log as it is now, to look at. Raises BadInput where nothing has been said yet."""
+    def begun_session(self) -> Session:
+        """Return the session if it is in a file by now. Raises BadInput if nothing has been said yet."""
         if self.session.id not in self.here.folder.sessions():
             raise BadInput(self.words("nothing said"))
-        journal = self.here.journal(self.session.id)
-        try:
-            journal.switch(self.session.branch)
-            yield journal
-        finally:
-            journal.store.close()
+        return self.session

@@ -1,19 +1,20 @@
 """The commands that change something: what is shown, where the conversation goes, who answers."""
 
 import asyncio
+from collections.abc import Sequence
 
 from rich.text import Text
 
 from sightline.cli.chat.chat import Chat
-from sightline.cli.compact import outcome, print_outcome
-from sightline.cli.compaction_view import made, print_loss, summary_text
+from sightline.cli.compaction_view import covered_sentence, make_report, print_loss, print_report, summary_text
+from sightline.cli.options import branch_label
 from sightline.cli.render import Column, Rows, first_words, printable
-from sightline.cli.sessions import branch_label, print_sessions
+from sightline.cli.sessions import print_sessions
 from sightline.cli.wrap import prose
 from sightline.errors import BadInput, ModelError
-from sightline.log.columns import LABELLED
-from sightline.log.journal import Journal
 from sightline.plan.strategies import names
+from sightline.session.items import ItemInfo
+from sightline.session.session import Session
 from sightline.values.items import Kind
 
 _RECALLED = 6  # passages listed
@@ -35,30 +36,28 @@ async def compact(chat: Chat, rest: str) -> None:
             result = await agent.compact()
         except BadInput as error:
             raise BadInput(words("too little")) from error
-        with chat.log() as journal:
-            done = await asyncio.to_thread(outcome, chat.session, journal, agent.budget, result)
+        report = await asyncio.to_thread(make_report, chat.session, agent.budget, result)
     if not by_model:
         chat.say("digest", model=agent.model.facts.name, style="dim")
     if not result.success:
         chat.say("no summary", error=result.error, style="yellow")
-    print_outcome(chat.out, words, done, by_model=by_model)
+    print_report(chat.out, words, report)
     chat.say("after compact", style="dim")
 
 
 def _show_compacted(chat: Chat) -> None:
-    """The summaries that stand for something now, whole, and all that each hides. Nothing is compacted by that."""
-    with chat.log() as journal:
-        held = [each for each in made(journal) if each.covered.state == "holds"]
-        texts = [summary_text(journal, each.covered) for each in held]
-    if not held:
+    """Print every summary that is in effect, whole, and all that it hides. This compacts nothing."""
+    summaries = chat.begun_session().summaries
+    in_effect = [each for each in summaries if each.state == "holds"]
+    if not in_effect:
         raise BadInput(chat.words("nothing compacted"))
-    for each, text in zip(held, texts, strict=True):
-        summaries = ", ".join("#" + item_id for item_id in each.covered.summaries)
-        chat.say("stands for", style="bold", **each.covered._asdict() | {"summaries": summaries})
-        chat.out.print(Text(printable(text)), soft_wrap=True)
+    losses = summaries.losses()
+    for each in in_effect:
+        prose(chat.out, covered_sentence(chat.words, each), "bold")
+        chat.out.print(Text(printable(summary_text(chat.session, each))), soft_wrap=True)
         chat.out.print()
-        if each.loss is not None:
-            print_loss(chat.out, chat.words, each.loss, full=True)
+        if each.boundary in losses:
+            print_loss(chat.out, chat.words, losses[each.boundary], full=True)
 
 
 async def uncompact(chat: Chat, rest: str) -> None:
@@ -96,9 +95,7 @@ async def pin(chat: Chat, rest: str) -> None:
         chat.session.items.pin(_id(rest))
         chat.say("pinned", id=_id(rest))
         return
-    with chat.log() as journal:
-        marked = journal.timeline.marked(journal.path)
-        ids = ["#" + journal.timeline.id(row) for row, what in sorted(marked.items()) if what == "pin"]
+    ids = ["#" + item.id for item in chat.begun_session().items.table() if item.pinned]
     chat.say("pins" if ids else "no pins", ids=", ".join(ids))
 
 
@@ -119,9 +116,8 @@ def _id(given: str) -> str:
 
 async def fork(chat: Chat, rest: str) -> None:
     """A new branch after an item, or after the last one."""
-    with chat.log() as journal:
-        last = max(_rows(journal), default=None)
-        at = _id(rest) or (journal.timeline.id(last) if last is not None else "")
+    items = _conversation(chat.begun_session())
+    at = _id(rest) or (items[-1].id if items else "")
     before = chat.session.branch
     await _branch_off(chat, at)
     chat.say("branched", branch=branch_label(chat.session.branch), at=at, before=branch_label(before))
@@ -131,33 +127,26 @@ async def rewind(chat: Chat, rest: str) -> None:
     """Go back before the N-th last message of the user: a branch, and the message as the next draft."""
     if rest and not (rest.isdecimal() and int(rest)):
         raise BadInput(chat.words("usage", usage="/rewind [N]"))
-    back = int(rest or 1)
-    with chat.log() as journal:
-        rows, timeline = _rows(journal), journal.timeline
-        said = _said(journal)
-        if back > len(said):
-            raise BadInput(chat.words("too far", count=len(said)))
-        earlier = [row for row in rows if row < said[-back]]
-        if not earlier:
-            raise BadInput(chat.words("from the start"))
-        text, at = journal.reader.text(said[-back]), timeline.id(earlier[-1])
+    items, back = _conversation(chat.begun_session()), int(rest or 1)
+    asked = [place for place, item in enumerate(items) if _is_users(item)]
+    if back > len(asked):
+        raise BadInput(chat.words("too far", count=len(asked)))
+    if not asked[-back]:
+        raise BadInput(chat.words("from the start"))
+    text, at = chat.session.items.text(items[asked[-back]].id), items[asked[-back] - 1].id
     before = chat.session.branch
     await _branch_off(chat, at)
     chat.draft = text
     chat.say("rewound", words=first_words(text, 80), before=branch_label(before))
 
 
-def _rows(journal: Journal) -> list[int]:
+def _conversation(session: Session) -> list[ItemInfo]:
     """The items of the branch that a new branch can begin after."""
-    timeline = journal.timeline
-    rows = (row for row in range(len(timeline)) if journal.path.holds(timeline.branch[row], row))
-    return [row for row in rows if timeline.kind[row] != Kind.WINDOW]
+    return [item for item in session.items.table() if item.kind is not Kind.WINDOW]
 
 
-def _said(journal: Journal) -> list[int]:
-    """What the user said on the branch."""
-    timeline = journal.timeline
-    return [row for row in _rows(journal) if timeline.kind[row] == Kind.USER and not timeline.state[row] & LABELLED]
+def _is_users(item: ItemInfo) -> bool:
+    return item.kind is Kind.USER and not item.by_program
 
 
 async def _branch_off(chat: Chat, at: str) -> None:
@@ -190,13 +179,13 @@ def _list_branches(chat: Chat) -> None:
         Column(words("items"), 6, right=True), Column(words("said last")),
     ])  # fmt: skip
     rows.print_titles()
-    with chat.log() as journal:
-        for name in names:
-            journal.switch(name)
-            said = _said(journal)
-            last = first_words(journal.reader.text(said[-1])) if said else ""
-            mark = "*" if name == chat.session.branch else ""
-            rows.print(mark, branch_label(name), f"{len(_rows(journal)):,}", last)
+    for name in names:
+        with chat.here.session(chat.session.id, branch_label(name)) as session:
+            items = _conversation(session)
+            last = next((item for item in reversed(items) if _is_users(item)), None)
+            text = first_words(session.items.text(last.id)) if last is not None else ""
+        mark = "*" if name == chat.session.branch else ""
+        rows.print(mark, branch_label(name), f"{len(items):,}", text)
     if len(names) > 1:
         chat.say("branch how", style="dim")
 
@@ -224,30 +213,24 @@ async def clear(chat: Chat, _: str) -> None:
 
 def recap(chat: Chat) -> None:
     """Where the session stands: how many messages, the last exchange."""
-    with chat.log() as journal:
-        timeline = journal.timeline
-        rows = [row for row in _rows(journal) if not timeline.state[row] & LABELLED]
-        said = [row for row in rows if timeline.kind[row] in (Kind.USER, Kind.ASSISTANT)]
-        asked = next((row for row in reversed(said) if timeline.kind[row] == Kind.USER), None)
-        texts = [(timeline.kind[row], journal.reader.text(row)) for row in said[-2:] if asked is None or row >= asked]
-        if asked is not None and asked not in said[-2:]:
-            texts = [(int(Kind.USER), journal.reader.text(asked)), *texts[-1:]]
-        waits = _waits(journal)
-    label = branch_label(chat.session.branch)
+    session = chat.begun_session()
+    items = _conversation(session)
+    said = [item for item in items if item.kind in (Kind.USER, Kind.ASSISTANT) and not item.by_program]
+    asked = next((place for place in reversed(range(len(said))) if said[place].kind is Kind.USER), None)
+    shown = said[-2:] if asked is None else [said[asked], *said[max(asked + 1, len(said) - 1) :]]
     key = "continued one" if len(said) == 1 else "continued"
-    chat.say(key, id=chat.session.id, branch=label, messages=len(said), style="dim")
-    for kind, text in texts:
-        who = chat.words("you" if kind == Kind.USER else "it")
-        prose(chat.out, first_words(text, 300), "dim", lead=(f"  {who}: ", "bold dim"))
-    if waits:
+    chat.say(key, id=session.id, branch=branch_label(session.branch), messages=len(said), style="dim")
+    for item in shown:
+        who = chat.words("you" if item.kind is Kind.USER else "it")
+        prose(chat.out, first_words(session.items.text(item.id), 300), "dim", lead=(f"  {who}: ", "bold dim"))
+    if _is_unanswered(items):
         chat.say("unanswered", style="yellow")
 
 
-def _waits(journal: Journal) -> bool:
-    """Whether the user still waits for an answer: the last word is theirs, or a tool's."""
-    kinds = (Kind.USER, Kind.ASSISTANT, Kind.CALL, Kind.RESULT)
-    said = [kind for kind in map(journal.timeline.kind.__getitem__, _rows(journal)) if kind in kinds]
-    return bool(said) and said[-1] != Kind.ASSISTANT
+def _is_unanswered(items: Sequence[ItemInfo]) -> bool:
+    """Whether the user still waits for an answer: the last message is the user's, or a tool's."""
+    kinds = [item.kind for item in items if item.kind in (Kind.USER, Kind.ASSISTANT, Kind.CALL, Kind.RESULT)]
+    return bool(kinds) and kinds[-1] is not Kind.ASSISTANT
 
 
 # ---------------------------------------------------------------------- who answers, and how
@@ -279,9 +262,7 @@ async def strategy(chat: Chat, rest: str) -> None:
 
 async def retry(chat: Chat, _: str) -> None:
     """Go on where the last turn stopped."""
-    with chat.log() as journal:
-        waits = _waits(journal)
-    if not waits:
+    if not _is_unanswered(_conversation(chat.begun_session())):
         raise BadInput(chat.words("nothing to retry"))
     await chat.answer(chat.agent.proceed())
 

@@ -11,9 +11,8 @@ from sightline.cli.apps import print_apps
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.status import money
 from sightline.cli.context import print_context
-from sightline.cli.export import FORMATS, message_count
 from sightline.cli.render import Column, Rows, first_words, human_size, printable
-from sightline.cli.sessions import exported
+from sightline.cli.sessions import FORMATS, exported, message_count
 from sightline.errors import BadInput, UnknownApp
 
 
@@ -21,9 +20,8 @@ async def context(chat: Chat, rest: str) -> None:
     """What the model would see now."""
     if rest not in ("", "all"):
         raise BadInput(chat.words("usage", usage="/context [all]"))
-    with chat.log() as journal:
-        by = "order" if rest == "all" else "size"
-        print_context(chat.out, chat.here, journal, chat.session, chat.agent.budget, by=by, every=rest == "all")
+    by, session = "order" if rest == "all" else "size", chat.begun_session()
+    print_context(chat.out, chat.words, session, chat.agent.budget, by=by, every=rest == "all")
 
 
 async def windows(chat: Chat, rest: str) -> None:
@@ -125,8 +123,8 @@ async def export(chat: Chat, rest: str) -> None:
     ending = "jsonl" if named == "jsonl" else "json"
     file = Path(given[0] if given else f"conversation-{chat.session.id[:8]}.{ending}")
     format_ = named or ("jsonl" if file.suffix == ".jsonl" else "openai")
-    with chat.log() as journal:
-        data, messages = b"".join(exported(chat.here, journal, format_)), message_count(journal)
+    session = chat.begun_session()
+    data, messages = exported(chat.here, session, format_), message_count(session)
     try:
         with file.open("xb") as written:
             written.write(data)

@@ -1,6 +1,6 @@
 """A question of a script that no model answered: its session is kept, but is not what `--continue` goes on with."""
 
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from sightline.cli.options import Place
@@ -27,10 +27,8 @@ def mark(here: Place, session: Session) -> None:
     answered = any(item.kind in (Kind.ASSISTANT, Kind.CALL) for item in session.items)
     if answered or session.id not in here.folder.sessions():
         return
-    with suppress(StoreError):  # it could not be written to before either, which has been told
-        journal = here.journal(session.id)
-        with closing(journal.store):
-            journal.annotate((MARK, True))
+    with suppress(StoreError):  # it could not be written to before either, which the user has been told
+        session.annotate(MARK, True)
 
 
 def _marked(file: Path) -> bool:

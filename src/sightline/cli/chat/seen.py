@@ -22,10 +22,9 @@ class Cut(NamedTuple):
 def cut_question(agent: Agent) -> Cut | None:
     """How the last payload shortened the question that it was made for; None where all of it was shown."""
     payload = agent.payload
-    row = payload.plan.timeline.row(agent.question) if payload is not None else None
-    if payload is None or row is None:
+    lines = payload.plan.lines() if payload is not None else ()
+    line = next((line for line in lines if line.id == agent.question), None)
+    if payload is None or line is None or line.tokens >= line.full_tokens:
         return None
-    timeline, full = payload.plan.timeline, payload.plan.timeline.full[row]
-    seen = timeline.size(row, payload.plan.lod(row))
     tools = {tool.name for tool in payload.tools}
-    return Cut(full, seen, any(tool.name in tools for tool in RECALL_TOOLS)) if seen < full else None
+    return Cut(line.full_tokens, line.tokens, any(tool.name in tools for tool in RECALL_TOOLS))
