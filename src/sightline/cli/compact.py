@@ -33,9 +33,9 @@ from sightline.cli.options import (
     session_argument,
     with_json,
 )
-from sightline.cli.phrases import Words
-from sightline.cli.render import console, error_console, first_words, print_json, printable, tell
-from sightline.cli.wrap import prose
+from sightline.cli.phrases import Phrases
+from sightline.cli.render import console, error_console, first_words, print_json, print_stderr, printable
+from sightline.cli.wrap import print_text
 from sightline.compaction.compactor import SECONDS
 from sightline.errors import BadInput, Conflict, UnknownItem
 from sightline.files.folders import Folders, configured
@@ -108,7 +108,7 @@ def compact(as_json: bool, **options: Any) -> None:
     out = console()
     print_report(out, here.words, report, tried=given.dry_run, full=given.full)
     out.print()
-    prose(out, here.words("after dry run" if given.dry_run else "after compact"), "dim")
+    print_text(out, here.words("after dry run" if given.dry_run else "after compact"), "dim")
 
 
 def _list_compactions(here: Place, given: CompactOptions, as_json: bool) -> None:
@@ -161,7 +161,7 @@ def _folders(here: Place, program: Program | None) -> Folders:
     try:
         return configured(Path(here.project))
     except BadInput as error:
-        tell(str(error), "yellow")
+        print_stderr(str(error), "yellow")
         return ()
 
 
@@ -192,7 +192,7 @@ def _spinner(here: Place, program: Program | None, given: CompactOptions, quiet:
         yield
 
 
-def _warn(words: Words, report: Report, given: CompactOptions) -> None:
+def _warn(words: Phrases, report: Report, given: CompactOptions) -> None:
     screen = error_console()
     screen.print(words("no summary", error=printable(report.result.error)), style="yellow", soft_wrap=True)
     if report.stderr:

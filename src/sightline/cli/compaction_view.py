@@ -9,9 +9,9 @@ from rich.text import Text
 
 from sightline.cli.external_model import Program
 from sightline.cli.options import branch_label
-from sightline.cli.phrases import Words
+from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, first_words, local_time, printable
-from sightline.cli.wrap import prose
+from sightline.cli.wrap import print_text
 from sightline.compaction.compactor import Compacted
 from sightline.compaction.loss import Loss
 from sightline.plan.budget import Budget
@@ -84,17 +84,17 @@ def _shown_constraints(session: Session, covered: CompactionInfo, after: Payload
 # ---------------------------------------------------------------------- one that was just made
 
 
-def print_report(out: Console, words: Words, report: Report, *, tried: bool = False, full: bool = False) -> None:
+def print_report(out: Console, words: Phrases, report: Report, *, tried: bool = False, full: bool = False) -> None:
     """Print what a compaction did: tokens, what it covers, the summary, the constraints, what is hidden."""
     result = report.result
-    prose(out, words("would compact" if tried else "compacted", id=report.session, branch=report.branch), "bold")
+    print_text(out, words("would compact" if tried else "compacted", id=report.session, branch=report.branch), "bold")
     grown = result.post_tokens > result.pre_tokens
-    prose(
+    print_text(
         out, tokens_change(words, result.pre_tokens, result.post_tokens, report.limit), "yellow" if grown else "green"
     )
     if grown:
-        prose(out, words("grown"))
-    prose(out, words("covered", **report.covered._asdict()))
+        print_text(out, words("grown"))
+    print_text(out, words("covered", **report.covered._asdict()))
     if report.request_tokens is not None:
         command = first_words(report.command)
         out.print(words("would ask", command=command, tokens=report.request_tokens), soft_wrap=True)
@@ -108,7 +108,7 @@ def print_report(out: Console, words: Words, report: Report, *, tried: bool = Fa
     print_loss(out, words, result.loss, full=full)
 
 
-def tokens_change(words: Words, pre: int, post: int, limit: int) -> str:
+def tokens_change(words: Phrases, pre: int, post: int, limit: int) -> str:
     """Return a sentence: tokens before and after, by how much that is less or more, and how many fit."""
     text = words("from to", pre=pre, post=post)
     if pre and pre != post:
@@ -117,7 +117,7 @@ def tokens_change(words: Words, pre: int, post: int, limit: int) -> str:
     return text + words("fitting", limit=limit)
 
 
-def _print_summary(out: Console, words: Words, report: Report, *, full: bool) -> None:
+def _print_summary(out: Console, words: Phrases, report: Report, *, full: bool) -> None:
     key = "summary by rule" if report.covered.by_rule else "summary by command"
     lines = list(Text(printable(report.summary).expandtabs(4)).wrap(out, max(out.width - 4, 8)))
     shown = lines if full or len(lines) <= _LINES + 2 else lines[:_LINES]
@@ -126,15 +126,15 @@ def _print_summary(out: Console, words: Words, report: Report, *, full: bool) ->
     out.print(Panel(Group(*shown), title=title, title_align="left", subtitle=more, subtitle_align="left"))
 
 
-def _print_constraints(out: Console, words: Words, found: list[Constraint], *, full: bool) -> None:
+def _print_constraints(out: Console, words: Phrases, found: list[Constraint], *, full: bool) -> None:
     if not found:
-        prose(out, words("nothing to keep"))
+        print_text(out, words("nothing to keep"))
         return
-    prose(out, words("kept words", count=len(found)))
+    print_text(out, words("kept words", count=len(found)))
     rows = Rows(out, [Column("", 7, right=True, style="cyan"), Column("", 5), Column("")])
     for each in found if full else found[:_LINES]:
         if full:
-            prose(out, printable(each.text), lead=(f"  #{each.id}  ", "cyan"))
+            print_text(out, printable(each.text), lead=(f"  #{each.id}  ", "cyan"))
         else:
             rows.print("#" + each.id, words("kept " + each.kind), first_words(each.text))
     if not full and len(found) > _LINES:
@@ -149,7 +149,7 @@ def covered_facts(info: CompactionInfo) -> dict[str, Any]:
     return {name: getattr(info, name) for name in _IN_COVERED}
 
 
-def covered_sentence(words: Words, info: CompactionInfo) -> str:
+def covered_sentence(words: Phrases, info: CompactionInfo) -> str:
     """Return a sentence that says which messages a summary replaces."""
     return words("stands for", **info._asdict() | {"summaries": ", ".join(f"#{id_}" for id_ in info.summaries)})
 
@@ -177,7 +177,7 @@ def loss_facts(loss: Loss) -> dict[str, Any]:
 
 
 def print_compactions(
-    out: Console, words: Words, found: list[CompactionInfo], losses: Mapping[int, Loss], *, full: bool
+    out: Console, words: Phrases, found: list[CompactionInfo], losses: Mapping[int, Loss], *, full: bool
 ) -> None:
     """Print each compaction: when it was made, what it covers, and what it hid."""
     for number, info in enumerate(found):
@@ -202,12 +202,12 @@ def _when(timestamp: str) -> str:
         return first_words(timestamp)
 
 
-def print_loss(out: Console, words: Words, loss: Loss, *, full: bool = False) -> None:
+def print_loss(out: Console, words: Phrases, loss: Loss, *, full: bool = False) -> None:
     """Print a loss report: a row for each kind, or a line that says that nothing is hidden."""
     if not loss:
-        prose(out, words("nothing lost"), "green")
+        print_text(out, words("nothing lost"), "green")
         return
-    prose(out, words("lost"))
+    print_text(out, words("lost"))
     rows = Rows(out, [Column(words("kind"), 12), Column(words("how many"), 8, right=True), Column(words("the first"))])
     rows.print_titles()
     for kind, lost in loss.kinds().items():

@@ -19,10 +19,10 @@ from sightline.cli.options import (
     session_argument,
     with_json,
 )
-from sightline.cli.phrases import Words
+from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, bar, console, print_json, printable
 from sightline.cli.sessions import item_words
-from sightline.cli.wrap import prose
+from sightline.cli.wrap import print_text
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Line
 from sightline.plan.strategies.focus import Focus, trigger
@@ -187,7 +187,7 @@ def _facts(preview: Preview, by: str) -> dict[str, Any]:
 # ---------------------------------------------------------------------- for people
 
 
-def print_context(out: Console, words: Words, session: Session, budget: Budget, *, by: str, every: bool) -> None:
+def print_context(out: Console, words: Phrases, session: Session, budget: Budget, *, by: str, every: bool) -> None:
     """Print what the model would see of a session now."""
     preview = _preview(session, budget)
     _print_tokens(out, words, preview)
@@ -197,16 +197,16 @@ def print_context(out: Console, words: Words, session: Session, budget: Budget, 
     _print_items(out, words, preview, by, every=every)
 
 
-def _print_tokens(out: Console, words: Words, preview: Preview) -> None:
+def _print_tokens(out: Console, words: Phrases, preview: Preview) -> None:
     plan, session = preview.payload.plan, preview.session
-    prose(out, words("context heading", id=session.id, branch=branch_label(session.branch)), "bold")
+    print_text(out, words("context heading", id=session.id, branch=branch_label(session.branch)), "bold")
     text = words("context tokens", tokens=plan.tokens, limit=plan.limit, free=plan.limit - plan.tokens)
     if f"{preview.factor:.2f}" != "1.00":
         text += words("context factor", factor=preview.factor)
-    prose(out, text)
+    print_text(out, text)
 
 
-def _print_kinds(out: Console, words: Words, preview: Preview) -> None:
+def _print_kinds(out: Console, words: Phrases, preview: Preview) -> None:
     limit, plain = preview.payload.plan.limit, out.options.ascii_only
     out.print()
     rows = Rows(out, [
@@ -225,26 +225,26 @@ def _print_kinds(out: Console, words: Words, preview: Preview) -> None:
     out.print()
 
 
-def _print_remarks(out: Console, words: Words, preview: Preview) -> None:
+def _print_remarks(out: Console, words: Phrases, preview: Preview) -> None:
     plan, faults = preview.payload.plan, preview.session.items.faults
-    prose(out, words("context levels", **preview.levels))
+    print_text(out, words("context levels", **preview.levels))
     if plan.marker:
-        prose(out, printable(plan.marker), "dim")
+        print_text(out, printable(plan.marker), "dim")
     for each in preview.compactions:
-        prose(out, covered_sentence(words, each))
+        print_text(out, covered_sentence(words, each))
     if faults:
-        prose(out, words("faults", count=len(faults), tokens=preview.fault_tokens))
+        print_text(out, words("faults", count=len(faults), tokens=preview.fault_tokens))
     if plan.reason:
-        prose(out, words("sweep now", reason=words.sweep(plan.reason)))
+        print_text(out, words("sweep now", reason=words.sweep(plan.reason)))
         return
     text = words("sweep later", above=preview.sweep_above, room=max(0, preview.sweep_above - plan.tokens))
     if plan.tokens > preview.cold_above:
         minutes = profile(preview.session.settings.profile).cache_seconds // 60
         text += " " + words("sweep when cold", minutes=minutes)
-    prose(out, text)
+    print_text(out, text)
 
 
-def _print_reductions(out: Console, words: Words, preview: Preview) -> None:
+def _print_reductions(out: Console, words: Phrases, preview: Preview) -> None:
     """Print what was done to make the payload fit, and what is switched off."""
     on = preview.session.settings.reductions
     made = [each for each in preview.payload.reductions() if each.removed or each.kind not in on]
@@ -261,7 +261,7 @@ def _print_reductions(out: Console, words: Words, preview: Preview) -> None:
         rows.print(words("reduction " + each.kind), f"{len(each.removed):,}", f"{each.tokens:,}", off)
 
 
-def _print_items(out: Console, words: Words, preview: Preview, by: str, *, every: bool) -> None:
+def _print_items(out: Console, words: Phrases, preview: Preview, by: str, *, every: bool) -> None:
     lines, session = preview.lines(by), preview.session
     shown = lines if every else lines[:_LARGEST]
     runs = {item_id: f"[#{each.first}–#{each.last}] " for each in preview.compactions for item_id in each.summaries}
@@ -279,4 +279,4 @@ def _print_items(out: Console, words: Words, preview: Preview, by: str, *, every
         text = runs.get(line.id, "") + item_words(session, preview.infos[line.id])
         rows.print("#" + line.id, kind, lod, f"{line.tokens:,}", full, *([line.why] if reasons else []), text)
     if len(shown) < len(lines):
-        prose(out, words("more items", count=len(lines) - len(shown)), "dim")
+        print_text(out, words("more items", count=len(lines) - len(shown)), "dim")

@@ -1,4 +1,4 @@
-"""The options that several commands share, and what they say together."""
+"""The options that several commands share, and the project and sessions that they name."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from sightline.cli.phrases import LANGUAGES, Words
+from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput
 from sightline.files.folders import Folders
 from sightline.log.stores.session_folder import Folder, sightline_home
@@ -15,18 +15,18 @@ from sightline.plan.budget import Budget
 from sightline.session.session import Session
 
 DEBUG = "sightline.debug"
-WINDOW, OUTPUT = 128_000, 8_000  # of a session that was never composed for
+WINDOW, OUTPUT = 128_000, 8_000  # tokens, for a session without a last call
 _META = "sightline."
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Place(NamedTuple):
-    """Which project's sessions, where they lie, and the language to speak."""
+    """A project, where its sessions are stored, and the phrases in the language of the output."""
 
     project: str
     root: str | None
-    words: Words
+    words: Phrases
 
     @property
     def folder(self) -> Folder:
@@ -35,14 +35,14 @@ class Place(NamedTuple):
 
     @property
     def home(self) -> Path:
-        """Where everything lies that is kept: of all projects."""
+        """The folder of all projects' sessions."""
         return Path(self.root) if self.root else sightline_home()
 
     def find(self, given: str | None) -> str:
-        """The id of the session whose id begins so; without one, of the newest.
+        """Return the id of the session whose id begins with `given`; without one, of the newest session.
 
         Raises:
-            BadInput: none or several begin so.
+            BadInput: no or several ids begin so.
         """
         ids = self.folder.sessions()
         if given is None and ids:
@@ -87,17 +87,17 @@ def branch_label(name: str) -> str:
 
 
 def place() -> Place:
-    """What the shared options of the running command say."""
+    """Return the place that the shared options of the running command name."""
     meta = click.get_current_context().meta
     return Place(
         project=meta.get(_META + "project", "."),
         root=meta.get(_META + "root"),
-        words=Words(meta.get(_META + "lang", LANGUAGES[0])),
+        words=Phrases(meta.get(_META + "lang", LANGUAGES[0])),
     )
 
 
-def language_said() -> bool:
-    """Whether the command line says which language to speak."""
+def is_language_given() -> bool:
+    """Whether the command line names the language of the output."""
     return _META + "lang" in click.get_current_context().meta
 
 
@@ -107,7 +107,7 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
 
 
 def shared_options(*, hidden: bool = False) -> Callable[[F], F]:
-    """--project, --root, --lang and --debug: shown at the top, taken by every command."""
+    """Add --project, --root, --lang and --debug: shown in the help of `sightline`, taken by every command."""
 
     def add(function: F) -> F:
         for names, help_, more in reversed(_SHARED):
@@ -141,7 +141,7 @@ def with_json(function: F) -> F:
 
 
 def session_argument(function: F) -> F:
-    """Add the session: the beginning of its id is enough."""
+    """Add the argument SESSION; the beginning of an id is enough."""
     return click.argument("session_id", metavar="[SESSION]", required=False)(function)
 
 
@@ -152,13 +152,13 @@ def branch_option(function: F) -> F:
     )
 
 
-def usual_output(window: int, output: int) -> int:
-    """Tokens kept for the answer where nobody says how many: at most a quarter of a small window."""
+def default_output(window: int, output: int) -> int:
+    """Return the default of --output: at most a quarter of a small context window."""
     return min(output, max(window, 0) // 4)
 
 
-def budget(window: int, output: int) -> Budget:
-    """A budget from the command line, refused as bad usage where it makes no sense."""
+def make_budget(window: int, output: int) -> Budget:
+    """Return the budget. Raises UsageError if the numbers make no sense."""
     try:
         return Budget(window=window, output=output)
     except BadInput as error:
@@ -166,7 +166,7 @@ def budget(window: int, output: int) -> Budget:
 
 
 def budget_options(function: F) -> F:
-    """Add --window and --output, both left to the session's last call."""
+    """Add --window and --output. Their default is the budget of the session's last call."""
     of_last = f"that of the last call, else {WINDOW}"
     window = click.option("--window", type=int, help=f"Tokens the model takes.  [default: {of_last}]")
     output = click.option(
@@ -179,10 +179,10 @@ def known_budget(session: Session, window: int | None, output: int | None) -> Bu
     """Return the budget that the command line says, else that of the session's last call."""
     if window is not None or output is not None:
         window = WINDOW if window is None else window
-        return budget(window, usual_output(window, OUTPUT) if output is None else output)
-    return session.budget or budget(WINDOW, OUTPUT)
+        return make_budget(window, default_output(window, OUTPUT) if output is None else output)
+    return session.budget or make_budget(WINDOW, OUTPUT)
 
 
 def file_bytes(path: str) -> bytes:
-    """What is in a file, or for "-" what comes in."""
+    """Return the content of a file, or for "-" of standard input."""
     return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()

@@ -17,7 +17,7 @@ from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
 
 FORMATS = ("openai", "anthropic", "responses", "jsonl")
-_NEWEST = 20  # sessions listed unless all are asked for: each is opened to look into
+_NEWEST = 20  # sessions listed unless all are asked for, because each of them is opened
 
 
 @click.group(invoke_without_command=True, short_help="List, show, fork, export and delete sessions.")
@@ -54,7 +54,7 @@ def list_sessions(every: bool, as_json: bool) -> None:
     print_sessions(place(), every, as_json)
 
 
-class Listed(NamedTuple):
+class SessionInfo(NamedTuple):
     """One session, as the list shows it."""
 
     id: str
@@ -67,11 +67,11 @@ class Listed(NamedTuple):
 
 
 def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
-    """The sessions of a project, newest first."""
+    """Print the sessions of a project, newest first."""
     ids = here.folder.sessions()
     shown = ids if every else ids[:_NEWEST]
     if as_json:
-        print_json({"sessions": [_look(here, id_)._asdict() for id_ in shown], "total": len(ids)})
+        print_json({"sessions": [_describe(here, id_)._asdict() for id_ in shown], "total": len(ids)})
         return
     out, words = console(), here.words
     if not ids:
@@ -84,7 +84,7 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     ])  # fmt: skip
     rows.print_titles()
     for id_ in shown:
-        found = _look(here, id_)
+        found = _describe(here, id_)
         begins = Text(found.error, style="red") if found.error else Text(found.words)
         rows.print(
             id_, local_time(found.written), f"{found.entries:,}", str(found.branches), human_size(found.size), begins
@@ -93,17 +93,17 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
         out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
 
 
-def _look(here: Place, session_id: str) -> Listed:
-    """Look into a session. One that cannot be read is listed with the reason, and does not hide the others."""
+def _describe(here: Place, session_id: str) -> SessionInfo:
+    """Describe a session. One that cannot be read is listed with the reason, and does not hide the others."""
     stat = (here.folder.path / f"{session_id}.jsonl").stat()
     try:
         with here.session(session_id) as session:
             first = next((item for item in session.items.table() if item.kind is Kind.USER), None)
             words = first_words(session.items.text(first.id)) if first is not None else ""
             size, branches = session.size, len(session.branches)
-            return Listed(session_id, int(stat.st_mtime), stat.st_size, size, branches, words)
+            return SessionInfo(session_id, int(stat.st_mtime), stat.st_size, size, branches, words)
     except (SightlineError, OSError) as error:
-        return Listed(session_id, int(stat.st_mtime), stat.st_size, error=str(error))
+        return SessionInfo(session_id, int(stat.st_mtime), stat.st_size, error=str(error))
 
 
 # ---------------------------------------------------------------------- show

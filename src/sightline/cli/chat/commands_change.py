@@ -1,4 +1,4 @@
-"""The commands that change something: what is shown, where the conversation goes, who answers."""
+"""The commands that change something: what the model is shown, the session and branch, the model."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from sightline.cli.compaction_view import covered_sentence, make_report, print_l
 from sightline.cli.options import branch_label
 from sightline.cli.render import Column, Rows, first_words, printable
 from sightline.cli.sessions import print_sessions
-from sightline.cli.wrap import prose
+from sightline.cli.wrap import print_text
 from sightline.errors import BadInput, ModelError
 from sightline.plan.strategies import names
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind
 
-_RECALLED = 6  # passages listed
+_PASSAGES = 6  # listed by /recall
 
 
 async def compact(chat: Chat, rest: str) -> None:
-    """A summary in the place of the oldest messages: the model's where it is good enough, else by rule."""
+    """Replace the oldest messages by a summary: by the model if it is good enough, else by rule."""
     agent, words = chat.agent, chat.words
     if rest not in ("", "full"):
         raise BadInput(words("usage", usage="/compact [full]"))
@@ -53,7 +53,7 @@ def _show_compacted(chat: Chat) -> None:
         raise BadInput(chat.words("nothing compacted"))
     losses = summaries.losses()
     for each in in_effect:
-        prose(chat.out, covered_sentence(chat.words, each), "bold")
+        print_text(chat.out, covered_sentence(chat.words, each), "bold")
         chat.out.print(Text(printable(summary_text(chat.session, each))), soft_wrap=True)
         chat.out.print()
         if each.boundary in losses:
@@ -82,15 +82,15 @@ async def expand(chat: Chat, rest: str) -> None:
 async def recall(chat: Chat, rest: str) -> None:
     """Find passages and bring the best back."""
     if not rest:
-        raise BadInput(chat.words("usage", usage="/recall WORDS"))
+        raise BadInput(chat.words("usage", usage="/recall PHRASES"))
     found = chat.session.items.recall(rest)
     chat.say("recalled" if found else "nothing found", style="dim")
-    for each in found[:_RECALLED]:
-        prose(chat.out, first_words(each.text), lead=(f"  #{each.id}  ", "cyan"))
+    for each in found[:_PASSAGES]:
+        print_text(chat.out, first_words(each.text), lead=(f"  #{each.id}  ", "cyan"))
 
 
 async def pin(chat: Chat, rest: str) -> None:
-    """Hold on to an item, or list those that are held."""
+    """Pin an item, or list the pinned ones."""
     if rest:
         chat.session.items.pin(_id(rest))
         chat.say("pinned", id=_id(rest))
@@ -100,7 +100,7 @@ async def pin(chat: Chat, rest: str) -> None:
 
 
 async def unpin(chat: Chat, rest: str) -> None:
-    """Let go of an item."""
+    """Unpin an item."""
     if not rest:
         raise BadInput(chat.words("usage", usage="/unpin ID"))
     chat.session.items.unpin(_id(rest))
@@ -111,15 +111,15 @@ def _id(given: str) -> str:
     return given.strip().removeprefix("#")
 
 
-# ---------------------------------------------------------------------- where the conversation goes
+# ---------------------------------------------------------------------- sessions and branches
 
 
 async def fork(chat: Chat, rest: str) -> None:
-    """A new branch after an item, or after the last one."""
+    """Begin a branch after an item, or after the last one."""
     items = _conversation(chat.begun_session())
     at = _id(rest) or (items[-1].id if items else "")
     before = chat.session.branch
-    await _branch_off(chat, at)
+    await _fork_after(chat, at)
     chat.say("branched", branch=branch_label(chat.session.branch), at=at, before=branch_label(before))
 
 
@@ -135,13 +135,13 @@ async def rewind(chat: Chat, rest: str) -> None:
         raise BadInput(chat.words("from the start"))
     text, at = chat.session.items.text(items[asked[-back]].id), items[asked[-back] - 1].id
     before = chat.session.branch
-    await _branch_off(chat, at)
+    await _fork_after(chat, at)
     chat.draft = text
     chat.say("rewound", words=first_words(text, 80), before=branch_label(before))
 
 
 def _conversation(session: Session) -> list[ItemInfo]:
-    """The items of the branch that a new branch can begin after."""
+    """Return the items that a new branch can begin after."""
     return [item for item in session.items.table() if item.kind is not Kind.WINDOW]
 
 
@@ -149,14 +149,14 @@ def _is_users(item: ItemInfo) -> bool:
     return item.kind is Kind.USER and not item.by_program
 
 
-async def _branch_off(chat: Chat, at: str) -> None:
+async def _fork_after(chat: Chat, at: str) -> None:
     with chat.session.fork(at) as forked:
         name = forked.branch
-    await chat.enter(chat.session.id, name)
+    await chat.switch_session(chat.session.id, name)
 
 
 async def branch(chat: Chat, rest: str) -> None:
-    """The branches, or go to one: the beginning of its name is enough."""
+    """List the branches, or go to one; the beginning of its name is enough."""
     known = chat.session.branches
     if not rest:
         _list_branches(chat)
@@ -164,14 +164,16 @@ async def branch(chat: Chat, rest: str) -> None:
     matching = [name for name in known if branch_label(name).startswith(rest)]
     if len(matching) != 1:
         raise BadInput(chat.words("usage", usage=f"/branch {'|'.join(map(branch_label, matching or known))}"))
-    await chat.enter(chat.session.id, matching[0])
+    await chat.switch_session(chat.session.id, matching[0])
     chat.say("branch now", branch=branch_label(matching[0]))
 
 
 def _list_branches(chat: Chat) -> None:
-    """Each branch with how many items it has and what the user said last on it; the one that it is on is marked."""
+    """Print each branch with its number of items and the user's last message on it. The current one is marked."""
     words, names = chat.words, chat.session.branches
-    if chat.session.id not in chat.here.folder.sessions():  # nothing has been said: there is one, and nothing in it
+    if (
+        chat.session.id not in chat.here.folder.sessions()
+    ):  # nothing has been said yet
         chat.say("branch now", branch=branch_label(chat.session.branch))
         return
     rows = Rows(chat.out, [
@@ -191,7 +193,7 @@ def _list_branches(chat: Chat) -> None:
 
 
 async def sessions(chat: Chat, rest: str) -> None:
-    """The sessions, or go on in one."""
+    """List the sessions, or go on in one."""
     if rest in ("", "all"):
         print_sessions(chat.here, rest == "all")
         return
@@ -200,19 +202,19 @@ async def sessions(chat: Chat, rest: str) -> None:
     if len(matching) != 1:
         key = "several sessions" if matching else "no session"
         raise BadInput(chat.words(key, given=rest, count=len(matching), ids=", ".join(matching)))
-    await chat.enter(matching[0])
+    await chat.switch_session(matching[0])
     recap(chat)
 
 
 async def clear(chat: Chat, _: str) -> None:
-    """A new session."""
+    """Begin a new session."""
     before = chat.session.id
-    await chat.enter(None)
+    await chat.switch_session(None)
     chat.say("cleared", id=chat.session.id, before=before[:8])
 
 
 def recap(chat: Chat) -> None:
-    """Where the session stands: how many messages, the last exchange."""
+    """Print how many messages the session has, and the last exchange."""
     session = chat.begun_session()
     items = _conversation(session)
     said = [item for item in items if item.kind in (Kind.USER, Kind.ASSISTANT) and not item.by_program]
@@ -222,7 +224,7 @@ def recap(chat: Chat) -> None:
     chat.say(key, id=session.id, branch=branch_label(session.branch), messages=len(said), style="dim")
     for item in shown:
         who = chat.words("you" if item.kind is Kind.USER else "it")
-        prose(chat.out, first_words(session.items.text(item.id), 300), "dim", lead=(f"  {who}: ", "bold dim"))
+        print_text(chat.out, first_words(session.items.text(item.id), 300), "dim", lead=(f"  {who}: ", "bold dim"))
     if _is_unanswered(items):
         chat.say("unanswered", style="yellow")
 
@@ -233,14 +235,14 @@ def _is_unanswered(items: Sequence[ItemInfo]) -> bool:
     return bool(kinds) and kinds[-1] is not Kind.ASSISTANT
 
 
-# ---------------------------------------------------------------------- who answers, and how
+# ---------------------------------------------------------------------- model and strategy
 
 
 async def model(chat: Chat, rest: str) -> None:
-    """Which model, or another one."""
+    """Name the model, or choose another one."""
     if rest:
         try:
-            await chat.made.use(rest)
+            await chat.setup.use_model(rest)
         except (BadInput, ModelError) as error:
             raise BadInput(chat.words("no such model", name=rest, why=error)) from error
     facts = chat.agent.model.facts
@@ -250,7 +252,7 @@ async def model(chat: Chat, rest: str) -> None:
 
 
 async def strategy(chat: Chat, rest: str) -> None:
-    """Which strategy, or another one."""
+    """Name the strategy, or choose another one."""
     if rest and rest not in names():
         raise BadInput(chat.words("no strategy", name=rest, names=", ".join(names())))
     if rest:
@@ -268,5 +270,5 @@ async def retry(chat: Chat, _: str) -> None:
 
 
 async def leave(chat: Chat, _: str) -> None:
-    """The end."""
+    """End the chat."""
     chat.over = True
