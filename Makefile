@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test selftest soak bench check acceptance clean
+.PHONY: help run test selftest mutants soak bench check acceptance clean
 
 help: ## show the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -25,6 +25,9 @@ test: check ## every promise at small size, what CI runs
 
 selftest: $(READY) ## eight checks of the context parts, one line each
 	@$(BIN)/python tools/selftest.py
+
+mutants: $(READY) ## put one-line defects into a copy of the source: do the tests notice each?
+	$(BIN)/python tools/mutants.py
 
 soak: $(READY) ## the same promises at full size, under an hour
 	SIGHTLINE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal

@@ -35,7 +35,7 @@ def test_the_names_are_these() -> None:
     """A name more or less is a decision: it is made here too."""
     assert set(sightline.__all__) == {
         "AnchorConflict", "AppError", "BadCodeId", "BadInput", "BadSessionId", "Budget", "Compacted", "Conflict",
-        "ContextOverflow", "ContextTooLarge", "Controller", "Damaged", "InvalidSourceData", "Item", "JsonlStore",
+        "ContextOverflow", "ContextTooLarge", "Damaged", "InvalidSourceData", "Item", "JsonlStore",
         "Kind", "Lod", "Loss", "MemoryStore", "Message", "ModelBusy", "ModelError", "ModelRefused", "NoModel",
         "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Refused", "Session", "SessionNotFound",
         "Settings", "SightlineError", "StoreError", "Strategy", "StrategyError", "ToolFailed", "UnknownApp",

@@ -4,12 +4,12 @@ A session makes gists of one size only, with a label before them; the rules behi
 """
 
 from benchmarks.quality.messages import count_text
-from sightline.shorten.dialogue import dialogue
-from sightline.shorten.fill import Room, fill
-from sightline.shorten.sample import look
+from sightline.shorten.dialogue import dialogue_levels
+from sightline.shorten.fill import TokenLimit, fill
+from sightline.shorten.sample import read_sample
 
 
 def gist(text: str, tokens: int) -> str:
     """As many of the best sentences and names as fit, in order."""
     per_token = max(0.5, len(text) / max(1, count_text(text)))
-    return fill("", dialogue(look(text)).gist, count_text, Room(tokens, per_token)).text
+    return fill("", dialogue_levels(read_sample(text)).gist, count_text, TokenLimit(tokens, per_token)).text

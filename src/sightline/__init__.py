@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from sightline.errors import VersionMismatch as VersionMismatch
     from sightline.log.stores.jsonl import JsonlStore as JsonlStore
     from sightline.log.stores.memory import MemoryStore as MemoryStore
-    from sightline.origins.controller import Controller as Controller
     from sightline.plan.budget import Budget as Budget
     from sightline.plan.plan import Plan as Plan
     from sightline.plan.strategy import Strategy as Strategy
@@ -63,7 +62,6 @@ __version__ = "0.1.0"
 _HOMES = {
     "compaction.compactor": ("Compacted",),
     "compaction.loss": ("Loss",),
-    "origins.controller": ("Controller",),
     "errors": (
         "AnchorConflict", "AppError", "BadCodeId", "BadInput", "BadSessionId", "Conflict", "ContextOverflow",
         "ContextTooLarge", "Damaged", "InvalidSourceData", "ModelBusy", "ModelError", "ModelRefused", "NoModel",

@@ -53,8 +53,8 @@ def numbered_ids(prefix: str = "id") -> Callable[[], str]:
 class ScriptedModel:
     """Says its lines in order, and remembers what it was asked. A line that is an exception is raised.
 
-    It is the model of a `Controller`, and of an `Agent`: there a line of text is said word by word. Other keywords are
-    facts about it, such as its window.
+    It is also the model of an `Agent`: there a line of text is said word by word. Other keywords are facts about it,
+    such as its window.
     """
 
     def __init__(self, lines: Iterable[Any], **facts: Any) -> None:
@@ -83,7 +83,7 @@ class ScriptedModel:
         """It holds nothing."""
 
     def __call__(self, payload: "Payload | None" = None, **request: Any) -> Any:
-        """The next line, for an SDK's keyword arguments or, as a `Controller` asks, for a payload."""
+        """The next line, for an SDK's keyword arguments or for a payload."""
         self.asked.append(request if payload is None else payload.openai())
         line = next(self._lines)
         if isinstance(line, BaseException):

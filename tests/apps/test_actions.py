@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.apps import App, Element, Host, Lod, action
-from sightline.apps.actions import CLOSE, Action, Parameter, actions_of, bound, nearest
+from sightline.apps.actions import CLOSE, Action, Parameter, actions_of, bind, nearest
 from sightline.errors import BadInput, Refused
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking
@@ -82,7 +82,7 @@ def test_docstrings_become_descriptions_and_labels() -> None:
     assert list(found) == ["all_of_it", "wave", "nod_twice"]
     assert [each.label for each in found.values()] == ["Do all of it", "Wave a hand", "Nod twice"]
     assert found["all_of_it"].about == "Do all of it at once."
-    assert (found["all_of_it"].said("zh"), found["wave"].said("zh"), CLOSE.said("zh")) == (
+    assert (found["all_of_it"].label_in("zh"), found["wave"].label_in("zh"), CLOSE.label_in("zh")) == (
         "全部",
         "Wave a hand",
         "关闭",
@@ -205,7 +205,7 @@ def one(kind: str, **more: Any) -> Action:
 )  # fmt: skip
 def test_numbers_and_truths_may_come_as_text(kind: str, given: Any, taken: Any) -> None:
     """Models write them so."""
-    value = bound(one(kind), {"value": given}, "en")["value"]
+    value = bind(one(kind), {"value": given}, "en")["value"]
     assert value == taken
     assert type(value) is type(taken)
 
@@ -222,28 +222,28 @@ def test_numbers_and_truths_may_come_as_text(kind: str, given: Any, taken: Any) 
 def test_what_is_of_another_type_is_refused(kind: str, given: Any) -> None:
     """By the parameter's name and the type it has, in the session's language."""
     with pytest.raises(Refused, match=f"parameter value must be {kind}"):
-        bound(one(kind), {"value": given}, "en")
+        bind(one(kind), {"value": given}, "en")
     with pytest.raises(Refused, match=f"参数 value 必须是 {kind}"):
-        bound(one(kind), {"value": given}, "zh")
+        bind(one(kind), {"value": given}, "zh")
 
 
 def test_a_choice_is_one_of_its_words() -> None:
     """Another word is refused, with the words there are."""
     mode = one("string", choices=("fast", "slow"))
-    assert bound(mode, {"value": "slow"}, "en") == {"value": "slow"}
+    assert bind(mode, {"value": "slow"}, "en") == {"value": "slow"}
     with pytest.raises(Refused, match=r"fast\|slow"):
-        bound(mode, {"value": "Slow"}, "en")
+        bind(mode, {"value": "Slow"}, "en")
 
 
 def test_what_is_missing_or_unknown_is_refused() -> None:
     """By name; null is the same as not given."""
     for arguments in ({}, {"value": None}):
         with pytest.raises(Refused, match="missing required parameter: value"):
-            bound(one("int"), arguments, "en")
+            bind(one("int"), arguments, "en")
     with pytest.raises(Refused, match="unknown parameter: valeu; there are: value:int"):
-        bound(one("int"), {"valeu": 3}, "en")
+        bind(one("int"), {"valeu": 3}, "en")
     with pytest.raises(Refused, match="缺少必需参数: value"):
-        bound(one("int"), {}, "zh")
+        bind(one("int"), {}, "zh")
 
 
 def test_what_may_be_left_out_is_what_the_method_says() -> None:
@@ -274,7 +274,7 @@ def test_whatever_comes_is_taken_or_refused(kind: str, value: Any) -> None:
     """A value of the declared type, or Refused: never another error, never another type."""
     types = {"string": str, "int": int, "float": float, "bool": bool}
     try:
-        taken = bound(one(kind), {"value": value}, "en")["value"]
+        taken = bind(one(kind), {"value": value}, "en")["value"]
     except Refused:
         return
     assert type(taken) is types[kind]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.apps.elements import Element, Page, every, markdown, redacted, xml, xml_attributes
+from sightline.apps.elements import Element, Page, markdown, redacted, walk, xml, xml_attributes
 from sightline.errors import InvalidSourceData
 from sightline.values.items import Lod
 
@@ -110,7 +110,7 @@ def test_children_are_indented_below_their_parent() -> None:
     deep = Element(text="deep", body="b")
     tree = Element(text="top", body="b", children=(Element(text="mid", children=(deep,)),))
     assert lines(tree) == ["- top", "  > b", "  - mid", "    - deep", "      > b"]
-    assert [each.text for each in every([tree])] == ["top", "mid", "deep"]
+    assert [each.text for each in walk([tree])] == ["top", "mid", "deep"]
 
 
 def test_a_table_has_a_heading_and_escaped_bars() -> None:

@@ -336,7 +336,7 @@ def test_a_failing_action_leaves_the_data_as_they_were(how: str) -> None:
     assert vars(app) == before
     assert window(session, "shelf_1").render() == shown
     assert session.windows.act("shelf_1", "put", thing="jug").success
-    kept = window(session, "shelf_1").saved
+    kept = window(session, "shelf_1").logged_data
     assert json.loads(kept) == {"things": ["cup", "jug"]}
     again = Session(session._journal.reopened(), apps=[Shelf], clock=Ticking())
     assert window(again, "shelf_1").app.things == ["cup", "jug"]  # type: ignore[attr-defined]
@@ -444,7 +444,7 @@ def test_what_changed_outside_is_shown_at_the_next_call(tmp_path: Path) -> None:
     assert "second" in sent(session)
     assert session.windows.act("mirror_1", "write", text="third").success
     assert "third" in window(session, "mirror_1").render()
-    assert json.loads(window(session, "mirror_1").saved)["text"] == "third"
+    assert json.loads(window(session, "mirror_1").logged_data)["text"] == "third"
 
 
 def test_a_failing_action_does_not_forget_what_was_taken_in(tmp_path: Path) -> None:
@@ -491,7 +491,7 @@ def test_what_was_taken_in_and_cannot_be_saved_keeps_nothing_from_going_on() -> 
     session = started(Drifting)
     session.windows.open("drifting")
     assert "1 adrift" in sent(session)
-    assert json.loads(window(session, "drifting_1").saved) == {"things": []}
+    assert json.loads(window(session, "drifting_1").logged_data) == {"things": []}
 
 
 # ------------------------------------------------------------------ after a restart

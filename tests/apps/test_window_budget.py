@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.apps import App, Element, Lod, action
-from sightline.apps.window_budget import hidden
+from sightline.apps.window_budget import hide
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
@@ -109,21 +109,21 @@ def test_what_does_not_fit_at_its_lowest_level_is_named() -> None:
     """One line names all that are not shown, and why; what can never be shown goes first, then in the order of loss."""
     texts = {"large": "word " * 300, "small": "word " * 20, "larger": "word " * 400, "late": "word " * 30}
     order = list(texts)
-    shown = hidden(texts, order, 390, words, "en")
+    shown = hide(texts, order, 390, words, "en")
     assert set(shown) == {"large", "small", "late", "larger"}
     assert shown["larger"].startswith('<Windows hidden="1">not shown for want of room: larger; they need 400')
-    shown = hidden(texts, order, 90, words, "en")
+    shown = hide(texts, order, 90, words, "en")
     assert set(shown) == {"small", "late", "large"}
     assert shown["large"].startswith('<Windows hidden="2">not shown for want of room: large, larger; they need 700')
-    assert hidden(texts, order, 750, words, "en") == texts
-    assert hidden({"tiny": "word"}, ["tiny"], 0, words, "en") == {"tiny": "word"}  # a line would be longer
-    assert "空间不足" in hidden(texts, order, 700, words, "zh")["large"]
+    assert hide(texts, order, 750, words, "en") == texts
+    assert hide({"tiny": "word"}, ["tiny"], 0, words, "en") == {"tiny": "word"}  # a line would be longer
+    assert "空间不足" in hide(texts, order, 700, words, "zh")["large"]
 
 
 def test_a_crowd_of_windows_costs_one_line() -> None:
     """Thirty windows that do not fit are named together, within their room."""
     texts = {f"w{number}": "word " * 60 for number in range(30)}
-    shown = hidden(texts, list(texts), 100, words, "en")
+    shown = hide(texts, list(texts), 100, words, "en")
     assert sum(words(*each) for each in shown.items()) <= 100
     assert len(shown) == 2
     assert any("(+" in text and 'hidden="29"' in text for text in shown.values())

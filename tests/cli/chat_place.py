@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sightline.cli.chat.asked import Asked
 from sightline.cli.chat.chat import Chat
+from sightline.cli.chat.command import ChatOptions
 from sightline.cli.chat.commands_change import recap
-from sightline.cli.chat.setup import assembled
-from sightline.cli.chat.terminal import said
+from sightline.cli.chat.setup import prepare
+from sightline.cli.chat.terminal import handle_line
 from sightline.cli.options import Place
-from sightline.cli.phrases import Words
+from sightline.cli.phrases import Phrases
 
 
 def configured(project: Path, url: str, more: str = "") -> Path:
@@ -29,16 +29,16 @@ def talked(project: Path, lines: Iterable[str], *, language: str = "en", **asked
     """Say these lines in a chat of this project, then leave it. What was printed is on standard output."""
 
     async def talk() -> Chat:
-        here = Place(str(project), str(project.parent / "home"), Words(language))
-        made = await assembled(here, Asked(**asked, language_said=language != "en"))
-        chat = Chat(made)
+        here = Place(str(project), str(project.parent / "home"), Phrases(language))
+        setup = await prepare(here, ChatOptions(**asked, language_given=language != "en"))
+        chat = Chat(setup)
         try:
-            if made.continued:
+            if setup.continued:
                 recap(chat)
             for line in lines:
-                await said(chat, line)
+                await handle_line(chat, line)
         finally:
-            await made.close()
+            await setup.close()
         return chat
 
     return asyncio.run(talk())

@@ -14,12 +14,12 @@ from stub import Stub, answer, cut, error
 
 from sightline import Session
 from sightline.agent.models.discovery import Listening
-from sightline.cli.chat.asked import Asked
+from sightline.cli.chat.command import ChatOptions
 from sightline.cli.chat.commands import COMMANDS, NAMES, completions
-from sightline.cli.chat.phrases import WORDS
-from sightline.cli.chat.setup import assembled
+from sightline.cli.chat.phrases import PHRASES
+from sightline.cli.chat.setup import prepare
 from sightline.cli.options import DEBUG, Place
-from sightline.cli.phrases import LANGUAGES, Words
+from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput, Conflict, NoModel
 from sightline.log.stores.session_folder import Folder
 
@@ -45,14 +45,14 @@ def said_in(asked: Request) -> list[str]:
 
 def test_every_command_has_its_help_in_both_languages(tmp_path: Path, capsys: Shown) -> None:
     """/help lists all of them; /help COMMAND explains one, also by another name; a wrong one gets suggestions."""
-    assert {command.name for command in COMMANDS} <= set(WORDS)
+    assert {command.name for command in COMMANDS} <= set(PHRASES)
     with Stub([]) as stub:
         project = configured(tmp_path / "shop", stub.url)
         for language in LANGUAGES:
             talked(project, ["/help", "/help exit", "/help contxt"], language=language)
             shown = capsys.readouterr().out
             assert all(command.name in shown for command in COMMANDS)
-            assert WORDS["/quit"][LANGUAGES.index(language)] in shown
+            assert PHRASES["/quit"][LANGUAGES.index(language)] in shown
             assert re.search(r"(Did you mean|是否想输入) /context", shown)
 
 
@@ -131,7 +131,7 @@ def test_items_are_brought_back_and_held(tmp_path: Path, capsys: Shown) -> None:
         talked(project, ["Which order is first?"])
         at = asked_first(project)
         lines = [f"/pin #{at}", "/pin", f"/unpin {at}", "/pin", "/recall order 4711", f"/expand {at}", "And now?"]
-        talked(project, lines, go_on=True)
+        talked(project, lines, continue_=True)
     shown = capsys.readouterr().out
     assert f"Pinned: #{at}" in shown
     assert "Nothing is pinned." in shown
@@ -148,7 +148,7 @@ def test_compacting_asks_the_model_and_can_be_undone(tmp_path: Path, capsys: Sho
         project = configured(tmp_path / "shop", stub.url)
         talked(project, [*lines, "/compact", "/uncompact", "/model other", "/c"])
         asked, at = len(stub.asked), asked_first(project)
-        talked(project, [f"/uncompact {at}", "/uncompact 999", "Go on."], go_on=True)
+        talked(project, [f"/uncompact {at}", "/uncompact 999", "Go on."], continue_=True)
     shown = capsys.readouterr().out
     assert "Compacted:" in shown
     assert "wants order 4711 to be first" in shown
@@ -166,7 +166,7 @@ def test_going_back_keeps_both_ways(tmp_path: Path, capsys: Shown) -> None:
         project = configured(tmp_path / "shop", stub.url)
         chat = talked(project, ["first", "second", "/rewind"])
         assert chat.draft == "second"
-        talked(project, ["second, otherwise", "/branch", "/branch main", "third", "/fork", "/rewind 9"], go_on=True)
+        talked(project, ["second, otherwise", "/branch", "/branch main", "third", "/fork", "/rewind 9"], continue_=True)
     shown = capsys.readouterr().out
     assert "Back to before: second" in shown
     assert "/branch main returns" in shown
@@ -196,7 +196,7 @@ def test_a_cleared_session_is_kept(tmp_path: Path, capsys: Shown) -> None:
         [newest, oldest] = folder(project).sessions()
         assert chat.session.id == newest
         assert chat.agent.spent.calls == 2
-        talked(project, [f"/sessions {oldest[:8]}"], go_on=True)
+        talked(project, [f"/sessions {oldest[:8]}"], continue_=True)
     shown = capsys.readouterr().out
     assert f"Session {newest} goes on, branch main: 2 messages." in shown
     assert f"Session {oldest} goes on, branch main: 2 messages." in shown
@@ -209,7 +209,7 @@ def test_windows_are_opened_listed_shown_and_closed(tmp_path: Path, capsys: Show
     with Stub([answer("I see it."), answer("Still.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)
         talked(project, ["/windows", "/apps open todo", "/windows", "/windows todo_1", "What do you see?"])
-        talked(project, ["And now?", "/windows close todo_1", "/windows", "/windows todo_1"], go_on=True)
+        talked(project, ["And now?", "/windows close todo_1", "/windows", "/windows todo_1"], continue_=True)
     shown = capsys.readouterr().out
     assert shown.count("No window is open.") == 2
     assert "Window todo_1 is open" in shown
@@ -264,7 +264,7 @@ def test_a_failed_answer_is_gone_on_with(tmp_path: Path, capsys: Shown) -> None:
         talked(project, ["first"])
         assert "The answer failed:" in (shown := capsys.readouterr().out)
         assert "/retry" in shown
-        talked(project, ["/retry", "/retry"], go_on=True)
+        talked(project, ["/retry", "/retry"], continue_=True)
     shown = capsys.readouterr().out
     assert "The last message has no answer yet" in shown
     assert "All of it." in shown
@@ -295,9 +295,9 @@ def test_how_a_session_begins_is_what_was_asked_for(tmp_path: Path) -> None:
 
 def test_without_any_model_the_ways_are_told(tmp_path: Path) -> None:
     """Where nobody can be asked whether to fetch one, the error says them all."""
-    here = Place(str(tmp_path), str(tmp_path / "home"), Words("en"))
+    here = Place(str(tmp_path), str(tmp_path / "home"), Phrases("en"))
     with pytest.raises(NoModel, match="sightline model get"):
-        asyncio.run(assembled(here, Asked(), {}, none_there))
+        asyncio.run(prepare(here, ChatOptions(), {}, none_there))
 
 
 async def none_there(_: object) -> list[Listening]:
@@ -314,11 +314,11 @@ class Typed(StringIO):
 
 def test_the_tiny_model_is_fetched_only_after_a_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal it is offered, with its size and what it is good for; a no ends with exit code 1."""
-    here, screen = Place(str(tmp_path), str(tmp_path / "home"), Words("zh")), Typed()
+    here, screen = Place(str(tmp_path), str(tmp_path / "home"), Phrases("zh")), Typed()
     monkeypatch.setattr("sys.stdin", Typed("n\n"))
     monkeypatch.setattr("sys.stdout", screen)
     with pytest.raises(click.exceptions.Exit) as ended:
-        asyncio.run(assembled(here, Asked(language_said=True), {}, none_there))
+        asyncio.run(prepare(here, ChatOptions(language_given=True), {}, none_there))
     assert ended.value.exit_code == 1
     assert "93 MB" in screen.getvalue()
     assert not list(tmp_path.rglob("*.gguf"))
@@ -326,24 +326,24 @@ def test_the_tiny_model_is_fetched_only_after_a_yes(tmp_path: Path, monkeypatch:
 
 def test_a_question_that_is_not_answered_ends_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C or Ctrl-D at it: the shell's prompt comes on a line of its own."""
-    here, screen = Place(str(tmp_path), str(tmp_path / "home"), Words("en")), Typed()
+    here, screen = Place(str(tmp_path), str(tmp_path / "home"), Phrases("en")), Typed()
     monkeypatch.setattr("sys.stdin", Typed())
     monkeypatch.setattr("sys.stdout", screen)
     with pytest.raises(click.Abort):
-        asyncio.run(assembled(here, Asked(language_said=True), {}, none_there))
+        asyncio.run(prepare(here, ChatOptions(language_given=True), {}, none_there))
     assert screen.getvalue().endswith("\n")
 
 
 def test_a_script_is_asked_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither for a model nor for trust, also where it is run in a terminal."""
-    here, screen = Place(str(tmp_path), str(tmp_path / "home"), Words("en")), Typed()
+    here, screen = Place(str(tmp_path), str(tmp_path / "home"), Phrases("en")), Typed()
     monkeypatch.setattr("sys.stdin", Typed("y\n"))
     monkeypatch.setattr("sys.stdout", screen)
     with pytest.raises(NoModel):
-        asyncio.run(assembled(here, Asked(question="Hello?"), {}, none_there))
+        asyncio.run(prepare(here, ChatOptions(question="Hello?"), {}, none_there))
     configured(tmp_path, "http://127.0.0.1:9", "[tools]\nrun_python = true\n")
     with pytest.raises(BadInput, match="--trust"):
-        asyncio.run(assembled(here, Asked(question="Hello?"), {}, none_there))
+        asyncio.run(prepare(here, ChatOptions(question="Hello?"), {}, none_there))
     assert screen.getvalue() == ""
 
 

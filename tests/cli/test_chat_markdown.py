@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from sightline.cli.chat.blocks import Blocks
-from sightline.cli.chat.markdown import rendered
+from sightline.cli.chat.markdown import Blocks, parse_markdown
 
 ANSWER = """Two things:
 of one paragraph
@@ -50,7 +49,7 @@ BLOCKS = [
 
 def taken(pieces: list[str]) -> list[str]:
     blocks = Blocks()
-    return [block for piece in pieces for block in blocks.take(piece)] + blocks.rest()
+    return [block for piece in pieces for block in blocks.add(piece)] + blocks.finish()
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
@@ -62,12 +61,12 @@ def test_blocks_are_those_a_reader_sees(size: int) -> None:
 def test_a_block_is_given_as_soon_as_nothing_can_change_it() -> None:
     """A heading and a fence at their last line, a paragraph when the next block begins."""
     blocks = Blocks()
-    assert blocks.take("# Title\nsome ") == ["# Title"]
-    assert blocks.open == ["some "]
-    assert blocks.take("words\n\n") == []
-    assert blocks.take("```\ncode\n") == ["some words"]
-    assert blocks.take("```\n") == ["```\ncode\n```"]
-    assert blocks.open == []
+    assert blocks.add("# Title\nsome ") == ["# Title"]
+    assert blocks.unfinished == ["some "]
+    assert blocks.add("words\n\n") == []
+    assert blocks.add("```\ncode\n") == ["some words"]
+    assert blocks.add("```\n") == ["```\ncode\n```"]
+    assert blocks.unfinished == []
 
 
 def test_a_fence_that_never_ends_is_still_shown() -> None:
@@ -98,7 +97,7 @@ def test_nothing_said_is_lost(text: str, size: int) -> None:
 
 def drawn(text: str, **options: bool) -> str:
     out = StringIO()
-    Console(file=out, width=60, force_terminal=True, color_system="truecolor", **options).print(rendered(text))
+    Console(file=out, width=60, force_terminal=True, color_system="truecolor", **options).print(parse_markdown(text))
     return out.getvalue()
 
 

@@ -104,7 +104,7 @@ def test_a_question_typed_in_a_chat_is_gone_on_with(tmp_path: Path) -> None:
     with Stub([error(401, body={}), answer("Here.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)
         before = talked(project, ["Anybody?"]).session.id
-        assert talked(project, ["/retry"], go_on=True).session.id == before
+        assert talked(project, ["/retry"], continue_=True).session.id == before
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_script_learns_why_an_answer_ended(tmp_path: Path, ask: Ask, stop: str
 
 def test_a_pipe_without_end_is_refused(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than any model reads is not read, and nothing is asked."""
-    monkeypatch.setattr("sightline.cli.chat.one_shot.MOST_PIPED", 1000)
+    monkeypatch.setattr("sightline.cli.chat.command.MOST_PIPED", 1000)
     with Stub([]) as stub:
         configured(tmp_path / "shop", stub.url)
         done = ask("-p", "Sum up", input="x" * 1001)

@@ -60,7 +60,7 @@ def test_tools_come_and_go_with_the_model(tmp_path: Path, said: list[str]) -> No
         project = shop(tmp_path, stub.url)
         before = talked(project, [*said, "/model small", "Hello?", "/model stub", "Hello?"])
         asked_small, asked_big = asked(stub, -2), asked(stub)
-        again = talked(project, [], go_on=True)
+        again = talked(project, [], continue_=True)
     assert before.session.id == again.session.id
     assert not {"tools", "response_format"} & set(asked_small)
     names = {each["function"]["name"] for each in asked_big["tools"]}
@@ -85,8 +85,8 @@ def test_the_tiny_model_is_offered_where_it_is(tmp_path: Path) -> None:
     """Beside those of the configuration, for `/model` to complete."""
     with Stub([]) as stub:
         project = shop(tmp_path, stub.url)
-        assert talked(project, []).made.model_names == ["stub", "other", "small"]
+        assert talked(project, []).setup.model_names == ["stub", "other", "small"]
         file = tmp_path / "home" / "models" / "smollm2" / "Tiny.gguf"
         file.parent.mkdir(parents=True)
         file.write_bytes(b"GGUF")
-        assert talked(project, []).made.model_names == ["stub", "other", "small", "tiny"]
+        assert talked(project, []).setup.model_names == ["stub", "other", "small", "tiny"]

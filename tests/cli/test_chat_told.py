@@ -9,10 +9,10 @@ from chat_place import configured, talked
 from click.testing import CliRunner, Result
 from stub import Stub, answer, error
 
-from sightline.cli.chat.phrases import WORDS
-from sightline.cli.chat.telling import told
+from sightline.cli.chat.phrases import PHRASES
+from sightline.cli.chat.screen import error_text
 from sightline.cli.main import app
-from sightline.cli.phrases import LANGUAGES, Words
+from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import (
     BadCodeId,
     NothingCompacted,
@@ -86,11 +86,11 @@ def test_a_model_without_tools_is_not_said_to_look_further(tmp_path: Path) -> No
 )
 def test_errors_name_what_can_be_typed_here(language: str, raised: SightlineError, names: list[str]) -> None:
     """Commands and options, never a function of the library, in the reader's language."""
-    said = told(raised, Words(language, WORDS))
+    said = error_text(raised, Phrases(language, PHRASES))
     assert all(name in said for name in names)
     assert "session." not in said
     assert said.isascii() == (language == "en")
-    assert told(ToolFailed("as it is"), Words(language, WORDS)) == "as it is"
+    assert error_text(ToolFailed("as it is"), Phrases(language, PHRASES)) == "as it is"
 
 
 def test_no_command_speaks_of_the_library(tmp_path: Path, capsys: Shown) -> None:
@@ -115,7 +115,7 @@ def test_the_whole_summary_is_shown_without_compacting_again(tmp_path: Path, cap
         project = configured(tmp_path / "shop", stub.url)
         talked(project, [*lines, "/compact full", "/compact", "/compact all"])
         before = capsys.readouterr().out
-        talked(project, ["/compact full"], go_on=True)
+        talked(project, ["/compact full"], continue_=True)
         after = capsys.readouterr().out
         assert len(stub.asked) == 5
     assert "Nothing is compacted on this branch: /compact does it." in before
@@ -142,10 +142,10 @@ def test_the_line_below_knows_the_tokens_of_an_earlier_run(tmp_path: Path) -> No
     with Stub([answer("One.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)
         sent = talked(project, ["first"]).status
-        again = talked(project, [], go_on=True).status
-        forked = talked(project, ["/fork"], go_on=True).status
-        back = talked(project, ["/branch main"], go_on=True).status
-        new = talked(project, ["/clear"], go_on=True).status
+        again = talked(project, [], continue_=True).status
+        forked = talked(project, ["/fork"], continue_=True).status
+        back = talked(project, ["/branch main"], continue_=True).status
+        new = talked(project, ["/clear"], continue_=True).status
     assert sent.tokens is not None
     assert [status.tokens for status in (again, forked, back, new)] == [sent.tokens] * 3 + [None]
     assert [status.reused for status in (again, forked, back, new)] == [None] * 4
@@ -208,8 +208,8 @@ def test_what_began_as_before_is_known_on_every_branch(tmp_path: Path) -> None:
     with Stub([answer("One."), answer("Two."), answer("Two."), answer("Three.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)
         first = talked(project, ["first"]).status
-        rewound = talked(project, ["second", "/rewind", "otherwise"], go_on=True).status
-        again = talked(project, ["third"], go_on=True).status
+        rewound = talked(project, ["second", "/rewind", "otherwise"], continue_=True).status
+        again = talked(project, ["third"], continue_=True).status
     assert first.reused == 0
     assert rewound.reused is not None
     assert rewound.tokens is not None
@@ -223,7 +223,7 @@ def test_a_session_goes_on_in_its_own_language(tmp_path: Path) -> None:
     with Stub([answer("One."), answer("Two.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)
         talked(project, ["first"])
-        talked(project, ["second"], language="zh", go_on=True)
+        talked(project, ["second"], language="zh", continue_=True)
     before, after = ([each for each in asked.body["messages"] if each["role"] == "system"] for asked in stub.asked)
     assert before == after
 
@@ -248,7 +248,7 @@ def test_one_message_is_one(tmp_path: Path, capsys: Shown) -> None:
     with Stub([error(400)]) as stub:
         project = configured(tmp_path / "shop", stub.url)
         talked(project, ["first"])
-        talked(project, [], go_on=True)
+        talked(project, [], continue_=True)
     assert "branch main: one message." in capsys.readouterr().out
 
 

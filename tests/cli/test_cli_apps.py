@@ -18,8 +18,8 @@ from test_cli_terminal import COMMAND, NOT_PRINTED, Terminal, environment
 from sightline import Budget, Session, Settings
 from sightline.apps import Parameter
 from sightline.apps.registry import SHIPPED
-from sightline.cli.app_shell import BadLine, Desk, Word, arguments, open_window, parsed, session_with
-from sightline.cli.phrases import LANGUAGES, Words
+from sightline.cli.app_shell import AppShell, BadLine, Word, arguments, open_session, open_window, parse_line
+from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput
 from sightline.testing import MemoryStore
 
@@ -90,10 +90,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("offered_apps", None)
 
 
-def desk(name: str = "todo", form: str = "xml", language: str = "en") -> Desk:
+def desk(name: str = "todo", form: str = "xml", language: str = "en") -> AppShell:
     """This app, open."""
-    session = session_with(name, ".", language, form)
-    return Desk(session, open_window(session, name, "", None), form, Words(language))
+    session = open_session(name, ".", language, form)
+    return AppShell(session, open_window(session, name, "", None), form, Phrases(language))
 
 
 def facts(result: Result) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_every_app_is_listed_with_its_actions(run: Run, language: str, about: st
         assert sum(line.startswith(f"{name} ") for line in lines) == 1
     assert any(line.startswith("todo ") and line.endswith(about) for line in lines)
     assert ["add", *label.split(), "text:string"] in [line.split() for line in lines]
-    assert lines[-1] == Words(language)("try app")
+    assert lines[-1] == Phrases(language)("try app")
 
 
 def test_as_json_each_action_has_its_schema(run: Run) -> None:
@@ -167,8 +167,8 @@ def test_apps_of_installed_packages_are_listed_too(run: Run) -> None:
     ("   ", "", []),
 ])  # fmt: skip
 def test_a_line_is_read_as_a_shell_would(line: str, head: str, words: list[tuple[str, str]]) -> None:
-    """Words, quotes and names; a marker as it is shown; an apostrophe in a word is no quote."""
-    assert parsed(line) == (head, tuple(Word(*word) for word in words))
+    """Phrases, quotes and names; a marker as it is shown; an apostrophe in a word is no quote."""
+    assert parse_line(line) == (head, tuple(Word(*word) for word in words))
 
 
 @pytest.mark.parametrize(("line", "quote", "column"), [
@@ -177,19 +177,19 @@ def test_a_line_is_read_as_a_shell_would(line: str, head: str, words: list[tuple
 def test_a_quote_without_its_partner_is_refused(line: str, quote: str, column: int) -> None:
     """With the place where it stands, in the reader's language; nothing is done."""
     with pytest.raises(BadLine) as caught:
-        parsed(line)
+        parse_line(line)
     assert (caught.value.quote, caught.value.column) == (quote, column)
     for language in LANGUAGES:
-        outcome = desk(language=language).do(line).outcome
+        outcome = desk(language=language).run(line).outcome
         assert (outcome.success, outcome.reason) == (False, "bad line")
-        assert outcome.message == Words(language)("bad quote", quote=quote, column=column)
+        assert outcome.message == Phrases(language)("bad quote", quote=quote, column=column)
 
 
 @given(st.text(), st.text())
 def test_any_text_can_be_written_in_quotes(text: str, other: str) -> None:
     """Whatever a parameter is to hold, there is a line for it."""
     quoted = [f'"{each.replace(chr(92), chr(92) * 2).replace(chr(34), chr(92) + chr(34))}"' for each in (text, other)]
-    assert parsed(f"edit text={quoted[0]} {quoted[1]}").words == (Word(text, "text"), Word(other))
+    assert parse_line(f"edit text={quoted[0]} {quoted[1]}").words == (Word(text, "text"), Word(other))
 
 
 def test_words_fill_parameters_in_order() -> None:
@@ -224,7 +224,7 @@ def test_no_line_is_an_error(lines: list[str]) -> None:
     """Whatever is typed, there is an answer and something to see."""
     used = desk()
     for line in lines:
-        answer = used.do(line)
+        answer = used.run(line)
         assert answer.outcome.success or answer.outcome.message
         assert (used.view() is None) == (not used.window)
 
@@ -376,7 +376,7 @@ def test_a_button_on_a_thing_takes_what_else_is_needed(run: Run) -> None:
 
 def test_an_app_works_in_the_project(tmp_path: Path) -> None:
     """Its host knows the directory that --project names."""
-    session = session_with("todo", str(tmp_path), "en", "xml")
+    session = open_session("todo", str(tmp_path), "en", "xml")
     assert session.windows.project == tmp_path
     assert "todo" in session.windows.apps
 
@@ -472,7 +472,7 @@ def person() -> Person:
 def test_a_person_presses_buttons(person: Person) -> None:
     """The app as it opens, how to get help, then each outcome in green with the new view and its tokens."""
     assert '<Window id="todo_1">' in person.shown
-    assert Words("en")("try help") in person.shown
+    assert Phrases("en")("try help") in person.shown
     seen = person.says("add buy milk")
     assert "added item 1" in seen
     assert '<item id="1" actions="toggle, delete">buy milk</item>' in seen
@@ -529,7 +529,7 @@ def test_closing_the_last_window_ends_it(person: Person) -> None:
     """There is nothing left to press."""
     person.type("close\n")
     assert person.end() == 0
-    assert Words("en")("all closed") in person.shown
+    assert Phrases("en")("all closed") in person.shown
 
 
 def test_what_an_app_shows_cannot_act_on_the_terminal(package: Path) -> None:
@@ -584,8 +584,8 @@ def test_completions(before: str, word: str, found: list[str]) -> None:
 def test_help_lists_what_can_be_done_now(language: str) -> None:
     """The window's actions with their labels, the buttons of what is shown, and the prompt's own words."""
     used = desk(language=language)
-    used.do("add milk")
-    said = used.do("help").outcome.message
+    used.run("add milk")
+    said = used.run("help").outcome.message
     assert "toggle-1, delete-1" in said
     assert "level gist|summary|full" in said
     assert ("添加条目" if language == "zh" else "Add an item") in said

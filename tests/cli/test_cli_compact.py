@@ -9,8 +9,8 @@ import pytest
 from click.testing import Result
 
 from sightline import Budget, JsonlStore, Session
-from sightline.cli.compact import tokens_change
-from sightline.cli.phrases import Words
+from sightline.cli.compaction_view import tokens_change
+from sightline.cli.phrases import Phrases
 from sightline.log.stores.session_folder import Folder
 
 Run = Callable[..., Result]
@@ -132,7 +132,7 @@ def test_what_is_compacted_can_be_verified(run: Run, root: Path) -> None:
 )
 def test_the_change_is_told_whatever_the_numbers(pre: int, post: int, said: str) -> None:
     """Less, more, or neither; never a share of nothing."""
-    assert tokens_change(Words("en"), pre, post, 5_000) == said
+    assert tokens_change(Phrases("en"), pre, post, 5_000) == said
 
 
 def test_a_compaction_that_makes_it_larger_says_so(run: Run, root: Path) -> None:

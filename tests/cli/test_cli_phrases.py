@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sightline.cli import phrases
-from sightline.cli.phrases import LANGUAGES, Words
-from sightline.cli.render import bar, cut, first_words, human_size, printable
+from sightline.cli.phrases import LANGUAGES, Phrases
+from sightline.cli.render import bar, first_words, human_size, printable, truncate
 
 
 def fields(text: str) -> set[str]:
@@ -18,7 +18,7 @@ def fields(text: str) -> set[str]:
 
 def test_both_languages_say_the_same_things() -> None:
     """Every entry is there in both, with the same values to fill in."""
-    for key, said in phrases._WORDS.items():
+    for key, said in phrases._PHRASES.items():
         assert len(said) == len(LANGUAGES), key
         assert all(said), key
         assert len({frozenset(fields(text)) for text in said}) == 1, key
@@ -26,18 +26,18 @@ def test_both_languages_say_the_same_things() -> None:
 
 def test_a_reason_the_table_does_not_know_is_shown_as_it_is() -> None:
     """A strategy of one's own may give its own reasons."""
-    assert Words("zh").reason("sweep: mine") == "sweep: mine"
-    assert Words("en").sweep("sweep: forced") == "forced"
-    assert Words("zh").sweep("sweep: forced") == "到达上限"
+    assert Phrases("zh").reason("sweep: mine") == "sweep: mine"
+    assert Phrases("en").sweep("sweep: forced") == "forced"
+    assert Phrases("zh").sweep("sweep: forced") == "到达上限"
 
 
 @given(st.text(), st.integers(1, 40))
 def test_cut_text_fits_its_columns(text: str, width: int) -> None:
     """Whatever the script, no more columns are taken than there are; what fits is untouched."""
     line = first_words(text)
-    assert cell_len(cut(line, width)) <= width
+    assert cell_len(truncate(line, width)) <= width
     if cell_len(line) <= width:
-        assert cut(line, width) == line
+        assert truncate(line, width) == line
 
 
 @given(st.text())

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sightline.cli.main import app
-from sightline.cli.phrases import LANGUAGES, Words
+from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.plan.strategies import STRATEGIES
 
 Run = Callable[..., Result]
@@ -35,11 +35,11 @@ def test_every_strategy_is_listed_with_its_configuration(run: Run, language: str
     result = run("strategies", "--lang", language)
     assert result.exit_code == 0
     for name in STRATEGIES:
-        assert f"{name:<8}  {Words(language)(f'strategy {name}')}" in result.stdout
+        assert f"{name:<8}  {Phrases(language)(f'strategy {name}')}" in result.stdout
     rows = [line.split() for line in result.stdout.splitlines()]
     assert ["threshold", "integer", "10"] in [row[:3] for row in rows]
     assert ["compression_model", "string", '""'] in [row[:3] for row in rows]
-    assert Words(language)("chosen by default", name="focus") in result.stdout
+    assert Phrases(language)("chosen by default", name="focus") in result.stdout
 
 
 def test_as_json_the_whole_schema_is_there(run: Run) -> None:

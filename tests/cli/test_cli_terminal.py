@@ -20,8 +20,10 @@ NOT_PRINTED = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's, without what would change how things look."""
+    """This process's, without what would change how things look. A further PYTHONPATH stands before its own."""
     own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    if "PYTHONPATH" in more and "PYTHONPATH" in own:
+        more["PYTHONPATH"] += os.pathsep + own["PYTHONPATH"]
     return own | {"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"} | more
 
 

@@ -24,7 +24,6 @@ def test_a_killed_session_shows_its_live_windows_as_they_are_now(tmp_path: Path)
         done = json.loads(child.stdout.readline())
         child.kill()
         child.wait()
-    assert done["success"], done
     assert done["asked"] == 10
     assert (project / "plan.txt").read_text() == "monday: hull\ntuesday: sail\n"
     (project / "plan.txt").write_text("monday: hull\ntuesday: sail\nwednesday: rest\n")  # somebody else goes on

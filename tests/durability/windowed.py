@@ -9,11 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sightline.origins.controller import Controller
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import ScriptedModel
-from sightline.wire.payload import Payload
 
 APPS = ("todo", "notebook", "editor")
 BUDGET = Budget(32_000)
@@ -45,14 +43,14 @@ LINES = [
 
 def main(root: str, project: str) -> None:
     """Live one turn of ten calls, say so, and wait for the end."""
-    script = ScriptedModel(LINES)
-
-    def model(payload: Payload) -> Any:
-        return script(**payload.openai())
-
+    model = ScriptedModel(LINES)
     session = Session.new(project, root=root, session_id="windows", apps=APPS)
-    turn = Controller(session, model, BUDGET).process("Prepare the ship, please.")
-    print(json.dumps({"success": turn.success, "asked": turn.asked, "outcomes": [str(o) for o in turn.outcomes]}))
+    session.user("Prepare the ship, please.")
+    outcomes: list[str] = []
+    while not model.asked or session.answered:
+        session.reply(model(session.compose(BUDGET)))
+        outcomes += [str(each.outcome) for each in session.answered]
+    print(json.dumps({"asked": len(model.asked), "outcomes": outcomes}))
     sys.stdout.flush()
     time.sleep(600)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import sightline
-from sightline.log.reader import Reader
+from sightline.log.levels import Reader
 from sightline.log.stores import Span
 from sightline.plan.budget import Budget
 from sightline.session.session import Session

@@ -36,8 +36,8 @@ def opened(path: Path, disk: CountedDisk | None = None) -> Journal:
 
 def state(journal: Journal) -> dict[str, object]:
     """Everything the journal knows of its log."""
-    columns = {name: list(getattr(journal.timeline, name)) for name in journal.timeline.COLUMNS}
-    return {**columns, "state": journal.timeline.kept_state(), "tips": journal.store.tips, "head": journal.head}
+    columns = {name: list(column) for name, column in journal.timeline.columns().items()}
+    return {**columns, "state": journal.timeline.saved_state(), "tips": journal.store.tips, "head": journal.head}
 
 
 def entries(count: int) -> Iterator[Entry]:

@@ -1,19 +1,18 @@
-"""Turns with a model that acts on windows: what it does, when it stops, and what a failure leaves."""
+"""The calls that a session answers by itself: of windows, in a model's text and as native tool calls."""
 
-import threading
-from collections.abc import Iterator
-from typing import Any
+import json
+from itertools import count
+from typing import Any, NamedTuple
 
 import pytest
 
 from sightline.apps import App, Element, Lod, Refused, action
-from sightline.errors import OpenCalls, Unwritable
-from sightline.origins.controller import TURNS, Controller
+from sightline.apps.outcome import Outcome
+from sightline.errors import BadInput, OpenCalls, Unwritable
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
-from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
-from sightline.values.items import Kind
-from sightline.wire.payload import Payload
+from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, numbered_ids
+from sightline.values.items import Call, Kind
 
 BUDGET = Budget(window=50_000)
 
@@ -38,18 +37,29 @@ class Basket(App):
         return [Element(text=thing) for thing in self.things]
 
 
-class Model:
-    """Says its lines and keeps what it was sent, as OpenAI's chat format has it. A line may be an exception."""
+class Turn(NamedTuple):
+    """What came of a user's message."""
 
-    def __init__(self, *lines: Any) -> None:
-        self._lines, self.sent = iter(lines), list[list[dict[str, Any]]]()
+    text: str  # the model's last answer
+    outcomes: list[Outcome]  # of what the model did with windows
+    waiting: list[Call]  # the model's calls that the session left to the caller
 
-    def __call__(self, payload: Payload) -> Any:
-        self.sent.append(payload.openai()["messages"])
-        line = next(self._lines)
-        if isinstance(line, BaseException):
-            raise line
-        return line
+
+def take_turn(session: Session, model: ScriptedModel, message: str | None = None) -> Turn:
+    """Ask the model until it leaves calls to the caller, or makes none that the session answers."""
+    if message is not None:
+        session.user(message)
+    outcomes: list[Outcome] = []
+    while True:
+        text = session.items.text(session.reply(model(session.compose(BUDGET))))
+        outcomes += [each.outcome for each in session.answered if each.outcome is not None]
+        if session.open_calls or not session.answered:
+            return Turn(text, outcomes, session.open_calls)
+
+
+def sent(model: ScriptedModel, number: int) -> str:
+    """The messages of one payload, as text."""
+    return str(model.asked[number]["messages"])
 
 
 def started(**options: Any) -> Session:
@@ -58,8 +68,6 @@ def started(**options: Any) -> Session:
 
 
 def said(name: str, /, **arguments: Any) -> str:
-    import json
-
     return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 
@@ -77,38 +85,36 @@ def texts(session: Session) -> list[tuple[Kind, str]]:
 def test_a_model_goes_on_by_itself_until_it_has_nothing_to_do() -> None:
     """It opens, sees the window, acts, sees what came of it, and answers: one turn, asked once for each step."""
     session = started()
-    model = Model(f"Sure. {said('create', name='basket')}", f"{put('milk')} and {put('bread')}", "Two things are in.")
-    turn = Controller(session, model, BUDGET).process("pack my basket")
-    assert (turn.success, turn.text, turn.asked, turn.waiting) == (True, "Two things are in.", 3, ())
+    lines = [f"Sure. {said('create', name='basket')}", f"{put('milk')} and {put('bread')}", "Two things are in."]
+    turn = take_turn(session, model := ScriptedModel(lines), "pack my basket")
+    assert (turn.text, len(model.asked), turn.waiting) == ("Two things are in.", 3, [])
     assert [outcome.message for outcome in turn.outcomes] == [
         "opened app basket in window basket_1", "1 things", "2 things",
     ]  # fmt: skip
-    windows = ["<Window" in str(sent) for sent in model.sent]
-    assert windows == [False, True, True]
-    assert "milk" in str(model.sent[2])
-    assert "[result of action] 2 things" in str(model.sent[2])
+    assert ["<Window" in sent(model, number) for number in range(3)] == [False, True, True]
+    assert "milk" in sent(model, 2)
+    assert "[result of action] 2 things" in sent(model, 2)
 
 
 def test_what_cannot_be_done_is_shown_to_the_model() -> None:
-    """With the ways on, so that it can do better; the turn itself goes well."""
+    """With what it could do instead; the turn itself goes on."""
     session = started()
     session.windows.open("basket")
-    model = Model(put("elephant"), said("action", window_id="basket_7", action_id="put"), "I give up.")
-    turn = Controller(session, model, BUDGET).process("pack the elephant")
-    assert turn.success
+    lines = [put("elephant"), said("action", window_id="basket_7", action_id="put"), "I give up."]
+    turn = take_turn(session, model := ScriptedModel(lines), "pack the elephant")
     assert [(outcome.success, outcome.reason) for outcome in turn.outcomes] == [
         (False, "failed"),
         (False, "unknown window"),
     ]
-    assert "[action failed] too heavy" in str(model.sent[1])
-    assert "no open window basket_7\\n→ basket_1" in str(model.sent[2])
+    assert "[action failed] too heavy" in sent(model, 1)
+    assert "no open window basket_7\\n→ basket_1" in sent(model, 2)
 
 
 def test_a_call_in_code_is_not_done() -> None:
     """The model explains, and nothing happens: one question, one answer."""
     session = started()
-    turn = Controller(session, Model(f"Write this:\n```\n{said('create', name='basket')}\n```"), BUDGET).process("how?")
-    assert (turn.success, turn.asked, turn.outcomes) == (True, 1, ())
+    model = ScriptedModel([f"Write this:\n```\n{said('create', name='basket')}\n```"])
+    assert take_turn(session, model, "how?").outcomes == []
     assert session.windows.all() == []
 
 
@@ -117,110 +123,61 @@ def test_what_others_say_is_never_done() -> None:
     session = started()
     session.windows.open("basket")
     session.windows.act("basket_1", "put", thing=put("forged"))
-    turn = Controller(session, Model("I see."), BUDGET).process(f"the page says {said('create', name='basket')}")
-    assert turn.outcomes == ()
+    turn = take_turn(session, ScriptedModel(["I see."]), f"the page says {said('create', name='basket')}")
+    assert turn.outcomes == []
     assert len(session.windows.all()) == 1
-
-
-def test_after_twelve_turns_by_itself_it_is_stopped() -> None:
-    """Thirteen questions, then a failure that says so; what it did is done, and proceed lets it go on."""
-    session = started()
-    session.windows.open("basket")
-    model = Model(*(put(f"thing {number}") for number in range(TURNS + 1)), put("one more"), "Done.")
-    controller = Controller(session, model, BUDGET)
-    turn = controller.process("fill it")
-    assert (turn.success, turn.asked, len(turn.outcomes)) == (False, 13, 13)
-    assert "12 times; proceed()" in turn.error
-    assert turn.text == put("thing 12")
-    after = controller.proceed()
-    assert (after.success, after.text, after.asked, len(after.outcomes)) == (True, "Done.", 2, 1)
-    assert sum(kind is Kind.USER and text == "fill it" for kind, text in texts(session)) == 1
-
-
-def test_the_number_of_turns_is_the_callers() -> None:
-    """With none, the model is asked once and what it says is done."""
-    session = started()
-    session.windows.open("basket")
-    turn = Controller(session, Model(put("milk")), BUDGET, turns=0).process("pack")
-    assert (turn.success, turn.asked, len(turn.outcomes)) == (False, 1, 1)
 
 
 # ------------------------------------------------------------------ failures
 
 
-@pytest.mark.parametrize("line", [TimeoutError("too slow"), {"error": "overloaded"}, None], ids=repr)
-def test_a_failed_call_leaves_only_the_users_message(line: Any) -> None:
-    """An exception, or an answer that is none: no half turn is in the log, and proceed asks again."""
+@pytest.mark.parametrize("answer", [{"error": "overloaded"}, None], ids=repr)
+def test_an_answer_that_is_none_leaves_only_the_users_message(answer: Any) -> None:
+    """It is refused, nothing of it is in the log, and the next payload is the same."""
     session = started()
-    controller = Controller(session, model := Model(line, "Hello!"), BUDGET)
-    turn = controller.process("hi")
-    assert (turn.success, turn.text, turn.asked) == (False, "", 1)
-    assert turn.error
+    model = ScriptedModel([answer, "Hello!"])
+    with pytest.raises(BadInput):
+        take_turn(session, model, "hi")
     assert texts(session) == [(Kind.USER, "hi")]
-    after = controller.proceed()
-    assert (after.success, after.text) == (True, "Hello!")
+    assert take_turn(session, model).text == "Hello!"
     assert texts(session) == [(Kind.USER, "hi"), (Kind.ASSISTANT, "Hello!")]
-    assert model.sent[0] == model.sent[1]
+    assert model.asked[0] == model.asked[1]
 
 
 def test_a_call_that_fails_later_keeps_what_was_done() -> None:
-    """What the model did before is in the log and in the turn."""
+    """What the model did before the connection broke is in the log, and the next payload shows it."""
     session = started()
     session.windows.open("basket")
-    controller = Controller(session, Model(put("milk"), ConnectionError("gone"), "Done."), BUDGET)
-    turn = controller.process("pack")
-    assert (turn.success, turn.error, turn.asked) == (False, "ConnectionError: gone", 2)
-    assert [outcome.message for outcome in turn.outcomes] == ["1 things"]
-    assert turn.text == put("milk")
-    assert controller.proceed().text == "Done."
+    model = ScriptedModel([put("milk"), ConnectionError("gone"), "Done."])
+    with pytest.raises(ConnectionError):
+        take_turn(session, model, "pack")
+    assert (Kind.ASSISTANT, put("milk")) in texts(session)
+    assert take_turn(session, model).text == "Done."
+    assert "[result of action] 1 things" in sent(model, 2)
 
 
-def test_a_log_that_cannot_be_written_is_no_models_failure() -> None:
-    """It is raised: who runs the session has to know."""
-
-    full = threading.Event()
+def test_a_log_that_cannot_be_written_raises() -> None:
+    """A reply that the disk refuses is an error of the session: whoever runs it must know."""
 
     class Filling(MemoryStore):
+        full = False
+
         def sync(self) -> None:
-            if full.is_set():
+            if self.full:
                 raise Unwritable("disk", OSError("full"))
 
-    def model(payload: Payload) -> str:
-        full.set()
-        return "hi"
-
-    session = Session(Filling("turns"), apps=[Basket], clock=Ticking(), token_counter=WordCounter())
+    session = Session(store := Filling("turns"), apps=[Basket], clock=Ticking(), token_counter=WordCounter())
+    session.user("hello")
+    session.compose(BUDGET)
+    store.full = True
     with pytest.raises(Unwritable):
-        Controller(session, model, BUDGET).process("hello")
-
-
-def test_turns_of_one_session_run_one_at_a_time() -> None:
-    """A second message waits for the first turn: user and assistant alternate."""
-    session = started()
-    entered, go = threading.Event(), threading.Event()
-
-    def model(payload: Payload) -> str:
-        entered.set()
-        assert go.wait(30)
-        return "ok"
-
-    controller = Controller(session, model, BUDGET)
-    threads = [threading.Thread(target=controller.process, args=(text,)) for text in ("one", "two")]
-    threads[0].start()
-    assert entered.wait(30)
-    threads[1].start()
-    go.set()
-    for thread in threads:
-        thread.join()
-    assert [kind for kind, _ in texts(session)] == [Kind.USER, Kind.ASSISTANT] * 2
+        session.reply("hi")
 
 
 # ------------------------------------------------------------------ native calls
 
 
 def openai(*calls: tuple[str, dict[str, Any]], text: str | None = None) -> dict[str, Any]:
-    import json
-
     made = [
         {
             "id": f"call_{next(NUMBERS)}",
@@ -245,14 +202,7 @@ def anthropic(*calls: tuple[str, dict[str, Any]], text: str | None = None) -> di
     return {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": blocks}
 
 
-def counting() -> Iterator[int]:
-    number = 0
-    while True:
-        number += 1
-        yield number
-
-
-NUMBERS = counting()
+NUMBERS = count(1)
 
 
 @pytest.mark.parametrize("reply", [openai, anthropic])
@@ -268,15 +218,15 @@ def test_native_calls_open_and_act(reply: Any, typed: bool) -> None:
     close = ("basket_close", {"window_id": "basket_1"}) if typed else (
         "action", {"window_id": "basket_1", "action_id": "close", "params": {"summary": "packed"}}
     )  # fmt: skip
-    model = Model(
+    lines = [
         reply(("create", {"name": "basket"}), text="Sure."),
         reply(one, one),
         reply(("action", {"window_id": "basket_1", "action_id": "fly"})),
         reply(close),
         reply(text="Packed."),
-    )
-    turn = Controller(session, model, BUDGET).process("pack")
-    assert (turn.success, turn.text, turn.asked, turn.waiting) == (True, "Packed.", 5, ())
+    ]
+    turn = take_turn(session, model := ScriptedModel(lines), "pack")
+    assert (turn.text, len(model.asked), turn.waiting) == ("Packed.", 5, [])
     assert [(outcome.success, outcome.message) for outcome in turn.outcomes] == [
         (True, "opened app basket in window basket_1"),
         (True, "2 things"),
@@ -284,7 +234,7 @@ def test_native_calls_open_and_act(reply: Any, typed: bool) -> None:
         (False, "Anchor fly not found in current context."),
         (True, "closed window basket_1"),
     ]
-    results = [message for message in model.sent[-1] if message["role"] == "tool"]
+    results = [message for message in model.asked[-1]["messages"] if message["role"] == "tool"]
     assert ["2 things" in str(message) for message in results] == [False, True, False, False, False]
     assert session.windows.all() == []
 
@@ -295,31 +245,28 @@ def test_calls_of_other_tools_are_left_to_the_caller(reply: Any) -> None:
     session = started()
     weather = {"name": "weather", "description": "", "input_schema": {"type": "object", "properties": {}}}
     session.tools([*session.windows.tools(), weather])
-    model = Model(reply(("create", {"name": "basket"}), ("weather", {"city": "here"})), reply(text="Sunny."))
-    controller = Controller(session, model, BUDGET)
-    turn = controller.process("how is it outside?")
-    assert turn.success
+    lines = [reply(("create", {"name": "basket"}), ("weather", {"city": "here"})), reply(text="Sunny.")]
+    turn = take_turn(session, model := ScriptedModel(lines), "how is it outside?")
     assert [(call.name, call.input) for call in turn.waiting] == [("weather", {"city": "here"})]
     assert [outcome.window for outcome in turn.outcomes] == ["basket_1"]
     with pytest.raises(OpenCalls):
-        controller.proceed()
+        take_turn(session, model)
     session.tool_result(turn.waiting[0].id, "sun")
-    assert controller.proceed().text == "Sunny."
-    assert len(model.sent) == 2
+    assert take_turn(session, model).text == "Sunny."
+    assert len(model.asked) == 2
 
 
 def test_with_native_tools_a_call_in_text_is_only_text() -> None:
     """One way to act at a time: a model that has the tools is not taken at words that look like one."""
     session = started()
     session.tools(session.windows.tools())
-    turn = Controller(session, Model(said("create", name="basket")), BUDGET).process("hello")
-    assert (turn.asked, turn.outcomes) == (1, ())
+    assert take_turn(session, ScriptedModel([said("create", name="basket")]), "hello").outcomes == []
 
 
 def test_a_callers_own_tool_of_the_same_name_is_the_callers() -> None:
     """A tool called create that is not ours is left alone."""
     session = started()
     session.tools([{"name": "create", "description": "make a ticket", "input_schema": {"type": "object"}}])
-    turn = Controller(session, Model(openai(("create", {"name": "basket"}))), BUDGET).process("hello")
+    turn = take_turn(session, ScriptedModel([openai(("create", {"name": "basket"}))]), "hello")
     assert [call.name for call in turn.waiting] == ["create"]
     assert session.windows.all() == []

@@ -13,6 +13,7 @@ from msgspec import Struct
 from sightline.errors import BadInput, Refused
 from sightline.values.items import ToolDefinition
 from sightline.values.phrases import say
+from sightline.values.schema import first_problem
 
 _TYPES = {str: "string", int: "int", float: "float", bool: "bool"}
 _SCHEMA = {"string": "string", "int": "integer", "float": "number", "bool": "boolean"}
@@ -63,8 +64,8 @@ class Action(Struct, frozen=True):
             "additionalProperties": False,
         }
 
-    def said(self, locale: str) -> str:
-        """The label."""
+    def label_in(self, locale: str) -> str:
+        """Return the label in this language."""
         return self.zh if locale == "zh" and self.zh else self.label
 
     def tool(self, app: str) -> ToolDefinition:
@@ -159,38 +160,34 @@ def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter
 # ---------------------------------------------------------------------- calling one
 
 
-def bound(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str, Any]:
-    """The arguments as the action takes them: numbers and truths may come as text.
+def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str, Any]:
+    """Return the arguments as the action takes them. Numbers and booleans may be given as text.
 
     Raises:
         Refused: one is missing, unknown or of another type; says which there are.
     """
     known = {each.name: each for each in action.parameters}
-    if unknown := [name for name in arguments if name not in known]:
-        raise Refused(say("unknown parameter", locale, name=unknown[0], params=action.params or "–"))
-    values: dict[str, Any] = {}
-    for parameter in action.parameters:
-        value = arguments.get(parameter.name)
-        if value is not None:
-            values[parameter.name] = _value(parameter, value, locale)
-        elif parameter.required:
-            raise Refused(say("missing parameter", locale, name=parameter.name))
-        elif parameter.none:
-            values[parameter.name] = None
-    return values
+    values = {
+        name: convert(known[name].type, value) if name in known else value
+        for name, value in arguments.items()
+        if value is not None
+    }
+    rules = {"additionalProperties": False} | action.schema  # an unknown name is reported before others
+    problem = first_problem(rules, values)
+    if problem is not None:
+        name = str(problem.path[0])
+        if problem.keyword == "additionalProperties":
+            raise Refused(say("unknown parameter", locale, name=name, params=action.params or "–"))
+        if problem.keyword == "required":
+            raise Refused(say("missing parameter", locale, name=name))
+        wanted, given = "|".join(known[name].choices) or known[name].type, repr(arguments[name])
+        raise Refused(say("bad parameter", locale, name=name, type=wanted, value=given))
+    return {each.name: None for each in action.parameters if each.none} | values
 
 
-def read(kind: str, value: Any) -> Any:
-    """The value as a string, int, float or bool; None for one that is none."""
+def convert(kind: str, value: Any) -> Any:
+    """Convert a value to a string, int, float or bool; None if it cannot be one."""
     return _READERS[kind](value)
-
-
-def _value(parameter: Parameter, value: Any, locale: str) -> Any:
-    found = read(parameter.type, value)
-    if found is None or (parameter.choices and found not in parameter.choices):
-        wanted = "|".join(parameter.choices) or parameter.type
-        raise Refused(say("bad parameter", locale, name=parameter.name, type=wanted, value=repr(value)))
-    return found
 
 
 def _int(value: Any) -> int | None:

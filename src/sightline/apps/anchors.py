@@ -34,6 +34,11 @@ class Marker(NamedTuple):
     values: dict[str, str]
     entry: str = ""
 
+    @property
+    def default_key(self) -> str:
+        """The registry's key that it has without its entry. `fold` and `expand` are short for a button on an entry."""
+        return key(self.kind, self.name) if self.kind in ("fold", "expand") else self.name
+
 
 def escaped(text: str) -> str:
     """A text that is not ours, in which nothing is a marker, a level's label, an entry's id or a window's frame."""
@@ -84,10 +89,9 @@ def resolve(marker: Marker, anchors: Mapping[str, Anchor], entry: str = "") -> s
     What is offered on the entry goes before what is offered on the whole. A `ref` points at references and at nothing
     that could be executed; all others mean what can be.
     """
-    if marker.kind in ("fold", "expand"):  # short for a button of that name on this entry
-        candidates = [key(marker.kind, marker.name)]
-    else:
-        candidates = [key(marker.name, entry or marker.entry), marker.name]
+    candidates = [marker.default_key]
+    if marker.kind not in ("fold", "expand"):
+        candidates.insert(0, key(marker.name, entry or marker.entry))
     points = marker.kind == "ref"
     return next(
         (each for each in candidates if each in anchors and (anchors[each].type is AnchorType.REFERENCE) is points),

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from sightline.apps import anchors as grammar
 from sightline.apps.actions import Action
 from sightline.apps.context import Anchor, AnchorType, Context, Header, Round, State, Version
-from sightline.apps.elements import Element, Page, every, markdown, redacted
-from sightline.apps.guard import complain, valid
+from sightline.apps.elements import Element, Page, markdown, redacted, walk
+from sightline.apps.guard import log_failure, valid_text
 from sightline.errors import AnchorConflict
 from sightline.values.items import Lod
 from sightline.values.phrases import say
@@ -84,7 +84,7 @@ class Builder:
             page = self._page(data, lod.lod)
             return Content(page, self._text(page, lod.lod), dict(self._anchors(page)))
         except Exception as error:  # whatever an app does, the session goes on
-            complain(f"{data.app_id} cannot be shown", error)
+            log_failure(f"{data.app_id} cannot be shown", error)
             return self._failed(data, lod.lod, error)
 
     def assembled(
@@ -108,12 +108,12 @@ class Builder:
 
     def clean(self, text: str) -> str:
         """A text as it may be shown: redacted, and valid."""
-        return valid(self._redact(text) if self._redact is not None else text)
+        return valid_text(self._redact(text) if self._redact is not None else text)
 
     def _page(self, data: SourceData, lod: Lod) -> Page:
         page = self._render(_ordered(data.value), lod)
         custom = msgspec.json.decode(msgspec.json.encode(page.custom))  # as it is now, and as the wire can carry it
-        present = any(element.id == page.focus for element in every(page.elements))
+        present = any(element.id == page.focus for element in walk(page.elements))
         page = replace(page, custom=custom, focus=page.focus if present else None)  # what is not there has no focus
         return redacted(page, self._redact) if self._redact is not None else page
 
@@ -124,8 +124,10 @@ class Builder:
         if lod is Lod.GIST:
             offered = [" ".join(markers)] if markers else []  # what each is for is said at the levels above
         else:
-            offered = [f"- {each.said(self._locale)} {marker}" for each, marker in zip(actions, markers, strict=True)]
-        return valid("\n".join([text, "", *offered]) if offered else text)
+            offered = [
+                f"- {each.label_in(self._locale)} {marker}" for each, marker in zip(actions, markers, strict=True)
+            ]
+        return valid_text("\n".join([text, "", *offered]) if offered else text)
 
     def _anchors(self, page: Page) -> Iterator[tuple[str, Anchor]]:
         """Each key once: the first one holds."""
@@ -140,7 +142,7 @@ class Builder:
     def _declared(self, page: Page) -> Iterator[tuple[str, Anchor]]:
         for each in self._actions.values():
             yield each.id, _whole(each)
-        elements = [element for element in every(page.elements) if element.id]
+        elements = [element for element in walk(page.elements) if element.id]
         for element in elements:
             for name in element.actions:
                 yield grammar.key(name, element.id), self._on(element, name)
@@ -154,7 +156,7 @@ class Builder:
         return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params, element.id)
 
     def _failed(self, data: SourceData, lod: Lod, error: Exception) -> Content:
-        why = valid(f"{type(error).__name__}: {error}")
+        why = valid_text(f"{type(error).__name__}: {error}")
         page = Page(
             data.app_id, (Element(tag="error", text=say("app fails", self._locale), body=why),), None, {"error": why}
         )
@@ -188,7 +190,7 @@ def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
         try:
             held = redact(text)
         except Exception as error:  # an app's own code
-            complain("a text could not be redacted and is left out", error)
+            log_failure("a text could not be redacted and is left out", error)
             return HIDDEN
         return held if isinstance(held, str) else HIDDEN
 

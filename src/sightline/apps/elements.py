@@ -67,11 +67,11 @@ class Page(Struct, frozen=True):
     custom: Mapping[str, Any] | None = None  # what else the app says of its state
 
 
-def every(elements: Iterable[Element]) -> Iterator[Element]:
+def walk(elements: Iterable[Element]) -> Iterator[Element]:
     """The elements and all within them, in the order they are shown."""
     for element in elements:
         yield element
-        yield from every(element.children)
+        yield from walk(element.children)
 
 
 def redacted(page: Page, redact: Callable[[str], str]) -> Page:

@@ -1,4 +1,4 @@
-"""When an app's own code fails: the session goes on, and its author is told."""
+"""Protection against failures in an app's own code: they are logged, and the session goes on."""
 
 import logging
 import traceback
@@ -10,26 +10,26 @@ T = TypeVar("T")
 logger = logging.getLogger("sightline")
 
 
-def complain(what: str, error: Exception) -> None:
-    """Log what failed, with the traceback; whatever it says, it can be written to any stream."""
-    told = "".join(traceback.format_exception(error))
-    logger.warning("%s", f"{what}\n{told}".encode("utf-8", "backslashreplace").decode())
+def log_failure(what: str, error: Exception) -> None:
+    """Log what failed, with the traceback, as text that can be written to any stream."""
+    trace = "".join(traceback.format_exception(error))
+    logger.warning("%s", f"{what}\n{trace}".encode("utf-8", "backslashreplace").decode())
 
 
-def quietly(step: Callable[[], T], what: str = "an app failed") -> T | None:
-    """What a step of an app gives; None where it fails, which is logged."""
+def attempt(step: Callable[[], T], what: str = "an app failed") -> T | None:
+    """Return what an app's code returns; None if it raises, which is logged as `what`."""
     try:
         return step()
     except Exception as error:  # whatever an app does, the session goes on
-        complain(what, error)
+        log_failure(what, error)
         return None
 
 
-def valid(text: str) -> str:
-    """Only valid text can be sent."""
+def valid_text(text: str) -> str:
+    """Replace lone surrogates, because only valid Unicode can be sent."""
     return text.encode("utf-8", "replace").decode()
 
 
-def told_by(error: Exception) -> str:
-    """What an error says; nothing, where it cannot even say that."""
-    return quietly(lambda: str(error)) or ""
+def error_text(error: Exception) -> str:
+    """Return an error's message; empty if its own `__str__` fails."""
+    return attempt(lambda: str(error)) or ""

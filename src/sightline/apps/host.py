@@ -1,36 +1,36 @@
-"""Opens apps in windows, acts on them, closes them, and finds them again after a restart."""
+"""The host of a session's apps: opens them in windows, acts on these, closes them, restores them after a restart."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sightline.apps import doing, registry, window_budget
-from sightline.apps.actions import CLOSE, Action, bound
+from sightline.apps import registry, window_budget
+from sightline.apps.actions import CLOSE, Action, bind, nearest
 from sightline.apps.app import App, Options
-from sightline.apps.apps import Apps
-from sightline.apps.calls import ACTION, CREATE, LAUNCHER, create_tool
+from sightline.apps.calls import ACTION, CREATE, LAUNCHER, parameters
 from sightline.apps.context import Round
 from sightline.apps.events import Event, Events
-from sightline.apps.guard import complain, quietly, told_by, valid
+from sightline.apps.execution import execute
+from sightline.apps.guard import attempt, error_text, log_failure, valid_text
 from sightline.apps.outcome import Outcome
-from sightline.apps.protocols import Done, Record, Window, Windows
-from sightline.apps.resolve import Declined, meant
-from sightline.apps.state import chosen, give_back, held, saved, saved_or
-from sightline.apps.window import AppWindow, Gone, Kept, Look, usage
-from sightline.errors import BadInput, Conflict, InvalidSourceData, Refused, UnknownApp
+from sightline.apps.protocols import Window, Windows
+from sightline.apps.resolve import UnavailableAction, resolve_action
+from sightline.apps.state import change_options, copy_attributes, current_data, encode_data, restore_attributes
+from sightline.apps.window import AppWindow, SavedWindow, UnavailableWindow, WindowStyle, check_id, usage
+from sightline.apps.window_log import ActionRecord, WindowLog
+from sightline.errors import BadInput, Conflict, Refused, UnknownApp
 from sightline.files.folders import PROJECT, Folders
 from sightline.values.clock import Clock
-from sightline.values.items import Call, Lod, Text, ToolDefinition
+from sightline.values.items import Call, Lod, ToolDefinition
 from sightline.values.lock import locked
 from sightline.values.phrases import say
-from sightline.wire.common import text_part
 
 _ATTEMPTS = 3  # to open a window while others write
 
@@ -40,7 +40,7 @@ class Host:
 
     def __init__(
         self,
-        record: Record,
+        log: WindowLog,
         *,
         session_id: str,
         clock: Clock,
@@ -51,15 +51,14 @@ class Host:
     ) -> None:
         """`elsewhere`: where windows are found that this host did not open. `lock`: that of the session."""
         self._lock = lock or RLock()
-        self._record, self._session_id, self.clock = record, session_id, clock
+        self._log, self._session_id, self.clock = log, session_id, clock
         self.project, self.folders = project, folders
         self._elsewhere = elsewhere
-        self.apps = Apps()
+        self.apps = registry.Apps()
         self.events: Events[Event] = Events()
-        self._look = Look()
-        self._windows: dict[str, AppWindow | Gone] = {}
-        self._numbers: dict[str, int] = {}  # the last one that a window of each app got
-        self.spared: dict[str, int] = {}  # windows that gave way at the last look → tokens that saved
+        self._style = WindowStyle()
+        self._windows: dict[str, AppWindow | UnavailableWindow] = {}
+        self.spared: dict[str, int] = {}  # tokens that lowered or hidden windows saved in the last `shown`
 
     # ------------------------------------------------------------------ apps
 
@@ -72,70 +71,66 @@ class Host:
         """
         for each in apps:
             self.apps.add(registry.app(each) if isinstance(each, str) else each)
-        self._windows = {name: held for name, held in self._windows.items() if isinstance(held, AppWindow)}
+        self._windows = {name: window for name, window in self._windows.items() if isinstance(window, AppWindow)}
 
     def tools(self, *, typed: bool = False) -> tuple[ToolDefinition, ...]:
-        """What a model with native tool calls is given: `create` and `action`; typed, also one tool for each action.
+        """Return the tools for native tool calls: `create` and `action`; if `typed`, also one for each action.
 
-        They depend on the registered apps alone, so that opening and closing windows changes no prompt's head.
+        They depend only on the registered apps, so opening and closing windows leaves the prompt prefix unchanged.
         """
-        each = [action.tool(app) for app, action in self.apps.typed().values()] if typed else []
-        about = {name: app.describe(self.locale) for name, app in self.apps.items()}
-        return (create_tool(about, LAUNCHER), ACTION, *each)
+        return self.apps.tools(self.locale, typed=typed)
 
     def instructions(self) -> str:
-        """What a model without native tool calls is told, in the session's language."""
-        names = "\n".join(f"- {name}: {app.describe(self.locale)}" for name, app in self.apps.items())
-        launcher = say("or the launcher", self.locale) if LAUNCHER in self.apps else ""
-        return say("how to act", self.locale, apps=names, launcher=launcher)
+        """Return what a model without native tool calls is told, in the session's language."""
+        return self.apps.instructions(self.locale)
 
     # ------------------------------------------------------------------ windows
 
     def show_as(self, locale: str, form: str) -> None:
         """Show every window in this language and written this way from now on."""
-        self._look = Look(locale, "markdown" if form == "markdown" else "xml")
+        self._style = WindowStyle(locale, "markdown" if form == "markdown" else "xml")
         for window in self._windows.values():
             if isinstance(window, AppWindow):
-                window.show_as(self._look)
+                window.show_as(self._style)
 
     @property
     def locale(self) -> str:
         """The session's language."""
-        return self._look.locale
+        return self._style.locale
 
     def get(self, window_id: str) -> Window | None:
-        """An open window, as it is now."""
+        """Return an open window as it is now; None if there is no such window."""
         window = self._windows.get(window_id)
-        if window is not None and window.place >= self._record.place(window_id):
+        if window is not None and window.log_offset >= self._log.newest_offset(window_id):
             return window
-        kept = self._record.kept(window_id)  # it was not opened here, or another writer has changed it
-        if kept is not None and kept.app in self.apps:
-            window = self._windows[window_id] = self._restored(window_id, kept)
+        saved = self._log.saved(window_id)  # it was not opened here, or another writer has changed it
+        if saved is not None and saved.app in self.apps:
+            window = self._windows[window_id] = self._restore(window_id, saved)
             return window
         found = self._elsewhere.get(window_id) if self._elsewhere is not None else None
-        if found is None and kept is not None:
-            return Gone(window_id, say("app gone", self.locale, name=kept.app), locale=self.locale)
+        if found is None and saved is not None:
+            return UnavailableWindow(window_id, say("app gone", self.locale, name=saved.app), locale=self.locale)
         return found
 
     def live(self) -> Sequence[str]:
-        """The ids of all open windows, also of those that this host did not open."""
-        return self._record.live()
+        """Return the ids of all open windows, also of those that this host did not open."""
+        return self._log.live()
 
     def window(self, window_id: str) -> AppWindow | None:
-        """An open window of one of the registered apps; None for any other."""
-        found = self.get(window_id) if window_id in self._record.live() else None
+        """Return an open window of a registered app; None for any other."""
+        found = self.get(window_id) if window_id in self._log.live() else None
         return found if isinstance(found, AppWindow) else None
 
     def all(self) -> list[AppWindow]:
-        """The open windows of registered apps, in the order they were opened."""
-        found = map(self.get, self._record.live())
+        """Return the open windows of registered apps, in the order they were opened."""
+        found = map(self.get, self._log.live())
         return [window for window in found if isinstance(window, AppWindow)]
 
     @locked
     def open(self, name: str, target: str = "", *, call_id: str = "", **options: Any) -> str:
         """Open an app in a new window, which every payload shows from the next call on. Return the window's id.
 
-        An app that has only one window keeps it. Options: closable, compact, append, important, pinned, lod.
+        An app with at most one window keeps the one it has. Options: closable, compact, append, important, pinned, lod.
         `call_id` is the model's call that asked for it.
 
         Raises:
@@ -143,292 +138,258 @@ class Host:
             Refused: the app does not open for this target.
             BadInput: an option that windows do not have.
         """
-        kind = self._app(name)
-        options_ = chosen(kind.options, options)
-        self._record.catch_up()
-        if kind.single and name in self._record.live():
+        if name not in self.apps:
+            raise UnknownApp(name, list(self.apps))
+        kind = self.apps[name]
+        own = change_options(kind.options, options)
+        self._log.catch_up()
+        if kind.single and name in self._log.live():
             if self.window(name) is not None:
                 return name
             raise Refused(say("not reopened", self.locale, id=name))
-        app = self._made(kind, valid(target))
+        app = self._make_app(kind, valid_text(target))
         app.opened()
-        own, data = options_ if options_ != kind.options else None, saved(app)
+        data = encode_data(app)
         for _ in range(_ATTEMPTS):
-            window_id = name if kind.single else self._new_id(name)
-            window = self._window(window_id, app, options_)
-            kept = Kept(name, app.target, own, msgspec.json.decode(data), window.document.version)
-            with suppress(Conflict):  # others wrote meanwhile: the id may be theirs
-                seq = self._record.opened(window_id, kept, call_id)
+            window_id = name if kind.single else self._log.new_id(name)
+            window = self._make_window(window_id, app, own)
+            saved = SavedWindow(name, app.target, own if own != kind.options else None, msgspec.json.decode(data))
+            saved = replace(saved, version=window.document.version)
+            with suppress(Conflict):  # others wrote meanwhile, perhaps a window of this id
+                seq = self._log.note_opened(window_id, saved, call_id)
                 break
-            self._record.catch_up()
+            self._log.catch_up()
         else:
             raise Refused(say("changed meanwhile", self.locale))
-        window.saved = data
-        self._noted(window)
+        self._mark_logged(window, data)
         self._windows[window_id] = window
-        self._tell(Event("opened", seq, window_id, name, target=app.target))
+        self._publish(Event("opened", seq, window_id, name, target=app.target))
         return window_id
 
     @locked
     def show(self, window_id: str) -> None:
         """Show a live window that another host opened, from here on. The log holds its id, never its text."""
-        self._record.referred(_checked_id(window_id))
+        self._log.note_shown(check_id(window_id))
 
     @locked
     def close(self, window_id: str, summary: str = "") -> None:
-        """Close a window: no later payload shows it."""
-        summary, window_id = valid(summary), _checked_id(window_id)
-        window, kept = self.window(window_id), self._record.kept(window_id)
+        """Close a window: no later payload shows it. `summary`: what to remember of it."""
+        summary, window_id = valid_text(summary), check_id(window_id)
+        window, saved = self.window(window_id), self._log.saved(window_id)
         self._windows.pop(window_id, None)
-        seq = self._record.closed(window_id, summary)
+        seq = self._log.note_closed(window_id, summary)
         if window is not None:
-            quietly(window.app.closed)
-        if kept is not None:
-            self._tell(Event("closed", seq, window_id, kept.app, summary=summary))
+            attempt(window.app.closed)
+        if saved is not None:
+            self._publish(Event("closed", seq, window_id, saved.app, summary=summary))
 
     def lod(self, window_id: str, lod: Lod) -> None:
         """Show a window at this level from now on. Raises BadInput for one that is not open here."""
         window = self.window(window_id)
         if window is None:
-            raise BadInput(f"no open window {window_id!r} of a registered app; open are: {self._open_ids()}")
+            ids = tuple(each.id for each in self.all())
+            raise BadInput(f"no open window {window_id!r} of a registered app; open are: {ids}")
         window.own_lod, window.options = lod, replace(window.options, lod=lod)
         window.document.switch(lod)
-        self._changed(window, window.saved, None)
+        self._note_changed(window, window.logged_data, None)
 
-    def shown(self, room: int | None, size: window_budget.Size) -> dict[str, str]:
-        """What every open window shows now, in all within so many tokens; pinned ones as they are, whatever they need.
+    def shown(self, budget: int | None, size: window_budget.Size) -> dict[str, str]:
+        """Return what every open window shows now, by id, in all within so many tokens.
 
-        A window that is gone shows nothing. What is shown at a lower level stays there, once `note` has written that
-        down, until it is acted on. Without a room none gives way. `spared` is what giving way saved.
+        Pinned windows are shown as they are and do not count. Without a budget none is lowered. A lowered window stays
+        so until it is acted on, once `note` has written that to the log. `spared` has the tokens saved.
         """
         self.refresh()
-        live = {window_id: window for window_id in self._record.live() if (window := self.get(window_id)) is not None}
-        ours = [window for window in live.values() if isinstance(window, AppWindow)]
-        for window in ours:
-            # An earlier look at less room decided nothing.
-            window.document.switch(window.own_lod if room is None else window.noted_lod)
-        pinned = {window.id for window in ours if window.options.pinned}
-        texts = {window_id: valid(window.render()) for window_id, window in live.items()}
-        over = sum(size(each, text) for each, text in texts.items() if each not in pinned) - (room or 0)
-        shown = texts
-        if room is not None and over > 0:
-            window_budget.lower(ours, over, size)
-            texts = {window_id: valid(window.render()) for window_id, window in live.items()}
-            free = {each: text for each, text in texts.items() if each not in pinned}
-            kept = window_budget.hidden(free, window_budget.order_of_loss(free, ours), room, size, self.locale)
-            shown = {each: kept.get(each, text) for each, text in texts.items() if each in pinned or each in kept}
-        self.spared = window_budget.spared(ours, texts, shown, size)
+        live = {window_id: window for window_id in self._log.live() if (window := self.get(window_id)) is not None}
+        shown, self.spared = window_budget.fit(live, budget, size, self.locale)
         return shown
 
     def refresh(self) -> None:
         """Let every open app take in what changed outside."""
         for window in self.all():
-            if quietly(window.app.refresh, f"{window.id} cannot refresh"):
+            if attempt(window.app.refresh, f"{window.id} cannot refresh"):
                 window.document.change()
 
     def changed(self, app: App) -> bool:
-        """Say that an app's data have changed by themselves: what it shows and the log follow. Whether it is shown."""
+        """Tell that an app's data have changed without an action. Return whether a window shows the app."""
         window = next((window for window in self.all() if window.app is app), None)
         if window is not None:
             window.document.change()
-            self.note()  # at once: a session may end before it is composed again
+            self.note()  # at once, because the session may end before it is composed again
         return window is not None
 
     def note(self) -> None:
-        """Write down which windows show something new since the log last said so."""
+        """Write to the log which windows show something that it does not say yet."""
         for window in self.all():
-            if window.shows_more_than_noted():
-                changed = window.noted is not None and window.noted[0].major != window.document.version.major
-                seq = self._changed(window, saved_or(window), None, moved=changed and window.options.append)
-                self._tell(Event("refreshed", seq, window.id, window.app.name))
+            if window.has_unlogged_change():
+                changed = window.logged is not None and window.logged[0].major != window.document.version.major
+                seq = self._note_changed(window, current_data(window), None, moved=changed and window.options.append)
+                self._publish(Event("refreshed", seq, window.id, window.app.name))
 
     # ------------------------------------------------------------------ acting
 
     def act(self, window_id: str, action_id: str, /, **params: Any) -> Outcome:
         """Do something in a window, as the model does: an action by its id, or an anchor by its key or its text.
 
-        Nothing is raised: what cannot be done is said in the outcome, with what can. An action that fails leaves the
-        app's data as they were.
+        Nothing is raised. If it cannot be done, the outcome says why, and what can. A failed action leaves the app's
+        data as they were.
         """
-        return self.act_for_call(window_id, action_id, params, "")
+        return self._act(window_id, action_id, params, "")
 
     @locked
-    def act_for_call(self, window_id: str, action_id: str, params: Mapping[str, Any], call_id: str) -> Outcome:
-        """Do something in a window as `act` does, for a call of the model."""
-        self._record.catch_up()
+    def _act(self, window_id: str, action_id: str, params: Mapping[str, Any], call_id: str) -> Outcome:
+        self._log.catch_up()
         window = self.window(window_id)
         if window is None:
-            return self._act_on_none(window_id, action_id, params)
+            unavailable = window_id in self._log.live() and isinstance(self.get(window_id), UnavailableWindow)
+            if unavailable and action_id == CLOSE.id:
+                return self._close(window_id, str(params.get("summary") or ""))
+            return self._no_window(window_id)
         try:
-            action, given = meant(window, action_id, params, self.locale)
-            values = bound(action, given, self.locale)
-        except Declined as declined:
-            return self._declined(window, declined)
+            action, given = resolve_action(window, action_id, params, self.locale)
+            values = bind(action, given, self.locale)
+        except UnavailableAction as unavailable_action:
+            return self._explain_unavailable(window, unavailable_action)
         except Refused as refused:
             return Outcome(False, str(refused), "bad parameters", window_id, ways=(usage(action),))
-        return self._closed(window_id, values) if action is CLOSE else self._run(window, action, values, call_id)
+        if action is CLOSE:
+            return self._close(window_id, values.get("summary", ""))
+        return self._run(window, action, values, call_id)
 
-    def _declined(self, window: AppWindow, declined: Declined) -> Outcome:
-        """What is out of view can be seen from the next call on: the model has looked for it."""
-        outcome = declined.outcome(window.id)
-        if declined.reason != "out of view":
+    def _explain_unavailable(self, window: AppWindow, error: UnavailableAction) -> Outcome:
+        """Return the outcome. For an action that a higher level offers, show that level from the next call on."""
+        outcome = error.outcome(window.id)
+        if error.reason != "out of view":
             return outcome
         window.document.switch(window.own_lod)
-        with suppress(Conflict):  # others write: it stays for them to see as they left it
-            self._changed(window, window.saved, None)
+        with suppress(Conflict):  # others are writing: then it stays as they left it
+            self._note_changed(window, window.logged_data, None)
         return replace(outcome, ways=(say("raised", self.locale), *outcome.ways))
 
-    def _closed(self, window_id: str, values: Mapping[str, Any]) -> Outcome:
-        self.close(window_id, values.get("summary", ""))
+    def _close(self, window_id: str, summary: str) -> Outcome:
+        self.close(window_id, summary)
         return Outcome(True, say("closed", self.locale, id=window_id), window=window_id, closes=True)
 
-    def _act_on_none(self, window_id: str, action_id: str, params: Mapping[str, Any]) -> Outcome:
-        """What is shown without its app can at least be closed."""
-        gone = window_id in self._record.live() and isinstance(self.get(window_id), Gone)
-        if gone and action_id == CLOSE.id:
-            return self._closed(window_id, {"summary": str(params.get("summary") or "")})
-        return self.no_window(window_id)
-
     def _run(self, window: AppWindow, action: Action, values: dict[str, Any], call_id: str) -> Outcome:
-        kept, before = held(window.app), saved_or(window)  # with what it took in since it was last noted
-        outcome, data, fresh = self._outcome(window, action, values)
+        attributes, before = copy_attributes(window.app), current_data(window)
+        outcome, data, refreshed = execute(window, action, values, self.locale)
         if outcome.success:
-            window.document.switch(window.own_lod)  # the model is looking at it
-            if fresh or data != window.saved:
+            window.document.switch(window.own_lod)  # because the model is looking at it
+            if refreshed or data != window.logged_data:
                 window.document.change()
             window.document.executed()
         else:
             data = before
-            give_back(window.app, kept, before)
-        told = outcome.summary or outcome.message
-        round_ = Round(action.id, told, datetime.fromtimestamp(self.clock() / 1000, UTC))
+            restore_attributes(window.app, attributes, before)
+        summary = outcome.summary or outcome.message
+        round_ = Round(action.id, summary, datetime.fromtimestamp(self.clock() / 1000, UTC))
         window.document.record(round_)
         try:
-            done = Done(round_, outcome.success, call_id)
-            seq = self._changed(window, data, done, moved=outcome.success and window.options.append)
+            done = ActionRecord(round_, outcome.success, call_id)
+            seq = self._note_changed(window, data, done, moved=outcome.success and window.options.append)
         except Conflict:
-            self._windows.pop(window.id, None)  # it is made again of what the log has of it
-            self._record.catch_up()
+            self._windows.pop(window.id, None)  # it is restored from what the log has now
+            self._log.catch_up()
             return Outcome(False, say("changed meanwhile", self.locale), "stale", window.id)
-        self._tell(Event("acted", seq, window.id, window.app.name, outcome.success, action.id, summary=told))
+        self._publish(Event("acted", seq, window.id, window.app.name, outcome.success, action.id, summary=summary))
         if outcome.closes:
             self.close(window.id, outcome.summary)
         return outcome
 
-    def _outcome(self, window: AppWindow, action: Action, values: dict[str, Any]) -> "_Done":
-        """What the app answers, and its data where that went well. Whatever the app does, nothing is raised."""
-        clean = window.document.clean
-        try:
-            answer = getattr(window.app, action.id)(**values)
-            if not isinstance(answer, Outcome):
-                answer = Outcome(True, str(answer) if answer is not None else say("done", self.locale))
-            told = {"message": clean(str(answer.message)), "summary": clean(str(answer.summary))}
-            ways, reason = tuple(clean(str(way)) for way in answer.ways), answer.reason or "failed"
-            answer = replace(answer, window=window.id, ways=ways, reason="" if answer.success else str(reason), **told)
-            fresh = bool(quietly(window.app.refresh))  # what it did may have changed something outside
-            return _Done(answer, saved(window.app), fresh)
-        except (Refused, InvalidSourceData) as refused:
-            return _Done(Outcome(False, clean(told_by(refused)), "failed", window.id))
-        except Exception as error:  # an app's mistake is told, not raised: the conversation goes on
-            complain(f"{window.id}.{action.id} failed", error)
-            return _Done(Outcome(False, clean(f"{type(error).__name__}: {told_by(error)}"), "failed", window.id))
+    # ------------------------------------------------------------------ the model's calls
 
     def answers(self, call: Call) -> bool:
-        """Whether a call is for a window here."""
+        """Return whether a call is for a window here."""
         return bool(self.apps) and (call.name in (CREATE.name, ACTION.name) or call.name in self.apps.typed())
 
     def call(self, call: Call) -> Outcome:
-        """Do what the model says: open an app, or act on a window. Nothing is raised."""
-        return doing.do(self, call)
+        """Carry out a model's call: open an app, or act on a window. Nothing is raised."""
+        arguments: dict[str, Any] = call.input if isinstance(call.input, dict) else {}
+        if call.name == CREATE.name:
+            return self._create(str(arguments.get("name") or ""), str(arguments.get("target") or ""), call.id)
+        if not self.answers(call):
+            message = say("no such call", self.locale, name=call.name)
+            return Outcome(False, message, "unknown action", ways=(CREATE.name, ACTION.name))
+        app, window_id, action_id = "", arguments.get("window_id"), arguments.get("action_id")
+        params = parameters(arguments)
+        if call.name != ACTION.name:  # a tool that stands for one action of one app
+            app, action = self.apps.typed()[call.name]
+            action_id, params = action.id, {name: value for name, value in arguments.items() if name != "window_id"}
+            window = self.window(window_id) if isinstance(window_id, str) else None
+            if window is not None and window.app.name != app:
+                return self._no_window(window.id, app)
+        if not isinstance(window_id, str) or not isinstance(action_id, str) or not window_id or not action_id:
+            return Outcome(False, say("call lacks ids", self.locale), "bad parameters", ways=self._reachable(app))
+        if params is None:
+            return Outcome(False, say("bad params", self.locale), "bad parameters", window_id)
+        return self._act(window_id, action_id, params, call.id)
+
+    def _create(self, name: str, target: str, call_id: str) -> Outcome:
+        if not name and LAUNCHER not in self.apps:
+            return Outcome(False, say("which app", self.locale), "bad parameters", ways=tuple(self.apps))
+        try:
+            window_id = self.open(name or LAUNCHER, target, call_id=call_id)
+        except UnknownApp:
+            message = say("app unknown", self.locale, name=name)
+            return Outcome(False, message, "unknown app", ways=tuple(nearest(name, list(self.apps))))
+        except Exception as error:  # an app that fails to open is reported like an action that fails
+            why = valid_text(error_text(error) or type(error).__name__)
+            return Outcome(False, say("open fails", self.locale, why=why), "failed")
+        return Outcome(True, say("opened", self.locale, name=name or LAUNCHER, id=window_id), window=window_id)
 
     def done(self, call_id: str) -> Outcome | None:
-        """What came of a call that an earlier run has carried out; None where it did not come to that."""
-        found = self._record.done(call_id)
+        """Return the outcome of a call that an earlier run has carried out; None if it did not."""
+        found = self._log.call_result(call_id)
         return None if found is None else Outcome(found[0], found[1], "" if found[0] else "failed")
+
+    def _no_window(self, window_id: str, app: str = "") -> Outcome:
+        message = say("no window", self.locale, id=window_id)
+        return Outcome(False, message, "unknown window", window_id, ways=self._reachable(app))
+
+    def _reachable(self, app: str) -> tuple[str, ...]:
+        """Return the windows that can be acted on, of one app or all; if there is none, how to open one."""
+        found = [window.id for window in self.all() if app in ("", window.app.name)]
+        return tuple(found or (f"create({name})" for name in ([app] if app else self.apps)))
 
     # ------------------------------------------------------------------ the log
 
-    def _changed(self, window: AppWindow, data: bytes, done: Done | None, *, moved: bool = False) -> int:
-        document, own = window.document, type(window.app).options
-        kept = Kept(
+    def _note_changed(self, window: AppWindow, data: bytes, done: ActionRecord | None, *, moved: bool = False) -> int:
+        saved = SavedWindow(
             window.app.name,
-            options=window.options if window.options != own else None,
-            state=msgspec.json.decode(data) if data != window.saved else UNSET,
-            version=document.version,
-            lod=document.lod,
+            options=window.options if window.options != type(window.app).options else None,
+            state=msgspec.json.decode(data) if data != window.logged_data else UNSET,
+            version=window.document.version,
+            lod=window.document.lod,
         )
-        seq = self._record.changed(window.id, kept, done, moved)
-        window.saved = data
-        self._noted(window)
+        seq = self._log.note_changed(window.id, saved, done, moved)
+        self._mark_logged(window, data)
         return seq
 
-    def _noted(self, window: AppWindow) -> None:
-        window.noted = (window.document.version, window.document.lod)
-        window.place = self._record.place(window.id)
+    def _mark_logged(self, window: AppWindow, data: bytes) -> None:
+        window.logged_data, window.logged = data, (window.document.version, window.document.lod)
+        window.log_offset = self._log.newest_offset(window.id)
 
-    def _restored(self, window_id: str, kept: Kept) -> AppWindow | Gone:
-        kind = self.apps[kept.app]
-        options = kept.options or kind.options
+    def _restore(self, window_id: str, saved: SavedWindow) -> AppWindow | UnavailableWindow:
+        kind = self.apps[saved.app]
         try:
-            app = self._made(kind, kept.target)
-            app.restore(kept.state)
-        except Exception as error:  # another version of the app wrote it: what was saved stays as it is
-            complain(f"{window_id} cannot be restored", error)
-            why = say("not restored", self.locale, name=kept.app, why=valid(str(error)))
-            return Gone(window_id, why, kept.place, self.locale)
-        return self._window(window_id, app, options, kept)
+            app = self._make_app(kind, saved.target)
+            app.restore(saved.state)
+        except Exception as error:  # another version of the app wrote it; the log keeps what was saved
+            log_failure(f"{window_id} cannot be restored", error)
+            why = say("not restored", self.locale, name=saved.app, why=valid_text(str(error)))
+            return UnavailableWindow(window_id, why, saved.log_offset, self.locale)
+        return self._make_window(window_id, app, saved.options or kind.options, saved)
 
-    def _window(self, window_id: str, app: App, options: Options, kept: Kept | None = None) -> AppWindow:
-        return AppWindow(window_id, app, options, self._look, session_id=self._session_id, clock=self.clock, kept=kept)
+    def _make_window(self, window_id: str, app: App, options: Options, saved: SavedWindow | None = None) -> AppWindow:
+        session_id, clock = self._session_id, self.clock
+        return AppWindow(window_id, app, options, self._style, session_id=session_id, clock=clock, saved=saved)
 
-    # ------------------------------------------------------------------ small parts
-
-    def _tell(self, event: Event) -> None:
-        """Tell everybody; after a restart, also the open windows that nobody has looked at yet."""
-        self.all()
-        self.events.publish(event)
-
-    def _app(self, name: str) -> type[App]:
-        if name not in self.apps:
-            raise UnknownApp(name, list(self.apps))
-        return self.apps[name]
-
-    def _made(self, kind: type[App], target: str) -> App:
+    def _make_app(self, kind: type[App], target: str) -> App:
         app = kind()
         app.host, app.target = self, target
         return app
 
-    def _new_id(self, name: str) -> str:
-        number = self._numbers.get(name, 0) + 1
-        while self._record.taken(f"{name}_{number}"):
-            number += 1
-        self._numbers[name] = number
-        return f"{name}_{number}"
-
-    def _open_ids(self) -> tuple[str, ...]:
-        return tuple(window.id for window in self.all())
-
-    def reachable(self, app: str = "") -> tuple[str, ...]:
-        """The windows that can be acted on, of one app or all; where there is none, how to open one."""
-        found = [window.id for window in self.all() if app in ("", window.app.name)]
-        return tuple(found or (f"create({name})" for name in ([app] if app else self.apps)))
-
-    def no_window(self, window_id: str, app: str = "") -> Outcome:
-        """What somebody is told who acts on a window that is not there."""
-        message = say("no window", self.locale, id=window_id)
-        return Outcome(False, message, "unknown window", window_id, ways=self.reachable(app))
-
-
-class _Done(NamedTuple):
-    """What came of an action: the app's answer, its data, and whether something outside is new."""
-
-    outcome: Outcome
-    saved: bytes = b""
-    fresh: bool = False
-
-
-def _checked_id(window_id: str) -> str:
-    """Return a window's id. Raises BadInput if it is no valid text."""
-    if not isinstance(window_id, str) or not isinstance(text_part(window_id), Text):
-        raise BadInput(f"a window's id is valid text, not {window_id!r}")
-    return window_id
+    def _publish(self, event: Event) -> None:
+        """Tell all subscribers. `all()` restores windows after a restart, so that their apps have subscribed, too."""
+        self.all()
+        self.events.publish(event)

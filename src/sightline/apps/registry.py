@@ -1,11 +1,16 @@
-"""Apps by name: those that ship, and those that installed packages offer."""
+"""Apps by name: those that ship, those that installed packages offer, and those that one session has registered."""
 
 from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from sightline.apps.actions import Action
 from sightline.apps.app import App
+from sightline.apps.calls import ACTION, LAUNCHER, create_tool
+from sightline.apps.window import window_actions
 from sightline.errors import BadInput, UnknownApp
+from sightline.values.items import ToolDefinition
+from sightline.values.phrases import say
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -21,23 +26,23 @@ SHIPPED = {
 }
 
 GROUP = "sightline.apps"
-"""The entry point group in which a package offers apps of its own: a name, and a subclass of App."""
+"""The entry point group in which a package offers its apps: a name, and a subclass of App."""
 
 
 def names() -> list[str]:
-    """Every app there is: ours, then those of installed packages."""
+    """Return the name of every app there is: ours, then those of installed packages."""
     return [*SHIPPED, *(name for name in sorted({each.name for each in installed()}) if name not in SHIPPED)]
 
 
 def installed() -> Iterator["EntryPoint"]:
-    """What installed packages offer. Nothing of it is imported by that."""
+    """Return what installed packages offer, without importing it."""
     from importlib.metadata import entry_points
 
     return iter(entry_points(group=GROUP))
 
 
 def app(name: str) -> type[App]:
-    """The app of this name.
+    """Load the app of this name.
 
     Raises:
         UnknownApp: there is none.
@@ -60,3 +65,38 @@ def app(name: str) -> type[App]:
     if not isinstance(found, type) or not issubclass(found, App) or found.name != name:
         raise BadInput(f"app {name!r} ({offer.value}) is no subclass of sightline.apps.App of that name")
     return found
+
+
+class Apps(dict[str, type[App]]):
+    """The apps that one session has registered, by name, and the tools they make."""
+
+    def add(self, app: type[App]) -> None:
+        """Register an app, in place of another of its name. Raises BadInput for what a model cannot be told about."""
+        if not isinstance(app, type) or not issubclass(app, App) or not app.name:
+            raise BadInput(f"an app is a subclass of sightline.apps.App with a name, not {app!r}")
+        own = (member for kind in app.__mro__ if kind not in (object, App) for member in vars(kind).items())
+        for name, value in own:
+            if not name.startswith("_") and isinstance(value, list | dict | set):
+                raise BadInput(f"app {app.name!r}: all its windows would share {name!r}; give it its value in __init__")
+        tools = {action.tool(app.name).name for action in window_actions(app, app.options).values()}
+        for name, (other, _) in self.typed().items():
+            if name in tools and other != app.name:
+                raise BadInput(f"app {app.name!r}: another app has an action called {name} too; rename one of them")
+        self[app.name] = app
+
+    def typed(self) -> dict[str, tuple[str, Action]]:
+        """Return the app and the action behind each tool that stands for one action."""
+        pairs = [(name, each) for name, app in self.items() for each in window_actions(app, app.options).values()]
+        return {action.tool(app).name: (app, action) for app, action in pairs}
+
+    def tools(self, locale: str, *, typed: bool) -> tuple[ToolDefinition, ...]:
+        """Return `create` and `action`; if `typed`, also one tool for each action."""
+        each = [action.tool(app) for app, action in self.typed().values()] if typed else []
+        about = {name: app.describe(locale) for name, app in self.items()}
+        return (create_tool(about, LAUNCHER), ACTION, *each)
+
+    def instructions(self, locale: str) -> str:
+        """Return what a model without native tool calls is told about acting on windows."""
+        about = "\n".join(f"- {name}: {app.describe(locale)}" for name, app in self.items())
+        launcher = say("or the launcher", locale) if LAUNCHER in self else ""
+        return say("how to act", locale, apps=about, launcher=launcher)

@@ -1,4 +1,4 @@
-"""An app's data: as the log keeps them, and as they were before an action that failed."""
+"""An app's data: encoded for the log, and copied before an action so that a failed one can be undone."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -8,41 +8,41 @@ import msgspec
 from msgspec.structs import replace
 
 from sightline.apps.app import App, Options, is_data
-from sightline.apps.guard import quietly
+from sightline.apps.guard import attempt
 from sightline.apps.window import AppWindow
 from sightline.errors import BadInput, InvalidSourceData
 
 
-def chosen(own: Options, options: Mapping[str, Any]) -> Options:
-    """An app's options with some of them otherwise. Raises BadInput."""
+def change_options(options: Options, changes: Mapping[str, Any]) -> Options:
+    """Return options with some of them changed. Raises BadInput for one that windows do not have."""
     try:
-        return msgspec.convert(msgspec.to_builtins(replace(own, **options)), Options)
+        return msgspec.convert(msgspec.to_builtins(replace(options, **changes)), Options)
     except (TypeError, msgspec.ValidationError) as error:
         raise BadInput(f"options of a window: {error}; there are {', '.join(Options.__struct_fields__)}") from error
 
 
-def held(app: App) -> dict[str, Any]:
-    """What an app holds, so that it can be given back: its data copied, what else it has as it is."""
-    return {name: _copied(value) if is_data(name) else value for name, value in vars(app).items()}
+def copy_attributes(app: App) -> dict[str, Any]:
+    """Return all attributes of an app for `restore_attributes`: its data copied, the others as they are."""
+    return {name: _copy(value) if is_data(name) else value for name, value in vars(app).items()}
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     try:
         return deepcopy(value)
-    except Exception:  # what cannot be copied cannot be saved either: it is no data
+    except Exception:  # what cannot be copied cannot be saved either, so it is no data
         return value
 
 
-def give_back(app: App, kept: dict[str, Any], data: bytes) -> None:
-    """Everything as it was. An app that restores in its own way also makes again what it derives from its data."""
+def restore_attributes(app: App, attributes: dict[str, Any], data: bytes) -> None:
+    """Set all attributes as they were. An app with its own `restore` also derives again what it needs from its data."""
     vars(app).clear()
-    vars(app).update(kept)
+    vars(app).update(attributes)
     if type(app).restore is not App.restore:
-        quietly(lambda: app.restore(msgspec.json.decode(data)))
+        attempt(lambda: app.restore(msgspec.json.decode(data)))
 
 
-def saved(app: App) -> bytes:
-    """An app's data, as the log keeps them. Raises InvalidSourceData."""
+def encode_data(app: App) -> bytes:
+    """Return an app's data as the log stores them. Raises InvalidSourceData."""
     try:
         return msgspec.json.encode(app.save())
     except Exception as error:  # whatever an app's own save() does
@@ -50,7 +50,7 @@ def saved(app: App) -> bytes:
         raise InvalidSourceData(f"{app.name} cannot be saved: {error}; {how}") from error
 
 
-def saved_or(window: AppWindow) -> bytes:
-    """A window's data as they are now; as the log has them where they cannot be saved."""
-    data = quietly(lambda: saved(window.app))
-    return window.saved if data is None else data
+def current_data(window: AppWindow) -> bytes:
+    """Return a window's data as they are now, or as the log has them if they cannot be saved."""
+    data = attempt(lambda: encode_data(window.app))
+    return window.logged_data if data is None else data

@@ -1,4 +1,4 @@
-"""An open app in a session: one id, one document, and how the model sees it."""
+"""A window: an open app in a session, with an id, a document and the text that the model sees."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, get_args
@@ -12,12 +12,13 @@ from sightline.apps.app import App, Options
 from sightline.apps.builder import Builder, Content
 from sightline.apps.context import Context, Round, Version
 from sightline.apps.document import Document
-from sightline.apps.elements import Element, Page, every, xml, xml_attributes, xml_text
-from sightline.apps.guard import quietly
-from sightline.errors import InvalidSourceData
+from sightline.apps.elements import Element, Page, walk, xml, xml_attributes, xml_text
+from sightline.apps.guard import attempt
+from sightline.errors import BadInput, InvalidSourceData
 from sightline.values.clock import Clock
-from sightline.values.items import Lod
+from sightline.values.items import Lod, Text
 from sightline.values.phrases import say
+from sightline.wire.common import text_part
 
 Form = Literal["xml", "markdown"]
 """How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors."""
@@ -25,14 +26,14 @@ Form = Literal["xml", "markdown"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 
-class Look(NamedTuple):
+class WindowStyle(NamedTuple):
     """In which language windows are shown, and how they are written."""
 
     locale: str = "en"
     form: Form = "xml"
 
 
-class Kept(Struct, frozen=True):
+class SavedWindow(Struct, frozen=True):
     """A window as the log has it."""
 
     app: str
@@ -42,139 +43,140 @@ class Kept(Struct, frozen=True):
     version: Version | None = None
     lod: Lod | None = None
     rounds: tuple[Round, ...] = ()
-    place: int = 0  # where in the log its last note stands
+    log_offset: int = 0  # of its newest note in the log
 
 
 class AppWindow:
-    """A window of an app. `document` is what it shows; `saved` what the log knows of the app's data."""
+    """A window of an app. `document` is what it shows; `logged_data` the app's data as the log has them."""
 
     def __init__(
         self,
         window_id: str,
         app: App,
         options: Options,
-        look: Look,
+        style: WindowStyle,
         *,
         session_id: str,
         clock: Clock,
-        kept: Kept | None,
+        saved: SavedWindow | None,
     ) -> None:
-        """New, or as it was kept."""
+        """Make a new window, or the one that was saved."""
         self.id, self.app, self.options = window_id, app, options
-        self.actions = offered(type(app), options)
-        self.own_lod = options.lod  # the level it goes back to when it is acted on
-        self.look = look
+        self.actions = window_actions(type(app), options)
+        self.own_lod = options.lod  # the level it returns to when it is acted on
+        self.style = style
         self.document = Document(
             self._builder(),
             app_id=app.name,
             session_id=session_id,
             clock=clock,
-            lod=kept.lod if kept is not None and kept.lod is not None else options.lod,
-            version=kept.version if kept is not None else None,
+            lod=saved.lod if saved is not None and saved.lod is not None else options.lod,
+            version=saved.version if saved is not None else None,
         )
-        self.saved = b""
-        self.noted: tuple[Version, Lod] | None = None  # what the log last said of it
-        self.place = 0  # where the log said it
-        self.past: set[str] = set()  # anchors it has offered
-        self._drawn: tuple[Content, Lod, str] | None = None
-        self._whole: tuple[tuple[int, int, Lod], str] | None = None  # drawn at its own level, and of what
-        if kept is not None:
-            self.document.rounds, self.place = kept.rounds, kept.place
-            self.saved = msgspec.json.encode(kept.state)
-            self.noted = (self.document.version, self.document.lod)
+        self.logged_data = b""
+        self.logged: tuple[Version, Lod] | None = None  # the version and level in its newest note
+        self.log_offset = 0  # of that note
+        self.past_anchors: set[str] = set()  # every anchor it has offered
+        self._rendered: tuple[Content, Lod, str] | None = None
+        self._own_level: tuple[tuple[int, int, Lod], str] | None = None  # rendered at its own level, and of what
+        if saved is not None:
+            self.document.rounds, self.log_offset = saved.rounds, saved.log_offset
+            self.logged_data = msgspec.json.encode(saved.state)
+            self.logged = (self.document.version, self.document.lod)
 
-    def show_as(self, look: Look) -> None:
-        """Show it like this from now on."""
-        if look != self.look:
-            self.look = look
+    def show_as(self, style: WindowStyle) -> None:
+        """Show it in this style from now on."""
+        if style != self.style:
+            self.style = style
             self.document.rerender(self._builder())
 
     @property
-    def noted_lod(self) -> Lod:
-        """The level that the log last said it is shown at."""
-        return self.noted[1] if self.noted is not None else self.document.lod
+    def logged_lod(self) -> Lod:
+        """The level at which the log last said it is shown."""
+        return self.logged[1] if self.logged is not None else self.document.lod
 
-    def shows_more_than_noted(self) -> bool:
-        """Whether it shows something new since the log last said so; switching to and fro is nothing new."""
+    def has_unlogged_change(self) -> bool:
+        """Return whether it shows something that the log does not say yet. Another level and back is no change."""
         now = self.document.version
-        if self.noted is None:
+        if self.logged is None:
             return True
-        return (self.noted[0].major, self.noted[0].patch, self.noted[1]) != (now.major, now.patch, self.document.lod)
+        version, lod = self.logged
+        return (version.major, version.patch, lod) != (now.major, now.patch, self.document.lod)
 
     def _builder(self) -> Builder:
         app = self.app
         redact = app.redact if type(app).redact is not App.redact else None
-        return Builder(lambda _, lod: self._page(lod), self.actions, redact=redact, locale=self.look.locale)
+        return Builder(lambda _, lod: self._page(lod), self.actions, redact=redact, locale=self.style.locale)
 
     def _page(self, lod: Lod) -> Page:
         page = self.app.page(lod)
-        for element in every(page.elements):
+        for element in walk(page.elements):
             if unknown := [name for name in element.actions if name not in self.actions and not self.options.compact]:
                 there = ", ".join(self.actions)
                 raise InvalidSourceData(f"element {element.id!r} offers {unknown[0]!r}, no action; there are: {there}")
         return page
 
     def context(self) -> Context:
-        """What it shows now, as a value."""
+        """Return what it shows now, as a value."""
         context = self.document.context()
-        self.past.update(context.anchors)
+        self.past_anchors.update(context.anchors)
         return context
 
     def render(self) -> str:
-        """What the model sees. Made again only after something changed."""
+        """Return what the model sees. It is rendered again only after a change."""
         self.context()
         content = self.document.content()
-        if self._drawn is None or self._drawn[0] is not content or self._drawn[1] is not self.own_lod:
-            self._drawn = (content, self.own_lod, self._draw(content, self.document.lod))
-        return self._drawn[2]
+        if self._rendered is None or self._rendered[0] is not content or self._rendered[1] is not self.own_lod:
+            self._rendered = (content, self.own_lod, self._render(content, self.document.lod))
+        return self._rendered[2]
 
-    def whole(self) -> str:
-        """What it would show at its own level. Nothing changes by that."""
+    def render_own_level(self) -> str:
+        """Return what it would show at its own level, without changing anything."""
         version = self.document.version
-        of = (version.major, version.patch, self.own_lod)
-        if self._whole is None or self._whole[0] != of:
-            self._whole = (of, self._draw(self.document.content_at(self.own_lod), self.own_lod))
-        return self._whole[1]
+        key = (version.major, version.patch, self.own_lod)
+        if self._own_level is None or self._own_level[0] != key:
+            self._own_level = (key, self._render(self.document.content_at(self.own_lod), self.own_lod))
+        return self._own_level[1]
 
-    def _draw(self, content: Content, lod: Lod) -> str:
-        draw = self._xml if self.look.form == "xml" else self._markdown
-        drawn = quietly(lambda: draw(content, lod), f"{self.id} cannot be drawn")  # elements nested without end, say
-        return drawn or Gone(self.id, say("app fails", self.look.locale)).render()
+    def _render(self, content: Content, lod: Lod) -> str:
+        render = self._xml if self.style.form == "xml" else self._markdown
+        text = attempt(lambda: render(content, lod), f"{self.id} cannot be drawn")  # elements nested too deeply, say
+        return text or UnavailableWindow(self.id, say("app fails", self.style.locale)).render()
 
     def about(self) -> str:
-        """What the app is for, as it may be shown."""
-        return self.document.clean(quietly(lambda: self.app.describe(self.look.locale)) or self.app.name)
+        """Return what the app is for, redacted."""
+        return self.document.clean(attempt(lambda: self.app.describe(self.style.locale)) or self.app.name)
 
     def _xml(self, content: Content, lod: Lod) -> str:
         if self.options.compact:
             return compact_xml(self.id, content.page.elements)
         actions = self.actions.values()
         if lod is Lod.GIST:
-            return gist_xml(self.id, content.page.elements, actions)
+            return _gist_xml(self.id, content.page.elements, actions)
         more = {"lod": lod.name.lower()} if lod is not self.own_lod else {}
-        return window_xml(self.id, self.about(), content.page.elements, actions, locale=self.look.locale, more=more)
+        return window_xml(self.id, self.about(), content.page.elements, actions, locale=self.style.locale, more=more)
 
     def _markdown(self, content: Content, _: Lod) -> str:
-        begin, end = (say(key, self.look.locale, id=self.id) for key in ("window", "window end"))
+        begin, end = (say(key, self.style.locale, id=self.id) for key in ("window", "window end"))
         if self.options.compact:
-            return f"{begin} {escaped(one_line(content.page.elements))}"
+            return f"{begin} {escaped(_one_line(content.page.elements))}"
         return f"{begin}\n{content.text}\n{end}"
 
 
-class Gone(Struct, frozen=True):
-    """A window that cannot be shown: its app is not there, or cannot read what it saved. Shown as such."""
+class UnavailableWindow(Struct, frozen=True):
+    """A window whose app is not registered, or cannot read its saved data. It shows the reason and can be closed."""
 
     id: str
     why: str
-    place: int = 0
+    log_offset: int = 0
     locale: str = "en"
 
     def render(self) -> str:
-        """What the model sees."""
+        """Return what the model sees."""
         return window_xml(self.id, self.why, (), (CLOSE,), locale=self.locale)
 
 
-# ---------------------------------------------------------------------- ContextUI's XML
+# ------------------------------------------------------------------ ContextUI's XML
 
 
 def window_xml(
@@ -187,7 +189,7 @@ def window_xml(
     more: Mapping[str, str] | None = None,
     meta: Iterable[Element] = (),
 ) -> str:
-    """A window: what it is for, what it shows, what can be done. Well-formed, whatever the texts say."""
+    """Return a window as XML: its purpose, content and actions. It is well-formed whatever the texts hold."""
     lines = [f"<Window{xml_attributes({'id': window_id, **(more or {})})}>"]
     lines += [line for element in meta for line in xml(element, "  ")]
     lines.append(f"  <Description>{xml_text(about)}</Description>")
@@ -198,8 +200,8 @@ def window_xml(
     return "\n".join([*lines, "</Window>"])
 
 
-def gist_xml(window_id: str, elements: Iterable[Element], actions: Iterable[Action]) -> str:
-    """A window in a few words: what it shows at this level, and how its actions are called, not what each is for."""
+def _gist_xml(window_id: str, elements: Iterable[Element], actions: Iterable[Action]) -> str:
+    """Return a window at GIST: its content, and how its actions are called, but not what each is for."""
     inside = [line for element in elements for line in xml(element, "  ")]
     calls = xml_text(", ".join(map(usage, actions)))
     offers = [f"  <Actions>{calls}</Actions>"] if calls else []
@@ -207,30 +209,36 @@ def gist_xml(window_id: str, elements: Iterable[Element], actions: Iterable[Acti
 
 
 def compact_xml(window_id: str, elements: Iterable[Element]) -> str:
-    """A window in one line: its texts, and nothing to be done."""
-    return f"<Window{xml_attributes({'id': window_id, 'compact': 'true'})}>{xml_text(one_line(elements))}</Window>"
+    """Return a window in one line: its texts, without actions."""
+    return f"<Window{xml_attributes({'id': window_id, 'compact': 'true'})}>{xml_text(_one_line(elements))}</Window>"
 
 
-def one_line(elements: Iterable[Element]) -> str:
-    """The texts of elements, in one line."""
-    return " ".join(word for element in every(elements) for word in element.text.split())
+def _one_line(elements: Iterable[Element]) -> str:
+    return " ".join(word for element in walk(elements) for word in element.text.split())
 
 
 def _xml_action(action: Action, locale: str) -> str:
     attributes = {"id": action.id, **({"params": action.params} if action.params else {})}
-    return f"    <action{xml_attributes(attributes)}>{xml_text(action.said(locale))}</action>"
+    return f"    <action{xml_attributes(attributes)}>{xml_text(action.label_in(locale))}</action>"
 
 
 def usage(action: Action) -> str:
-    """How an action is called."""
+    """Return how an action is called: `add(text:string)`."""
     return f"{action.id}({action.params})"
+
+
+def check_id(window_id: str) -> str:
+    """Return a window's id. Raises BadInput if it is no valid text."""
+    if not isinstance(window_id, str) or not isinstance(text_part(window_id), Text):
+        raise BadInput(f"a window's id is valid text, not {window_id!r}")
+    return window_id
 
 
 _RESERVED = frozenset(name for name in vars(App) if not name.startswith("_")) | {"host"}
 
 
-def offered(app: type[App], options: Options) -> dict[str, Action]:
-    """What can be done in a window of this app."""
+def window_actions(app: type[App], options: Options) -> dict[str, Action]:
+    """Return the actions that a window of this app offers."""
     if options.compact:
         return {}
     return {**actions_of(app, _RESERVED), **({CLOSE.id: CLOSE} if options.closable else {})}

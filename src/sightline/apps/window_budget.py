@@ -1,9 +1,11 @@
-"""Windows within their share of the budget: the least important show less first."""
+"""The windows' share of the token budget: when they need more, the least important show less first."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from sightline.apps.elements import xml_text
-from sightline.apps.guard import valid
+from sightline.apps.guard import valid_text
+from sightline.apps.protocols import Window
 from sightline.apps.window import AppWindow
 from sightline.values.items import Lod
 from sightline.values.phrases import say
@@ -14,12 +16,47 @@ Size = Callable[[str, str], int]
 """Tokens that a window takes when it shows this text: its id, the text."""
 
 
+class Fit(NamedTuple):
+    """What windows show within a budget, and the tokens that each lowered or hidden one saves."""
+
+    shown: dict[str, str]
+    saved: dict[str, int]
+
+
+def fit(windows: Mapping[str, Window], budget: int | None, size: Size, locale: str) -> Fit:
+    """Render windows within so many tokens; pinned ones in full and beyond that. None: without a limit."""
+    ours = [window for window in windows.values() if isinstance(window, AppWindow)]
+    for window in ours:
+        # Undo the levels of a preview with a smaller budget: only a level in the log is permanent.
+        window.document.switch(window.own_lod if budget is None else window.logged_lod)
+    texts = shown = _render(windows)
+    pinned = {window.id for window in ours if window.options.pinned}
+    over = sum(size(each, text) for each, text in texts.items() if each not in pinned) - (budget or 0)
+    if budget is not None and over > 0:
+        lower(ours, over, size)
+        texts = _render(windows)
+        free = {each: text for each, text in texts.items() if each not in pinned}
+        importance = {window.id: _importance(window) for window in ours}
+        order = sorted(free, key=lambda each: importance.get(each, (False, 0)))  # windows of others go first
+        fitting = hide(free, order, budget, size, locale)
+        shown = {each: fitting.get(each, text) for each, text in texts.items() if each in pinned or each in fitting}
+    return Fit(shown, _saved(ours, texts, shown, size))
+
+
+def _render(windows: Mapping[str, Window]) -> dict[str, str]:
+    return {window_id: valid_text(window.render()) for window_id, window in windows.items()}
+
+
+def _importance(window: AppWindow) -> tuple[bool, int]:
+    return window.options.important, window.log_offset
+
+
 def lower(windows: Iterable[AppWindow], over: int, size: Size) -> None:
     """Show windows at lower levels until so many tokens are saved, or no level is left.
 
     All go to SUMMARY before any goes to GIST; unimportant ones first, then those that changed longest ago.
     """
-    order = sorted((each for each in windows if not each.options.pinned), key=_worth)
+    order = sorted((each for each in windows if not each.options.pinned), key=_importance)
     for lod in (Lod.SUMMARY, Lod.GIST):
         for window in order:
             if over <= 0:
@@ -30,51 +67,38 @@ def lower(windows: Iterable[AppWindow], over: int, size: Size) -> None:
                 over -= before - size(window.id, window.render())
 
 
-def spared(
-    windows: Iterable[AppWindow], texts: Mapping[str, str], shown: Mapping[str, str], size: Size
-) -> dict[str, int]:
-    """Tokens that are saved by what gave way, by window: those of ours below their own level, and what is hidden of
-    these texts.
+def hide(texts: Mapping[str, str], order: Iterable[str], budget: int, size: Size, locale: str) -> dict[str, str]:
+    """Return the texts that fit. Windows are hidden in this order, and one line in place of the first names them all.
+
+    A window that is larger than the whole budget is hidden before all others, because it can never be shown.
     """
-    wanted = {**texts, **{each.id: valid(each.whole()) for each in windows if each.document.lod < each.own_lod}}
-    other = {window_id: text for window_id, text in wanted.items() if shown.get(window_id) != text}
-    return {
-        window_id: size(window_id, text) - (size(window_id, shown[window_id]) if window_id in shown else 0)
-        for window_id, text in other.items()
-    }
-
-
-def _worth(window: AppWindow) -> tuple[bool, int]:
-    return window.options.important, window.place
-
-
-def order_of_loss(texts: Iterable[str], ours: Iterable[AppWindow]) -> list[str]:
-    """Which windows are hidden first: those of others, then ours as above."""
-    worth = {window.id: _worth(window) for window in ours}
-    return sorted(texts, key=lambda each: worth.get(each, (False, 0)))
-
-
-def hidden(texts: Mapping[str, str], order: Iterable[str], room: int, size: Size, locale: str) -> dict[str, str]:
-    """The texts that fit, in this order of loss; in place of the first that does not, a line that names all of them.
-
-    What is larger than all of the room goes first: it can never be shown.
-    """
-    shown, out, needed = dict(texts), list[str](), 0
+    shown, hidden, needed = dict(texts), list[str](), 0
     used = before = sum(size(window_id, text) for window_id, text in shown.items())
-    for window_id in sorted(order, key=lambda each: size(each, texts[each]) <= room):
-        if used <= room:
+    for window_id in sorted(order, key=lambda each: size(each, texts[each]) <= budget):
+        if used <= budget:
             break
-        out.append(window_id)
+        hidden.append(window_id)
         needed += size(window_id, texts[window_id])
         used -= size(window_id, shown.pop(window_id))
-        used -= size(out[0], shown.get(out[0], ""))
-        shown[out[0]] = _line(out, needed, locale)
-        used += size(out[0], shown[out[0]])
-    return shown if used < before else dict(texts)  # a line about a small window may be longer than the window
+        used -= size(hidden[0], shown.get(hidden[0], ""))
+        shown[hidden[0]] = _line(hidden, needed, locale)
+        used += size(hidden[0], shown[hidden[0]])
+    return shown if used < before else dict(texts)  # the line may be longer than the small window that it names
 
 
-def _line(out: list[str], needed: int, locale: str) -> str:
-    """What stands for windows that are not shown."""
-    named = ", ".join(out[:_NAMED]) + (f" (+{len(out) - _NAMED})" if len(out) > _NAMED else "")
-    why = say("window hidden", locale, count=len(out), named=named, tokens=needed)
-    return f'<Windows hidden="{len(out)}">{xml_text(why)}</Windows>'
+def _line(hidden: list[str], needed: int, locale: str) -> str:
+    named = ", ".join(hidden[:_NAMED]) + (f" (+{len(hidden) - _NAMED})" if len(hidden) > _NAMED else "")
+    why = say("window hidden", locale, count=len(hidden), named=named, tokens=needed)
+    return f'<Windows hidden="{len(hidden)}">{xml_text(why)}</Windows>'
+
+
+def _saved(
+    windows: Iterable[AppWindow], texts: Mapping[str, str], shown: Mapping[str, str], size: Size
+) -> dict[str, int]:
+    """Return the tokens saved by each window of ours below its own level, and by each hidden one of these texts."""
+    lowered = {each.id: valid_text(each.render_own_level()) for each in windows if each.document.lod < each.own_lod}
+    return {
+        window_id: size(window_id, text) - (size(window_id, shown[window_id]) if window_id in shown else 0)
+        for window_id, text in {**texts, **lowered}.items()
+        if shown.get(window_id) != text
+    }

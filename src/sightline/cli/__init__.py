@@ -1,4 +1,4 @@
-"""The command line. Thin: it parses, calls the library and shows."""
+"""The command line: it parses arguments, calls the library and prints what comes back."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`sightline apps`: what apps there are, and one of them in the terminal."""
+"""`sightline apps`: the list of apps, and one of them in the terminal."""
 
 import logging
 import sys
@@ -13,10 +13,10 @@ from rich.text import Text
 
 from sightline.apps import registry
 from sightline.apps.actions import Action, actions_of
-from sightline.cli.app_shell import FORMS, LEVELS, Answer, Desk, View, aligned, loaded, open_window, session_with
+from sightline.cli.app_shell import FORMS, LEVELS, AppShell, Reply, View, align, load_app, open_session, open_window
 from sightline.cli.options import DEBUG, Place, place, with_json
 from sightline.cli.render import console, error_console, first_words, print_json, printable
-from sightline.cli.wrap import prose
+from sightline.cli.wrap import print_text
 from sightline.errors import SightlineError
 
 
@@ -32,58 +32,56 @@ def apps(ctx: click.Context, as_json: bool) -> None:
       sightline apps --json | jq '.apps[].name'
       sightline apps run todo
     """
-    if ctx.invoked_subcommand is None:
-        _list(place(), as_json)
-
-
-class _Listed(NamedTuple):
-    """An app as the list shows it; `error` says why it cannot be had."""
-
-    name: str
-    about: str
-    source: str
-    actions: tuple[Action, ...]
-    error: str
-
-
-def _list(here: Place, as_json: bool) -> None:
+    if ctx.invoked_subcommand is not None:
+        return
+    here = place()
     if as_json:
-        print_json({"apps": [_facts(here, _look(here, name)) for name in registry.names()]})
+        print_json({"apps": [_facts(here, _describe(here, name)) for name in registry.names()]})
     else:
         print_apps(here, registry.names())
         console().print(here.words("try app"), style="dim", soft_wrap=True)
 
 
-def _look(here: Place, name: str) -> _Listed:
-    """One that cannot be loaded is listed with the reason, and does not hide the others."""
+class AppInfo(NamedTuple):
+    """An app as the list shows it; `error` says why it cannot be loaded."""
+
+    name: str
+    about: str
+    source: str
+    actions: tuple[Action, ...] = ()
+    error: str = ""
+
+
+def _describe(here: Place, name: str) -> AppInfo:
+    """Describe an app. One that cannot be loaded is listed with the reason, and does not hide the others."""
     offers = sorted({each.value for each in registry.installed() if each.name == name})
     source = "sightline" if name in registry.SHIPPED else ", ".join(offers)
     try:
-        kind = loaded(name)
-        return _Listed(name, kind.describe(here.words.language), source, tuple(actions_of(kind).values()), "")
+        kind = load_app(name)
+        return AppInfo(name, kind.describe(here.words.language), source, tuple(actions_of(kind).values()))
     except SightlineError as error:
-        return _Listed(name, "", source, (), str(error))
+        return AppInfo(name, "", source, error=str(error))
 
 
-def _facts(here: Place, app: _Listed) -> dict[str, Any]:
+def _facts(here: Place, app: AppInfo) -> dict[str, Any]:
     actions = [
-        {"id": each.id, "params": each.params, "label": each.said(here.words.language), "schema": each.schema}
+        {"id": each.id, "params": each.params, "label": each.label_in(here.words.language), "schema": each.schema}
         for each in app.actions
     ]
     return {"name": app.name, "about": app.about, "from": app.source, "error": app.error, "actions": actions}
 
 
 def print_apps(here: Place, names: Sequence[str]) -> None:
-    """These apps, each with what can be done in it."""
-    out, words, found = console(), here.words, [_look(here, name) for name in names]
+    """Print these apps, each with its actions."""
+    out, words, found = console(), here.words, [_describe(here, name) for name in names]
     indent = max(len(app.name) for app in found)
     titles = (words("action"), words("about"), words("parameters"))
     for app in found:
         about = first_words(app.error or app.about)
-        prose(out, about, "red" if app.error else "", lead=(app.name.ljust(indent) + "  ", "bold default"))
-        rows = [(each.id, first_words(each.said(words.language)), each.params) for each in app.actions]
-        for number, line in enumerate(aligned([titles, *rows], indent + 2) if rows else ()):
-            prose(out, line, "" if number else "dim")
+        print_text(out, about, "red" if app.error else "", lead=(app.name.ljust(indent) + "  ", "bold default"))
+        rows = [(each.id, first_words(each.label_in(words.language)), each.params) for each in app.actions]
+        for number, line in enumerate(align([titles, *rows], indent + 2) if rows else ()):
+            print_text(out, line, "" if number else "dim")
 
 
 # ---------------------------------------------------------------------- run
@@ -114,21 +112,21 @@ def run(name: str, target: str, lines: tuple[str, ...], level: str | None, form:
       sightline apps run todo --do 'add buy milk' --do 'toggle 1' --json
     """
     here = place()
-    with quiet(), session_with(name, here.project, here.words.language, form) as session:
-        desk = Desk(session, open_window(session, name, target, level), form, here.words)
-        failed = _scripted(desk, lines, as_json) if lines or as_json else _used(desk)
+    with quiet(), open_session(name, here.project, here.words.language, form) as session:
+        shell = AppShell(session, open_window(session, name, target, level), form, here.words)
+        failed = _run_lines(shell, lines, as_json) if lines or as_json else _run_prompt(shell)
     if failed:
         click.get_current_context().exit(1)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What went wrong is said by the outcome; what this and other libraries log of it, only with --debug.
+    """Hide what this and other libraries log, except with --debug, because the outcome of a line says what went wrong.
 
-    Left alone, Python would write that to the terminal, whatever is in it: servers and files put their words there.
+    Otherwise Python would write log records to the terminal as they are, with the words of servers and files in them.
     """
     debug = click.get_current_context().meta.get(DEBUG)
-    root, handler = logging.getLogger(), _Printed(logging.WARNING) if debug else logging.NullHandler()
+    root, handler = logging.getLogger(), _PrintableHandler(logging.WARNING) if debug else logging.NullHandler()
     root.addHandler(handler)
     try:
         yield
@@ -136,96 +134,99 @@ def quiet() -> Iterator[None]:
         root.removeHandler(handler)
 
 
-class _Printed(logging.Handler):
-    """Says on standard error what is logged, without what a terminal would act on."""
+class _PrintableHandler(logging.Handler):
+    """Prints log records on standard error, without characters that a terminal would act on."""
 
     def emit(self, record: logging.LogRecord) -> None:
         click.echo(printable(self.format(record)), err=True)
 
 
-def _scripted(desk: Desk, lines: Sequence[str], as_json: bool) -> bool:
-    """Do these lines, up to one that fails. Whether one did. Standard output gets what is seen then, nothing else."""
+def _run_lines(shell: AppShell, lines: Sequence[str], as_json: bool) -> bool:
+    """Run these lines, up to the first that fails. Return whether one failed. Only the last view is printed."""
     done: list[dict[str, Any]] = []
     failed = False
     for line in lines:
-        answer = desk.do(line)
-        facts = msgspec.structs.asdict(answer.outcome)
+        reply = shell.run(line)
+        facts = msgspec.structs.asdict(reply.outcome)
         done.append({"do": line, **msgspec.to_builtins(facts, enc_hook=repr)})  # an app's data may be anything
         if not as_json:
-            _print_answer(error_console(), desk, answer)
-        if failed := not answer.outcome.success:
+            _print_reply(error_console(), shell, reply)
+        if failed := not reply.outcome.success:
             break
-    view = desk.view()
+    view = shell.view()
     if as_json:
-        seen = view or View("", "", "", "", 0, None)
+        shown = view or View("", "", "", "", 0, None)
         print_json({
-            "window": seen.window, "outcomes": done, "context": seen.context, "text": seen.text, "tokens": seen.tokens,
+            "window": shown.window, "outcomes": done, "context": shown.context, "text": shown.text,
+            "tokens": shown.tokens,
         })  # fmt: skip
     elif view is not None:
-        _print_view(error_console(), desk, view)
+        _print_view(error_console(), shell, view)
     return failed
 
 
-def _used(desk: Desk) -> bool:
-    """Let a person use it, or a pipe. Whether a line from a pipe failed."""
-    out, seen, failed = console(), desk.view(), False
+def _run_prompt(shell: AppShell) -> bool:
+    """Run the lines that a person types, or that come from a pipe. Return whether a line from a pipe failed."""
+    out, before, failed = console(), shell.view(), False
     typed = sys.stdin.isatty()
-    if seen is not None:
-        _print_view(out, desk, seen)
+    if before is not None:
+        _print_view(out, shell, before)
     if typed:
-        out.print(desk.words("try help"), style="dim", soft_wrap=True)
-    for line in _typed(desk) if typed else _piped(desk, out):
-        answer = desk.do(line)
-        _print_answer(out, desk, answer)
-        failed = failed or not answer.outcome.success
-        if desk.over:
+        out.print(shell.words("try help"), style="dim", soft_wrap=True)
+    reconfigure = getattr(sys.stdin, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")  # bytes that are no text become U+FFFD
+    for line in _typed_lines(shell) if typed else _piped_lines(shell, out):
+        reply = shell.run(line)
+        _print_reply(out, shell, reply)
+        failed = failed or not reply.outcome.success
+        if shell.over:
             break
-        if (answer.acted or answer.moved) and (view := desk.view()) is not None:
-            _print_view(out, desk, view, same=not answer.moved and seen is not None and view.text == seen.text)
-            seen = view
+        if (reply.acted or reply.moved) and (view := shell.view()) is not None:
+            same = not reply.moved and before is not None and view.text == before.text
+            _print_view(out, shell, view, same=same)
+            before = view
     return failed and not typed
 
 
-def _print_answer(out: Console, desk: Desk, answer: Answer) -> None:
-    outcome = answer.outcome
-    said = printable(outcome.message)
+def _print_reply(out: Console, shell: AppShell, reply: Reply) -> None:
+    outcome = reply.outcome
+    message = printable(outcome.message)
     if not outcome.success:
-        out.print(Text(desk.words("has failed", why=said), style="red"), soft_wrap=True)
-    elif said:
-        out.print(Text(said, style="green" if answer.acted else ""), soft_wrap=True)
+        out.print(Text(shell.words("has failed", why=message), style="red"), soft_wrap=True)
+    elif message:
+        out.print(Text(message, style="green" if reply.acted else ""), soft_wrap=True)
     for way in outcome.ways:
         out.print(Text(f"  → {printable(way)}", style="red" if not outcome.success else ""), soft_wrap=True)
-    if answer.note:
-        out.print(Text(answer.note, style="yellow"), soft_wrap=True)
+    if reply.note:
+        out.print(Text(reply.note, style="yellow"), soft_wrap=True)
 
 
-def _print_view(out: Console, desk: Desk, view: View, *, same: bool = False) -> None:
-    """The text as it is, then its size in a line of our own; that line alone where the text stands above already."""
+def _print_view(out: Console, shell: AppShell, view: View, *, same: bool = False) -> None:
+    """Print the text as it is, then a line with its size; only that line if the text is the `same` as above."""
     if not same:
         click.echo(printable(view.text) if sys.stdout.isatty() else view.text)
-    level = desk.words("level " + view.level)
-    said = desk.words("seen again" if same else "seen", id=view.window, level=level, form=view.form, tokens=view.tokens)
-    out.print(Text(said, style="dim"), soft_wrap=True)
+    key, level = "seen again" if same else "seen", shell.words("level " + view.level)
+    text = shell.words(key, id=view.window, level=level, form=view.form, tokens=view.tokens)
+    out.print(Text(text, style="dim"), soft_wrap=True)
 
 
 # ---------------------------------------------------------------------- where lines come from
 
 
-def _piped(desk: Desk, out: Console) -> Iterator[str]:
-    """The lines of standard input, each shown as if it had been typed."""
-    _forgiving()
+def _piped_lines(shell: AppShell, out: Console) -> Iterator[str]:
+    """Yield the lines of standard input, each shown as if it had been typed."""
     for line in sys.stdin:
-        out.print(Text(f"{desk.window}> {printable(line.rstrip())}", style="dim"), soft_wrap=True)
+        out.print(Text(f"{shell.window}> {printable(line.rstrip())}", style="dim"), soft_wrap=True)
         yield line.rstrip("\r\n")
 
 
-def _typed(desk: Desk) -> Iterator[str]:
-    """What a person types, until Ctrl-D. Ctrl-C clears the line."""
-    _forgiving()
-    with _completing(desk):
+def _typed_lines(shell: AppShell) -> Iterator[str]:
+    """Yield what a person types, until Ctrl-D. Ctrl-C clears the line."""
+    with _completion(shell):
         while True:
             try:
-                yield input(f"{desk.window}> ")
+                yield input(f"{shell.window}> ")
             except EOFError:
                 click.echo()
                 return
@@ -233,16 +234,9 @@ def _typed(desk: Desk) -> Iterator[str]:
                 click.echo()
 
 
-def _forgiving() -> None:
-    """Bytes that are no text become U+FFFD, as everywhere."""
-    reconfigure = getattr(sys.stdin, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="replace")
-
-
 @contextmanager
-def _completing(desk: Desk) -> Iterator[None]:
-    """The tab key completes and lines can be edited, where Python has readline."""
+def _completion(shell: AppShell) -> Iterator[None]:
+    """Let the tab key complete words and lines be edited, if Python has readline."""
     try:
         import readline
     except ImportError:
@@ -250,10 +244,10 @@ def _completing(desk: Desk) -> Iterator[None]:
         return
 
     def complete(word: str, number: int) -> str | None:
-        found = desk.completions(readline.get_line_buffer()[: readline.get_begidx()], word)
+        found = shell.completions(readline.get_line_buffer()[: readline.get_begidx()], word)
         return found[number] if number < len(found) else None
 
-    before, between = readline.get_completer(), readline.get_completer_delims()
+    before, delimiters = readline.get_completer(), readline.get_completer_delims()
     readline.set_completer(complete)
     readline.set_completer_delims(" \t\n")
     readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
@@ -261,4 +255,4 @@ def _completing(desk: Desk) -> Iterator[None]:
         yield
     finally:
         readline.set_completer(before)
-        readline.set_completer_delims(between)
+        readline.set_completer_delims(delimiters)

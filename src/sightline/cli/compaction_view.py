@@ -1,162 +1,213 @@
-"""What a log says of its compactions, and how what they hide is shown."""
+"""How compactions are shown: one that was just made, and those of a session, with what each covers and hides."""
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.panel import Panel
 from rich.text import Text
 
-from sightline.cli.phrases import Words
-from sightline.cli.render import Column, Rows, first_words
-from sightline.cli.wrap import prose
+from sightline.cli.external_model import Program
+from sightline.cli.options import branch_label
+from sightline.cli.phrases import Phrases
+from sightline.cli.render import Column, Rows, first_words, local_time, printable
+from sightline.cli.wrap import print_text
+from sightline.compaction.compactor import Compacted
 from sightline.compaction.loss import Loss
-from sightline.errors import BadInput
-from sightline.log import entries
-from sightline.log.branches import Compaction
-from sightline.log.columns import BY_RULE
-from sightline.log.entries import CompactMetadata
-from sightline.log.journal import Journal
-from sightline.plan.view import body_unit, messages_of
-from sightline.shorten import rules
-from sightline.values.items import Kind, plain_text
+from sightline.plan.budget import Budget
+from sightline.session.compactions import CompactionInfo
+from sightline.session.items import Constraint
+from sightline.session.session import Session
+from sightline.values.clock import milliseconds
+from sightline.values.items import plain_text
 from sightline.wire.payload import Payload
 
+_LINES = 14  # of a summary, and of the constraints, unless all are asked for
 _GRAVE = frozenset({"rules", "tasks"})  # kinds of loss that a user would not forgive
+_IN_COVERED = ("boundary", "first", "last", "messages", "tokens", "summaries", "state")
 
 
-class Covered(NamedTuple):
-    """One compaction of a branch: what its summary stands for."""
+class Report(NamedTuple):
+    """A compaction that was just made, perhaps on a copy, and what the session shows after it."""
 
-    boundary: int  # its seq
-    first: str  # ids of the first and last item
-    last: str
-    messages: int
-    tokens: int  # of them, in full
-    summaries: tuple[str, ...]  # ids
-    state: str  # holds; undone; replaced by a later one that covers more
-
-
-class Made(NamedTuple):
-    """A compaction as it was written down."""
-
-    covered: Covered
-    timestamp: str
-    by_rule: bool
-    metadata: CompactMetadata
-    loss: Loss | None  # None: another program wrote it, and no report
+    session: str
+    branch: str
+    budget: Budget
+    limit: int  # tokens that fit
+    result: Compacted
+    covered: CompactionInfo
+    summary: str
+    summary_tokens: int
+    constraints: list[Constraint]  # the user's rules and tasks among what it covers, still shown word for word
+    command: str  # the program that was asked; empty if there is none
+    stderr: str  # the end of what that program wrote on standard error
+    request_tokens: int | None = None  # of the question to the program, if it was only tried
 
 
-class Kept(NamedTuple):
-    """A rule that the user set, or a task, that can still be read word for word."""
-
-    id: str
-    kind: str  # rule or task
-    text: str
-
-
-# ---------------------------------------------------------------------- reading
-
-
-def compactions(journal: Journal) -> list[Covered]:
-    """The compactions of the journal's branch, those that no longer hold included, oldest first."""
-    timeline, path = journal.timeline, journal.path
-    known = [each for each in timeline.compactions if path.knows(each) and each.summaries]
-    states = dict.fromkeys((each.seq for each in known), "replaced")
-    states |= {each.seq: "undone" for each in known if any(map(path.knows, each.undone))}
-    states |= {each.seq: "holds" for each in timeline.compacted(path)}
-    return [_covered(journal, each, states[each.seq]) for each in known]
-
-
-def _covered(journal: Journal, compaction: Compaction, state: str) -> Covered:
-    timeline = journal.timeline
-    rows = timeline.unit_row[compaction.first], timeline.unit_row[compaction.last]
-    units = [
-        unit
-        for unit in timeline.units_between(journal.path, rows[0], rows[1] + 1)
-        if body_unit(timeline, unit) and timeline.kind[timeline.unit_row[unit]] != Kind.SUMMARY
-    ]
-    return Covered(
-        boundary=compaction.seq,
-        first=timeline.id(rows[0]),
-        last=timeline.id(rows[1]),
-        messages=sum(messages_of(timeline, unit) for unit in units),
-        tokens=sum(timeline.unit_full[unit] for unit in units),
-        summaries=tuple(timeline.id(timeline.unit_row[unit]) for unit in compaction.summaries),
-        state=state,
+def make_report(session: Session, budget: Budget, result: Compacted, program: Program | None = None) -> Report:
+    """Collect what people are told of a compaction that was just made."""
+    after = session.preview(budget)
+    covered = next(each for each in session.summaries if each.boundary == result.boundary)
+    summary = summary_text(session, covered)
+    return Report(
+        session=session.id,
+        branch=branch_label(session.branch),
+        budget=budget,
+        limit=after.plan.limit,
+        result=result,
+        covered=covered,
+        summary=summary,
+        summary_tokens=session.count(summary),
+        constraints=_shown_constraints(session, covered, after),
+        command=program.command if program is not None else "",
+        stderr=program.stderr if program is not None else "",
     )
 
 
-def made(journal: Journal) -> list[Made]:
-    """The same with what was written down when they were made."""
-    found = compactions(journal)
-    losses = dict(_losses(journal, [each.boundary for each in found]))
-    return [_made(journal, each, losses.get(each.boundary)) for each in found]
+def summary_text(session: Session, info: CompactionInfo) -> str:
+    """Return the text that replaces what a compaction covers."""
+    return "\n\n".join(session.items.text(item_id) for item_id in info.summaries)
 
 
-def _made(journal: Journal, covered: Covered, loss: Loss | None) -> Made:
-    row = journal.timeline.row(covered.summaries[0])
-    assert row is not None
-    entry = journal.reader.entry(row)
-    by_rule = bool(journal.timeline.state[row] & BY_RULE)
-    return Made(covered, entry.timestamp, by_rule, entry.compact_metadata or CompactMetadata("", 0), loss)
-
-
-def _losses(journal: Journal, boundaries: list[int]) -> Iterator[tuple[int, Loss]]:
-    """The loss reports in the log, each with the boundary it follows."""
-    if not boundaries:
-        return
-    for line in journal.store.scan():
-        if b'"loss"' not in line.data:  # decoding every line of a long log takes its time
-            continue
-        with suppress(*entries.UNREADABLE, BadInput):
-            entry = entries.decode(line.data)
-            before = [boundary for boundary in boundaries if boundary < entry.seq]
-            if entry.subtype == entries.LOSS and before:
-                yield before[-1], entries.decode_data(entry, Loss)
-
-
-def summary_text(journal: Journal, covered: Covered) -> str:
-    """What stands in the place of what a compaction covers."""
-    rows = [journal.timeline.row(item_id) for item_id in covered.summaries]
-    return "\n\n".join(journal.reader.text(row) for row in rows if row is not None)
-
-
-def kept(journal: Journal, covered: Covered, after: Payload) -> list[Kept]:
-    """The rules and tasks in what a compaction covers that a payload still shows word for word, each once, in order."""
-    timeline, path = journal.timeline, journal.path
-    first, last = timeline.row(covered.first), timeline.row(covered.last)
-    assert first is not None
-    assert last is not None
+def _shown_constraints(session: Session, covered: CompactionInfo, after: Payload) -> list[Constraint]:
+    """Return the rules and tasks in what a compaction covers that a payload shows word for word, each once."""
+    ids = [item.id for item in session.items.table()]
+    inside = set(ids[ids.index(covered.first) : ids.index(covered.last) + 1])
     shown = "\n".join(plain_text(message.parts) for message in after.body)
-    found: dict[str, Kept] = {}
-    for row in timeline.constraints:
-        if first <= row <= last and path.holds(timeline.branch[row], row):
-            for kind, text in _laid_down(journal.reader.text(row)):
-                if text in shown:
-                    found.setdefault(text, Kept(timeline.id(row), kind, text))
+    found: dict[str, Constraint] = {}
+    for each in session.items.constraints():
+        if each.id in inside and each.text in shown:
+            found.setdefault(each.text, each)
     return list(found.values())
 
 
-def _laid_down(text: str) -> list[tuple[str, str]]:
-    said = [("rule", each) for each in rules.rules(text)] + [("task", each) for each in rules.tasks(text)]
-    return sorted(said, key=lambda each: text.find(each[1]))
+# ---------------------------------------------------------------------- one that was just made
 
 
-# ---------------------------------------------------------------------- showing
+def print_report(out: Console, words: Phrases, report: Report, *, tried: bool = False, full: bool = False) -> None:
+    """Print what a compaction did: tokens, what it covers, the summary, the constraints, what is hidden."""
+    result = report.result
+    print_text(out, words("would compact" if tried else "compacted", id=report.session, branch=report.branch), "bold")
+    grown = result.post_tokens > result.pre_tokens
+    print_text(
+        out, tokens_change(words, result.pre_tokens, result.post_tokens, report.limit), "yellow" if grown else "green"
+    )
+    if grown:
+        print_text(out, words("grown"))
+    print_text(out, words("covered", **report.covered._asdict()))
+    if report.request_tokens is not None:
+        command = first_words(report.command)
+        out.print(words("would ask", command=command, tokens=report.request_tokens), soft_wrap=True)
+    if report.command and result.files:
+        out.print(words("files included", files=printable(", ".join(result.files))), soft_wrap=True)
+    out.print()
+    _print_summary(out, words, report, full=full)
+    out.print()
+    _print_constraints(out, words, report.constraints, full=full)
+    out.print()
+    print_loss(out, words, result.loss, full=full)
+
+
+def tokens_change(words: Phrases, pre: int, post: int, limit: int) -> str:
+    """Return a sentence: tokens before and after, by how much that is less or more, and how many fit."""
+    text = words("from to", pre=pre, post=post)
+    if pre and pre != post:
+        share = abs(pre - post) / pre
+        text += words("less" if post < pre else "more", share=f"{share:.0%}" if share >= 0.01 else "<1%")
+    return text + words("fitting", limit=limit)
+
+
+def _print_summary(out: Console, words: Phrases, report: Report, *, full: bool) -> None:
+    key = "summary by rule" if report.covered.by_rule else "summary by command"
+    lines = list(Text(printable(report.summary).expandtabs(4)).wrap(out, max(out.width - 4, 8)))
+    shown = lines if full or len(lines) <= _LINES + 2 else lines[:_LINES]
+    more = words("more lines", count=len(lines) - len(shown)) if len(shown) < len(lines) else None
+    title = words(key, tokens=report.summary_tokens)
+    out.print(Panel(Group(*shown), title=title, title_align="left", subtitle=more, subtitle_align="left"))
+
+
+def _print_constraints(out: Console, words: Phrases, found: list[Constraint], *, full: bool) -> None:
+    if not found:
+        print_text(out, words("nothing to keep"))
+        return
+    print_text(out, words("kept words", count=len(found)))
+    rows = Rows(out, [Column("", 7, right=True, style="cyan"), Column("", 5), Column("")])
+    for each in found if full else found[:_LINES]:
+        if full:
+            print_text(out, printable(each.text), lead=(f"  #{each.id}  ", "cyan"))
+        else:
+            rows.print("#" + each.id, words("kept " + each.kind), first_words(each.text))
+    if not full and len(found) > _LINES:
+        out.print(words("more kept", count=len(found) - _LINES), style="dim", soft_wrap=True)
+
+
+# ---------------------------------------------------------------------- those of a session
+
+
+def covered_facts(info: CompactionInfo) -> dict[str, Any]:
+    """Return what a compaction covers, for programs."""
+    return {name: getattr(info, name) for name in _IN_COVERED}
+
+
+def covered_sentence(words: Phrases, info: CompactionInfo) -> str:
+    """Return a sentence that says which messages a summary replaces."""
+    return words("stands for", **info._asdict() | {"summaries": ", ".join(f"#{id_}" for id_ in info.summaries)})
+
+
+def compaction_facts(info: CompactionInfo, loss: Loss | None) -> dict[str, Any]:
+    """Return everything that is known of a compaction, for programs."""
+    return {
+        "boundary": info.boundary,
+        "timestamp": info.timestamp,
+        "state": info.state,
+        "trigger": info.trigger,
+        "by": "rule" if info.by_rule else "model",
+        "pre_tokens": info.pre_tokens,
+        "post_tokens": info.post_tokens,
+        "covered": {"first": info.first, "last": info.last, "messages": info.messages},
+        "summaries": list(info.summaries),
+        "files": list(info.files),
+        "loss": None if loss is None else loss_facts(loss),
+    }
 
 
 def loss_facts(loss: Loss) -> dict[str, Any]:
-    """A loss report for programs: every kind, also those of which nothing is hidden."""
+    """Return a loss report for programs: every kind, also those of which nothing is hidden."""
     return {kind: {"count": lost.count, "named": list(lost.named)} for kind, lost in loss.kinds().items()}
 
 
-def print_loss(out: Console, words: Words, loss: Loss, *, full: bool = False) -> None:
-    """A loss report for people: a row for each kind, or a line that says that nothing is hidden."""
+def print_compactions(
+    out: Console, words: Phrases, found: list[CompactionInfo], losses: Mapping[int, Loss], *, full: bool
+) -> None:
+    """Print each compaction: when it was made, what it covers, and what it hid."""
+    for number, info in enumerate(found):
+        if number:
+            out.print()
+        by = words("by rule" if info.by_rule else "by model")
+        heading = words("made", when=_when(info.timestamp), by=by, state=words(info.state))
+        out.print(Text(heading, style="bold" if info.state == "holds" else "dim"), soft_wrap=True)
+        out.print(words("covered", **info._asdict()), soft_wrap=True)
+        if info.post_tokens is not None:
+            out.print(words("estimated", pre=info.pre_tokens, post=info.post_tokens), soft_wrap=True)
+        if info.files:
+            out.print(words("files included", files=printable(", ".join(info.files))), soft_wrap=True)
+        if info.boundary in losses:
+            print_loss(out, words, losses[info.boundary], full=full)
+
+
+def _when(timestamp: str) -> str:
+    try:
+        return local_time(milliseconds(timestamp) / 1000)
+    except ValueError:  # another program wrote something else there
+        return first_words(timestamp)
+
+
+def print_loss(out: Console, words: Phrases, loss: Loss, *, full: bool = False) -> None:
+    """Print a loss report: a row for each kind, or a line that says that nothing is hidden."""
     if not loss:
-        prose(out, words("nothing lost"), "green")
+        print_text(out, words("nothing lost"), "green")
         return
-    prose(out, words("lost"))
+    print_text(out, words("lost"))
     rows = Rows(out, [Column(words("kind"), 12), Column(words("how many"), 8, right=True), Column(words("the first"))])
     rows.print_titles()
     for kind, lost in loss.kinds().items():

@@ -9,22 +9,28 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from sightline.apps.protocols import Window
-from sightline.cli.compaction_view import Covered, compactions
-from sightline.cli.options import Place, branch_option, budget_options, known_budget, place, session_argument, with_json
+from sightline.cli.compaction_view import covered_facts, covered_sentence
+from sightline.cli.options import (
+    branch_label,
+    branch_option,
+    budget_options,
+    known_budget,
+    place,
+    session_argument,
+    with_json,
+)
+from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, bar, console, print_json, printable
-from sightline.cli.sessions import branch_label, item_words, switch
-from sightline.cli.wrap import prose
-from sightline.compose import receipts
-from sightline.log.journal import Journal
-from sightline.log.window_snapshots import Blobs
+from sightline.cli.sessions import item_words
+from sightline.cli.wrap import print_text
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Line
 from sightline.plan.strategies.focus import Focus, trigger
-from sightline.plan.view import body_unit
+from sightline.session.compactions import CompactionInfo
+from sightline.session.items import ItemInfo
 from sightline.session.session import Session
-from sightline.values.items import Kind
-from sightline.values.profiles import Profile
+from sightline.values.items import Kind, Role
+from sightline.values.profiles import profile
 from sightline.wire.payload import Payload
 
 _KINDS = ("system", "tools", "user", "assistant", "call", "result", "summary", "recall", "window")
@@ -32,18 +38,33 @@ _LARGEST = 12  # items listed unless all are asked for
 _BAR = 30  # columns
 
 
-class Seen(NamedTuple):
-    """What a payload holds, in numbers."""
+class Preview(NamedTuple):
+    """What a session's next payload would hold, in numbers."""
 
-    tokens: dict[str, int]  # by kind
-    items: dict[str, int]
-    out_tokens: int
-    out_messages: int
-    sweep_above: float  # tokens from which the next sweep is forced
-    cold_above: float  # and from which a cold cache is reason enough
-    covered: list[Covered]  # what the summaries that are shown stand for
-    faults: int  # results that were fetched again after they had been shortened
-    fault_tokens: int
+    session: Session
+    budget: Budget
+    payload: Payload
+    infos: dict[str, ItemInfo]  # of all items of the branch, by id
+    factor: float  # tokens that the model counts for one of ours
+    tokens: Counter[str]  # by kind
+    items: Counter[str]
+    hidden_messages: int  # in no form, not even in a summary
+    hidden_tokens: int
+    sweep_above: int  # tokens above which the next sweep is forced
+    cold_above: int  # tokens above which there is a sweep if the provider's cache is cold
+    compactions: list[CompactionInfo]  # those whose summaries are shown
+    fault_tokens: int  # of results that were fetched again after they had been shortened
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """How many items are shown at each level of detail."""
+        counts = Counter(line.lod.name.lower() for line in self.payload.plan.lines())
+        return {level: counts[level] for level in ("full", "summary", "gist")}
+
+    def lines(self, by: str) -> list[Line]:
+        """The items that are shown, by "size" or in "order"."""
+        lines = list(self.payload.plan.lines())
+        return sorted(lines, key=lambda line: -line.tokens) if by == "size" else lines
 
 
 @click.command(short_help="What the model would see now.")
@@ -73,198 +94,160 @@ def context(
       sightline context --by order --all
     """
     here = place()
-    journal = here.journal(here.find(session_id))
-    switch(journal, branch)
-    allowed = known_budget(journal, window, output)
-    session = Session(journal, windows=LastShown(journal))
-    if as_json:
-        payload, seen, factor = _looked(journal, session, allowed)
-        print_json(_facts(journal, payload, seen, allowed, factor, _lines(payload, by)))
-    else:
-        print_context(console(), here, journal, session, allowed, by=by, every=every)
-    journal.store.close()
-
-
-def print_context(
-    out: Console, here: Place, journal: Journal, session: Session, allowed: Budget, *, by: str, every: bool
-) -> None:
-    """What the model would see of a session now, for people; `journal` is its log."""
-    payload, seen, factor = _looked(journal, session, allowed)
-    lines = _lines(payload, by)
-    _print_summary(out, here, journal, payload, seen, factor)
-    _print_items(out, here, journal, lines if every else lines[:_LARGEST], len(lines), seen.covered)
-
-
-def _looked(journal: Journal, session: Session, allowed: Budget) -> tuple[Payload, Seen, float]:
-    payload, last = session.preview(allowed), session.receipt
-    if (
-        last is not None and not session.windows.apps
-    ):  # windows as they were sent, with what their giving way saved then
-        payload = replace(payload, spared=last.spared)
-    factor = last.factor if last else 1.0
-    return payload, _seen(journal, payload, allowed, session.items.faults), factor
-
-
-def _lines(payload: Payload, by: str) -> list[Line]:
-    lines = list(payload.plan.lines())
-    return sorted(lines, key=lambda line: -line.tokens) if by == "size" else lines
-
-
-class LastShown:
-    """A session's windows as the last payload showed them."""
-
-    def __init__(self, journal: Journal) -> None:
-        last, _ = receipts.last_receipt(journal)
-        blobs = Blobs(journal.store.side_file(".blobs"))
-        self._texts = {window: blobs.text(digest) for window, digest in last.windows.items()} if last else {}
-
-    def get(self, window_id: str) -> Window | None:
-        """The window, or None if it was not shown or its text is not kept."""
-        text = self._texts.get(window_id)
-        return None if text is None else _Still(text)
-
-
-class _Still(NamedTuple):
-    text: str
-
-    def render(self) -> str:
-        """What it showed."""
-        return self.text
+    with here.session(session_id, branch) as session:
+        budget = known_budget(session, window, output)
+        if as_json:
+            print_json(_facts(_preview(session, budget), by))
+        else:
+            print_context(console(), here.words, session, budget, by=by, every=every)
 
 
 # ---------------------------------------------------------------------- numbers
 
 
-def _seen(journal: Journal, payload: Payload, budget: Budget, faults: list[str]) -> Seen:
-    plan, profile = payload.plan, journal.reader.profile
-    shown = {line.id for line in plan.lines() if line.kind is Kind.SUMMARY}
-    fetched = [row for row in map(journal.row, faults) if row is not None]
-    tokens, items = Counter[str](), Counter[str]()
-    for line in plan.lines():
-        framing = profile.call_tokens if line.kind is Kind.CALL else profile.message_tokens
-        tokens[line.kind.name.lower()] += line.tokens + framing
-        items[line.kind.name.lower()] += 1
-    for kind, count, size in _head(journal, payload, profile):
-        tokens[kind] += size
-        items[kind] += count
-    out = _left_out(journal, payload)
-    base = plan.fixed + plan.base if plan.base else 0
-    focused = journal.settings.strategy == Focus.name
-    return Seen(
-        tokens=dict(tokens),
-        items=dict(items),
-        out_tokens=sum(journal.timeline.full[row] for row in out),
-        out_messages=sum(journal.timeline.kind[row] != Kind.CALL for row in out),
-        sweep_above=trigger(budget, plan.limit, base, plan.fixed) if focused else plan.limit,
-        cold_above=plan.fixed + budget.target * (plan.limit - plan.fixed) if focused else plan.limit,
-        covered=[each for each in compactions(journal) if not shown.isdisjoint(each.summaries)],
-        faults=len(fetched),
-        fault_tokens=sum(journal.timeline.full[row] for row in fetched),
+def _preview(session: Session, budget: Budget) -> Preview:
+    payload, last = session.preview(budget), session.receipt
+    infos = {item.id: item for item in session.items.table()}
+    if last is not None and not session.windows.apps:  # windows as they were sent, so their savings are those of then
+        payload = replace(payload, spared=last.spared)
+    plan = payload.plan
+    summaries = {line.id for line in plan.lines() if line.kind is Kind.SUMMARY}
+    reductions = {each.kind: each.removed for each in payload.reductions()}
+    hidden = [infos[item_id] for kind in ("summaries", "trim") for item_id in reductions[kind]]
+    room, focused = plan.limit - plan.fixed, session.settings.strategy == Focus.name
+    forced = trigger(budget, plan.limit, plan.fixed + plan.base if plan.base else 0, plan.fixed)
+    tokens, items = _by_kind(session, payload, infos)
+    return Preview(
+        session=session,
+        budget=budget,
+        payload=payload,
+        infos=infos,
+        factor=last.factor if last else 1.0,
+        tokens=tokens,
+        items=items,
+        hidden_messages=sum(item.kind is not Kind.CALL for item in hidden),
+        hidden_tokens=sum(item.full for item in hidden),
+        sweep_above=int(forced) if focused else plan.limit,
+        cold_above=int(plan.fixed + budget.target * room) if focused else plan.limit,
+        compactions=[each for each in session.summaries if not summaries.isdisjoint(each.summaries)],
+        fault_tokens=sum(infos[item_id].full for item_id in session.items.faults),
     )
 
 
-def _head(journal: Journal, payload: Payload, profile: Profile) -> list[tuple[str, int, int]]:
-    """What the plan does not list: kind, how many, tokens."""
-    texts = payload.shown_windows.values()
-    windows = sum(journal.reader.counter.count(text) + profile.message_tokens for text in texts)
-    rows = journal.timeline.head_rows(journal.path)
-    system = sum(journal.timeline.full[row] + profile.message_tokens for row in rows)
-    return [
-        ("system", len(rows), system),
-        ("window", len(texts), windows),
-        ("tools", len(payload.tools), payload.plan.fixed - system - windows),  # with the request's own framing
-    ]
+def _by_kind(session: Session, payload: Payload, infos: Mapping[str, ItemInfo]) -> tuple[Counter[str], Counter[str]]:
+    """Count the tokens and the items of a payload by kind, with what a provider adds to each message."""
+    framing, windows = profile(session.settings.profile), payload.shown_windows.values()
+    listed = {line.id for line in payload.plan.lines()}
+    messages = [each for each in (*payload.system, *payload.body) if each.role is Role.SYSTEM and each.id not in listed]
+    system = sum(infos[message.id].full + framing.message_tokens for message in messages)
+    window_tokens = sum(session.count(text) + framing.message_tokens for text in windows)
+    rest = payload.plan.fixed - system - window_tokens  # the tools, with what a provider adds to a request
+    tokens = Counter(system=system, window=window_tokens, tools=rest)
+    items = Counter(system=len(messages), window=len(windows), tools=len(payload.tools))
+    for line in payload.plan.lines():
+        kind = line.kind.name.lower()
+        tokens[kind] += line.tokens + (framing.call_tokens if line.kind is Kind.CALL else framing.message_tokens)
+        items[kind] += 1
+    return tokens, items
 
 
-def _left_out(journal: Journal, payload: Payload) -> list[int]:
-    """The rows of the body that are not shown; what still waits for results is not left out, it is not complete."""
-    timeline, path, plan = journal.timeline, journal.path, payload.plan
-    waiting = {timeline.unit[row] for row in timeline.open_calls}
-    on_branch = (row for row in range(plan.rows) if path.holds(timeline.branch[row], row))
-    body = (row for row in on_branch if body_unit(timeline, timeline.unit[row]))
-    return [row for row in body if timeline.unit[row] not in plan and timeline.unit[row] not in waiting]
-
-
-def _facts(
-    journal: Journal, payload: Payload, seen: Seen, budget: Budget, factor: float, lines: list[Line]
-) -> dict[str, Any]:
-    plan = payload.plan
+def _facts(preview: Preview, by: str) -> dict[str, Any]:
+    session, payload, plan = preview.session, preview.payload, preview.payload.plan
     return {
-        "session": journal.store.session_id,
-        "branch": branch_label(journal.branch_name),
-        "window": budget.window,
-        "output": budget.output,
+        "session": session.id,
+        "branch": branch_label(session.branch),
+        "window": preview.budget.window,
+        "output": preview.budget.output,
         "limit": plan.limit,
         "tokens": plan.tokens,
         "free": plan.limit - plan.tokens,
-        "factor": factor,
+        "factor": preview.factor,
         "sweep": plan.reason,
-        "next_sweep": {"above": int(seen.sweep_above), "when_cold_above": int(seen.cold_above)},
+        "next_sweep": {"above": preview.sweep_above, "when_cold_above": preview.cold_above},
         "kinds": {
-            kind: {"tokens": seen.tokens[kind], "items": seen.items[kind]} for kind in _KINDS if seen.items.get(kind)
+            kind: {"tokens": preview.tokens[kind], "items": preview.items[kind]}
+            for kind in _KINDS
+            if preview.items[kind]
         },
-        "levels": _levels(payload),
-        "left_out": {"messages": seen.out_messages, "tokens": seen.out_tokens},
+        "levels": preview.levels,
+        "left_out": {"messages": preview.hidden_messages, "tokens": preview.hidden_tokens},
         "reductions": [
-            {**each._asdict(), "off": each.kind not in journal.settings.reductions} for each in payload.reductions()
+            {**each._asdict(), "off": each.kind not in session.settings.reductions} for each in payload.reductions()
         ],
         "marker": plan.marker,
-        "summaries": [each._asdict() for each in seen.covered],
-        "faults": {"results": seen.faults, "tokens": seen.fault_tokens},
-        "items": [{**line._asdict(), "kind": line.kind.name.lower(), "lod": line.lod.name.lower()} for line in lines],
+        "summaries": [covered_facts(each) for each in preview.compactions],
+        "faults": {"results": len(session.items.faults), "tokens": preview.fault_tokens},
+        "items": [
+            {**line._asdict(), "kind": line.kind.name.lower(), "lod": line.lod.name.lower()}
+            for line in preview.lines(by)
+        ],
     }
-
-
-def _levels(payload: Payload) -> Mapping[str, int]:
-    counts = Counter(line.lod.name.lower() for line in payload.plan.lines())
-    return {level: counts[level] for level in ("full", "summary", "gist")}
 
 
 # ---------------------------------------------------------------------- for people
 
 
-def _print_summary(out: Console, here: Place, journal: Journal, payload: Payload, seen: Seen, factor: float) -> None:
-    words, plan = here.words, payload.plan
-    heading = words("context heading", id=journal.store.session_id, branch=branch_label(journal.branch_name))
-    prose(out, heading, "bold")
-    free = plan.limit - plan.tokens
-    said = words("context tokens", tokens=plan.tokens, limit=plan.limit, free=free)
-    if f"{factor:.2f}" != "1.00":
-        said += words("context factor", factor=factor)
-    prose(out, said)
+def print_context(out: Console, words: Phrases, session: Session, budget: Budget, *, by: str, every: bool) -> None:
+    """Print what the model would see of a session now."""
+    preview = _preview(session, budget)
+    _print_tokens(out, words, preview)
+    _print_kinds(out, words, preview)
+    _print_remarks(out, words, preview)
+    _print_reductions(out, words, preview)
+    _print_items(out, words, preview, by, every=every)
+
+
+def _print_tokens(out: Console, words: Phrases, preview: Preview) -> None:
+    plan, session = preview.payload.plan, preview.session
+    print_text(out, words("context heading", id=session.id, branch=branch_label(session.branch)), "bold")
+    text = words("context tokens", tokens=plan.tokens, limit=plan.limit, free=plan.limit - plan.tokens)
+    if f"{preview.factor:.2f}" != "1.00":
+        text += words("context factor", factor=preview.factor)
+    print_text(out, text)
+
+
+def _print_kinds(out: Console, words: Phrases, preview: Preview) -> None:
+    limit, plain = preview.payload.plan.limit, out.options.ascii_only
     out.print()
     rows = Rows(out, [
         Column(words("kind"), 10), Column(words("items"), 6, right=True, spare=2),
         Column(words("tokens"), 9, right=True), Column("", _BAR, spare=1), Column("", 4, right=True), Column(""),
     ], least=0)  # fmt: skip
-    plain = out.options.ascii_only
     for kind in _KINDS:
-        if seen.items.get(kind):
-            share = seen.tokens[kind] / plan.limit
-            drawn = Text(bar(share, _BAR, plain=plain), style="green")
-            rows.print(
-                words("kind " + kind), f"{seen.items[kind]:,}", f"{seen.tokens[kind]:,}", drawn, f"{share:.0%}", ""
-            )
-    if seen.out_messages:
-        drawn = Text(bar(seen.out_tokens / plan.limit, _BAR, plain=plain), style="dim")
-        rows.print(words("left out"), f"{seen.out_messages:,}", f"{seen.out_tokens:,}", drawn, "", "", style="dim")
+        count, tokens = preview.items[kind], preview.tokens[kind]
+        if count:
+            drawn = Text(bar(tokens / limit, _BAR, plain=plain), style="green")
+            rows.print(words("kind " + kind), f"{count:,}", f"{tokens:,}", drawn, f"{tokens / limit:.0%}", "")
+    if preview.hidden_messages:
+        count, tokens = preview.hidden_messages, preview.hidden_tokens
+        drawn = Text(bar(tokens / limit, _BAR, plain=plain), style="dim")
+        rows.print(words("left out"), f"{count:,}", f"{tokens:,}", drawn, "", "", style="dim")
     out.print()
-    prose(out, words("context levels", **_levels(payload)))
+
+
+def _print_remarks(out: Console, words: Phrases, preview: Preview) -> None:
+    plan, faults = preview.payload.plan, preview.session.items.faults
+    print_text(out, words("context levels", **preview.levels))
     if plan.marker:
-        prose(out, printable(plan.marker), "dim")
-    for each in seen.covered:
-        summaries = ", ".join("#" + item_id for item_id in each.summaries)
-        prose(out, words("stands for", **each._asdict() | {"summaries": summaries}))
-    if seen.faults:
-        prose(out, words("faults", count=seen.faults, tokens=seen.fault_tokens))
-    prose(out, _next_sweep(here, payload, seen, journal.reader.profile))
-    _print_reductions(out, here, journal, payload)
+        print_text(out, printable(plan.marker), "dim")
+    for each in preview.compactions:
+        print_text(out, covered_sentence(words, each))
+    if faults:
+        print_text(out, words("faults", count=len(faults), tokens=preview.fault_tokens))
+    if plan.reason:
+        print_text(out, words("sweep now", reason=words.sweep(plan.reason)))
+        return
+    text = words("sweep later", above=preview.sweep_above, room=max(0, preview.sweep_above - plan.tokens))
+    if plan.tokens > preview.cold_above:
+        minutes = profile(preview.session.settings.profile).cache_seconds // 60
+        text += " " + words("sweep when cold", minutes=minutes)
+    print_text(out, text)
 
 
-def _print_reductions(out: Console, here: Place, journal: Journal, payload: Payload) -> None:
-    """What was done to make it fit, where something was or may not be."""
-    words, on = here.words, journal.settings.reductions
-    made = [each for each in payload.reductions() if each.removed or each.kind not in on]
+def _print_reductions(out: Console, words: Phrases, preview: Preview) -> None:
+    """Print what was done to make the payload fit, and what is switched off."""
+    on = preview.session.settings.reductions
+    made = [each for each in preview.payload.reductions() if each.removed or each.kind not in on]
     if not made:
         return
     out.print()
@@ -278,23 +261,11 @@ def _print_reductions(out: Console, here: Place, journal: Journal, payload: Payl
         rows.print(words("reduction " + each.kind), f"{len(each.removed):,}", f"{each.tokens:,}", off)
 
 
-def _next_sweep(here: Place, payload: Payload, seen: Seen, profile: Profile) -> str:
-    plan, words = payload.plan, here.words
-    if plan.reason:
-        return words("sweep now", reason=words.sweep(plan.reason))
-    room = max(0, int(seen.sweep_above) - plan.tokens)
-    said = words("sweep later", above=int(seen.sweep_above), room=room)
-    if plan.tokens > seen.cold_above:
-        said += " " + words("sweep when cold", minutes=profile.cache_seconds // 60)
-    return said
-
-
-def _print_items(
-    out: Console, here: Place, journal: Journal, lines: list[Line], total: int, covered: list[Covered]
-) -> None:
-    words = here.words
-    runs = {item_id: f"[#{each.first}–#{each.last}] " for each in covered for item_id in each.summaries}
-    reasons = [Column(words("why"), 14, spare=2)] if any(line.why for line in lines) else []
+def _print_items(out: Console, words: Phrases, preview: Preview, by: str, *, every: bool) -> None:
+    lines, session = preview.lines(by), preview.session
+    shown = lines if every else lines[:_LARGEST]
+    runs = {item_id: f"[#{each.first}–#{each.last}] " for each in preview.compactions for item_id in each.summaries}
+    reasons = [Column(words("why"), 14, spare=2)] if any(line.why for line in shown) else []
     out.print()
     rows = Rows(out, [
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9), Column(words("level"), 8),
@@ -302,14 +273,10 @@ def _print_items(
         *reasons, Column(words("says")),
     ])  # fmt: skip
     rows.print_titles()
-    for line in lines:
-        row = journal.timeline.row(line.id)
-        assert row is not None
+    for line in shown:
         kind, lod = words("kind " + line.kind.name.lower()), words("level " + line.lod.name.lower())
         full = f"{line.full_tokens:,}" if line.full_tokens != line.tokens else ""
-        why = [line.why] if reasons else []
-        rows.print(
-            "#" + line.id, kind, lod, f"{line.tokens:,}", full, *why, runs.get(line.id, "") + item_words(journal, row)
-        )
-    if len(lines) < total:
-        prose(out, words("more items", count=total - len(lines)), "dim")
+        text = runs.get(line.id, "") + item_words(session, preview.infos[line.id])
+        rows.print("#" + line.id, kind, lod, f"{line.tokens:,}", full, *([line.why] if reasons else []), text)
+    if len(shown) < len(lines):
+        print_text(out, words("more items", count=len(lines) - len(shown)), "dim")

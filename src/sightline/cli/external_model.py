@@ -1,4 +1,4 @@
-"""A program in the place of a model: the request goes in, the summary comes out."""
+"""A program that writes summaries instead of a model: it reads the request and prints the summary."""
 
 import os
 import shlex
@@ -18,32 +18,32 @@ from sightline.errors import BadInput
 from sightline.wire.payload import Payload
 
 _MOST = 1 << 20  # bytes of an answer: no summary is longer, and a program that never stops must not fill the memory
-_SAID = 400  # bytes of what it said on standard error: its last words say why
+_STDERR = 400  # bytes kept of its standard error: the last ones say why it failed
 
 
 class Program:
-    """Any program that reads a request as OpenAI chat JSON and writes a summary. One run; ended with its children."""
+    """Any program that reads a request as OpenAI chat JSON and writes a summary. It runs once."""
 
     def __init__(self, command: str) -> None:
-        """Raises UsageError for what is no command line, BadInput where there is no such program."""
-        self.command, self.said = command, ""
+        """Raises UsageError if `command` is no command line, BadInput if there is no such program."""
+        self.command, self.stderr = command, ""
         self._args = _split(command)
         self._lock, self._stopped = threading.Lock(), False
         self._process: subprocess.Popen[bytes] | None = None
 
     def __call__(self, request: Payload) -> Any:
-        """The program's answer: text, or the object where it is a provider's reply as JSON.
+        """Run the program and return its answer: text, or an object if it is a provider's reply as JSON.
 
         Raises:
-            NoSummary: it failed, or said that it did.
+            NoSummary: the program failed, or its answer says that it did.
             OSError: it could not be run.
         """
         with TemporaryFile() as asked, TemporaryFile() as errors:
             asked.write(msgspec.json.encode(request.openai()))
             asked.seek(0)
             answer, code = self._run(asked, errors)
-            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _SAID))
-            self.said = errors.read().decode("utf-8", "replace").strip()
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR))
+            self.stderr = errors.read().decode("utf-8", "replace").strip()
         if len(answer) > _MOST:
             raise NoSummary(f"the command's answer is longer than {_MOST:,} bytes")
         if code:
@@ -54,7 +54,7 @@ class Program:
         with self._lock:
             if self._stopped:
                 raise NoSummary("the command was stopped before it began")
-            # Its own session: what it starts can be ended with it, and nothing of it waits for the terminal.
+            # In its own session, so that its children can be ended with it and none of them waits for the terminal.
             self._process = process = subprocess.Popen(
                 self._args, stdin=asked, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
             )
@@ -66,19 +66,19 @@ class Program:
         return answer, process.wait()
 
     def _read(self, answer: str) -> Any:
-        """A reply as JSON is an object of a known form; anything else is the summary itself."""
+        """Decode a provider's reply, which is a JSON object; anything else is the summary itself."""
         if not answer.startswith("{"):
             return answer
         with suppress(msgspec.DecodeError):
             reply = msgspec.json.decode(answer)
             if reply.get("error"):
-                self.said = msgspec.json.encode(reply["error"]).decode()[:_SAID]
+                self.stderr = msgspec.json.encode(reply["error"]).decode()[:_STDERR]
                 raise NoSummary("the command's answer is an error")
             return reply
         return answer
 
     def stop(self) -> None:
-        """End it and what it started, if it still runs."""
+        """End the program and its children, if it still runs."""
         with self._lock:
             self._stopped = True
             if self._process is not None and self._process.poll() is None:

@@ -1,4 +1,4 @@
-"""The commands together, what they share, and how their errors look."""
+"""The program `sightline`: all commands, and how their errors look."""
 
 from typing import Any
 
@@ -7,34 +7,33 @@ import click
 from sightline import __version__
 from sightline.cli.apps import apps
 from sightline.cli.chat.command import chat
-from sightline.cli.compact import compact
+from sightline.cli.compact import compact, uncompact
 from sightline.cli.context import context
 from sightline.cli.model import model
 from sightline.cli.options import DEBUG, shared_options
-from sightline.cli.render import tell
+from sightline.cli.render import print_stderr
 from sightline.cli.replay import replay
 from sightline.cli.sessions import sessions
 from sightline.cli.strategies import strategies
-from sightline.cli.uncompact import uncompact
 from sightline.cli.verify import verify
 from sightline.errors import SightlineError
 
-INTERRUPTED = 130  # what a shell expects of a program stopped by Ctrl-C
+INTERRUPTED = 130  # the exit code that a shell expects of a program stopped by Ctrl-C
 
 
 class Failure(click.ClickException):
-    """Something went wrong that the message explains, in one line or in those it has: exit code 1."""
+    """An error that its message explains: exit code 1."""
 
     def show(self, file: Any = None) -> None:  # noqa: ARG002 - click's parameter
-        """Say it in red, where colour is wanted."""
-        tell(self.message, "red")
+        """Print the message in red, if colours are on."""
+        print_stderr(self.message, "red")
 
 
 class App(click.Group):
-    """The commands, with the library's errors told as one line and Ctrl-C told not at all."""
+    """The commands. An error of the library is printed as its message, Ctrl-C ends without one."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. `--debug` lets errors through with their traceback."""
+        """Run the command. With `--debug` errors are shown with their traceback."""
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, click.Abort):

@@ -1,4 +1,4 @@
-"""`sightline model`: which model would be asked and why, and the tiny one for trying things out."""
+"""`sightline model`: which model `sightline chat` asks and why, and a tiny model for trying things out."""
 
 import asyncio
 import os
@@ -14,11 +14,11 @@ from sightline.agent.models.discovery import Found, candidates, key_variables, s
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.tiny_model import MEGABYTES, fetch_tiny, tiny_file
 from sightline.cli.options import Place, place, with_json
-from sightline.cli.phrases import Words
+from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, console, first_words, print_json
-from sightline.cli.wrap import prose
+from sightline.cli.wrap import print_text
 
-NAMED = 4  # of the providers and servers there are: what is most used, and fits on a line
+_NAMED = 4  # providers and servers in the help: the most used ones, as many as fit on a line
 
 
 @click.group(short_help="Which model is asked, and a tiny one to try things with.")
@@ -47,14 +47,14 @@ def list_(as_json: bool) -> None:
     """
     here = place()
     config = read_config(here.project, os.environ)
-    found = asyncio.run(_all(config, here.home))
+    found = asyncio.run(_find_all(config, here.home))
     if as_json:
         used = _facts(found[0]) if found else None
         print_json({"used": used, "file": config.file, "models": [_facts(each) for each in found]})
     elif found:
         _print(here, found)
     else:
-        prose(console(), ways(here.words))
+        print_text(console(), model_help(here.words))
 
 
 @model.command(short_help="Fetch the tiny model.")
@@ -80,22 +80,22 @@ def get(yes: bool, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(file), "bytes": file.stat().st_size, "fetched": there is None})
         return
-    prose(console(), here.words("fetched" if there is None else "fetched before", file=file))
+    print_text(console(), here.words("fetched" if there is None else "fetched before", file=file))
 
 
-async def _all(config: Config, home: Path) -> list[Found]:
+async def _find_all(config: Config, home: Path) -> list[Found]:
     return [found async for found in candidates(config, os.environ, home)]
 
 
-def ways(words: Words) -> str:
-    """How to come by a model: a short list, the best first."""
-    variables, servers = key_variables()[:NAMED], server_names()[:NAMED]
+def model_help(words: Phrases) -> str:
+    """Return a short list of ways to get a model, the best first."""
+    variables, servers = key_variables()[:_NAMED], server_names()[:_NAMED]
     return words("no model", size=MEGABYTES, variables=", ".join(variables), servers=", ".join(servers))
 
 
 def _print(here: Place, found: Sequence[Found]) -> None:
     out, words = console(), here.words
-    cells = [(_name(each.endpoint), _window(each.endpoint), _why(here, each)) for each in found]
+    cells = [(_name(each.endpoint), f"{each.endpoint.facts.window:,}", _why(here, each)) for each in found]
     titles = (words("model"), words("window"), words("why"))
     widths = [max(len(row[at]) for row in (titles, *cells)) for at in range(2)]
     rows = Rows(
@@ -104,20 +104,16 @@ def _print(here: Place, found: Sequence[Found]) -> None:
     rows.print_titles()
     for number, row in enumerate(cells):
         rows.print("" if number else Text("→", style="bold"), *row, style="" if number else "bold")
-    prose(out, words("choose model"), "dim")
+    print_text(out, words("choose model"), "dim")
 
 
 def _name(endpoint: Endpoint) -> str:
-    own = endpoint.label and endpoint.label != endpoint.name
-    return first_words(f"{endpoint.label}: {endpoint.name}" if own else endpoint.name, 60)
-
-
-def _window(endpoint: Endpoint) -> str:
-    return f"{endpoint.facts.window:,}"
+    has_label = endpoint.label and endpoint.label != endpoint.name
+    return first_words(f"{endpoint.label}: {endpoint.name}" if has_label else endpoint.name, 60)
 
 
 def _why(here: Place, found: Found) -> str:
-    """Where it comes from, whether a key that it wants is missing, and where it is."""
+    """Say why a model is listed, whether its key is missing, and its address."""
     endpoint = found.endpoint
     where = Path(found.where).name if found.why in ("configured", "file") else found.where
     key = here.words("key missing", variable=endpoint.key_env) if endpoint.keyless else ""
@@ -126,7 +122,7 @@ def _why(here: Place, found: Found) -> str:
 
 
 def _facts(found: Found) -> dict[str, Any]:
-    """What may be known of a model. Of its key: the variable it is in, and whether it is there."""
+    """Return what programs may know of a model. Of its key: the variable, and whether it is set."""
     endpoint, facts = found.endpoint, found.endpoint.facts
     return {
         "name": endpoint.name,

@@ -1,4 +1,4 @@
-"""The options that several commands share, and what they say together."""
+"""The options that several commands share, and the project and sessions that they name."""
 
 import sys
 from collections.abc import Callable
@@ -7,28 +7,26 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from sightline.cli.phrases import LANGUAGES, Words
-from sightline.compose import receipts
+from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.errors import BadInput
-from sightline.files.project import place as project_place
-from sightline.log.journal import Journal
+from sightline.files.folders import Folders
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan.budget import Budget
-from sightline.values.clock import nanoid, wall_clock
+from sightline.session.session import Session
 
 DEBUG = "sightline.debug"
-WINDOW, OUTPUT = 128_000, 8_000  # of a session that was never composed for
+WINDOW, OUTPUT = 128_000, 8_000  # tokens, for a session without a last call
 _META = "sightline."
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Place(NamedTuple):
-    """Which project's sessions, where they lie, and the language to speak."""
+    """A project, where its sessions are stored, and the phrases in the language of the output."""
 
     project: str
     root: str | None
-    words: Words
+    words: Phrases
 
     @property
     def folder(self) -> Folder:
@@ -37,14 +35,14 @@ class Place(NamedTuple):
 
     @property
     def home(self) -> Path:
-        """Where everything lies that is kept: of all projects."""
+        """The folder of all projects' sessions."""
         return Path(self.root) if self.root else sightline_home()
 
     def find(self, given: str | None) -> str:
-        """The id of the session whose id begins so; without one, of the newest.
+        """Return the id of the session whose id begins with `given`; without one, of the newest session.
 
         Raises:
-            BadInput: none or several begin so.
+            BadInput: no or several ids begin so.
         """
         ids = self.folder.sessions()
         if given is None and ids:
@@ -62,24 +60,44 @@ class Place(NamedTuple):
             "no sessions in this project; `sightline replay --sample --keep` makes one, --project names another"
         )
 
-    def journal(self, session_id: str) -> Journal:
-        """The session's log, to look at: nothing is appended by that. Raises SessionNotFound."""
-        where = project_place(self.project)
-        return Journal.open_file(self.folder.existing(session_id), clock=wall_clock, ids=nanoid, where=where)
+    def session(self, given: str | None = None, branch: str | None = None, folders: Folders = ()) -> Session:
+        """Open the session that `find` finds, on the branch whose name begins with `branch`, to look at it.
+
+        The caller closes it. `folders` are those whose files a summary may be made from.
+
+        Raises:
+            BadInput: no or several sessions or branches begin so.
+        """
+        session_id, options = self.find(given), {"root": self.root, "folders": folders}
+        session = Session.inspect(session_id, self.project, **options)
+        if branch is None:
+            return session
+        with session:
+            names = session.branches
+        matching = [name for name in names if branch_label(name).startswith(branch)]
+        if len(matching) != 1:
+            there_are = ", ".join(map(branch_label, names))
+            raise BadInput(f"{branch!r} names {len(matching)} branches; there are {there_are}")
+        return Session.inspect(session_id, self.project, branch=matching[0], **options)
+
+
+def branch_label(name: str) -> str:
+    """Return a branch's name for people: the first branch has none in the log."""
+    return name or "main"
 
 
 def place() -> Place:
-    """What the shared options of the running command say."""
+    """Return the place that the shared options of the running command name."""
     meta = click.get_current_context().meta
     return Place(
         project=meta.get(_META + "project", "."),
         root=meta.get(_META + "root"),
-        words=Words(meta.get(_META + "lang", LANGUAGES[0])),
+        words=Phrases(meta.get(_META + "lang", LANGUAGES[0])),
     )
 
 
-def language_said() -> bool:
-    """Whether the command line says which language to speak."""
+def is_language_given() -> bool:
+    """Whether the command line names the language of the output."""
     return _META + "lang" in click.get_current_context().meta
 
 
@@ -89,7 +107,7 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
 
 
 def shared_options(*, hidden: bool = False) -> Callable[[F], F]:
-    """--project, --root, --lang and --debug: shown at the top, taken by every command."""
+    """Add --project, --root, --lang and --debug: shown in the help of `sightline`, taken by every command."""
 
     def add(function: F) -> F:
         for names, help_, more in reversed(_SHARED):
@@ -123,7 +141,7 @@ def with_json(function: F) -> F:
 
 
 def session_argument(function: F) -> F:
-    """Add the session: the beginning of its id is enough."""
+    """Add the argument SESSION; the beginning of an id is enough."""
     return click.argument("session_id", metavar="[SESSION]", required=False)(function)
 
 
@@ -134,13 +152,13 @@ def branch_option(function: F) -> F:
     )
 
 
-def usual_output(window: int, output: int) -> int:
-    """Tokens kept for the answer where nobody says how many: at most a quarter of a small window."""
+def default_output(window: int, output: int) -> int:
+    """Return the default of --output: at most a quarter of a small context window."""
     return min(output, max(window, 0) // 4)
 
 
-def budget(window: int, output: int) -> Budget:
-    """A budget from the command line, refused as bad usage where it makes no sense."""
+def make_budget(window: int, output: int) -> Budget:
+    """Return the budget. Raises UsageError if the numbers make no sense."""
     try:
         return Budget(window=window, output=output)
     except BadInput as error:
@@ -148,7 +166,7 @@ def budget(window: int, output: int) -> Budget:
 
 
 def budget_options(function: F) -> F:
-    """Add --window and --output, both left to the session's last call."""
+    """Add --window and --output. Their default is the budget of the session's last call."""
     of_last = f"that of the last call, else {WINDOW}"
     window = click.option("--window", type=int, help=f"Tokens the model takes.  [default: {of_last}]")
     output = click.option(
@@ -157,14 +175,14 @@ def budget_options(function: F) -> F:
     return window(output(function))
 
 
-def known_budget(journal: Journal, window: int | None, output: int | None) -> Budget:
-    """What the command line says, else the room that the session's last call had."""
+def known_budget(session: Session, window: int | None, output: int | None) -> Budget:
+    """Return the budget that the command line says, else that of the session's last call."""
     if window is not None or output is not None:
         window = WINDOW if window is None else window
-        return budget(window, usual_output(window, OUTPUT) if output is None else output)
-    return receipts.last_budget(journal, receipts.last_receipt(journal)[0]) or budget(WINDOW, OUTPUT)
+        return make_budget(window, default_output(window, OUTPUT) if output is None else output)
+    return session.budget or make_budget(WINDOW, OUTPUT)
 
 
 def file_bytes(path: str) -> bytes:
-    """What is in a file, or for "-" what comes in."""
+    """Return the content of a file, or for "-" of standard input."""
     return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()

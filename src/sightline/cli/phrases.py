@@ -5,7 +5,7 @@ from typing import Any
 
 LANGUAGES = ("en", "zh")
 
-_WORDS = {
+_PHRASES = {
     # titles of columns
     "session": ("session", "会话"),
     "written": ("written", "写入时间"),
@@ -339,7 +339,7 @@ _WORDS = {
     ),
     "choose": ("write it as `{word} {choices}`", "请写作 `{word} {choices}`"),
     "help how": (
-        'An action and its parameters: `add buy milk`, or `add text="buy milk"`. Words fill the parameters in order, '
+        'An action and its parameters: `add buy milk`, or `add text="buy milk"`. Phrases fill the parameters in order, '
         "the last one takes the rest.",
         '输入操作及其参数：`add buy milk`，或 `add text="buy milk"`。各词依次填入参数，最后一个参数取余下全部。',
     ),
@@ -421,14 +421,14 @@ _WORDS = {
 }
 
 
-class Words:
+class Phrases:
     """The table in one language."""
 
     def __init__(self, language: str, more: Mapping[str, tuple[str, str]] | None = None) -> None:
         """`more`: the words that only one command needs."""
         self.language = language
         self._place = LANGUAGES.index(language)
-        self._words = _WORDS if more is None else {**_WORDS, **more}
+        self._words = _PHRASES if more is None else {**_PHRASES, **more}
 
     def __call__(self, key: str, /, **values: Any) -> str:
         """The words for `key`, filled in."""

@@ -1,4 +1,4 @@
-"""`sightline replay`: a recorded conversation, composed call by call while one watches."""
+"""`sightline replay`: a recorded conversation, composed again call by call on the screen."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from sightline import samples
-from sightline.cli.options import Place, budget, file_bytes, place, usual_output, with_json
+from sightline.cli.options import Place, default_output, file_bytes, make_budget, place, with_json
 from sightline.cli.render import Column, Rows, bar, console, first_words, print_json, printable
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStore
@@ -27,7 +27,7 @@ from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 
 FIRST_SAMPLE = "login_bug"
-# Windows in which each sample no longer fits, so that there is something to see; and room for the answer.
+# Context windows in which each sample does not fit, so that there is something to see.
 _SAMPLE_WINDOWS = {
     "login_bug": 8_000, "long_chat": 5_000, "travel_zh": 5_000, "ops_incident": 6_000, "data_report": 5_000,
 }  # fmt: skip
@@ -39,8 +39,8 @@ _SLOW = 1.0
 _BAR = 10  # columns
 
 
-class Asked(NamedTuple):
-    """What the command line says."""
+class ReplayOptions(NamedTuple):
+    """The command line of `replay`."""
 
     file: str | None
     sample: str | None
@@ -56,8 +56,8 @@ class Asked(NamedTuple):
     delay: float | None
 
 
-class Watched(NamedTuple):
-    """What is replayed, and within what."""
+class Replay(NamedTuple):
+    """What is replayed, and the budget."""
 
     name: str
     recording: Recording
@@ -100,46 +100,45 @@ def replay(as_json: bool, **options: Any) -> None:
       sightline replay --sample travel_zh --window 8000 --slow
       sightline replay conversation.json --window 32000 --strategy sliding
     """
-    here, asked = place(), Asked(**options)
-    if asked.list_samples:
+    here, given = place(), ReplayOptions(**options)
+    if given.list_samples:
         _list_samples(here, as_json)
         return
-    settings = Settings(profile=asked.profile, strategy=asked.strategy)
-    watched = _watched(asked)
-    session = Session.new(here.project, root=here.root, settings=settings) if asked.keep else _passing(settings)
+    settings = Settings(profile=given.profile, strategy=given.strategy)
+    source = _source(given)
+    if given.keep:
+        session = Session.new(here.project, root=here.root, settings=settings)
+    else:
+        session = Session(MemoryStore("replay"), settings=settings)
     with session:
-        steps = islice(replayed(session, watched.recording, watched.budget), asked.until)
-        kept = session.id if asked.keep else None
+        steps = islice(replayed(session, source.recording, source.budget), given.until)
+        kept = session.id if given.keep else None
         if as_json:
-            print_json(_facts(watched, asked, list(steps), kept))
+            print_json(_facts(source, given, list(steps), kept))
         else:
-            _watch(here, watched, asked, steps, kept)
+            _show(here, source, given, steps, kept)
 
 
-def _passing(settings: Settings) -> Session:
-    """A session that nobody keeps."""
-    return Session(MemoryStore("replay"), settings=settings)
-
-
-def _watched(asked: Asked) -> Watched:
-    if (asked.file is None) == (asked.sample is None):
+def _source(given: ReplayOptions) -> Replay:
+    """Read what the command line names. Raises UsageError, BadInput."""
+    if (given.file is None) == (given.sample is None):
         raise click.UsageError("name a FILE to replay, or --sample for one that is shipped (--list-samples)")
-    if asked.sample is not None:
-        found = samples.load(asked.sample)
+    if given.sample is not None:
+        found = samples.load(given.sample)
         recording = recorded({"system": found.system, "tools": found.tools, "messages": found.messages})
-        window, output = _SAMPLE_WINDOWS.get(asked.sample, _WINDOW), _SAMPLE_OUTPUT
-        return Watched(asked.sample, recording, _budget(asked, window, output), found)
-    assert asked.file is not None
-    recording = read_recording(file_bytes(asked.file), asked.format)
+        window, output = _SAMPLE_WINDOWS.get(given.sample, _WINDOW), _SAMPLE_OUTPUT
+        return Replay(given.sample, recording, _budget(given, window, output), found)
+    assert given.file is not None
+    recording = read_recording(file_bytes(given.file), given.format)
     if not recording.messages:
-        raise BadInput(f"{asked.file} holds no messages")
-    return Watched(asked.file, recording, _budget(asked, _WINDOW, _OUTPUT))
+        raise BadInput(f"{given.file} holds no messages")
+    return Replay(given.file, recording, _budget(given, _WINDOW, _OUTPUT))
 
 
-def _budget(asked: Asked, window: int, output: int) -> Budget:
-    return budget(
-        window if asked.window is None else asked.window,
-        usual_output(asked.window or window, output) if asked.output is None else asked.output,
+def _budget(given: ReplayOptions, window: int, output: int) -> Budget:
+    return make_budget(
+        window if given.window is None else given.window,
+        default_output(given.window or window, output) if given.output is None else given.output,
     )
 
 
@@ -157,16 +156,16 @@ def _list_samples(here: Place, as_json: bool) -> None:
 # ---------------------------------------------------------------------- for programs
 
 
-def _facts(watched: Watched, asked: Asked, steps: list[Step], kept: str | None) -> dict[str, Any]:
+def _facts(source: Replay, given: ReplayOptions, steps: list[Step], kept: str | None) -> dict[str, Any]:
     totals = Totals()
     for step in steps:
         totals = totals.plus(step)
     return {
-        "recording": watched.name,
-        "window": watched.budget.window,
-        "output": watched.budget.output,
-        "profile": asked.profile,
-        "strategy": asked.strategy,
+        "recording": source.name,
+        "window": source.budget.window,
+        "output": source.budget.output,
+        "profile": given.profile,
+        "strategy": given.strategy,
         "session": kept,
         "calls": [_call(step) for step in steps],
         "totals": totals._asdict() | {"breaks": dict(totals.breaks)},
@@ -194,13 +193,13 @@ def _call(step: Step) -> dict[str, Any]:
 # ---------------------------------------------------------------------- for people
 
 
-def _watch(here: Place, watched: Watched, asked: Asked, steps: Iterator[Step], kept: str | None) -> None:
+def _show(here: Place, source: Replay, given: ReplayOptions, steps: Iterator[Step], kept: str | None) -> None:
     out = console()
-    _introduce(out, here, watched)
-    pause = _pause(asked, out)
-    total = min(call_count(watched.recording), asked.until or 1 << 62)
+    _print_introduction(out, here, source)
+    pause = _pause(given, out)
+    total = min(call_count(source.recording), given.until or 1 << 62)
     totals = Totals()
-    rows = _rows(out, here, watched.budget.limit(margin=PROFILES[asked.profile].margin))
+    rows = _rows(out, here, source.budget.limit(margin=PROFILES[given.profile].margin))
     rows.print_titles()
     with _progress(out, here, total) as advance:
         for step in steps:
@@ -208,25 +207,25 @@ def _watch(here: Place, watched: Watched, asked: Asked, steps: Iterator[Step], k
             _print_step(rows, here, step, totals, plain=out.options.ascii_only)
             advance()
             time.sleep(pause)
-    _conclude(out, here, watched, totals, kept)
+    _print_totals(out, here, source, totals, kept)
 
 
-def _pause(asked: Asked, out: Console) -> float:
-    """Seconds to wait after each call."""
-    if asked.delay is not None:
-        return asked.delay
-    if asked.slow:
+def _pause(given: ReplayOptions, out: Console) -> float:
+    """Return the seconds to wait after each call."""
+    if given.delay is not None:
+        return given.delay
+    if given.slow:
         return _SLOW
-    return _SAMPLE_DELAY if asked.sample is not None and out.is_terminal else 0.0
+    return _SAMPLE_DELAY if given.sample is not None and out.is_terminal else 0.0
 
 
-def _introduce(out: Console, here: Place, watched: Watched) -> None:
+def _print_introduction(out: Console, here: Place, source: Replay) -> None:
     words = here.words
-    title = watched.sample.title if watched.sample is not None else watched.name
+    title = source.sample.title if source.sample is not None else source.name
     out.print(Text(printable(title), style="bold"), soft_wrap=True)
-    if watched.sample is not None:
-        out.print(Text(watched.sample.about, style="dim"))
-        out.print(words("what is shown", window=watched.budget.window))
+    if source.sample is not None:
+        out.print(Text(source.sample.about, style="dim"))
+        out.print(words("what is shown", window=source.budget.window))
     out.print()
 
 
@@ -254,10 +253,10 @@ def _print_step(rows: Rows, here: Place, step: Step, totals: Totals, *, plain: b
     ratio = totals.cost / totals.full_cost if totals.full_cost else 1.0
     rows.print(
         str(step.number),
-        _came(here, step.new_inputs),
+        _new_text(here, step.new_inputs),
         f"{step.tokens:,}",
         drawn,
-        _changed(here, step.changes),
+        _changes_text(here, step.changes),
         f"{step.reused / step.tokens:.0%}" if step.tokens else "",
         f"{step.cost:,.0f}",
         f"{ratio:.0%}",
@@ -266,21 +265,21 @@ def _print_step(rows: Rows, here: Place, step: Step, totals: Totals, *, plain: b
     )
 
 
-def _came(here: Place, came: tuple[NewInput, ...]) -> str:
-    """What came since the last call: the user's words first, then tools, several of the same once."""
-    said = [f"{here.words('kind user')}: {first_words(each.text, 80)}" for each in came if each.role is Role.USER]
+def _new_text(here: Place, came: tuple[NewInput, ...]) -> str:
+    """Describe what is new since the last call: the user's words, then the tools, each with how often."""
+    texts = [f"{here.words('kind user')}: {first_words(each.text, 80)}" for each in came if each.role is Role.USER]
     tools = [each.text or "?" for each in came if each.role is Role.TOOL]
     counted = [(name, len(list(same))) for name, same in groupby(tools)]
-    return "  ".join(said + [printable(name) + (f" ×{count}" if count > 1 else "") for name, count in counted])
+    return "  ".join(texts + [printable(name) + (f" ×{count}" if count > 1 else "") for name, count in counted])
 
 
-def _changed(here: Place, changes: Changes) -> str:
+def _changes_text(here: Place, changes: Changes) -> str:
     named = [("fell summary", changes.summary), ("fell gist", changes.gist), ("fell out", changes.out)]
     named += [("rose", changes.raised), ("entered", changes.entered)]
     return " ".join(here.words(key, count=count) for key, count in named if count)
 
 
-def _conclude(out: Console, here: Place, watched: Watched, totals: Totals, kept: str | None) -> None:
+def _print_totals(out: Console, here: Place, source: Replay, totals: Totals, kept: str | None) -> None:
     words = here.words
     ratio = totals.cost / totals.full_cost if totals.full_cost else 1.0
     lines = [
@@ -296,6 +295,6 @@ def _conclude(out: Console, here: Place, watched: Watched, totals: Totals, kept:
     out.print(Panel(Group(*map(Text, lines)), title=words("summed up"), title_align="left", expand=False))
     if kept is not None:
         out.print(words("kept", id=kept), soft_wrap=True)
-    if watched.sample is not None:
-        name = "" if watched.name == FIRST_SAMPLE else " " + watched.name
-        out.print(words("try next", name=name, window=watched.budget.window * 3 // 4), soft_wrap=True)
+    if source.sample is not None:
+        name = "" if source.name == FIRST_SAMPLE else " " + source.name
+        out.print(words("try next", name=name, window=source.budget.window * 3 // 4), soft_wrap=True)

@@ -1,7 +1,7 @@
 """`sightline sessions`: list, show, fork, export, delete."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,19 +9,15 @@ import click
 import msgspec
 from rich.text import Text
 
-from sightline.cli.export import FORMATS, conversation, message_count
-from sightline.cli.options import Place, branch_option, place, session_argument, with_json
+from sightline.cli.options import Place, branch_label, branch_option, place, session_argument, with_json
 from sightline.cli.render import Column, Rows, console, first_words, human_size, local_time, print_json, printable
-from sightline.errors import BadInput, SightlineError
-from sightline.log import entries as log
-from sightline.log.annotations import WindowNote
-from sightline.log.journal import Journal
+from sightline.errors import SightlineError
+from sightline.session.items import ItemInfo
 from sightline.session.session import Session
-from sightline.values.clock import nanoid, wall_clock
-from sightline.values.items import Item, Kind, plain_text
+from sightline.values.items import Kind, plain_text
 
-MAIN = "main"  # the first branch has no name in the log; people need one
-_NEWEST = 20  # sessions listed unless all are asked for: each is opened to look into
+FORMATS = ("openai", "anthropic", "responses", "jsonl")
+_NEWEST = 20  # sessions listed unless all are asked for, because each of them is opened
 
 
 @click.group(invoke_without_command=True, short_help="List, show, fork, export and delete sessions.")
@@ -58,7 +54,7 @@ def list_sessions(every: bool, as_json: bool) -> None:
     print_sessions(place(), every, as_json)
 
 
-class Listed(NamedTuple):
+class SessionInfo(NamedTuple):
     """One session, as the list shows it."""
 
     id: str
@@ -71,11 +67,11 @@ class Listed(NamedTuple):
 
 
 def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
-    """The sessions of a project, newest first."""
+    """Print the sessions of a project, newest first."""
     ids = here.folder.sessions()
     shown = ids if every else ids[:_NEWEST]
     if as_json:
-        print_json({"sessions": [_look(here, id_)._asdict() for id_ in shown], "total": len(ids)})
+        print_json({"sessions": [_describe(here, id_)._asdict() for id_ in shown], "total": len(ids)})
         return
     out, words = console(), here.words
     if not ids:
@@ -88,7 +84,7 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     ])  # fmt: skip
     rows.print_titles()
     for id_ in shown:
-        found = _look(here, id_)
+        found = _describe(here, id_)
         begins = Text(found.error, style="red") if found.error else Text(found.words)
         rows.print(
             id_, local_time(found.written), f"{found.entries:,}", str(found.branches), human_size(found.size), begins
@@ -97,24 +93,17 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
         out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
 
 
-def _look(here: Place, session_id: str) -> Listed:
-    """Look into a session. One that cannot be read is listed with the reason, and does not hide the others."""
+def _describe(here: Place, session_id: str) -> SessionInfo:
+    """Describe a session. One that cannot be read is listed with the reason, and does not hide the others."""
     stat = (here.folder.path / f"{session_id}.jsonl").stat()
     try:
-        journal = here.journal(session_id)
+        with here.session(session_id) as session:
+            first = next((item for item in session.items.table() if item.kind is Kind.USER), None)
+            words = first_words(session.items.text(first.id)) if first is not None else ""
+            size, branches = session.size, len(session.branches)
+            return SessionInfo(session_id, int(stat.st_mtime), stat.st_size, size, branches, words)
     except (SightlineError, OSError) as error:
-        return Listed(session_id, int(stat.st_mtime), stat.st_size, error=str(error))
-    entries, branches = journal.store.tips.seq, len(journal.timeline.branches)
-    words = _first_user_words(journal)
-    journal.store.close()
-    return Listed(session_id, int(stat.st_mtime), stat.st_size, entries, branches, words)
-
-
-def _first_user_words(journal: Journal) -> str:
-    for row, kind in enumerate(journal.timeline.kind):
-        if kind == Kind.USER:
-            return first_words(journal.reader.text(row))
-    return ""
+        return SessionInfo(session_id, int(stat.st_mtime), stat.st_size, error=str(error))
 
 
 # ---------------------------------------------------------------------- show
@@ -136,122 +125,89 @@ def show(session_id: str | None, item_id: str | None, last: int | None, branch: 
       sightline sessions show V1StGXR8 --item 412 > result.txt
     """
     here = place()
-    journal = here.journal(here.find(session_id))
-    switch(journal, branch)
-    if item_id is not None:
-        _show_item(journal, item_id, as_json)
-    elif as_json:
-        print_json(_facts(journal, last))
-    else:
-        _show_items(here, journal, last)
-    journal.store.close()
+    with here.session(session_id, branch) as session:
+        if item_id is not None:
+            _show_item(session, item_id, as_json)
+            return
+        items = session.items.table()
+        shown = items if last is None else items[-last:]
+        if as_json:
+            print_json(_facts(session, shown))
+        else:
+            _show_items(here, session, shown)
 
 
-def switch(journal: Journal, branch: str | None) -> None:
-    """Stand on the branch whose name begins so. Raises BadInput."""
-    if branch is None:
-        return
-    names = [known.name for known in journal.timeline.branches]
-    matching = [name for name in names if (name or MAIN).startswith(branch)]
-    if len(matching) != 1:
-        there_are = ", ".join(name or MAIN for name in names)
-        raise BadInput(f"{branch!r} names {len(matching)} branches; there are {there_are}")
-    journal.switch(matching[0])
+def item_words(session: Session, item: ItemInfo) -> str:
+    """Return the beginning of an item's text, or what it consists of where it has no text."""
+    if item.kind is Kind.WINDOW:
+        return f"[{item.window}]"
+    text = session.items.text(item.id)
+    if text.strip():
+        return first_words(text)
+    parts = session.items[item.id].parts
+    return " ".join(f"[{part.__struct_config__.tag}]" for part in parts if not plain_text((part,)))
 
 
-def branch_label(name: str) -> str:
-    """A branch's name for people."""
-    return name or MAIN
+def _tokens(item: ItemInfo) -> dict[str, int | None]:
+    return {"full": item.full, "summary": item.summary, "gist": item.gist}
 
 
-def _rows(journal: Journal, last: int | None) -> list[int]:
-    timeline = journal.timeline
-    rows = [row for row in range(len(timeline)) if journal.path.holds(timeline.branch[row], row)]
-    return rows if last is None else rows[-last:]
-
-
-def item_words(journal: Journal, row: int) -> str:
-    """What an item says, as far as one line tells."""
-    if journal.timeline.kind[row] == Kind.WINDOW:
-        window: WindowNote = log.decode_data(journal.reader.entry(row), WindowNote)
-        return f"[{window.id}]"
-    text = journal.reader.text(row)
-    return first_words(text) if text.strip() else _part_names(journal.reader.item(row))
-
-
-def _part_names(item: Item) -> str:
-    return " ".join(f"[{part.__struct_config__.tag}]" for part in item.parts if not plain_text((part,)))
-
-
-def _sizes(journal: Journal, row: int) -> dict[str, int | None]:
-    timeline = journal.timeline
-    sizes = {"full": timeline.full[row], "summary": timeline.summary[row], "gist": timeline.gist[row]}
-    return {name: size if size >= 0 else None for name, size in sizes.items()}
-
-
-def _facts(journal: Journal, last: int | None) -> dict[str, Any]:
-    timeline = journal.timeline
+def _facts(session: Session, items: Sequence[ItemInfo]) -> dict[str, Any]:
     return {
-        "session": journal.store.session_id,
-        "branch": branch_label(journal.branch_name),
-        "branches": [branch_label(branch.name) for branch in timeline.branches],
-        "settings": journal.settings,
+        "session": session.id,
+        "branch": branch_label(session.branch),
+        "branches": list(map(branch_label, session.branches)),
+        "settings": session.settings,
         "items": [
             {
-                "id": timeline.id(row),
-                "kind": Kind(timeline.kind[row]).name.lower(),
-                "tokens": _sizes(journal, row),
-                "words": item_words(journal, row),
+                "id": item.id,
+                "kind": item.kind.name.lower(),
+                "tokens": _tokens(item),
+                "words": item_words(session, item),
             }
-            for row in _rows(journal, last)
+            for item in items
         ],
     }
 
 
-def _show_items(here: Place, journal: Journal, last: int | None) -> None:
-    out, words, timeline = console(), here.words, journal.timeline
-    shown = _rows(journal, last)
-    out.print(_heading(here, journal), soft_wrap=True)
+def _show_items(here: Place, session: Session, items: Sequence[ItemInfo]) -> None:
+    out, words = console(), here.words
+    out.print(_heading(here, session), soft_wrap=True)
     rows = Rows(out, [
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9),
         Column(words("full"), 8, right=True), Column(words("summary"), 8, right=True, spare=2),
         Column(words("gist"), 7, right=True, spare=1), Column(words("says")),
     ])  # fmt: skip
     rows.print_titles()
-    for row in shown:
-        sizes = ["" if size is None else f"{size:,}" for size in _sizes(journal, row).values()]
-        kind = words("kind " + Kind(timeline.kind[row]).name.lower())
-        rows.print("#" + timeline.id(row), kind, *sizes, item_words(journal, row))
+    for item in items:
+        tokens = ["" if size is None else f"{size:,}" for size in _tokens(item).values()]
+        rows.print("#" + item.id, words("kind " + item.kind.name.lower()), *tokens, item_words(session, item))
 
 
-def _heading(here: Place, journal: Journal) -> Text:
-    branches = [branch_label(branch.name) for branch in journal.timeline.branches]
-    heading = here.words(
-        "session heading",
-        id=journal.store.session_id,
-        branch=branch_label(journal.branch_name),
-        strategy=journal.settings.strategy,
-        profile=journal.settings.profile,
-    )
+def _heading(here: Place, session: Session) -> Text:
+    words, branches, settings = here.words, session.branches, session.settings
+    lines = [
+        words(
+            "session heading", id=session.id, branch=branch_label(session.branch),
+            strategy=settings.strategy, profile=settings.profile,
+        )
+    ]  # fmt: skip
     if len(branches) > 1:
-        heading += "\n" + here.words("branches there are", names=", ".join(branches))
-    if journal.timeline.damaged:
-        heading += "\n" + here.words("damaged", count=journal.timeline.damaged)
-    return Text(heading, style="bold")
+        lines.append(words("branches there are", names=", ".join(map(branch_label, branches))))
+    if session.damaged:
+        lines.append(words("damaged", count=session.damaged))
+    return Text("\n".join(lines), style="bold")
 
 
-def _show_item(journal: Journal, item_id: str, as_json: bool) -> None:
-    session = Session(journal)
+def _show_item(session: Session, item_id: str, as_json: bool) -> None:
     item, text = session.items[item_id], session.items.text(item_id)
     if as_json:
-        row = journal.timeline.row(item_id)
-        assert row is not None
         facts = {"id": item.id, "kind": item.kind.name.lower(), "timestamp": item.timestamp}
-        print_json({**facts, "tokens": _sizes(journal, row), "text": text, "parts": item.parts})
+        print_json({**facts, "tokens": _tokens(session.items.info(item_id)), "text": text, "parts": item.parts})
     elif sys.stdout.isatty():
         click.echo(printable(text))
     else:
-        click.echo(text.encode(), nl=False)  # a file or a program wants exactly what was said
+        click.echo(text.encode(), nl=False)  # a file or a program gets exactly the item's bytes
 
 
 # ---------------------------------------------------------------------- fork, export, delete
@@ -273,9 +229,7 @@ def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool
       sightline sessions fork V1StGXR8 --at 412 --branch main
     """
     here = place()
-    journal = here.journal(here.find(session_id))
-    switch(journal, branch)
-    with Session(journal, clock=wall_clock, ids=nanoid) as session, session.fork(item_id) as forked:
+    with here.session(session_id, branch) as session, session.fork(item_id) as forked:
         facts = {
             "session": session.id,
             "branch": forked.branch,
@@ -310,31 +264,33 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
     if as_json and output is None:
         raise click.UsageError("--json tells what was written to a file: add -o FILE")
     here = place()
-    found = here.find(session_id)
-    journal = here.journal(found)
-    switch(journal, branch)
-    data = b"".join(exported(here, journal, format_))
-    if output is None:
-        click.echo(data, nl=False)
-        return
-    Path(output).write_bytes(data)
-    messages = message_count(journal)
-    facts = {"session": found, "format": format_, "file": output, "bytes": len(data), "messages": messages}
+    with here.session(session_id, branch) as session:
+        data = exported(here, session, format_)
+        if output is None:
+            click.echo(data, nl=False)
+            return
+        Path(output).write_bytes(data)
+        messages = message_count(session)
+    facts = {"session": session.id, "format": format_, "file": output, "bytes": len(data), "messages": messages}
     if as_json:
         print_json(facts)
     else:
         console().print(here.words("exported", **facts | {"bytes": human_size(len(data))}), soft_wrap=True)
 
 
-def exported(here: Place, journal: Journal, format_: str) -> Iterator[bytes]:
-    """A whole conversation in one of the forms that `sightline sessions export` knows."""
+def exported(here: Place, session: Session, format_: str) -> bytes:
+    """Return the whole conversation in one of the `FORMATS`."""
     if format_ == "jsonl":
-        yield here.folder.existing(journal.store.session_id).read_bytes()
-        return
-    payload = conversation(journal)
+        return here.folder.existing(session.id).read_bytes()
+    payload = session.transcript()
     request = {"openai": payload.openai, "anthropic": payload.anthropic, "responses": payload.responses}[format_]()
-    yield msgspec.json.format(msgspec.json.encode(request), indent=2)
-    yield b"\n"
+    return msgspec.json.format(msgspec.json.encode(request), indent=2) + b"\n"
+
+
+def message_count(session: Session) -> int:
+    """Return how many messages an export of the conversation has, its system messages included."""
+    payload = session.transcript()
+    return len(payload.system) + len(payload.body)
 
 
 @sessions.command(short_help="Delete a session for good.")

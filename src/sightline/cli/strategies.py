@@ -1,4 +1,4 @@
-"""`sightline strategies`: who may decide what is shown, and what can be configured."""
+"""`sightline strategies`: the strategies that decide what is shown, and their configuration."""
 
 import inspect
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from sightline.cli.options import Place, place, with_json
 from sightline.cli.render import Column, Rows, console, first_words, print_json
 from sightline.errors import BadInput
 from sightline.plan.strategies import STRATEGIES, config_schema, installed, kind_of, names
-from sightline.plan.strategies.project_choice import IDS, Choice, chosen
+from sightline.plan.strategies.project_choice import IDS, chosen
 
 
 class _Field(NamedTuple):
-    """One thing that can be configured."""
+    """One key of a strategy's configuration."""
 
     name: str
     type: str
@@ -45,7 +45,9 @@ def strategies(as_json: bool) -> None:
         print_json({"chosen": choice._asdict(), "strategies": [_facts(here, name) for name in names()]})
         return
     _print(here)
-    _print_choice(here, chosen(here.project))
+    choice = chosen(here.project)
+    key = "chosen" if choice.file else "chosen by default"
+    console().print(here.words(key, name=choice.name, file=choice.file), soft_wrap=True)
 
 
 def _print(here: Place) -> None:
@@ -64,13 +66,8 @@ def _print(here: Place) -> None:
             rows.print("", *field)
 
 
-def _print_choice(here: Place, choice: Choice) -> None:
-    key = "chosen" if choice.file else "chosen by default"
-    console().print(here.words(key, name=choice.name, file=choice.file), soft_wrap=True)
-
-
 def _about(here: Place, name: str) -> str:
-    """One line: ours in the reader's language, another package's in its own words, or why it cannot be had."""
+    """Describe a strategy in one line: its phrase, another package's docstring, or why it cannot be loaded."""
     if name in STRATEGIES:
         return here.words(f"strategy {name}")
     try:
@@ -82,7 +79,7 @@ def _about(here: Place, name: str) -> str:
 def _schema(name: str) -> dict[str, Any]:
     try:
         return config_schema(name)
-    except BadInput:  # another's package that does not load; `_about` says so
+    except BadInput:  # a package that does not load; `_about` says so
         return {}
 
 

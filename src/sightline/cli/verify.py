@@ -8,11 +8,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from sightline.cli.options import Place, place, session_argument, with_json
+from sightline.cli.options import Place, branch_label, place, session_argument, with_json
 from sightline.cli.render import console, error_console, print_json
-from sightline.cli.sessions import branch_label
-from sightline.compose.verify import Verified
-from sightline.compose.verify import verify as verified
 
 
 @click.command(short_help="Make every payload ever sent again and compare.")
@@ -47,29 +44,24 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
 
 
 def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]:
-    journal = here.journal(session_id)
+    """Verify one session. Without `out` nothing is printed."""
     count, mismatches = 0, []
-    with _progress(here, session_id, len(journal.timeline.receipt_offset), out) as advance:
-        for payload in verified(journal):
+    with here.session(session_id) as session, _progress(here, session_id, len(session.receipts), out) as advance:
+        for payload in session.receipts.verify():
             count += 1
             advance()
             if not payload.good:
-                mismatches.append({**payload._asdict(), "branch": branch_label(payload.branch)})
+                mismatch = {**payload._asdict(), "branch": branch_label(payload.branch)}
+                mismatches.append(mismatch)
                 if out is not None:
-                    out.print(_mismatch(here, session_id, payload), style="red", soft_wrap=True)
-    journal.store.close()
+                    key = "mismatch" if payload.found else "window gone"
+                    out.print(here.words(key, session=session_id, **mismatch), style="red", soft_wrap=True)
     return {"session": session_id, "payloads": count, "mismatches": mismatches}
-
-
-def _mismatch(here: Place, session_id: str, payload: Verified) -> str:
-    key = "mismatch" if payload.found else "window gone"
-    facts = payload._asdict() | {"branch": branch_label(payload.branch)}
-    return here.words(key, session=session_id, **facts)
 
 
 @contextmanager
 def _progress(here: Place, session_id: str, total: int, out: Console | None) -> Iterator[Any]:
-    """A bar on the terminal while it runs; nothing where nobody watches."""
+    """Show a progress bar on a terminal; nothing where nobody watches."""
     screen = error_console()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=screen, transient=True, disable=out is None or not screen.is_terminal) as progress:

@@ -8,7 +8,7 @@ from msgspec.structs import replace as with_fields
 
 from sightline.compaction.unit_range import UnitRange
 from sightline.compose.render import ComposeInputs, layout, render
-from sightline.log.reader import Reader
+from sightline.log.levels import Reader
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.sliding import begins_turn
 from sightline.plan.view import Notices, View

@@ -13,7 +13,7 @@ from sightline.log.branches import Placed
 from sightline.log.columns import Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.log.reader import Reader
+from sightline.log.levels import Reader
 from sightline.log.stores import Span
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
@@ -215,10 +215,10 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     plan = Plan(view, units, by_row, {}, body=body, base=whole.base, left_out=left_out, marker=whole.marker)
     plan.preface, plan.preface_tokens = whole.preface, preface
     plan.rows = bisect_right(timeline.seq, newest.seq)
-    plan.calls = calls if whole.base else calls + 1
+    plan.calls_since_sweep = calls if whole.base else calls + 1
     if whole.base:
-        plan.weighed = bisect_left(units, timeline.unit_count(bisect_right(timeline.seq, known)))
-    plan.spare = sum(view.spare(unit, by_row) for unit in plan.after(plan.weighed))
+        plan.swept_count = bisect_left(units, timeline.unit_count(bisect_right(timeline.seq, known)))
+    plan.possible_saving = sum(view.possible_saving(unit, by_row) for unit in plan.after(plan.swept_count))
     return plan
 
 

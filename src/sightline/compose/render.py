@@ -11,7 +11,7 @@ from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.log.annotations import WindowNote
 from sightline.log.columns import LABELLED, ORPHAN
-from sightline.log.reader import Reader
+from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of
 from sightline.values.items import Kind, Lod, Message, Opaque, Part, Role, Text, ToolDefinition

@@ -1,4 +1,4 @@
-"""What annotations say: the content of the `data` field, one form per subtype."""
+"""The content of annotations: one struct per subtype, stored in the `data` field of an entry."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from sightline.values.items import ToolDefinition
 class WindowNote(Struct, omit_defaults=True):
     """A window was opened, referred to again, changed, or closed.
 
-    Without `closed` and `changed` it is a reference: the window is shown from here on. The other fields are those of a
-    window that a host opened.
+    Without `closed` and `changed` it is a reference: the window is shown from here on. The fields from `app` on are
+    set for windows that an app host opened.
     """
 
     id: str
@@ -21,24 +21,24 @@ class WindowNote(Struct, omit_defaults=True):
     app: str = ""
     target: str = ""
     options: dict[str, Any] | None = None
-    state: Any = UNSET  # the app's data, where they differ from those before
+    state: Any = UNSET  # the data of the app, if they changed
     version: tuple[int, int, int] | None = None
     lod: int | None = None
     round: tuple[str, str, str] | None = None  # action, result, time
-    failed: bool = False  # that action
-    call: str = ""  # the model's call that opened or changed it
-    summary: str = ""  # what to remember of a closed one
+    failed: bool = False  # that action failed
+    call: str = ""  # id of the model's call that opened or changed it
+    summary: str = ""  # of a closed window: what to remember of it
 
 
 class PinNote(Struct, omit_defaults=True):
-    """An item was pinned ("pin"), unpinned, or asked to be shown at a level from the next sweep on."""
+    """An item was pinned ("pin"), unpinned, or is to be shown at another level from the next sweep on."""
 
     item: str
     what: str
 
 
 class HeadNote(Struct, omit_defaults=True):
-    """Another branch is current. `parent`, `at` and `uuid` say where a new one begins."""
+    """Another branch is the current one. `parent`, `at` and `uuid` say where a new branch begins."""
 
     branch: str
     parent: str | None = None
@@ -47,7 +47,7 @@ class HeadNote(Struct, omit_defaults=True):
 
 
 class CompactNote(Struct, omit_defaults=True):
-    """What a compaction covers, by seq and by uuid. Empty: everything before it."""
+    """The run of items that a compaction covers, by seq and by uuid. Empty: everything before it."""
 
     first: int = 0
     last: int = 0
@@ -55,54 +55,54 @@ class CompactNote(Struct, omit_defaults=True):
 
 
 class UncompactNote(Struct, omit_defaults=True):
-    """A compaction no longer holds: the seq of its boundary."""
+    """A compaction was undone. `boundary` is its seq."""
 
     boundary: int
 
 
 class RenditionNote(Struct, omit_defaults=True, array_like=True):
-    """A shortened text, logged when it is first sent and read back from then on. An entry holds a few of them."""
+    """A shortened text, logged when it is first sent and read from the log from then on. An entry has a few."""
 
     item: str
     lod: int
-    pieces: tuple[Piece, ...]  # of the item's own text, and words between them
+    pieces: tuple[Piece, ...]  # places in the text of the item, and words of its own
 
 
 class PlanNote(Struct, omit_defaults=True):
-    """A whole plan: every unit of the branch up to the receipt's seq is in, except these runs of seqs."""
+    """A whole plan: it shows every unit of the branch up to the seq of the receipt, except those in `out`."""
 
-    out: list[tuple[int, int]] = []
+    out: list[tuple[int, int]] = []  # runs of seqs, first and last
     lods: dict[str, int] = {}  # item id → level, for those below FULL
-    marker: str = ""  # the line that stands for what is out
-    preface: str = ""  # what is said before the history
+    marker: str = ""  # the line shown in the place of what is left out
+    preface: str = ""  # the text before the history
     left_out: tuple[int, int, int, int] | None = None  # messages, tokens, first and last seq
     base: int = 0  # tokens of the body right after this sweep
 
 
 class ReceiptNote(Struct, omit_defaults=True):
-    """What was decided before a call and what was sent. Proportional to what changed."""
+    """What was decided before a call and what was sent. Its size is proportional to what changed."""
 
     number: int
-    seq: int  # the last one the payload knows
+    seq: int  # of the newest entry that the payload considered
     tokens: int
     limit: int
     hash: str
     format: int = 1
     factor: float = 1.0
-    reason: str = ""  # why the prefix was broken; empty: it was not
+    reason: str = ""  # why the prompt prefix changed; empty: it did not
     changed: int | None = None  # the first changed block
-    plan: PlanNote | None = None  # whole, at a sweep
-    lods: dict[str, int] = {}  # else: new items below FULL
-    faults: list[str] = []  # new results that show again what had been shortened
+    plan: PlanNote | None = None  # the whole plan, at a sweep
+    lods: dict[str, int] = {}  # otherwise: new items below FULL
+    faults: list[str] = []  # new results that fetch again what had been shortened
     windows: dict[str, str] = {}  # id → hash of what was shown
-    spared: dict[str, int] = {}  # windows that gave way → tokens that saved
-    idle: int = 0  # seconds since the call before, where that decided
+    spared: dict[str, int] = {}  # id of a window that was shortened or hidden → tokens saved
+    idle: int = 0  # seconds since the previous call, if that influenced the decision
     breakpoints: tuple[int, ...] = ()
-    question: bool = False  # it answered one question: the conversation does not go on from what it shows
+    question: bool = False  # it was for one question only: the next payload does not continue from it
 
 
 class ToolsNote(Struct, frozen=True, omit_defaults=True):
-    """The tools of the payloads from here on."""
+    """The tools of all payloads from here on."""
 
     hash: str
     tokens: int
@@ -113,7 +113,7 @@ NO_TOOLS = ToolsNote("", 0)
 
 
 class Source(Struct, frozen=True, omit_defaults=True):
-    """A piece of an item: lines `first` to `last`, counted from 1; 0 is all of it, or only these quotes of it."""
+    """A piece of an item: lines `first` to `last`, counted from 1. If `first` is 0: all of it, or only `quotes`."""
 
     item: str
     first: int = 0
@@ -122,8 +122,8 @@ class Source(Struct, frozen=True, omit_defaults=True):
 
 
 class RecallNote(Struct, frozen=True, omit_defaults=True):
-    """Which pieces were brought back, and what for. The text itself stays where it is."""
+    """The pieces that a recall shows again, and the query they were found for. Their text is not copied."""
 
     sources: tuple[Source, ...] = ()
     query: str = ""
-    overview: str = ""  # made by rule of all that is not shown, where the question names nothing to look for
+    overview: str = ""  # of all that is not shown, made by rule, if the question names nothing to search for

@@ -1,99 +1,76 @@
-"""What a timeline's columns have no place for: branches, and what was said about the conversation on each."""
+"""Branches of a conversation, and the annotations that apply to some of them: marks, settings, compactions."""
 
 from typing import NamedTuple
 
 from msgspec import Struct
 
-NONE = -1
+NONE = -1  # no row, no unit, no such level
+UNBOUNDED = 1 << 62  # beyond every row and every offset
 
 
 class Branch(Struct):
-    """A line of the conversation: it shares its parent's rows up to `at` and goes its own way after."""
+    """A branch of the conversation. It shares the rows of its parent up to `at`."""
 
     name: str
     parent: int = NONE
     at: int = NONE  # the last shared row
-    uuid: str = ""  # the entry it goes on from
-    offset: int = 1 << 62  # where the log says that it begins
-    last: int = NONE  # its own last row
+    uuid: str = ""  # the entry that its first entry follows
+    offset: int = UNBOUNDED  # where in the log it was begun
+    last: int = NONE  # the last row of its own
     called: bool = False  # a payload has been sent on it
 
 
 class Path(NamedTuple):
-    """The rows of a branch: its own, and its ancestors' up to where it left them."""
+    """The rows of a branch: its own, and those of its ancestors up to where it left them."""
 
-    limits: dict[int, int]  # branch → last row that belongs
-    ends: dict[int, int]  # branch → where in the log it was left
+    limits: dict[int, int]  # branch → the last of its rows on this path
+    ends: dict[int, int]  # branch → the offset in the log at which this path left it
 
     def holds(self, branch: int, row: int) -> bool:
         """Whether a row of that branch is on this path."""
         return row <= self.limits.get(branch, NONE)
 
     def knows(self, note: "Mark | Placed | Compaction") -> bool:
-        """Whether something that was said about the conversation was said on this path."""
+        """Whether an annotation applies to this path: it was made after a row of this path."""
         return self.holds(note.branch, note.at - 1)
 
     def saw(self, note: "Placed") -> bool:
-        """Whether it was said on this path before the path left that branch: what happens to a window stays there."""
-        return self.knows(note) and note.offset <= self.ends.get(note.branch, 1 << 62)
+        """Whether an annotation was made before this path left its branch, because a window belongs to one branch."""
+        return self.knows(note) and note.offset <= self.ends.get(note.branch, UNBOUNDED)
 
 
 class Mark(Struct):
-    """Something said about a row: pinned, unpinned. Holds on every branch that contains where it was said."""
+    """A row was pinned, unpinned or asked for at another level. Applies to every branch that contains `at`."""
 
     row: int
     what: str
     offset: int
     branch: int
-    at: int  # rows there were when it was said
+    at: int  # rows there were on the branch when it was made
 
 
 class Placed(Struct):
-    """An annotation that holds until the next of its subtype, on every branch that contains where it was made."""
+    """An annotation that applies until the next of its subtype, on every branch that contains `at`."""
 
     offset: int
     length: int
     branch: int
-    at: int  # rows there were then
+    at: int  # rows there were on the branch when it was made
 
 
 class Compaction(Struct):
-    """A run of units that a summary stands for, from the next sweep on."""
+    """A run of units that summaries replace from the next sweep on."""
 
     seq: int  # of its boundary
     offset: int
     branch: int
-    at: int  # rows there were with its first summary: before that nothing stands for what it covers
+    at: int  # rows there were with its last summary: a branch that begins earlier does not know of it
     first: int  # the units it covers
     last: int
-    manual: bool = True  # somebody asked for it: the next call is a sweep
-    summaries: list[int] = []  # the units that stand for them
+    manual: bool = True  # somebody asked for it, so the next call is a sweep
+    summaries: list[int] = []  # the units that replace them
     undone: list[Placed] = []
 
     def covers(self, other: "Compaction") -> bool:
-        """Whether what the other covers is part of what this one covers."""
+        """Whether every unit that the other covers is covered by this one."""
         return self.first <= other.first and other.last <= self.last
-
-
-class State(Struct):
-    """The part of a timeline that columns have no place for, as it is kept in a file."""
-
-    branches: list[Branch]
-    current: int = 0
-    open_calls: dict[int, str] = {}  # row of a call without a result → its id
-    subjects: list[str] = []
-    marks: list[Mark] = []
-    systems: list[int] = []  # rows of system items
-    constraints: list[int] = []  # rows of user messages that set a rule or name a task
-    compactions: list[Compaction] = []
-    faults: list[int] = []  # rows of results fetched again
-    settings: list[Placed] = []
-    tools: list[Placed] = []
-    states: list[Placed] = []  # what a strategy remembers
-    heads: dict[int, str] = {}  # last conversation entry written on each branch
-    interrupted: dict[str, str] = {}  # id of a call given up on → its tool
-    windows: dict[str, list[int]] = {}  # id → rows that refer to it
-    closed: dict[str, list[Placed]] = {}  # id → where it was closed
-    noted: dict[str, list[Placed]] = {}  # id → every note on it
-    notes: int = 0  # on windows, in all
-    damaged: int = 0

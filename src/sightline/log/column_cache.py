@@ -1,11 +1,12 @@
-"""The side index: a log's columns in a file, so that opening a session does not parse its entries.
+"""The column cache: the columns of a log in a file, so that opening a session does not parse its entries.
 
-Derived and disposable: one that is wrong is not used, one that is behind is extended.
+It can be deleted at any time. One that does not fit its log is not used; one that is behind is extended.
 """
 
 import os
 import struct
 from array import array
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -14,8 +15,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from sightline.log.branches import State
-from sightline.log.columns import Timeline
+from sightline.log.columns import Column, State, Timeline
 from sightline.log.stores import Span, Tips
 from sightline.shorten import FORMAT as RENDITIONS
 
@@ -25,7 +25,7 @@ _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn
 
 
 class _Header(Struct):
-    format: tuple[int, int]  # ours and the renditions', whose sizes the columns hold
+    format: tuple[int, int]  # of this file, and of the renditions that were counted
     tips: Tips
     last_line: tuple[int, int]
     last_hash: str
@@ -34,20 +34,22 @@ class _Header(Struct):
 
 
 class Index(NamedTuple):
-    """A log's columns, up to `tips`."""
+    """The columns and state of a log, up to `tips`."""
 
     tips: Tips
-    columns: dict[str, "array[int]"]
+    columns: dict[str, Column]
     state: State
 
 
 def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> None:
-    """Write the index, whole or not at all. A disk that refuses is no reason to fail: it can be made again."""
-    columns = {name: getattr(timeline, name) for name in timeline.COLUMNS}
-    sizes = [(name, column.typecode, len(column) * column.itemsize, crc32(column)) for name, column in columns.items()]
+    """Write the cache, whole or not at all. If the disk refuses, nothing is raised, because it can be made again."""
+    columns = timeline.columns()
+    sizes = [
+        (name, str(column.typecode), len(column) * column.itemsize, crc32(column)) for name, column in columns.items()
+    ]
     header = msgspec.json.encode(
         _Header(
-            (FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.kept_state()
+            (FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.saved_state()
         )
     )
     fresh = path.with_suffix(f".idx{os.getpid()}")
@@ -62,7 +64,7 @@ def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> N
 
 
 def load(path: Path, log: Path) -> Index | None:
-    """The index of this log, or None if there is none that fits it."""
+    """The cache of this log; None if there is none that fits it."""
     try:
         with path.open("rb") as file:
             return _read(file, log)
@@ -87,9 +89,13 @@ def _read(file: BinaryIO, log: Path) -> Index | None:
         if len(data) != size or crc32(data) != checksum:
             return None
         columns[name].frombytes(data)
-    if {name: column.typecode for name, column in columns.items()} != Timeline.COLUMNS:
+    if _typecodes(columns) != _typecodes(Timeline().columns()):
         return None
     return Index(header.tips, columns, header.state)
+
+
+def _typecodes(columns: Mapping[str, Column]) -> dict[str, str]:
+    return {name: column.typecode for name, column in columns.items()}
 
 
 def _line_hash(log: Path, span: Span) -> str:

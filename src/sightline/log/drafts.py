@@ -1,4 +1,4 @@
-"""Making entries: what a message, a recall or an annotation looks like in the log before it has its number."""
+"""Drafts of entries: what a message, a recall or an annotation looks like in the log before it has its seq."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Te
 from sightline.values.phrases import say
 
 _BOUNDARY = "=== 上下文压缩边界 ==="  # in every locale: it marks a place and is never shown
-_SUBJECT = 500  # characters: a longer command is told by its beginning
+_LONGEST_SUBJECT = 500  # characters: a longer command is identified by its beginning
 
 
 class PendingCall(NamedTuple):
-    """A call without its result: the tool, and what the call is about."""
+    """A call without a result: its tool, and its subject (a path, a command, a URL)."""
 
     id: str
     name: str
@@ -29,7 +29,7 @@ class PendingCall(NamedTuple):
 
 
 class Drafts:
-    """Makes the entries of one session. They are chained, numbered and measured when they are appended."""
+    """Makes the entries of one session. Parents, seqs and tokens are set when they are appended."""
 
     def __init__(self, session_id: str, clock: Clock, ids: Ids, where: Place) -> None:
         self._session_id, self._clock, self._ids, self._where = session_id, clock, ids, where
@@ -49,39 +49,38 @@ class Drafts:
         )
 
     def annotation(self, subtype: str, note: Any) -> Entry:
-        """Something said about the conversation."""
+        """Draft an annotation with this content."""
         return self._entry("system", Body("system"), subtype=subtype, data=Raw(msgspec.json.encode(note)))
 
     def recall(self, note: Any) -> Entry:
-        """Which pieces are shown again."""
+        """Draft a recall of the pieces that this note names."""
         return self._entry("system", Body("user"), subtype="recall", data=Raw(msgspec.json.encode(note)))
 
     def boundary(self, note: Any, metadata: CompactMetadata) -> Entry:
-        """Where a summary begins to stand for what came before."""
+        """Draft the boundary of a compaction. The summaries follow it."""
         body = Body("system", Raw(msgspec.json.encode(_BOUNDARY)))
         data = Raw(msgspec.json.encode(note))
         return self._entry("system", body, subtype=entries.BOUNDARY, compact_metadata=metadata, data=data)
 
     def summary(self, text: str, metadata: CompactMetadata, *, flags: int = 0) -> Entry:
-        """What stands for the units that the boundary before it names."""
+        """Draft a summary of the units that the boundary before it names."""
         body = Body("user", Raw(msgspec.json.encode(text)))
         return self._entry("user", body, is_compact_summary=True, compact_metadata=metadata, flags=flags)
 
     def messages(
         self, messages: Iterable[Message], waiting: Callable[[str], PendingCall | None], locale: str
     ) -> tuple[list[Entry], list[PendingCall]]:
-        """The entries of neutral messages that follow one another, and the calls among them that got no result.
+        """Draft the entries of consecutive messages. Also returns the calls among them that got no result.
 
-        `waiting` finds an earlier call by its id. A result that answers no call is kept as what it is: a message of the
-        user's side that says so.
+        `waiting` finds an earlier call by its id. A result that answers no call becomes a labelled user message.
         """
         drafts: list[Entry] = []
-        calls: list[list[PendingCall]] = []  # of each message that made some, the newest last
-        answered: set[str] = set()  # earlier calls
+        calls: list[list[PendingCall]] = []  # the pending calls of each message, the newest message last
+        answered: set[str] = set()  # ids of earlier calls
         for message in messages:
             if message.role is not Role.TOOL:
                 drafts.append(self.message(message))
-                calls.append([_waiting(part) for part in message.parts if isinstance(part, Call)])
+                calls.append([_pending(part) for part in message.parts if isinstance(part, Call)])
                 continue
             result = message.parts[0]
             assert isinstance(result, Result)
@@ -98,7 +97,7 @@ class Drafts:
         return drafts, [call for made in calls for call in made]
 
     def message(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:
-        """The entry of what somebody said."""
+        """Draft the entry of a system, user or assistant message."""
         match message.role:
             case Role.SYSTEM:
                 body = Body("system", entries.encode_parts(message.parts))
@@ -114,14 +113,14 @@ class Drafts:
         if any(isinstance(part, Opaque) for part in message.parts):
             flags |= OPAQUE
         call = _only_call(message.parts)
-        said = message.parts[:-1] if call is not None else message.parts
-        body = Body("assistant", entries.encode_parts(said), message.model, message.usage)
+        parts = message.parts[:-1] if call is not None else message.parts
+        body = Body("assistant", entries.encode_parts(parts), message.model, message.usage)
         tool = ToolUse(call.id, call.name, call.input, call.raw) if call is not None else None
         type_ = "tool_use" if tool else "assistant"
         return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
 
     def result(self, result: Result, call: PendingCall, *, flags: int = 0, when: str = "") -> Entry:
-        """The entry of what a tool answered to this call."""
+        """Draft the entry of the result of this call."""
         answer = ToolResult(result.id, entries.encode_parts(result.parts), result.error, result.name)
         return self._entry(
             "tool_result", Body("user"), tool_result=answer, subject=call.subject, flags=flags, when=when
@@ -129,17 +128,17 @@ class Drafts:
 
 
 def _constraints(text: str) -> tuple[tuple[int, int], ...]:
-    """Where a text sets a rule or names a task."""
+    """Where a text sets a rule or names a task: first and end of each sentence."""
     sentences = dict.fromkeys([*rules.rules(text), *rules.tasks(text)])
     return tuple(sorted((at, at + len(sentence)) for sentence in sentences if (at := text.find(sentence)) >= 0))
 
 
-def _waiting(call: Call) -> PendingCall:
-    return PendingCall(call.id, call.name, subject_of(call)[:_SUBJECT])
+def _pending(call: Call) -> PendingCall:
+    return PendingCall(call.id, call.name, subject_of(call)[:_LONGEST_SUBJECT])
 
 
 def _take(calls: list[list[PendingCall]], call_id: str) -> PendingCall | None:
-    """The call of this id that waits: of the nearest message, its first. It waits no longer."""
+    """Remove and return the pending call of this id: the first one in the newest message that has any."""
     for made in reversed(calls):
         for call in made:
             if call.id == call_id:
@@ -149,7 +148,7 @@ def _take(calls: list[list[PendingCall]], call_id: str) -> PendingCall | None:
 
 
 def _only_call(parts: tuple[Part, ...]) -> Call | None:
-    """The call of a message that is one call, with at most one text before it: the documents' `tool_use` entry."""
+    """The call of a message that is one call with at most one text before it: then it is a `tool_use` entry."""
     if not parts or not isinstance(parts[-1], Call) or len(parts) > 2:
         return None
     if len(parts) == 2 and not isinstance(parts[0], Text):

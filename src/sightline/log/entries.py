@@ -1,8 +1,8 @@
-"""Entries: the lines of a session's log, as they stand on disk.
+"""Entries: the lines of a session's log, as they are on disk.
 
-One JSON object per line. *Conversation* entries form a chain by `parentUuid`; *annotations* (what was sent, pinned,
-set …) hang on the conversation entry they follow and are never a parent. What another version wrote and this one does
-not know is passed over by readers and stays in the file: a log is never rewritten.
+One JSON object per line. *Conversation* entries form a chain by `parentUuid`. *Annotations* (what was sent, pinned,
+set …) have the conversation entry before them as their parent, and are never a parent themselves. Readers skip what
+another version wrote and this one does not know. It stays in the file, because a log is never rewritten.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ CHAINED = frozenset({"", "recall", BOUNDARY})  # subtypes of `system` that are p
 
 
 class Body(Struct, frozen=True, omit_defaults=True):
-    """The message inside an entry. `content` is a JSON string or a list of parts, decoded when somebody looks."""
+    """The message inside an entry. `content` is a JSON string or a list of parts, decoded when it is read."""
 
     role: str
     content: Raw = Raw(b'""')
@@ -39,7 +39,7 @@ class Body(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolUse(Struct, frozen=True, omit_defaults=True):
-    """The documents' form of a message that is one call."""
+    """A message that is one call, in the form of the ClawdCode document."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ class ToolUse(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):
-    """The documents' form of a result."""
+    """A tool result in the form of the ClawdCode document."""
 
     id: str
     output: Raw = Raw(b'""')
@@ -66,7 +66,7 @@ class CompactMetadata(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
-    """One line. The first fields are the ClawdCode document's; from `seq` on they are ours."""
+    """One line. The fields before `seq` are those of the ClawdCode document; the others are ours."""
 
     uuid: str
     parent_uuid: str | None
@@ -83,16 +83,16 @@ class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=Tru
     is_compact_summary: bool = False
     compact_metadata: CompactMetadata | None = None
     seq: int = 0
-    branch: str = ""  # empty: the first one
+    branch: str = ""  # empty: the first branch
     batch: tuple[int, int] | None = None  # (i, n): the i-th of n entries written as one
     tokens: tuple[tuple[int, int, int], ...] = ()  # of each item at GIST, SUMMARY, FULL; -1: it has no such level
     constraints: tuple[tuple[int, int], ...] = ()  # of a user message: where its text sets a rule or names a task
-    names: tuple[int, ...] = ()  # earlier entries, by seq, that name something this one names
+    names: tuple[int, ...] = ()  # seqs of earlier entries that name something this one names
     subject: str = ""  # what a call or result is about: a path, a command, a URL
     flags: int = 0  # state bits known when it was written
     receipt: int = 0  # of a reply: the number of the payload it answers
-    when: str = ""  # when it was said, as the caller tells it; empty: when it was written
-    data: Raw = field(default=Raw(b"null"))  # what an annotation or recall says
+    when: str = ""  # when it was said, in the words of the caller; empty: when it was written
+    data: Raw = field(default=Raw(b"null"))  # the content of an annotation or recall
 
     @property
     def in_conversation(self) -> bool:
@@ -101,7 +101,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=Tru
 
 
 class Tip(Struct, omit_defaults=True, rename="camel"):
-    """What a writer must know of a line to append after it. Decoding only this is three times as fast."""
+    """The part of an entry that a writer needs to append after it. Decoding only this is three times as fast."""
 
     uuid: str
     type: str
@@ -122,7 +122,7 @@ def _in_conversation(type_: str, subtype: str) -> bool:
 
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises for a damaged line, or for one that somebody made to break us."""
+"""What decoding raises for a damaged line, or for one that was made to break the decoder."""
 
 _encoder = msgspec.json.Encoder()
 _entry_decoder = msgspec.json.Decoder(Entry)
@@ -132,29 +132,29 @@ _any_decoder = msgspec.json.Decoder()
 
 
 def encode(entry: Entry) -> bytes:
-    """The entry as one line, newline included. Non-ASCII text stays readable."""
+    """Encode an entry as one line with its newline. Non-ASCII text stays readable."""
     return _encoder.encode(entry) + b"\n"
 
 
 def decode(line: bytes) -> Entry:
-    """The inverse of `encode`. Raises one of `UNREADABLE` for what is no entry."""
+    """Decode an entry. Raises one of `UNREADABLE` if the line is none."""
     return _entry_decoder.decode(line)
 
 
 def decode_tip(line: bytes) -> Tip:
-    """Only what a writer needs. Raises one of `UNREADABLE` for what is no entry."""
+    """Decode only what a writer needs. Raises one of `UNREADABLE` if the line is no entry."""
     return _tip_decoder.decode(line)
 
 
 def encode_parts(parts: tuple[Part, ...]) -> Raw:
-    """Parts as they stand in an entry: a JSON string where they are one text, else a list."""
+    """Encode parts for an entry: as a JSON string if they are one text, otherwise as a list."""
     if len(parts) == 1 and isinstance(parts[0], Text):
         return Raw(_encoder.encode(parts[0].text))
     return Raw(_encoder.encode(parts))
 
 
 def decode_parts(raw: Raw) -> tuple[Part, ...]:
-    """The inverse of `encode_parts`. Blocks this version does not know come back as opaque parts."""
+    """The inverse of `encode_parts`. Blocks that this version does not know become opaque parts."""
     data = memoryview(raw)
     if not data:
         return ()
@@ -164,12 +164,12 @@ def decode_parts(raw: Raw) -> tuple[Part, ...]:
             return (Text(text),) if text else ()
         return tuple(_parts_decoder.decode(data))
     except msgspec.ValidationError:
-        return tuple(_foreign(_any_decoder.decode(data)))
-    except UnicodeDecodeError:  # damaged on disk: what is left of it can still be read
+        return tuple(_unknown_parts(_any_decoder.decode(data)))
+    except UnicodeDecodeError:  # damaged on disk: read what is left of it
         return decode_parts(Raw(bytes(data).decode("utf-8", "replace").encode()))
 
 
-def _foreign(content: Any) -> list[Part]:
+def _unknown_parts(content: Any) -> list[Part]:
     blocks = content if isinstance(content, list) else [content]
     parts: list[Part] = []
     for block in blocks:
@@ -182,7 +182,7 @@ def _foreign(content: Any) -> list[Part]:
 
 
 def decode_data(entry: Entry, type_: type[Any]) -> Any:
-    """An annotation's content as `type_`. Raises BadInput for a line another program got wrong."""
+    """Decode the content of an annotation. Raises BadInput if another program wrote it in another form."""
     try:
         return msgspec.json.decode(entry.data, type=type_)
     except UNREADABLE as error:
@@ -190,7 +190,7 @@ def decode_data(entry: Entry, type_: type[Any]) -> Any:
 
 
 def parts_of(entry: Entry) -> tuple[Part, ...]:
-    """All the parts of a conversation entry, in order."""
+    """All parts of a conversation entry, in order."""
     if entry.tool_result is not None:
         result = entry.tool_result
         return (Result(result.id, decode_parts(result.output), result.error, result.name),)  # type: ignore[arg-type]
@@ -201,7 +201,7 @@ def parts_of(entry: Entry) -> tuple[Part, ...]:
 
 
 def kind_of(entry: Entry) -> Kind | None:
-    """What the entry's first item is; None where it shows nothing."""
+    """The kind of the first item of an entry; None if it has no items."""
     match entry.type:
         case "user":
             return Kind.SUMMARY if entry.is_compact_summary else Kind.USER
@@ -216,14 +216,14 @@ def kind_of(entry: Entry) -> Kind | None:
 
 
 def items_of(entry: Entry) -> list[Item]:
-    """The items of an entry: itself, and after an assistant message each of its calls."""
+    """The items of an entry: the message, and after an assistant message each of its calls."""
     kind = kind_of(entry)
     if kind is None:
         return []
     parts = parts_of(entry)
     calls = [part for part in parts if isinstance(part, Call)] if kind is Kind.ASSISTANT else []
-    spoken = tuple(part for part in parts if not isinstance(part, Call)) if calls else parts
-    items = [Item(str(entry.seq), kind, spoken, entry.timestamp)]
+    others = tuple(part for part in parts if not isinstance(part, Call)) if calls else parts
+    items = [Item(str(entry.seq), kind, others, entry.timestamp)]
     items += [
         Item(f"{entry.seq}.{number}", Kind.CALL, (call,), entry.timestamp) for number, call in enumerate(calls, start=1)
     ]

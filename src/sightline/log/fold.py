@@ -1,7 +1,9 @@
-"""Takes the entries of a log into a timeline, one by one: all of its columns follow from them."""
+"""Adds the entries of a log to a timeline, one by one. All its columns follow from the entries alone."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
 
 from sightline.errors import BadInput
 from sightline.log import entries
@@ -22,44 +24,50 @@ from sightline.log.stores import Span
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.settings import Settings
 
+_MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
 
-class GrowingTimeline(Timeline):
-    """A timeline that takes entries in."""
 
-    def __init__(
-        self,
-        measure: Callable[[Entry], Sequence[Sizes]],
-        subject_of: Callable[[Call], str],
-        is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False,
-    ) -> None:
-        """`measure` gives the sizes of an entry's items where the entry does not say them. `subject_of` gives what a
-        call is about: a path, a command, a URL. `is_file_read` says, by id and tool, whether a call reads a file.
-        """
-        super().__init__()
-        self._measure, self._subject_of, self._is_file_read = measure, subject_of, is_file_read
-        self._subject_ids: dict[str, int] | None = None
+class GrowingTimeline(Timeline, kw_only=True):
+    """A timeline that entries can be added to."""
+
+    measure: Callable[[Entry], Sequence[Sizes]]  # tokens of an entry's items, for entries that do not state them
+    subject_of: Callable[[Call], str]  # what a call is about: a path, a command, a URL
+    is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False  # of a call, by its id and tool
+    _subject_ids: dict[str, int] | None = None  # the inverse of `subjects`, made when first needed
 
     def fold(self, entry: Entry, span: Span) -> range:
-        """Take one entry in, in log order. The rows it made."""
+        """Add one entry, in log order. Returns the rows it made. Raises BadInput for an annotation of another form."""
         first = len(self.seq)
         branch = self._branch_of(entry)
         kind = entries.kind_of(entry)
         if kind is Kind.WINDOW:
-            self._window(entry, span, branch)
+            self._add_window_note(entry, span, branch)
         elif kind is not None:
             self._add_rows(entry, span, branch, kind)
-            self._speaks_of(entry.names, first)
+            self._mark_mentions(entry.names, first)
         elif entry.type == "system":
             self._annotate(entry, span, branch)
         if kind is Kind.SUMMARY:
-            self._summarised(entry, span, branch)
+            self._add_summary(entry, span, branch)
         if entry.in_conversation:
             self.heads[branch] = entry.uuid
-            self.current = branch  # a session goes on where it was last written to
+            self.current = branch  # a session continues on the branch that was written to last
         return range(first, len(self.seq))
 
+    def with_valid_numbers(self, entry: Entry) -> Entry:
+        """The entry with numbers that the columns can store.
+
+        Other programs write no numbers, or numbers of their own, or join two logs into one.
+        """
+        least = (self.seq[-1] if len(self) else 0) + 1
+        if not least <= entry.seq < _MOST_SEQ and (entry.seq <= 0 or entries.kind_of(entry) is not None):
+            entry = replace(entry, seq=least)
+        if any(not -1 <= size < _MOST_TOKENS for sizes in entry.tokens for size in sizes) or entry.flags >> 16:
+            entry = replace(entry, tokens=(), flags=0)
+        return entry
+
     def follow(self, entry: Entry | entries.Tip) -> None:
-        """Know that the next conversation entry follows this one, which itself cannot be shown."""
+        """Note that the next conversation entry follows this one, which makes no row because it cannot be read."""
         if entry.in_conversation:
             self.heads[self._branch_of(entry)] = entry.uuid
 
@@ -73,13 +81,13 @@ class GrowingTimeline(Timeline):
         return len(self.branches) - 1
 
     def _add_rows(self, entry: Entry, span: Span, branch: int, kind: Kind) -> None:
-        sizes = entry.tokens or self._measure(entry)
+        sizes = entry.tokens or self.measure(entry)
         if kind is Kind.RESULT:
             self._add_result(entry, span, branch, sizes[0])
             return
         calls = _calls(entry) if len(sizes) > 1 or entry.tool is not None else []
-        if len(sizes) != len(calls) + 1:  # another program's idea of our sizes
-            sizes = self._measure(entry)
+        if len(sizes) != len(calls) + 1:  # another program wrote sizes of its own
+            sizes = self.measure(entry)
         unit = self._new_unit()
         state = entry.flags
         if kind is Kind.SYSTEM and (state & REPLACING or not self.branches[branch].called):
@@ -91,11 +99,12 @@ class GrowingTimeline(Timeline):
             self.constraints.append(row)
         for number, call in enumerate(calls, start=1):
             self.open_calls[len(self.seq)] = call.id
-            own = state & OPAQUE | (FILE_READ if self._is_file_read(call.id, call.name) else 0)
+            own = state & OPAQUE | (FILE_READ if self.is_file_read(call.id, call.name) else 0)
             row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, own, sizes[number], span)
-            self.subject[row] = self._subject_id(self._subject_of(call))
+            self.subject[row] = self._subject_id(self.subject_of(call))
 
-    def _speaks_of(self, seqs: Sequence[int], row: int) -> None:
+    def _mark_mentions(self, seqs: Sequence[int], row: int) -> None:
+        """Note that the entry at this row names something that the entries with these seqs name."""
         for seq in seqs:
             earlier = bisect_left(self.seq, seq)
             while earlier < row and self.seq[earlier] == seq:
@@ -163,7 +172,7 @@ class GrowingTimeline(Timeline):
             self.subject_row.append(NONE)
         return index
 
-    def _window(self, entry: Entry, span: Span, branch: int) -> None:
+    def _add_window_note(self, entry: Entry, span: Span, branch: int) -> None:
         window = entries.decode_data(entry, WindowNote)
         rows = self.windows.setdefault(window.id, [])
         note = Placed(*span, branch, len(self.seq))
@@ -181,22 +190,22 @@ class GrowingTimeline(Timeline):
     def _annotate(self, entry: Entry, span: Span, branch: int) -> None:
         match entry.subtype:
             case entries.RECEIPT:
-                self._receipt(entry, span, branch)
+                self._add_receipt(entry, span, branch)
             case entries.RENDITION:
-                self._rendition(entry, span)
+                self._add_renditions(entry, span)
             case entries.PIN:
                 pin = entries.decode_data(entry, PinNote)
                 row = self.row(pin.item)
                 if row is not None:
                     self.marks.append(Mark(row, pin.what, span.offset, branch, self._end(branch)))
             case entries.BOUNDARY:
-                self._compact(entry, span, branch)
+                self._add_boundary(entry, span, branch)
             case entries.UNCOMPACT:
                 self._uncompact(entries.decode_data(entry, UncompactNote), span, branch)
             case entries.HEAD_MOVED:
                 self._move_head(entries.decode_data(entry, HeadNote), span.offset)
             case entries.SETTINGS:
-                entries.decode_data(entry, Settings)  # one that cannot be read does not hold
+                entries.decode_data(entry, Settings)  # raises if it cannot be read: then it is not in force
                 self.settings.append(Placed(*span, branch, self._end(branch)))
             case entries.STATE:
                 self.states.append(Placed(*span, branch, self._end(branch)))
@@ -204,31 +213,28 @@ class GrowingTimeline(Timeline):
                 entries.decode_data(entry, ToolsNote)
                 self.tools.append(Placed(*span, branch, self._end(branch)))
             case _:
-                pass  # somebody else's annotation
+                pass  # an annotation that this version does not know
 
-    def _compact(self, entry: Entry, span: Span, branch: int) -> None:
-        """A boundary: what it covers, or, where another program wrote it, everything before it."""
+    def _add_boundary(self, entry: Entry, span: Span, branch: int) -> None:
+        """Add a compaction. One that another program wrote covers everything before it."""
         note = entries.decode_data(entry, CompactNote) if bytes(entry.data) != b"null" else CompactNote()
         first = self.unit_at(note.first) if note.first else 0
         last = self.unit_at(note.last) if note.last else len(self.unit_row) - 1
         manual = entry.compact_metadata is None or entry.compact_metadata.trigger != "auto"
-        compaction = Compaction(entry.seq, span.offset, branch, self._end(branch), first, last, manual)
-        self.compactions.append(compaction)
+        self.compactions.append(Compaction(entry.seq, span.offset, branch, self._end(branch), first, last, manual))
 
-    def _summarised(self, entry: Entry, span: Span, branch: int) -> None:
-        """A summary belongs to the boundary before it; one without a boundary covers everything before it."""
+    def _add_summary(self, entry: Entry, span: Span, branch: int) -> None:
+        """Add a summary to the compaction before it. One without a compaction covers everything before it."""
         unit, row = len(self.unit_row) - 1, len(self.seq) - 1
         own = [each for each in self.compactions if each.branch == branch]
-        if not own or self._went_on(own[-1], row):
+        if not own or self._has_other_rows(own[-1], row):
             own = [Compaction(entry.seq, span.offset, branch, row, 0, unit - 1)]
             self.compactions += own
-        if not own[-1].summaries:
-            own[-1].at = row + 1
         own[-1].summaries.append(unit)
-        own[-1].at = self._end(branch)  # a branch that parts between two summaries knows of neither
+        own[-1].at = self._end(branch)  # a branch that begins between two summaries knows of neither
 
-    def _went_on(self, compaction: Compaction, row: int) -> bool:
-        """Whether something else was said on the branch between a boundary and this row."""
+    def _has_other_rows(self, compaction: Compaction, row: int) -> bool:
+        """Whether the branch has rows between a compaction and this row that are not its summaries."""
         since = range(compaction.at, row)
         return any(
             self.branch[each] == compaction.branch and self.unit[each] not in compaction.summaries for each in since
@@ -240,14 +246,14 @@ class GrowingTimeline(Timeline):
                 compaction.undone.append(Placed(*span, branch, self._end(branch)))
 
     def _end(self, branch: int) -> int:
-        """The first row after what the branch says: an annotation holds wherever that is."""
+        """The row after the last of a branch. An annotation made now applies wherever that last row is on the path."""
         own = self.branches[branch]
         return (own.at if own.last == NONE else own.last) + 1
 
-    def _receipt(self, entry: Entry, span: Span, branch: int) -> None:
+    def _add_receipt(self, entry: Entry, span: Span, branch: int) -> None:
         note = entries.decode_data(entry, ReceiptNote)
         if not 0 <= note.seq <= entry.seq:
-            raise BadInput(f"receipt {note.number} speaks of entries that there are not yet")
+            raise BadInput(f"receipt {note.number} names entries that do not exist yet")
         self.receipt_offset.append(span.offset)
         self.receipt_length.append(span.length)
         self.receipt_seq.append(note.seq)
@@ -259,7 +265,7 @@ class GrowingTimeline(Timeline):
                 self.state[row] |= FAULT
                 self.faults.append(row)
 
-    def _rendition(self, entry: Entry, span: Span) -> None:
+    def _add_renditions(self, entry: Entry, span: Span) -> None:
         for note in entries.decode_data(entry, list[RenditionNote]):
             row = self.row(note.item)
             if row is None:

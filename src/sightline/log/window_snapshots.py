@@ -1,4 +1,4 @@
-"""Rendered windows that were sent, each once, by hash: what `verify` needs and composing never reads."""
+"""The texts of windows that were sent, each stored once, by hash. `verify` reads them; composing never does."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -20,7 +20,7 @@ class Blobs:
         self._texts: dict[str, str] | None = None
 
     def keep(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """Keep texts that are not kept yet; name → hash. Raises Unwritable."""
+        """Store the texts that are not stored yet. Returns name → hash. Raises Unwritable."""
         hashes = {name: blake2b(text.encode(), digest_size=16).hexdigest() for name, text in texts.items()}
         known = self._known() if texts else {}
         fresh = {hashes[name]: text for name, text in texts.items() if hashes[name] not in known}
@@ -30,7 +30,7 @@ class Blobs:
         return hashes
 
     def text(self, digest: str) -> str | None:
-        """The text of this hash, if it was kept."""
+        """The text with this hash; None if it was never stored."""
         return self._known().get(digest)
 
     def _write(self, lines: bytes) -> None:
@@ -38,7 +38,7 @@ class Blobs:
         try:
             with closing(OsDisk().open(self._path)) as file, file.locked():
                 size = file.size()
-                torn = size and file.read(size - 1, 1) != b"\n"  # a crash left half a line: begin a new one
+                torn = size and file.read(size - 1, 1) != b"\n"  # a crash left half a line: begin a new line
                 file.append(b"\n" + lines if torn else lines)
                 file.sync()
         except OSError as error:

@@ -3,8 +3,8 @@
     notebook = Builder(lambda notes, lod: Page("Notebook", tuple(Element(lod=lod, text=each) for each in notes)))
     context = notebook.build(SourceData("notebook", "sess-001", 1, at, ["Entry 1"]), LodState(LodLevel.SUMMARY), None)
 
-Every name of the document is one of `sightline.apps`, where it is called what it is called there: a context of an open
-window (`session.windows.window(id).context()`) is a context of the document. The JSON has the document's spelling.
+Every name here is the document's name for something in `sightline.apps`. The context of an open window
+(`session.windows.window(id).context()`) is such a context. The JSON has the document's spelling.
 """
 
 from sightline.apps.anchors import Marker, escaped, markers, resolve

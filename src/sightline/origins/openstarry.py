@@ -1,7 +1,7 @@
 """The OpenStarry document's context management: one interface, three standard strategies, chosen by `plugin.json`.
 
-A manager keeps a session in memory and takes in what is new of the history it is handed; the caller's own lists are
-never changed. Messages come in any provider's form and go out in OpenAI's; content that is only text is text.
+A manager holds a session in memory and adds to it what is new in the given history. The caller's lists are never
+changed. Messages may have any provider's form; they are returned in OpenAI's, text content as plain text.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from sightline.compose.render import ComposeInputs
 from sightline.errors import BadInput, PinnedOverflow, SightlineError
 from sightline.log.journal import Journal
 from sightline.log.stores.memory import MemoryStore
+from sightline.origins.exchanges import has_pending_calls
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy as strategy_named
 from sightline.plan.strategies.entities import Entities
@@ -30,7 +31,7 @@ from sightline.plan.strategies.summary import Summary
 from sightline.plan.strategy import Strategy
 from sightline.session.session import Session
 from sightline.values.clock import nanoid, wall_clock
-from sightline.values.items import Call, Message, Result, Role, plain_text
+from sightline.values.items import Message, Role, plain_text
 from sightline.values.phrases import check_locale
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
@@ -39,15 +40,15 @@ from sightline.wire.payload import Payload
 ChatMessage = Mapping[str, Any]
 ToolDefinition = Mapping[str, Any]
 Complete = Callable[[str, list[dict[str, Any]]], Any]
-"""Sends messages to the model of a name and gives its answer, text or an SDK's response object; or awaits it."""
+"""Sends messages to the model of this name and returns its answer: text, an SDK's response, or an awaitable of one."""
 Extract = Callable[[dict[str, Any], Mapping[str, Any], str], Any]
-"""An extraction chain: (schema, state so far, what the user said) → the fields found; or awaits them."""
+"""An extraction chain: (schema, state so far, the user's text) → the fields found, or an awaitable of them."""
 
-BUDGET = Budget(window=128_000, output=8_000, recall=0.0)  # what is left out stays out: the document recalls nothing
+BUDGET = Budget(window=128_000, output=8_000, recall=0.0)  # without recall, which the document does not have
 DYNAMIC = "dynamic"  # the live window that shows the retrieved knowledge
-_QUESTION = 4  # a quarter of the limit is kept for the last user message
-_LEAST = 16  # tokens of retrieved knowledge: less of it says nothing
-_ROUNDS = 100  # of tool calls in one turn: a model that never ends must not run for ever
+_QUESTION = 4  # up to a quarter of the limit is kept free for the last user message
+_LEAST = 16  # tokens: a shorter piece of the retrieved knowledge is useless
+_ROUNDS = 100  # of tool calls in one turn, because a model may never stop
 
 logger = logging.getLogger("sightline")
 
@@ -60,7 +61,7 @@ class LLMPayload(Struct, frozen=True):
 
 
 class IContextManager(Protocol):
-    """What an agent core knows of context management: the document's interface. Anything with it can be mounted."""
+    """The document's interface: all that an agent core knows of context management."""
 
     async def compose_payload(
         self,
@@ -69,16 +70,16 @@ class IContextManager(Protocol):
         tools: Sequence[ToolDefinition],
         rag_context: str | None = None,
     ) -> LLMPayload:
-        """The messages to send, within the token limit: system, summary, retrieved knowledge, recent history."""
+        """Return the messages to send, within the token limit: system, summary, retrieved knowledge, recent history."""
         ...
 
     async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
-        """Called after every turn with the whole history, for work in the background."""
+        """Do background work. Called after every turn with the whole history."""
         ...
 
 
 class StrategyContextManager:
-    """Any of our strategies, by name or one of your own, behind the document's interface."""
+    """The document's interface over a strategy of the core, by name, or over one of your own."""
 
     def __init__(
         self,
@@ -99,11 +100,11 @@ class StrategyContextManager:
         self._begin()
 
     def _begin(self) -> None:
-        """A session that knows nothing yet."""
+        """Begin a new session, without messages."""
         store, settings = MemoryStore(nanoid()), self._settings
         journal = Journal(store, clock=wall_clock, ids=nanoid, settings=settings, token_counter=self._counter)
         self._journal = journal
-        self._taken: list[ChatMessage] = []  # of the history, as it was then
+        self._taken: list[ChatMessage] = []  # the part of the history that is in the session
         self._system: str | None = None
         self.session = Session(journal, windows=self._dynamic, strategy=self.strategy)
         self.session.windows.show(DYNAMIC)
@@ -115,11 +116,11 @@ class StrategyContextManager:
         tools: Sequence[ToolDefinition],
         rag_context: str | None = None,
     ) -> LLMPayload:
-        """See `IContextManager.compose_payload`. When space is short, history gives way first, the oldest message of it
-        first, then the summary, then the retrieved knowledge.
+        """See `IContextManager.compose_payload`. If the tokens do not suffice, the oldest history is left out first,
+        then the summary, then the retrieved knowledge.
 
         Raises:
-            PinnedOverflow: system prompt and tool definitions alone are more than the limit.
+            PinnedOverflow: system prompt and tool definitions alone are larger than the limit.
             BadInput: a message or tool that cannot be read.
         """
         async with self._busy:
@@ -136,12 +137,12 @@ class StrategyContextManager:
             self._take_in(new_history, self._system)
 
     async def _prepare(self, asked: Sequence[Message]) -> None:
-        """What a strategy does after each user input, before anything is composed."""
+        """Do what a strategy needs after each user input, before composing."""
 
-    # ------------------------------------------------------------------ taking in
+    # ------------------------------------------------------------------ history
 
     def _take_in(self, history: Sequence[ChatMessage], system_prompt: str | None) -> list[Message]:
-        """Say to the session what it does not know yet. A history that was changed is a new conversation."""
+        """Add to the session what is new, and return it. If earlier history changed, begin a new session."""
         if list(history[: len(self._taken)]) != self._taken or self._replaces_a_head(system_prompt):
             self._begin()
         if system_prompt is not None and system_prompt != self._system:
@@ -153,23 +154,23 @@ class StrategyContextManager:
         return wire.read_messages(new)
 
     def _replaces_a_head(self, system_prompt: str | None) -> bool:
-        """Whether a new prompt would take the place of system messages that are the history's."""
+        """Whether a new system prompt would also replace system messages of the history."""
         replaces = self._system is not None and system_prompt not in (None, self._system)
         return replaces and len(self._journal.timeline.head_rows(self._journal.path)) > 1
 
-    # ------------------------------------------------------------------ giving out
+    # ------------------------------------------------------------------ messages
 
     def _messages(self) -> list[dict[str, Any]]:
         try:
-            # What was retrieved is shown as a window, and `_show` has cut it to its room.
+            # The retrieved knowledge is a window that `_show` has cut already, so windows may take all tokens.
             return chat_messages(self.session.compose(replace(self.budget, windows=1.0)))
-        except PinnedOverflow:  # system and tools fit: `_show` has looked
+        except PinnedOverflow:  # system and tools fit, because `_show` has checked that
             logger.warning("there is no room for any history beside the system prompt and the tools")
             head = [{"role": "system", "content": self._system}] if self._system else []
             return [*head, *({"role": "user", "content": shown.text} for shown in self._dynamic.values())]
 
     def _show(self, knowledge: str) -> None:
-        """Show as much of what was retrieved as there is room for beside system, tools and the question."""
+        """Show as much of the retrieved knowledge as fits besides system, tools and the question."""
         journal, timeline = self._journal, self._journal.timeline
         profile = journal.reader.profile
         head = ComposeInputs(system=tuple(timeline.head_rows(journal.path)))
@@ -196,8 +197,8 @@ class SlidingWindowContextManager(StrategyContextManager):
 class SummarizationContextManager(StrategyContextManager):
     """Strategy B: a light model folds the oldest turns into a summary, in the background.
 
-    `model` is called with the configured `compressionModel` and the messages. Without one no summary is ever made, and
-    what does not fit is left out.
+    `model` is called with the configured `compressionModel` and the messages. Without one no summary is made, and the
+    history that does not fit is left out.
     """
 
     def __init__(
@@ -208,7 +209,7 @@ class SummarizationContextManager(StrategyContextManager):
 
     @property
     def summary_buffer(self) -> str:
-        """The summary so far; empty at first."""
+        """The current summary; empty at first."""
         timeline, path = self._journal.timeline, self._journal.path
         units = [unit for each in timeline.compacted(path) for unit in each.summaries]
         return "\n\n".join(self._journal.reader.text(timeline.unit_row[unit]) for unit in units)
@@ -224,7 +225,7 @@ class SummarizationContextManager(StrategyContextManager):
             logger.warning("no summary was begun: %s", error)
 
     def _asking(self, model: Complete, loop: asyncio.AbstractEventLoop) -> Callable[[Payload], Any]:
-        """The model as the core calls it: in a thread of its own, an async model on the loop it belongs to."""
+        """Return the model as the core calls it: from a thread. An async model runs on its own event loop."""
         assert isinstance(self.strategy, Summary)
         name = self.strategy.compression_model
 
@@ -246,12 +247,12 @@ class EntityExtractionContextManager(StrategyContextManager):
 
     def _begin(self) -> None:
         super()._begin()
-        self._unread: list[str] = []  # what the user said and no extraction has read yet
-        self.refused: dict[str, str] = {}  # of what was found last: path → why the value was not taken
+        self._unread: list[str] = []  # user messages that no extraction has read yet
+        self.refused: dict[str, str] = {}  # of the last extraction: path → why the value was refused
 
     @property
     def state(self) -> dict[str, Any]:
-        """What is known so far."""
+        """The extracted values."""
         return self.session.state
 
     async def _prepare(self, asked: Sequence[Message]) -> None:
@@ -261,7 +262,7 @@ class EntityExtractionContextManager(StrategyContextManager):
             try:
                 found = self._extractor(self.strategy.schema, self.state, self._unread[0])
                 found = await found if inspect.isawaitable(found) else found
-            except Exception as error:  # whatever a model raises: what was said is read with the next input
+            except Exception as error:  # of the model: the message is read again with the next input
                 logger.warning("the extraction failed, the state is as it was: %r", error)
                 return
             state, self.refused = self.strategy.merged(self.state, found)
@@ -276,7 +277,7 @@ def create_context_manager(
     extractor: Extract | None = None,
     **options: Any,
 ) -> StrategyContextManager:
-    """The manager that a `plugin.json` asks for, given as its path or its content; without a choice, strategy A.
+    """Make the manager that a `plugin.json` chooses, given as its path or its content; by default strategy A.
 
     `model` serves strategy B, `extractor` strategy C. Options as for `StrategyContextManager`.
 
@@ -319,9 +320,9 @@ async def take_turn(
     run_tool: Callable[[Mapping[str, Any]], Any] | None = None,
     rag_context: str | None = None,
 ) -> list[dict[str, Any]]:
-    """One turn of the document's agent core, which knows nothing of context but the interface. The new history.
+    """Run one turn of the document's agent core, which knows only the interface. Return the new history.
 
-    `model` answers a payload with a message; `run_tool` answers one of its tool calls with text. Either may be async.
+    `model` answers a payload with a message, `run_tool` a tool call with text. Either may be async.
     """
     grown = [dict(message) for message in history]
     for _ in range(_ROUNDS):
@@ -335,7 +336,7 @@ async def take_turn(
             grown.append({"role": "tool", "tool_call_id": call["id"], "content": await _awaited(run_tool(call))})
     try:
         await context.on_turn_complete(grown)
-    except Exception:  # background work of a strategy is no part of the turn
+    except Exception:  # of a strategy's background work, which is no part of the turn
         logger.exception("the context manager failed after the turn; the turn stands")
     return grown
 
@@ -348,17 +349,17 @@ async def _awaited(value: Awaitable[Any] | Any) -> Any:
 
 
 class _Knowledge(Struct, frozen=True):
-    """Retrieved knowledge as the live window it is: shown in one payload, no part of the conversation."""
+    """The retrieved knowledge as a live window: shown in one payload, no part of the conversation."""
 
     text: str
 
     def render(self) -> str:
-        """What it shows now."""
+        """Return the text."""
         return self.text
 
 
 def chat_messages(payload: Payload) -> list[dict[str, Any]]:
-    """A payload's messages in OpenAI's form; content that is only text is text."""
+    """Return a payload's messages in OpenAI's form, text content as plain text."""
     messages: list[dict[str, Any]] = payload.openai()["messages"]
     return [message | {"content": _plain(message["content"])} for message in messages]
 
@@ -369,26 +370,18 @@ def _plain(content: Any) -> Any:
 
 
 def _answered(history: list[ChatMessage]) -> list[ChatMessage]:
-    """These messages up to where calls wait for results that are still to come."""
-    while history and _waits(wire.read_messages(history)):
+    """Return these messages without the last calls if their results are still to come."""
+    while history and has_pending_calls(wire.read_messages(history)):
         history = history[:-1]
     return history
 
 
-def _waits(messages: list[Message]) -> bool:
-    """Whether the last that was said is calls, and not all of them have results."""
-    said = [index for index, message in enumerate(messages) if message.role is not Role.TOOL]
-    calls = {part.id for part in messages[said[-1]].parts if isinstance(part, Call)} if said else set()
-    results = messages[said[-1] + 1 :] if said else []
-    return bool(calls - {part.id for message in results for part in message.parts if isinstance(part, Result)})
-
-
-def _cut(text: str, room: int, count: Callable[[str], int]) -> str:
-    """The text, or as much of its beginning as the room allows; nothing where that would say nothing."""
-    if not text or count(text) <= room:
+def _cut(text: str, tokens: int, count: Callable[[str], int]) -> str:
+    """Return the text, or as much of its beginning as fits; nothing if that is too short to be useful."""
+    if not text or count(text) <= tokens:
         return text
     least, most = 0, len(text)
     while least < most:
         middle = (least + most + 1) // 2
-        least, most = (middle, most) if count(f"{text[:middle]} […]") <= room else (least, middle - 1)
-    return f"{text[:least]} […]" if room >= _LEAST else ""
+        least, most = (middle, most) if count(f"{text[:middle]} […]") <= tokens else (least, middle - 1)
+    return f"{text[:least]} […]" if tokens >= _LEAST else ""

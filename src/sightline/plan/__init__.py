@@ -1,4 +1,5 @@
 """Decides which units are shown, and each item at which level of detail.
 
-Numbers in, numbers out: no text is read here. Others use `plan`, `strategies` and `notices`.
+Strategies work on numbers; only `notices` reads text. Others use `budget`, `view`, `plan`, `strategies`, `notices`
+and `reductions`.
 """

@@ -1,4 +1,4 @@
-"""How much may be sent."""
+"""The token budget of a payload."""
 
 from math import floor
 
@@ -8,11 +8,13 @@ from sightline.errors import BadInput
 
 
 class Budget(Struct, frozen=True):
-    """How much may be sent, in tokens of the model.
+    """How much may be sent, in the model's tokens.
 
-    window: what the model takes; output: room kept for its answer. A sweep must come above `trigger` of what the head
-    leaves of the rest and goes down to `target` if levels alone can: far below, because each sweep makes the provider
-    cache everything after it again. recall: the share that recalled pieces may take in a running conversation.
+    window: tokens of the model's context window; output: those of them that are reserved for its answer.
+    trigger, target: shares of the tokens that head and tail leave for the body. Above `trigger` a sweep is forced. It
+    shortens items until the body is down to `target`. That is far below, because each sweep makes the provider cache
+    everything after the first change again, so sweeps should be rare.
+    recall: the share that recalled pieces may take in a running conversation.
     windows: the share that live windows may take; those that do not fit are shown at a lower level.
     """
 
@@ -35,6 +37,9 @@ class Budget(Struct, frozen=True):
             raise BadInput("a budget needs 0 < target <= trigger <= 1, 0 <= recall <= 1 and 0 <= windows <= 1")
 
     def limit(self, factor: float = 1.0, margin: float = 0.0) -> int:
-        """Tokens as we count them that a payload may have, when the model counts `factor` times as many."""
-        room = self.window - self.output
-        return min(room, floor(room / (factor * (1 + margin))))
+        """Tokens that a payload may have, as we count them, if the model counts `factor` times as many.
+
+        `margin` is a share added to every count, for models whose counting is not known.
+        """
+        tokens = self.window - self.output
+        return min(tokens, floor(tokens / (factor * (1 + margin))))

@@ -1,4 +1,4 @@
-"""What the engine itself says in a payload: one line for what is left out, and the rules that would not be read."""
+"""The texts that the engine adds to a payload: index lines for what is left out, and constraints that are not shown."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,28 +11,28 @@ from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.phrases import plain_label, say
 
-_PREFACE = 0.05  # of the limit: what the user laid down holds so much when it is no longer shown in place
-_LINE = 120  # characters of what a left-out unit was about
-_NAMED = 3  # items of rules that have no room, which one line names
+_PREFACE_SHARE = 0.05  # of the limit: tokens for the user's constraints that are no longer shown in place
+_LINE = 120  # characters of an index line that say what the unit was about
+_NAMED = 3  # how many items one line names whose constraints do not fit
 
 
 class EngineNotices(Notices):
-    """What is said in the payloads of one journal; with `lists`, a line for each unit that is left out."""
+    """The notices in the payloads of one journal; with `lists`, index lines for the units that are left out."""
 
     def __init__(self, journal: Journal, limit: int, *, lists: bool = True) -> None:
         self._journal, self.locale, self._lists = journal, journal.reader.locale, lists
-        self.room = int(_PREFACE * limit) if journal.timeline.constraints else 0
+        self.preface_limit = int(_PREFACE_SHARE * limit) if journal.timeline.constraints else 0
 
-    def _counted(self, text: str) -> tuple[str, int]:
+    def _with_tokens(self, text: str) -> tuple[str, int]:
         reader = self._journal.reader
         return text, reader.counter.count(text) + reader.profile.message_tokens
 
-    def marker(self, left_out: LeftOut, shown: Collection[int] = (), room: int = 0) -> tuple[str, int]:
+    def marker(self, left_out: LeftOut, shown: Collection[int] = (), index_limit: int = 0) -> tuple[str, int]:
         """See `Notices.marker`."""
-        lines = self._index(left_out, shown, room) if self._lists else []
-        return self._counted("\n".join([self._summed_up(left_out), *lines]))
+        lines = self._index_lines(left_out, shown, index_limit) if self._lists else []
+        return self._with_tokens("\n".join([self._marker_line(left_out), *lines]))
 
-    def _summed_up(self, left_out: LeftOut) -> str:
+    def _marker_line(self, left_out: LeftOut) -> str:
         timeline = self._journal.timeline
         return say(
             "left out",
@@ -43,40 +43,40 @@ class EngineNotices(Notices):
             last=timeline.id(timeline.unit_row[left_out.last]),
         )
 
-    def _index(self, left_out: LeftOut, shown: Collection[int], room: int) -> list[str]:
-        """A line for each unit that is left out, the newest first to be taken: what it was about, and its handles."""
+    def _index_lines(self, left_out: LeftOut, shown: Collection[int], limit: int) -> list[str]:
+        """A line for each of the newest units that are left out, as many as fit in `limit` tokens, in seq order."""
         timeline, path, count = self._journal.timeline, self._journal.path, self._journal.reader.counter.count
         lines: list[str] = []
         for unit in range(left_out.last, left_out.first - 1, -1):
             row = timeline.unit_row[unit]
             if unit in shown or not path.holds(timeline.branch[row], row):
                 continue
-            line = self._about(unit)
-            room -= count(line) + 1 if line else 0
-            if room < 0:
+            line = self._index_line(unit)
+            limit -= count(line) + 1 if line else 0
+            if limit < 0:
                 break
             lines += [line] if line else []
         return lines[::-1]
 
-    def _about(self, unit: int) -> str:
-        """What a unit was about, in the words of the model and the user: nothing of what a tool answered."""
+    def _index_line(self, unit: int) -> str:
+        """What a unit was about, with its handles: in the model's and the user's words, nothing of a tool's answer."""
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = timeline.rows_of(unit)
         calls = [row for row in rows if timeline.kind[row] == Kind.CALL]
         if calls:
-            return f"#{timeline.id(rows[0])} {'; '.join(map(self._called, calls))}"
+            return f"#{timeline.id(rows[0])} {'; '.join(map(self._describe_call, calls))}"
         speaker = {Kind.ASSISTANT: "assistant", Kind.USER: "user"}.get(Kind(timeline.kind[rows[0]]), "")
-        if not speaker or self._binds(rows[0]):
+        if not speaker or self._has_constraint(rows[0]):
             return f"#{timeline.id(rows[0])} {speaker}" if speaker else ""
         return f"#{timeline.id(rows[0])} {speaker}: {_on_one_line(reader.text(rows[0]))}"
 
-    def _binds(self, row: int) -> bool:
-        """Whether an item lays down something: that stands word for word in the preface, and only there."""
+    def _has_constraint(self, row: int) -> bool:
+        """Whether an item sets a constraint. The preface quotes it word for word, so its index line does not."""
         constraints = self._journal.timeline.constraints
         at = bisect_left(constraints, row)
         return at < len(constraints) and constraints[at] == row
 
-    def _called(self, row: int) -> str:
+    def _describe_call(self, row: int) -> str:
         timeline = self._journal.timeline
         call = self._journal.reader.item(row).parts[0]
         assert isinstance(call, Call)
@@ -87,35 +87,38 @@ class EngineNotices(Notices):
     def preface(
         self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
     ) -> tuple[str, int]:
-        """See `Notices.preface`: what the user laid down, word for word, as far as it would no longer be read."""
+        """See `Notices.preface`. Quotes the user's constraints that the plan does not show, word for word."""
         framing = self._journal.reader.profile.message_tokens
-        room = self.room if most is None else min(self.room, most - (self._counted(says)[1] if says else 0))
-        kept = "\n".join(self._fitting(self._hidden(units, lods), room - framing)) if room > framing else ""
-        texts = [text for text in (says, kept) if text]
-        return self._counted("\n\n".join(texts)) if texts else ("", 0)
+        limit = self.preface_limit
+        if most is not None:
+            limit = min(limit, most - (self._with_tokens(says)[1] if says else 0))
+        limit -= framing
+        lines = self._fit_lines(self._hidden_constraints(units, lods), limit) if limit > 0 else []
+        texts = [text for text in (says, "\n".join(lines)) if text]
+        return self._with_tokens("\n\n".join(texts)) if texts else ("", 0)
 
-    def _hidden(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[tuple[str, str]]:
-        """The rules and tasks that these units do not show, each once, the newest first, with the item it is from."""
+    def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[tuple[str, str]]:
+        """The constraints and tasks that these units do not show, each once, the newest first, with the item's id."""
         timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
         rows = [row for row in reversed(timeline.constraints) if path.holds(timeline.branch[row], row)]
         shown = [row for row in rows if timeline.unit[row] in units]
         whole = {row for row in shown if timeline.level(row, lods.get(row, Lod.FULL)) is Lod.FULL}
-        met = {sentence for row in whole for sentence in reader.constraints(row)}
+        seen = {sentence for row in whole for sentence in reader.constraints(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
-        digests, retold = self._summaries(units, lods)
+        digests, by_models = self._summaries(units, lods)
         for row in rows:
             for sentence in reversed(reader.constraints(row)):
-                told = stands_alone(sentence, shortened) or (
-                    stands_alone(sentence, digests) and not stands_alone(sentence, retold)
+                quoted = stands_alone(sentence, shortened) or (
+                    stands_alone(sentence, digests) and not stands_alone(sentence, by_models)
                 )
-                if sentence not in met and not told:
+                if sentence not in seen and not quoted:
                     yield timeline.id(row), sentence
-                met.add(sentence)
+                seen.add(sentence)
 
     def _summaries(self, units: Collection[int], lods: Mapping[int, Lod]) -> tuple[str, str]:
-        """What digests show of the user's words, which they quote; and what models ever said, who may twist a quote.
+        """The text of the shown digests, which quote the user, and of all summaries by models, which may misquote.
 
-        A digest goes on from the summary before it: what a model has said may stand in it.
+        A digest takes over the summary before it, so it may contain what a model wrote.
         """
         timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
         known = [unit for each in timeline.compactions if path.knows(each) for unit in each.summaries]
@@ -128,36 +131,36 @@ class EngineNotices(Notices):
         reader, lod = self._journal.reader, self._journal.timeline.level(row, lods.get(row, Lod.FULL))
         return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
 
-    def _fitting(self, hidden: Iterable[tuple[str, str]], room: int) -> list[str]:
-        """As many lines as the room allows, the newest first to be taken; one line names the items of the others."""
+    def _fit_lines(self, hidden: Iterable[tuple[str, str]], limit: int) -> list[str]:
+        """A line for each of the newest constraints that fit in `limit` tokens; one names the items of the others."""
         count, heading = self._journal.reader.counter.count, say("binding", self.locale)
-        lines: list[tuple[str, str]] = []  # the newest first, each with its item
-        room -= count(heading)
-        beyond: list[str] = []
+        lines: list[tuple[str, str]] = []  # the newest first, each with its item's id
+        limit -= count(heading)
+        beyond: list[str] = []  # ids of the items whose constraints do not fit
         for item_id, sentence in hidden:
             line = f"- #{item_id}: {sentence}"
-            if count(line) + 1 > room:
+            if count(line) + 1 > limit:
                 beyond.append(item_id)
                 if len(set(beyond)) > _NAMED:
                     break
             else:
                 lines.append((item_id, line))
-                room -= count(line) + 1
-        while beyond and count(more := self._others(beyond)) + 1 > room and lines:
+                limit -= count(line) + 1
+        while beyond and count(more := self._more_line(beyond)) + 1 > limit and lines:
             item_id, line = lines.pop()
             beyond.insert(0, item_id)
-            room += count(line) + 1
-        told = [line for _, line in reversed(lines)]
-        if beyond and count(more) + 1 <= room:
-            told.insert(0, more)
-        return [heading, *told] if told else []
+            limit += count(line) + 1
+        fitting = [line for _, line in reversed(lines)]
+        if beyond and count(more) + 1 <= limit:
+            fitting.insert(0, more)
+        return [heading, *fitting] if fitting else []
 
-    def _others(self, items: Sequence[str]) -> str:
+    def _more_line(self, items: Sequence[str]) -> str:
         ids = [f"#{item_id}" for item_id in dict.fromkeys(items)]
         return say("more binding", self.locale, ids=" ".join([*ids[:_NAMED], *(["…"] if len(ids) > _NAMED else [])]))
 
 
 def _on_one_line(text: str) -> str:
-    """The beginning of a text, in which no line, handle or label of ours can begin."""
+    """The beginning of a text on one line, escaped so that it cannot look like a handle or label of ours."""
     line = " ".join(text[: 4 * _LINE].split())
     return plain_label(line if len(line) <= _LINE else f"{line[:_LINE]}…")

@@ -1,4 +1,7 @@
-"""Plans: which units are shown, and each of their items at which level of detail. Making one checks the laws."""
+"""Plans: which units are shown, and each of their items at which level of detail.
+
+`Plan.extended` and `Plan.swept` check what must hold for every payload, so that no strategy can break it.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +16,9 @@ from sightline.values.items import Kind, Lod
 if TYPE_CHECKING:
     from sightline.plan.reductions import Reduction
 
-INDEX = 0.15  # of the room beside the head: what the lines for left-out units may take
-MARKER = 80  # tokens: the line before them is never longer
-_NAMED = 3  # items that an error names where all of them together are too much
+INDEX = 0.15  # share of the body's tokens that the index lines of left-out units may take
+MARKER = 80  # tokens: the line before the index lines is never longer
+_NAMED = 3  # how many of the largest items an error names
 
 
 class Line(NamedTuple):
@@ -33,9 +36,9 @@ class Plan:
     """Units in seq order and the level of every item in them. Immutable; plans share what they have in common."""
 
     __slots__ = (
-        "_count", "_from", "_key", "_units", "base", "body", "calls", "checked", "fixed", "left_out", "limit", "lods",
-        "marker", "path", "preface", "preface_tokens", "profile", "reason", "rows", "spare", "timeline", "weighed",
-        "why",
+        "_count", "_extended_key", "_key", "_units", "base", "body", "calls_since_sweep", "checked", "fixed",
+        "left_out", "limit", "lods", "marker", "path", "possible_saving", "preface", "preface_tokens", "profile",
+        "reason", "rows", "swept_count", "timeline", "why",
     )  # fmt: skip
 
     def __init__(
@@ -53,32 +56,32 @@ class Plan:
     ) -> None:
         self.timeline, self.path, self.profile = view.timeline, view.path, view.profile
         self._units, self._count = units, len(units)
-        self.lods, self.why = lods, why  # of this plan's rows; later plans add rows of their own
-        self.body, self.fixed, self.limit = body, view.fixed, view.limit
+        self.lods, self.why = lods, why  # by row; a plan that extends this one adds rows to the same dicts
+        self.body, self.fixed, self.limit = body, view.fixed, view.limit  # in tokens
         self.base = base  # tokens of the body right after the last sweep
-        self.weighed = 0  # how many of its units the last sweep weighed
-        self.spare = 0  # tokens that settling the units since then would save
-        self.calls = 0  # how many plans were made since then, this one included
+        self.swept_count = 0  # how many of its units were there at the last sweep: they come first
+        self.possible_saving = 0  # tokens that shortening the units since then would save
+        self.calls_since_sweep = 0  # how many plans were made since then, this one included
         self.reason, self.left_out, self.marker = reason, left_out, marker
         self.preface, self.preface_tokens = "", 0
-        self.checked = False  # whether the laws were: `extended` and `swept` do
-        self.rows = len(view.timeline)  # rows it knows of
+        self.checked = False  # `extended` and `swept` set it once the plan has passed their checks
+        self.rows = len(view.timeline)  # rows that there were when it was made
         self._key = object()
-        self._from: object = None  # the key of the plan it extends
+        self._extended_key: object = None  # the key of the plan it extends
 
     @property
     def tokens(self) -> int:
-        """Of the whole payload."""
+        """Tokens of the whole payload."""
         return self.fixed + self.body
 
     def __len__(self) -> int:
         return self._count
 
     def __bool__(self) -> bool:
-        return True  # a plan that shows nothing but what it left out is still a plan
+        return True  # also if it shows no unit
 
     def __iter__(self) -> Iterator[int]:
-        """The units that are in."""
+        """The units that are shown."""
         return iter(self._units[: self._count])
 
     def __contains__(self, unit: int) -> bool:
@@ -86,52 +89,53 @@ class Plan:
         return at < self._count and self._units[at] == unit
 
     def after(self, count: int, most: int | None = None) -> Sequence[int]:
-        """The units after the first so many, or only the next few of them."""
+        """The units after the first `count`, at most `most` of them."""
         first = max(0, count)
         return self._units[first : self._count if most is None else min(first + most, self._count)]
 
     def since(self, plan: "Plan | None") -> Sequence[int]:
-        """The units this plan adds to one it extends."""
+        """The units that this plan adds to the one it extends."""
         return self._units[len(plan) if plan is not None else 0 : self._count]
 
     def lod(self, row: int) -> Lod:
-        """The level of an item of a unit that is in."""
+        """The level of an item whose unit is shown."""
         return self.timeline.level(row, self.lods.get(row, Lod.FULL))
 
     def levels(self) -> dict[int, Lod]:
-        """The levels of this plan's rows, without those that a plan made from it has added."""
+        """The levels of this plan's rows, without those that an extending plan has added to `lods`."""
         return {row: lod for row, lod in self.lods.items() if row < self.rows}
 
     def extends(self, plan: "Plan | None") -> bool:
-        """Whether everything the other plan shows is shown the same way here, first."""
-        return plan is not None and self._from is plan._key
+        """Whether this plan begins with all that the other one shows, at the same levels."""
+        return plan is not None and self._extended_key is plan._key
 
     def reductions(self, spared: Mapping[str, int]) -> "tuple[Reduction, ...]":
-        """See `Payload.reductions`; `spared` is what windows saved."""
+        """See `Payload.reductions`. `spared` is what lower levels of windows saved, in tokens by window."""
         from sightline.plan.reductions import reductions
 
         return reductions(self, spared)
 
     def gaps(self) -> list[tuple[int, int]]:
-        """What is not shown, as runs of units (first, last)."""
+        """The units that are not shown, as runs (first, last)."""
         edges = [-1, *self, self.timeline.unit_count(self.rows)]
         return [(before + 1, after - 1) for before, after in pairwise(edges) if after > before + 1]
 
     @classmethod
     def extended(cls, view: View, lods: Mapping[int, Lod], why: Mapping[int, str]) -> "Plan":
-        """The last plan and the new units, at these levels; nothing shown before changes.
+        """The last plan and after it the new units, at these levels. Nothing that was shown before changes.
 
         Raises:
-            StrategyError: that is more than the limit, or a pinned or system item is reduced.
+            StrategyError: the plan is over the limit, reduces a pinned or system item, or goes on from a plan whose
+                reductions are now switched off.
         """
         _check_levels(view, lods)
         last = view.last or cls(view, [], {}, {}, body=0)
         _check_allowed(view, last)
         body = last.body + view.full_tokens(view.new) - view.saved(lods)
-        if view.fixed + body > view.limit:
+        if body > view.body_limit:
             raise StrategyError(f"a plan of {view.fixed + body} tokens is over the limit of {view.limit}")
         units, all_lods, all_why = last._units, last.lods, last.why
-        if len(units) != len(last):  # another plan went on from here before: leave it alone
+        if len(units) != len(last):  # another plan extends `last` already and uses the same lists: copy them
             units = units[: len(last)]
             all_lods = {row: lod for row, lod in all_lods.items() if row < last.rows}
             all_why = {row: reason for row, reason in all_why.items() if row < last.rows}
@@ -140,9 +144,9 @@ class Plan:
         all_why.update(why)
         plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker)
         plan.preface, plan.preface_tokens = last.preface, last.preface_tokens
-        plan.base, plan._from, plan.checked = last.base, last._key, True
-        plan.weighed, plan.calls = last.weighed, last.calls + 1
-        plan.spare = last.spare + sum(view.spare(unit, lods) for unit in view.new)
+        plan.base, plan._extended_key, plan.checked = last.base, last._key, True
+        plan.swept_count, plan.calls_since_sweep = last.swept_count, last.calls_since_sweep + 1
+        plan.possible_saving = last.possible_saving + sum(view.possible_saving(unit, lods) for unit in view.new)
         return plan
 
     @classmethod
@@ -157,13 +161,13 @@ class Plan:
         left_out: LeftOut | None = None,
         says: str = "",
     ) -> "Plan":
-        """A new list of units at these levels, in place of the last plan. One line stands for what `left_out` counts,
-        and after it one for each of its newest units, as far as there is room.
+        """A new list of units at these levels, in place of the last plan.
 
-        `says` is what the strategy itself has to tell the model, before the history.
+        One line says what `left_out` counts. Index lines follow for as many of its newest units as fit. `says` is a
+        text of the strategy for the model, shown before the history.
 
         Raises:
-            PinnedOverflow: what may not be reduced is larger than the limit.
+            PinnedOverflow: the items that may not be reduced are larger than the limit.
             StrategyError: the units are out of order, or a pinned item, a system item or the question is missing.
         """
         if any(before >= after for before, after in pairwise(units)):
@@ -177,22 +181,22 @@ class Plan:
             raise StrategyError(f"item #{item} must be in every plan: {because}")
         preface = view.notices.preface(shown, lods, says)
         body = preface[1] + view.full_tokens(units) - view.saved(lods)
-        room, free = int(INDEX * (view.limit - view.fixed)), view.limit - view.fixed - body - MARKER
-        text, tokens = view.notices.marker(left_out, shown, min(room, free // 2)) if left_out else ("", 0)
+        index, free = int(INDEX * view.body_limit), view.body_limit - body - MARKER
+        text, tokens = view.notices.marker(left_out, shown, min(index, free // 2)) if left_out else ("", 0)
         body += tokens
-        if view.fixed + body > view.limit:  # what must be in has all the room: rules give way before anything fails
+        if body > view.body_limit:  # show fewer of the user's constraints, because otherwise nothing could be sent
             without = body - preface[1]
-            preface = view.notices.preface(shown, lods, says, view.limit - view.fixed - without)
+            preface = view.notices.preface(shown, lods, says, view.body_limit - without)
             body = without + preface[1]
-        if view.fixed + body > view.limit:
-            _overflow(view, view.fixed + body, preface[1] if says else 0)
+        if body > view.body_limit:
+            _raise_overflow(view, view.fixed + body, preface[1] if says else 0)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
         plan.preface, plan.preface_tokens, plan.checked = *preface, True
-        plan.weighed = len(plan)
+        plan.swept_count = len(plan)
         return plan
 
     def lines(self) -> Iterator[Line]:
-        """Every item that is in."""
+        """Every item that is shown."""
         for unit in self:
             for row in self.timeline.rows_of(unit):
                 lod = self.lod(row)
@@ -223,16 +227,17 @@ def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:
 
 
 def _check_allowed(view: View, last: "Plan") -> None:
-    """What the last plan shows can stay only if the settings still allow it: a change of them is a command to sweep."""
+    """Raise StrategyError if the last plan uses a reduction that the settings no longer allow."""
     if "gists" not in view.reductions and any(lod is not Lod.FULL for lod in last.levels().values()):
         raise StrategyError("items are shown below FULL, which is switched off: only a sweep can go on from here")
     if not view.trims and any(unit not in last for unit in {*view.back} - {*view.new}):
         raise StrategyError("units are left out, which is switched off: only a sweep can go on from here")
 
 
-def _overflow(view: View, tokens: int, said: int) -> None:
+def _raise_overflow(view: View, tokens: int, strategy_tokens: int) -> None:
+    """Raise PinnedOverflow with what is too large; `strategy_tokens` is the size of the strategy's own text."""
     timeline = view.timeline
-    pinned = [f"what the strategy says ({said} tokens)"] if said else []
+    pinned = [f"what the strategy says ({strategy_tokens} tokens)"] if strategy_tokens else []
     pinned += [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted(view.pinned)]
     if not view.trims:
         rows = [row for unit in view.candidates() for row in timeline.rows_of(unit)]

@@ -1,4 +1,4 @@
-"""What is done to make a payload fit: switched off one by one, and accounted for when somebody asks."""
+"""Reductions: the four ways to make a payload fit. Each can be switched off, and each reports what it saved."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from sightline.values.items import Kind, Lod
 
 
 class Reduction(NamedTuple):
-    """What one reduction took out of a payload, by id, and the tokens that saved, less those of what stands for it."""
+    """The ids of what one reduction shortened or removed, and the tokens saved, less those of what replaces it."""
 
     kind: str
     removed: tuple[str, ...]
@@ -22,32 +22,30 @@ class Reduction(NamedTuple):
 
 
 def allowed(view: View) -> View:
-    """The view of a strategy that may do only what the view's reductions allow. Without gists nothing has lower levels,
-    so that no strategy can choose one.
-    """
-    return view if "gists" in view.reductions else replace(view, timeline=_in_full(view.timeline))
+    """The view as a strategy may see it. Without gists no item has lower levels, so that no strategy can choose one."""
+    return view if "gists" in view.reductions else replace(view, timeline=_without_lower_levels(view.timeline))
 
 
-class _Absent:
-    """A column in which no row has anything."""
+class _EmptyColumn:
+    """A column that has a value for no row."""
 
     def __getitem__(self, row: int) -> int:
         return NONE
 
 
-def _in_full(timeline: Timeline) -> Timeline:
-    """The same rows, growing with the timeline, none of which has a level below FULL."""
+def _without_lower_levels(timeline: Timeline) -> Timeline:
+    """A copy that shares all other columns, so that it grows with the timeline."""
     same = copy(timeline)
-    same.gist = same.summary = cast("array[int]", _Absent())
+    same.gist = same.summary = cast("array[int]", _EmptyColumn())
     same.unit_least = same.unit_full
     return same
 
 
 def reductions(plan: Plan, spared: Mapping[str, int]) -> tuple[Reduction, ...]:
-    """What a payload of this plan leaves out against showing everything in full; `spared` is what windows saved.
+    """What a payload of this plan leaves out, compared with showing everything in full.
 
-    What would be shown in full, less what these four saved, is what is shown; only the preface comes on top, which
-    says what the others may not hide. Looks at the whole conversation: ask when somebody wants to know.
+    `spared` is what lower levels of windows saved, in tokens by window. Everything in full, less what these four saved,
+    plus the preface, is what is shown. Looks at the whole conversation, so call it only when somebody asks.
     """
     covered, trimmed = _hidden(plan)
     summaries = [unit for unit in plan if plan.timeline.unit_kind(unit) is Kind.SUMMARY]
@@ -62,28 +60,28 @@ def reductions(plan: Plan, spared: Mapping[str, int]) -> tuple[Reduction, ...]:
 
 
 def _hidden(plan: Plan) -> tuple[list[int], list[int]]:
-    """The units that are not shown: those that a summary stands for which is, and the others."""
+    """The units that are not shown: those covered by a summary that is shown, and the others."""
     known = plan.timeline.compactions
-    held = [each for each in known if plan.path.knows(each) and any(unit in plan for unit in each.summaries)]
+    shown = [each for each in known if plan.path.knows(each) and any(unit in plan for unit in each.summaries)]
     covered: list[int] = []
     trimmed: list[int] = []
-    for unit in _said(plan):
+    for unit in _sendable_units(plan):
         if unit not in plan:
-            (covered if any(each.first <= unit <= each.last for each in held) else trimmed).append(unit)
+            (covered if any(each.first <= unit <= each.last for each in shown) else trimmed).append(unit)
     return covered, trimmed
 
 
-def _said(plan: Plan) -> Iterator[int]:
-    """Everything in the body of the conversation that could be sent when the plan was made."""
+def _sendable_units(plan: Plan) -> Iterator[int]:
+    """The body units that could be sent when the plan was made: without pending calls and summaries."""
     timeline = plan.timeline
-    waiting = {timeline.unit[row] for row in timeline.open_calls}
+    pending = {timeline.unit[row] for row in timeline.open_calls}
     for unit in timeline.units_between(plan.path, 0, plan.rows):
-        if body_unit(timeline, unit) and unit not in waiting and plan.timeline.unit_kind(unit) is not Kind.SUMMARY:
+        if body_unit(timeline, unit) and unit not in pending and timeline.unit_kind(unit) is not Kind.SUMMARY:
             yield unit
 
 
 def _tokens(plan: Plan, units: Iterable[int]) -> int:
-    """What units cost in full, framing included."""
+    """Tokens of units in full, framing included."""
     return sum(_row_tokens(plan, row, Lod.FULL) for unit in units for row in plan.timeline.rows_of(unit))
 
 
@@ -93,7 +91,7 @@ def _row_tokens(plan: Plan, row: int, lod: Lod) -> int:
 
 
 def _marker_tokens(plan: Plan) -> int:
-    """What the lines cost that stand for what is left out."""
+    """Tokens of the lines that replace what is left out."""
     shown = sum(_row_tokens(plan, row, plan.lod(row)) for unit in plan for row in plan.timeline.rows_of(unit))
     return plan.body - plan.preface_tokens - shown
 

@@ -1,4 +1,4 @@
-"""The seam for strategies: one method that turns a view into a plan."""
+"""The protocol of strategies: one method that turns a view into a plan."""
 
 from typing import Protocol
 
@@ -7,10 +7,10 @@ from sightline.plan.view import View
 
 
 class Strategy(Protocol):
-    """Decides levels. Pure and synchronous: the same view gives the same plan."""
+    """Decides which units are shown and at which level. Pure and synchronous: the same view gives the same plan."""
 
     name: str
 
-    def plan(self, view: View) -> "Plan":
-        """A plan for the next call: `Plan.extended` where nothing shown changes, else `Plan.swept`."""
+    def plan(self, view: View) -> Plan:
+        """The plan of the next call: made by `Plan.extended` if nothing already shown changes, else by `Plan.swept`."""
         ...

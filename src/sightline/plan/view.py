@@ -1,4 +1,4 @@
-"""What a strategy sees of a conversation: numbers, never text."""
+"""What a strategy sees of a conversation: numbers, never text. Also the seam through which `notices` adds text."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from sightline.values.settings import REDUCTIONS
 if TYPE_CHECKING:
     from sightline.plan.plan import Plan
 
-WORTHWHILE = 100  # tokens: an item that would save less stays as it is while there is room
-SETTLING = frozenset((Kind.ASSISTANT, Kind.CALL, Kind.RESULT))
+_LEAST_SAVING = 100  # tokens: below, a shorter text is not worth its loss while the payload still fits
+_SHORTENED_KINDS = frozenset((Kind.ASSISTANT, Kind.CALL, Kind.RESULT))  # never what the user wrote
 
 
 class LeftOut(NamedTuple):
-    """The units that are out: how many messages and tokens, and the first and last of them."""
+    """The units that a plan leaves out: their messages and tokens, and the first and last of these units."""
 
     messages: int
     tokens: int
@@ -29,18 +29,18 @@ class LeftOut(NamedTuple):
 
 
 class Notices:
-    """What the engine itself says in a payload: for what is out, and before the history. Each with its tokens."""
+    """The texts that the engine itself adds to a payload, each with its tokens. By default there are none."""
 
-    room = 0  # tokens that the preface may take
+    preface_limit = 0  # tokens that the constraints in the preface may take
     locale = "en"
 
     def marker(
         self,
-        left_out: LeftOut,  # noqa: ARG002 - nothing is said by default
+        left_out: LeftOut,  # noqa: ARG002 - there is no text by default
         shown: Collection[int] = (),  # noqa: ARG002
-        room: int = 0,  # noqa: ARG002
+        index_limit: int = 0,  # noqa: ARG002
     ) -> tuple[str, int]:
-        """One line that stands for what is left out, and in so many tokens a line for each unit that is not shown."""
+        """The line that replaces what is left out, then index lines of single units, in up to `index_limit` tokens."""
         return "", 0
 
     def preface(
@@ -50,83 +50,93 @@ class Notices:
         says: str,  # noqa: ARG002
         most: int | None = None,  # noqa: ARG002
     ) -> tuple[str, int]:
-        """What a plan of these units at these levels would hide and may not, and what its strategy says.
+        """The text before the history: what the strategy `says`, and the user's constraints that this plan would hide.
 
-        With `most`, in at most so many tokens, except for what the strategy says.
+        `most` is the limit in tokens. It does not shorten what the strategy says.
         """
         return "", 0
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a strategy sees: numbers, never text."""
+    """The conversation and the budget as a strategy sees them. A row is an item, a unit is a number too."""
 
     timeline: Timeline
     path: Path
     profile: Profile
     budget: Budget
-    limit: int
-    fixed: int  # tokens of the head, the tail and the request's framing
-    last: "Plan | None"
+    limit: int  # tokens of the whole payload, as we count them
+    fixed: int  # tokens of the head, the tail and the request's framing: part of every payload
+    last: "Plan | None"  # the plan of the last payload
     new: Sequence[int]  # body units that no plan has seen yet
     pinned: frozenset[int] = frozenset()  # rows a caller pinned
-    asked: int = -1  # the unit of the last user message; -1 before the first
-    cold: bool = False  # the provider has forgotten the prefix, or it breaks anyway
-    command: str = ""  # somebody asked for a sweep
-    wanted: Mapping[int, Lod] = field(default_factory=dict)  # rows asked to be at a level from the next sweep on
-    compactions: Sequence[Compaction] = ()  # that hold: from the next sweep on, summaries stand for what they cover
-    state: Mapping[str, Any] = field(default_factory=dict)  # what the strategy was told to remember
-    faults: frozenset[int] = frozenset()  # new rows that show again what had been shortened
-    back: Sequence[int] = ()  # units that somebody wants to see again
-    notices: "Notices" = field(default_factory=Notices)  # what the engine says about a plan
+    asked: int = -1  # the question: the unit of the last user message; -1 before the first
+    cold: bool = False  # the provider no longer has the prefix in its cache
+    command: str = ""  # why a sweep must happen now, such as "command: pin"; empty: it need not
+    wanted: Mapping[int, Lod] = field(default_factory=dict)  # rows that get this level at the next sweep
+    compactions: Sequence[Compaction] = ()  # in force: at the next sweep, their summaries replace what they cover
+    state: Mapping[str, Any] = field(default_factory=dict)  # what the strategy remembers, from the log
+    faults: frozenset[int] = frozenset()  # new results that show again what had been shortened
+    back: Sequence[int] = ()  # units to show again: of an undone compaction, or asked for
+    notices: "Notices" = field(default_factory=Notices)
     reductions: Collection[str] = REDUCTIONS  # those that are allowed; without gists the timeline has no lower levels
 
+    @property
+    def body_limit(self) -> int:
+        """Tokens that the body may have."""
+        return self.limit - self.fixed
+
+    def tokens_with_new(self, lods: Mapping[int, Lod] | None = None) -> int:
+        """Tokens of a payload that adds the new units to the last plan, in full or at these levels."""
+        body = self.last.body if self.last else 0
+        return self.fixed + body + self.full_tokens(self.new) - self.saved(lods or {})
+
     def row_tokens(self, row: int, lod: Lod) -> int:
-        """What an item costs at a level, framing included."""
+        """Tokens of an item at a level, framing included."""
         framing = self.profile.call_tokens if self.timeline.kind[row] == Kind.CALL else self.profile.message_tokens
         return self.timeline.size(row, lod) + framing
 
     def unit_tokens(self, unit: int, lods: Mapping[int, Lod]) -> int:
-        """What a unit costs at these levels."""
+        """Tokens of a unit at these levels, framing included."""
         return sum(self.row_tokens(row, lods.get(row, Lod.FULL)) for row in self.timeline.rows_of(unit))
 
     def full_tokens(self, units: Iterable[int]) -> int:
-        """What whole units cost in full, without looking at their rows."""
-        full, rows = self.timeline.unit_full, self.timeline.unit_rows
-        tokens = messages = calls = 0
-        for unit in units:
-            tokens += full[unit]
-            calls += rows[unit] // 2
-            messages += rows[unit] - rows[unit] // 2
-        return tokens + self.profile.message_tokens * messages + self.profile.call_tokens * calls
+        """Tokens of whole units in full, framing included. Fast, because it does not look at their rows."""
+        full, framing = self.timeline.unit_full, self.framing
+        return sum(full[unit] + framing(unit) for unit in units)
 
     def framing(self, unit: int) -> int:
-        """What the framing of a whole unit costs: half of an assistant message's further rows are calls."""
+        """Tokens that frame a whole unit. Half of the rows after the first are calls, half are their results."""
         rows = self.timeline.unit_rows[unit]
         return self.profile.message_tokens * (rows - rows // 2) + self.profile.call_tokens * (rows // 2)
 
+    def least_tokens(self, unit: int) -> int:
+        """Tokens of a whole unit with each item at its lowest level, framing included."""
+        return self.timeline.unit_least[unit] + self.framing(unit)
+
     def saved(self, lods: Mapping[int, Lod]) -> int:
-        """What these levels save against showing their rows in full."""
+        """Tokens that these levels save, compared with showing their rows in full."""
         full, size = self.timeline.full, self.timeline.size
         return sum(full[row] - size(row, lod) for row, lod in lods.items())
 
-    def spare(self, unit: int, lods: Mapping[int, Lod]) -> int:
-        """What settling a unit would save: every item that is worth it goes to its lowest level."""
+    def possible_saving(self, unit: int, lods: Mapping[int, Lod]) -> int:
+        """Tokens saved if every item of the unit that `is_worth_shortening` went to its lowest level."""
         timeline = self.timeline
-        if timeline.unit_full[unit] - timeline.unit_least[unit] < WORTHWHILE:
+        if timeline.unit_full[unit] - timeline.unit_least[unit] < _LEAST_SAVING:
             return 0
         rows = timeline.rows_of(unit)
         saved = [timeline.size(row, lods.get(row, Lod.FULL)) - timeline.size(row, Lod.GIST) for row in rows]
-        return sum(tokens for row, tokens in zip(rows, saved, strict=True) if self.settles(row, tokens))
+        return sum(tokens for row, tokens in zip(rows, saved, strict=True) if self.is_worth_shortening(row, tokens))
 
-    def settles(self, row: int, saved: int) -> bool:
-        """Whether an item sinks when its unit settles: it saves enough by it and is not what the user said."""
-        return saved >= WORTHWHILE and self.timeline.kind[row] in SETTLING and not self.never_reduced(row)
+    def is_worth_shortening(self, row: int, saved_tokens: int) -> bool:
+        """Whether a sweep may shorten this item while it still fits: it saves enough and is not the user's message."""
+        kind = self.timeline.kind[row]
+        return saved_tokens >= _LEAST_SAVING and kind in _SHORTENED_KINDS and not self.never_reduced(row)
 
     def candidates(self) -> list[int]:
-        """The units a sweep chooses from: those shown, the new ones, those that come back, and summaries.
+        """The units a sweep chooses from: those in the last plan, the new ones, those to show again, and summaries.
 
-        What a compaction covers is not among them, except what the laws keep in every plan.
+        Units that a compaction covers are not among them, except those in `must_show`.
         """
         known = [*(self.last or ()), *self.new]
         if not self.back and not self.timeline.compactions:
@@ -136,18 +146,18 @@ class View:
         return sorted({*kept, *self.back, *summaries, *self.must_show.intersection(known)})
 
     def covers(self, left_out: LeftOut) -> bool:
-        """Whether a summary stands for everything that is left out."""
+        """Whether one summary covers everything that is left out."""
         return any(each.first <= left_out.first and left_out.last <= each.last for each in self.compactions)
 
     def is_covered(self, unit: int) -> bool:
-        """Whether a summary stands for this unit, or it is one itself."""
+        """Whether a summary covers this unit, or the unit is a summary itself."""
         if self.timeline.kind[self.timeline.unit_row[unit]] == Kind.SUMMARY:
-            return True  # those that hold are added
+            return True  # `candidates` adds the summaries in force
         return any(compaction.first <= unit <= compaction.last for compaction in self.compactions)
 
     @property
     def must_show(self) -> set[int]:
-        """The units that the laws keep in every plan: with system items and callers' pins, and the question."""
+        """The units that must be in every plan: those with a system item or a caller's pin, and the question."""
         rows = [*self.timeline.systems, *self.pinned]
         return {self.asked, *(self.timeline.unit[row] for row in rows)}
 
@@ -157,49 +167,45 @@ class View:
         return "trim" in self.reductions
 
     def required(self) -> set[int]:
-        """The units that a sweep must show: what the laws keep or, where none may be left out, all it chooses from."""
+        """The `candidates` that a sweep must show: those in `must_show`, or all if none may be left out."""
         units = set(self.candidates())
         return units & self.must_show if self.trims else units
 
     @property
     def summary_waits(self) -> bool:
-        """Whether a summary has been made that no sweep has shown yet."""
+        """Whether there is a summary that the last plan does not show yet."""
         return any(unit not in (self.last or ()) for each in self.compactions for unit in each.summaries)
 
     def never_reduced(self, row: int) -> bool:
-        """Whether the laws keep this item in full: system items and callers' pins."""
+        """Whether this item must be shown in full, because it is a system item or a caller pinned it."""
         return self.timeline.kind[row] == Kind.SYSTEM or row in self.pinned
 
 
 def oldest(view: View, units: Iterable[int], share: float) -> tuple[int, int] | None:
-    """What a compaction would cover if the newest share of the messages in these units stays: its first and last unit.
+    """The first and last unit that a compaction would cover if the newest `share` of the messages is retained.
 
-    It begins with the first unit of the branch, shown or not. None where that is too little.
+    It begins with the first unit of the branch, shown or not. It ends before the first unit with a pending call.
+    None if it would cover fewer than two messages.
     """
     timeline = view.timeline
     shown = [unit for unit in units if not view.is_covered(unit)]
     sizes = [messages_of(timeline, unit) for unit in shown]
-    stay, waits = ceil(sum(sizes) * share), _waits_from(view)
-    while sizes and (stay > 0 or shown[len(sizes) - 1] >= waits):
-        stay -= sizes.pop()
+    rows = [row for row in timeline.open_calls if view.path.holds(timeline.branch[row], row)]
+    first_pending = min((timeline.unit[row] for row in rows), default=1 << 62)
+    retained = ceil(sum(sizes) * share)
+    while sizes and (retained > 0 or shown[len(sizes) - 1] >= first_pending):
+        retained -= sizes.pop()
     every = timeline.units_between(view.path, 0, len(timeline))
     first = next((unit for unit in every if body_unit(timeline, unit)), -1)
     return (first, shown[len(sizes) - 1]) if first >= 0 and sum(sizes) > 1 else None
 
 
-def _waits_from(view: View) -> int:
-    """The first unit that still waits for a result: nobody can tell yet what it is."""
-    timeline = view.timeline
-    rows = [row for row in timeline.open_calls if view.path.holds(timeline.branch[row], row)]
-    return min((timeline.unit[row] for row in rows), default=1 << 62)
-
-
 def messages_of(timeline: Timeline, unit: int) -> int:
-    """How many messages a unit is: calls stand in the message that makes them."""
+    """How many messages a unit is. Calls are part of the message that makes them."""
     return timeline.unit_rows[unit] - timeline.unit_rows[unit] // 2
 
 
 def body_unit(timeline: Timeline, unit: int) -> bool:
-    """Whether a unit stands in the body: not a head's system item, not a window, which stands where the layout says."""
+    """Whether a unit is in the body of a payload: neither a system item of the head nor an app's window."""
     row = timeline.unit_row[unit]
     return timeline.kind[row] != Kind.WINDOW and not timeline.state[row] & HEAD

@@ -105,7 +105,7 @@ def _line(number: int, data: bytes) -> _Line:
 
 def _from_log(lines: list[_Line]) -> Recording:
     """Read the conversation of a log's current branch. Lines that are no entry are skipped, as everywhere."""
-    timeline = GrowingTimeline(_no_sizes, lambda _: "")
+    timeline = GrowingTimeline(measure=_no_sizes, subject_of=lambda _: "")
     entries = list(_entries(lines))
     for at, entry in enumerate(entries):
         timeline.fold(entry, Span(at, 1))

@@ -11,6 +11,7 @@ from sightline import wire
 from sightline.apps.window import FORMS
 from sightline.compose.render import layout
 from sightline.errors import BadInput
+from sightline.log import entries
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
 from sightline.values.clock import Ids
@@ -30,6 +31,10 @@ _BLOCKS = {
     "text": "text", "input_text": "text", "output_text": "text", "image_url": "image_url", "image": "source",
     "document": "source", "input_image": "image_url", "input_file": "filename", "tool_reference": "tool_name",
 }  # fmt: skip
+_OWN_ANNOTATIONS = frozenset((
+    entries.BOUNDARY, entries.HEAD_MOVED, entries.LOSS, entries.PIN, entries.RECEIPT, entries.RENDITION,
+    entries.SETTINGS, entries.STATE, entries.TOOLS, entries.UNCOMPACT, entries.WINDOW,
+))  # fmt: skip
 
 
 def check_message(message: Message) -> Message:
@@ -163,6 +168,16 @@ def check_query(query: Any) -> str:
     if not isinstance(query, str):
         raise BadInput(f"what to look for is text, not {query!r}")
     return query
+
+
+def check_annotation(name: str, value: Any) -> None:
+    """Raises BadInput for an annotation that a program may not write: one that Sightline reads, or no JSON value."""
+    if not isinstance(name, str) or name in _OWN_ANNOTATIONS:
+        raise BadInput(f"{name!r} cannot name a program's annotation: Sightline itself writes such entries")
+    try:
+        msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"an annotation's value is JSON: {error}") from error
 
 
 def new_id(ids: Ids) -> str:

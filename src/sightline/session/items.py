@@ -1,17 +1,42 @@
 """The items of a session's branch: read them, search them, bring them back, say which are always shown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import RLock
+from typing import NamedTuple
 
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, UnknownItem
 from sightline.log import entries
 from sightline.log.annotations import PinNote
+from sightline.log.branches import NONE
+from sightline.log.columns import LABELLED
 from sightline.log.journal import Journal
 from sightline.recall.recall import Found, Recall
 from sightline.session import accept
-from sightline.values.items import Item
+from sightline.shorten import rules
+from sightline.values.items import Item, Kind
 from sightline.values.lock import locked
+
+
+class ItemInfo(NamedTuple):
+    """What is known of an item without reading its text."""
+
+    id: str
+    kind: Kind
+    full: int  # tokens of the whole item
+    summary: int | None  # tokens at this level of detail; None if the item has no such level
+    gist: int | None
+    pinned: bool
+    by_program: bool  # a message with the user role that is not the user's, such as `Session.note` adds
+    window: str  # the id of the window that a window item refers to
+
+
+class Constraint(NamedTuple):
+    """A rule or a task in a user message, word for word."""
+
+    id: str  # of the message
+    kind: str  # "rule" or "task"
+    text: str
 
 
 class Items:
@@ -41,6 +66,28 @@ class Items:
     def text(self, item_id: str | int) -> str:
         """Return the full text of an item."""
         return self._journal.reader.text(self.row(item_id))
+
+    @locked
+    def info(self, item_id: str | int) -> ItemInfo:
+        """Return the kind of an item and its tokens at each level of detail, without reading its text."""
+        return self._describe([self.row(item_id)])[0]
+
+    @locked
+    def table(self) -> list[ItemInfo]:
+        """Return the `info` of every item, in order."""
+        return self._describe(list(self._rows()))
+
+    @locked
+    def constraints(self) -> list[Constraint]:
+        """Return the rules and tasks that the user wrote on this branch, oldest first."""
+        journal, found = self._journal, []
+        for row in journal.timeline.constraints:
+            if journal.path.holds(journal.timeline.branch[row], row):
+                text, item_id = journal.reader.text(row), journal.timeline.id(row)
+                kinds = dict.fromkeys(rules.rules(text), "rule")
+                kinds |= {task: "task" for task in rules.tasks(text) if task not in kinds}
+                found += [Constraint(item_id, kinds[each], each) for each in sorted(kinds, key=text.find)]
+        return found
 
     @locked
     def expand(
@@ -113,6 +160,23 @@ class Items:
     def mark(self, row: int, what: str) -> None:
         """Log that an item was pinned or unpinned, or is wanted at a level of detail ("raise", "collapse")."""
         self._journal.annotate((entries.PIN, PinNote(self._journal.timeline.id(row), what)))
+
+    def _describe(self, rows: Sequence[int]) -> list[ItemInfo]:
+        timeline, marks = self._journal.timeline, self._journal.timeline.marked(self._journal.path)
+        windows = {row: window for window, references in timeline.windows.items() for row in references}
+        return [
+            ItemInfo(
+                id=timeline.id(row),
+                kind=Kind(timeline.kind[row]),
+                full=timeline.full[row],
+                summary=None if timeline.summary[row] == NONE else timeline.summary[row],
+                gist=None if timeline.gist[row] == NONE else timeline.gist[row],
+                pinned=marks.get(row) == "pin",
+                by_program=bool(timeline.state[row] & LABELLED),
+                window=windows.get(row, ""),
+            )
+            for row in rows
+        ]
 
     def _rows(self) -> Iterator[int]:
         timeline, path = self._journal.timeline, self._journal.path

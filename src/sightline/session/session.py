@@ -37,7 +37,10 @@ from sightline.recall.recall import RECALL_TOOLS, Recall
 from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
+from sightline.session.receipts import Receipts
+from sightline.session.sent_windows import SentWindows
 from sightline.session.summaries import Summaries
+from sightline.session.transcript import compose_all
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Call, Message, Role
 from sightline.values.lock import locked
@@ -52,7 +55,8 @@ class Session:
     """One conversation: its log, and the payloads composed from it.
 
     Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder; or over any store.
-    `items` are what was said on this branch, `windows` the apps and their windows, `summaries` the compactions.
+    `items` are what was said on this branch, `windows` the apps and their windows, `summaries` the compactions,
+    `receipts` what was sent.
     Apps and summaries read files of `folders` only. Links in those paths are resolved once, when the session is made.
     """
 
@@ -88,6 +92,7 @@ class Session:
         }  # fmt: skip
         self._lock = threading.RLock()
         self._resumed = False  # an earlier run may have left calls without results
+        self._inspects = False  # closing writes nothing
         self._recall = Recall(self._journal)
         self.windows = Host(
             WindowLog(self._journal), session_id=self.id, clock=clock, project=Path(project), folders=folders,
@@ -98,6 +103,7 @@ class Session:
         self.items = Items(self._journal, self._recall, self._composer, self._lock)
         compactor = Compactor(self._journal, self._composer, self.windows.folders)
         self.summaries = Summaries(compactor, self._composer, self.items, self._lock)
+        self.receipts = Receipts(self._journal)
         self._calls = Calls(self._journal, self._recall, self.windows, self.refresh)
 
     # ------------------------------------------------------------------ open and close
@@ -170,6 +176,19 @@ class Session:
         return session
 
     @classmethod
+    def inspect(cls, session_id: str, project: str | Path = ".", **options: Any) -> "Session":
+        """Open a session that another program may be running, to look at it. Opening and closing it write nothing.
+
+        Windows look as in the last payload, because their apps do not run here. Methods that append still append.
+        Options and errors as for `resume`.
+        """
+        windows = SentWindows()
+        session = cls.resume(session_id, project, windows=windows, **options)
+        windows.load(session.receipt, session._journal.blobs)
+        session._inspects = True
+        return session
+
+    @classmethod
     def _over(cls, journal: Journal, project: str | Path, options: Mapping[str, Any]) -> "Session":
         try:
             return cls(
@@ -201,7 +220,10 @@ class Session:
         """Make everything durable and close the files. A closed session can be resumed."""
         self.summaries.close()
         self._recall.close()
-        self._journal.close()
+        if self._inspects:
+            self._journal.store.close()
+        else:
+            self._journal.close()
 
     def __enter__(self) -> "Session":
         return self
@@ -240,6 +262,21 @@ class Session:
     def receipt(self) -> ReceiptNote | None:
         """What was decided and sent last on this branch; None before the first call."""
         return self._composer.receipt
+
+    @property
+    def budget(self) -> Budget | None:
+        """The budget of the last payload; after resuming, one with as many tokens. None before the first call."""
+        return self._composer.budget
+
+    @property
+    def size(self) -> int:
+        """How many entries the log holds, on all branches."""
+        return self._journal.store.tips.seq
+
+    @property
+    def damaged(self) -> int:
+        """How many lines of the log cannot be read and are ignored."""
+        return self._journal.timeline.damaged
 
     @property
     def open_calls(self) -> list[Call]:
@@ -404,6 +441,11 @@ class Session:
         return self._composer.preview(accept.check_budget(budget))
 
     @locked
+    def transcript(self) -> Payload:
+        """Compose everything that was said on this branch, in full and whatever its size: for export."""
+        return compose_all(self._journal)
+
+    @locked
     def overflowed(self, input_tokens: int | None = None, *, extra_tokens: int = 0) -> None:
         """Say that the provider refused the last payload as too long: count more strictly, and sweep at the next call.
 
@@ -444,6 +486,12 @@ class Session:
         if accept.check_state(state) != self._journal.state:
             self._composer.check_state(state)
             self._journal.annotate((entries.STATE, state))
+
+    @locked
+    def annotate(self, name: str, value: Any) -> None:
+        """Append an annotation of your own, which Sightline ignores. Raises BadInput for the name of one of its own."""
+        accept.check_annotation(name, value)
+        self._journal.annotate((name, value))
 
     @locked
     def refresh(self) -> None:

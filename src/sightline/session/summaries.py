@@ -1,23 +1,50 @@
 """Summaries for the oldest part of a conversation: make one, make one in the background, undo one."""
 
+from collections.abc import Iterator
 from threading import RLock
 
 from sightline.compaction.background import Background
 from sightline.compaction.compactor import SECONDS, Compacted, Compactor, Job, Summarizer
+from sightline.compaction.loss import Loss
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput
 from sightline.plan.budget import Budget
 from sightline.session import accept
+from sightline.session.compactions import CompactionInfo, list_compactions, read_losses
 from sightline.session.items import Items
 from sightline.values.lock import locked
 
 
 class Summaries:
-    """Makes and undoes the compactions of a session's branch: `session.summaries`."""
+    """Makes and undoes the compactions of a session's branch: `session.summaries`.
+
+    Iterating gives what is known of each compaction, oldest first, also of those undone or replaced.
+    """
 
     def __init__(self, compactor: Compactor, composer: Composer, items: Items, lock: RLock) -> None:
         self._compactor, self._composer, self._items, self._lock = compactor, composer, items, lock
         self._background = Background(compactor, composer, lock)
+
+    def __iter__(self) -> Iterator[CompactionInfo]:
+        with self._lock:
+            found = list_compactions(self._composer.journal)
+        return iter(found)
+
+    @locked
+    def covering(self, item_id: str | int) -> CompactionInfo | None:
+        """Return the compaction that hides this item now; None if there is none. Raises UnknownItem."""
+        journal, row = self._composer.journal, self._items.row(item_id)
+        unit, in_effect = journal.timeline.unit[row], journal.timeline.compacted(journal.path)
+        boundaries = [each.seq for each in in_effect if each.first <= unit <= each.last]
+        return next((each for each in list_compactions(journal) if each.boundary in boundaries), None)
+
+    @locked
+    def losses(self) -> dict[int, Loss]:
+        """Return what each compaction hid when it was made, by its boundary. Scans the whole log.
+
+        A compaction that another program wrote has no such report.
+        """
+        return dict(read_losses(self._composer.journal))
 
     @property
     @locked

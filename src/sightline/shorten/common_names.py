@@ -1,4 +1,4 @@
-"""Names everybody knows: a model writes them without having read them here, so they come after all others."""
+"""Names that everybody knows. A model can write them without having read them here, so they come last."""
 
 import re
 
@@ -47,13 +47,13 @@ _KINDS = ("Error", "Warning", "Iteration", "Interrupt", "Exit")
 
 
 def ending(token: str) -> str:
-    """What stands after the last dot if that makes it a file's name, else ""."""
+    """Return what is after the last dot if that makes the token a file name, else ""."""
     tail = token.rpartition(".")[2].lower()
     return tail if tail in FILES and "." in token else ""
 
 
 def everyday(token: str) -> bool:
-    """Whether this is part of a language or its library and not of anybody's project."""
+    """Whether this belongs to a language or its library and not to a project."""
     if token.lower().lstrip("/") in WORDS:
         return True
     if (token.startswith("__") or "/" in token or token.endswith(_KINDS)) and _EVERYDAY.fullmatch(token):
@@ -62,4 +62,4 @@ def everyday(token: str) -> bool:
     if not dot or head not in MODULES or ending(token):
         return False
     last = rest.rpartition(".")[2]
-    return not (last.isupper() and "_" in last)  # `process.env.DATABASE_URL` is somebody's
+    return not (last.isupper() and "_" in last)  # `process.env.DATABASE_URL` belongs to a project

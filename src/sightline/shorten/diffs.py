@@ -1,8 +1,8 @@
-"""Diffs: which files, how much, which hunks, and the changed lines before the unchanged ones."""
+"""Diffs: files, their number of changed lines, hunks, and changed lines before unchanged ones."""
 
 import re
 
-from sightline.shorten.lines import Levels, Section, View, levels
+from sightline.shorten.lines import Levels, Section, View, line_levels
 
 FILE, HUNK, CHANGED = 6.0, 1.5, 0.6
 
@@ -10,16 +10,16 @@ _FILE = re.compile(r"diff --git a/(\S{1,300})|\+\+\+ (?:b/)?(\S{1,300})|(?:renam
 _NOISE = re.compile(r"index [0-9a-f]{6,}|--- |similarity index|\\ No newline")
 
 
-def is_diff(seen: View) -> bool:
-    """Whether hunks and file headers stand at line starts."""
-    text = seen.sample.text
+def is_diff(view: View) -> bool:
+    """Whether lines begin like hunks and file headers."""
+    text = view.sample.text
     return "\n@@ " in text and ("\n+++ " in text or "\ndiff --git " in text)
 
 
-def diff(seen: View) -> Levels:
-    """Files and hunk headers first, then changed lines; in the gist, values under their file and its counts."""
-    marks = {i: _mark(line) for i, line in enumerate(seen.sample.lines)}
-    return levels(seen, marks, {}, _sections(seen, marks))
+def diff_levels(view: View) -> Levels:
+    """Prefer files and hunk headers, then changed lines. A gist has the values under their file and its counts."""
+    marks = {i: _mark(line) for i, line in enumerate(view.sample.lines)}
+    return line_levels(view, marks, {}, _sections(view, marks))
 
 
 def _mark(line: str) -> float:
@@ -32,12 +32,12 @@ def _mark(line: str) -> float:
     return CHANGED if line.startswith(("+", "-")) else 0.0
 
 
-def _sections(seen: View, marks: dict[int, float]) -> list[Section]:
-    """Each file with the lines added and taken away."""
+def _sections(view: View, marks: dict[int, float]) -> list[Section]:
+    """Return each file with the number of added and removed lines."""
     begins: dict[str, int] = {}
     counts: dict[str, list[int]] = {}
     path = ""
-    for i, line in enumerate(seen.sample.lines):
+    for i, line in enumerate(view.sample.lines):
         if marks[i] == FILE and (match := _FILE.match(line)):
             path = match.group(1) or match.group(2) or path
             begins.setdefault(path, i)

@@ -1,4 +1,4 @@
-"""Results of reading a file: how one is known, what it says, and the line that stands for it later."""
+"""Results of reading a file: how one is recognised, what it contains, and the line that replaces it later."""
 
 import re
 from collections.abc import Mapping
@@ -7,45 +7,46 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline.shorten.file_description import balanced, described
-from sightline.shorten.labels import WORDS, words
-from sightline.shorten.sample import legal
+from sightline.shorten.labels import PHRASES, phrases
+from sightline.shorten.sample import encodable
 
-ID = "call_read_file_"  # how the ids of calls begin that read a file
+ID = "call_read_file_"  # prefix of the ids of calls that read a file
 TOOLS = frozenset(("file_reader", "read_file"))
 LARGEST = 16 << 20  # characters of a result that is parsed as JSON
 DETAILS = 600  # characters of a header's details that are repeated
 NAME = 160  # characters of a file's name
 
-_HEADED = re.compile(r"\s{0,8}\[(?:文件|file|FILE)\][ \t]{0,4}([^\r\n]{1,4000})\r?(?:\n|$)")
-_SAID = re.compile(
+_HEADER = re.compile(r"\s{0,8}\[(?:文件|file|FILE)\][ \t]{0,4}([^\r\n]{1,4000})\r?(?:\n|$)")
+_ANNOUNCED = re.compile(
     r"\s{0,8}文件[:：]?[ \t]{1,4}(\S{0,1000}[./\\]\S{1,1000})(?:[ \t]+(\([^\r\n]{0,2000}\)))?[ \t]{0,4}\r?(?:\n|$)"
 )
 
 
 class Read(NamedTuple):
-    """What a result says: of which file, what is in it, and what its reader knows of it."""
+    """What a result says: which file, its content, and what the file reader knows about it."""
 
     path: str
     content: str
-    details: str = ""  # what the reader itself says in brackets
+    details: str = ""  # that the file reader itself gives in brackets
     known: Mapping[str, Any] = {}
 
 
 def is_file_read(call_id: str, tool: str) -> bool:
-    """Whether a call reads a file: its id says so, or the name of its tool."""
+    """Whether a call reads a file, by its id or by the name of its tool."""
     return call_id.startswith(ID) or tool in TOOLS
 
 
 def parse_read(text: str, path: str = "") -> Read | None:
-    """What a result says; `path` is the call's, for results that name none. None where nobody names a file."""
-    found = _from_json(text) or _headed(text) or Read(path, text)
+    """Return what a result says; `path` is the call's, for results that name no file. None if nothing names a file."""
+    found = _from_json(text) or _from_header(text) or Read(path, text)
     return found if file_name(found.path) else None
 
 
 def read_gist(text: str, locale: str = "en", path: str = "") -> str | None:
-    """The line that stands for the result of a file read: `[file read] a.py (python, 150 lines, functions: load)`.
+    """Return the line that replaces the result of a file read: `[file read] a.py (python, 150 lines, functions: load)`.
 
-    The name alone of the file, never where it is. A line that is one already stays. None where no file is named. Total.
+    It has only the file's name, never its folder. A text that already is such a line is returned unchanged. None if no
+    file is named. Total.
     """
     if _is_gist(text):
         return text
@@ -53,31 +54,29 @@ def read_gist(text: str, locale: str = "en", path: str = "") -> str | None:
     if read is None:
         return None
     details = read.details or described(read.path, read.content, locale, read.known)
-    return words(locale)["read"].format(name=file_name(read.path), details=details)
+    return phrases(locale)["read"].format(name=file_name(read.path), details=details)
 
 
 def file_name(path: str) -> str:
-    """The last part of a path, on one line; "" where there is none."""
-    said = " ".join(legal(path[-4 * NAME :]).replace("\\", "/").rstrip("/ \t\r\n").rpartition("/")[2].split())
-    return "".join(filter(str.isprintable, said))[-NAME:].strip()
+    """Return the last part of a path, on one line; "" if there is none."""
+    line = " ".join(encodable(path[-4 * NAME :]).replace("\\", "/").rstrip("/ \t\r\n").rpartition("/")[2].split())
+    return "".join(filter(str.isprintable, line))[-NAME:].strip()
 
 
 def _is_gist(text: str) -> bool:
     if len(text) > 2 * DETAILS + NAME or "\n" in text.strip():
         return False
     return text.rstrip().endswith(")") and text.lstrip().startswith(
-        tuple(f"{own['file read']} " for own in WORDS.values())
+        tuple(f"{own['file read']} " for own in PHRASES.values())
     )
 
 
 def _from_json(text: str) -> Read | None:
-    """A result that is an object with a path and a content, as the document has it."""
+    """Read a result that is an object with a path and a content, as in the BA-Agent document."""
     if len(text) > LARGEST or text[:64].lstrip()[:1] != "{":
         return None
     try:
-        members = msgspec.json.decode(
-            legal(text), type=dict[str, msgspec.Raw]
-        )  # the members unread: it may be any JSON
+        members = msgspec.json.decode(encodable(text), type=dict[str, msgspec.Raw])
         if "path" not in members or "content" not in members:
             return None
         read = {key: msgspec.json.decode(members[key]) for key in ("path", "content", "metadata") if key in members}
@@ -95,27 +94,27 @@ def _as_text(content: Any) -> str:
     return "" if content is None else msgspec.json.encode(content).decode()
 
 
-def _headed(text: str) -> Read | None:
-    """A result whose first line names the file, with or without details in brackets."""
-    if headed := _HEADED.match(text):
-        path, details = _split(headed[1].rstrip())
-        return Read(path, text[headed.end() :], details)
-    if said := _SAID.match(text):
-        return Read(said[1], text[said.end() :], _detail((said[2] or "")[1:-1]))
+def _from_header(text: str) -> Read | None:
+    """Read a result whose first line names the file, with or without details in brackets."""
+    if header := _HEADER.match(text):
+        path, details = _split_details(header[1].rstrip())
+        return Read(path, text[header.end() :], details)
+    if line := _ANNOUNCED.match(text):
+        return Read(line[1], text[line.end() :], _clean_details((line[2] or "")[1:-1]))
     return None
 
 
-def _split(line: str) -> tuple[str, str]:
-    """The path of a first line and its details: what stands in the last brackets that close all they open."""
+def _split_details(line: str) -> tuple[str, str]:
+    """Split a first line into the path and the details: the last brackets that are balanced inside."""
     at = line.rfind(" (") if line.endswith(")") else -1
     while at > 0:
         inside = line[at + 2 : -1]
         if balanced(inside):
-            return line[:at].rstrip(), _detail(inside)
+            return line[:at].rstrip(), _clean_details(inside)
         at = line.rfind(" (", 0, at)
     return line, ""
 
 
-def _detail(inside: str) -> str:
-    said = "".join(filter(str.isprintable, legal(inside)))
-    return said if len(said) <= DETAILS else f"{said[:DETAILS].replace('(', '').replace(')', '')}…"
+def _clean_details(inside: str) -> str:
+    line = "".join(filter(str.isprintable, encodable(inside)))
+    return line if len(line) <= DETAILS else f"{line[:DETAILS].replace('(', '').replace(')', '')}…"

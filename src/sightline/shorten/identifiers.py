@@ -1,29 +1,29 @@
-"""Specific values in a text: the paths, names, ids and numbers that a later step may have to write down again."""
+"""Specific values in a text: the paths, names, ids and numbers that a later step may have to write again."""
 
 import re
 from collections.abc import Sequence
 from itertools import chain
 
 from sightline.shorten.common_names import ending, everyday
-from sightline.shorten.signals import TELLING
+from sightline.shorten.memo import Memo
+from sightline.shorten.signals import SIGNALS
 
-EVERYDAY = 0.8  # weight of a library's own name: it tells what a text uses, and agents write it again, but all know it
-SCAN = 128 * 1024  # characters looked at from each end
+COMMON_WEIGHT = 0.8  # weight of a library's own name: agents write it again, but every model knows it
+SCAN = 128 * 1024  # characters read from each end
 LONGEST = 160  # a longer run without a blank is data (base64, minified), not a name
 BLOCK = 50  # lines read at a time where a few values are enough
-REMEMBERED = 16384  # tokens: the same names come again in every result of a session
 
-# No colon: `app.py:12` is a path and a line. Backslashes count only in paths with a drive: elsewhere they are escapes.
+# No colon, because `app.py:12` is a path and a line. Backslashes count only in paths with a drive: elsewhere they are
+# escapes.
 _CHARACTERS = r"A-Za-z0-9_\-./#@$"
-_LINE_END, _APART = "\x01", "\x02"  # tokens of their own: between lines, and for a value that is read by itself
-_MARKS = {_LINE_END: _LINE_END, _APART: _APART}  # nothing that is shown holds them
+_LINE_END, _APART = "\x01", "\x02"  # marks between lines and for an address; no text that is shown has them
 _BETWEEN = f" {_LINE_END} "
 _BYTES = bytes(b if re.match(f"[{_CHARACTERS}{_LINE_END}{_APART}]", chr(b)) else 32 for b in range(256))
-# An address or a path with a drive has a colon in it; only lines that hold one are searched by pattern.
+# A URL or a path with a drive has a colon; only lines with one are searched by this pattern.
 _WITH_COLON = re.compile(rf"[A-Za-z]:\\[A-Za-z0-9_\-.\\]+|[{_CHARACTERS}]{{3,}}://[A-Za-z0-9_\-./#@$%?=&~:+]+")
 
 _NUMBER = re.compile(r"[\d.,+/-]+")
-# Parts of a time, a length of time or of anything else, an address in memory, a colour.
+# Parts of a time, a duration or another measure, a memory address, a colour.
 _NOISE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d.Z+-]*|\d[\d.]*Z|\d[\d.,]*(?:n|u|m|k|K|M|G|T|Ki|Mi|Gi)?(?:[sbBhdpx]|min|sec|px|em|rem|pt|vh|vw|fr|deg|"
     r"st|nd|rd|th|k|K|M|G)|0x[0-9a-fA-F]{6,}|#(?=\d*[a-fA-F])(?:[0-9a-fA-F]{3}){1,2}"
@@ -37,57 +37,27 @@ _HEX = re.compile(r"[0-9a-f]{6,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def trim(token: str) -> str:
-    """Without the punctuation that belongs to the sentence around it."""
+    """Return a token without the punctuation of the sentence around it."""
     token = token.lstrip("-").rstrip(".-/\\#@$")
     if token.startswith("//"):  # begins a comment
         token = token.lstrip("/")
     return token if "/" in token else token.lstrip(".")
 
 
-class _Weights(dict[str, float]):
-    """The weight of every value met so far."""
-
-    def __missing__(self, value: str) -> float:
-        if len(self) >= REMEMBERED:
-            self.clear()
-        found = self[value] = _weight(value)
-        return found
-
-
-WEIGHTS = _Weights()
-
-
-def weight(value: str) -> float:
-    """How likely a later step needs this value, 0 for a plain word and for what is noise anywhere."""
-    return WEIGHTS[value]
+def _value_in(token: str) -> str:
+    """Return the value in a token, or the token itself if it is a signal word; "" for any other word."""
+    if token in (_LINE_END, _APART):
+        return token
+    if len(token) > 2 * LONGEST:
+        return ""
+    if token.isalpha() and (len(token) < 3 or token[1:].islower()):  # most are plain words
+        return token if SIGNALS[token] else ""
+    value = trim(token)
+    return value if WEIGHTS[value] > 0 or SIGNALS[value] else ""
 
 
-class _Known(dict[str, str]):
-    """The value in every token met so far, or the word if it is a telling one, "" in any other.
-
-    A lookup is all that most tokens ever cost.
-    """
-
-    def __missing__(self, token: str) -> str:
-        if len(token) > 2 * LONGEST:
-            return ""
-        if len(self) >= REMEMBERED:
-            self.clear()
-            self.update(_MARKS)
-        if token.isalpha() and (len(token) < 3 or token[1:].islower()):  # most are plain words
-            found = token if TELLING[token] else ""
-        else:
-            value = trim(token)
-            found = value if WEIGHTS[value] > 0 or TELLING[value] else ""
-        self[token] = found
-        return found
-
-
-_value_of = _Known(_MARKS).__getitem__
-
-
-def _spaced(text: str) -> str:
-    """The text with a blank for everything that is in no token, by the quickest means there are."""
+def _blank_out(text: str) -> str:
+    """Return the text with a blank for every character that belongs to no token, by the quickest way there is."""
     if "</" in text:
         text = text.replace("</", "< ")  # closes a tag, opens no path
     if "%" in text:
@@ -95,28 +65,30 @@ def _spaced(text: str) -> str:
     return text.encode("ascii", "replace").translate(_BYTES).decode("ascii")
 
 
-def shown(text: str) -> str:
-    """The text without the two characters that nothing shown holds."""
+def without_marks(text: str) -> str:
+    """Return the text without the two characters that are used as marks here."""
     return text if text.isprintable() else text.replace(_LINE_END, " ").replace(_APART, " ")
 
 
 def values_in(text: str) -> tuple[str, ...]:
-    """The values of a short text, in order, repeated as they are."""
-    return tuple([value for value in values_of_lines((shown(text),))[0] if WEIGHTS[value]])
+    """Return the values of a short text, in order, with repetitions."""
+    return tuple([value for value in values_of_lines((without_marks(text),))[0] if WEIGHTS[value]])
 
 
 def values_of_lines(lines: Sequence[str]) -> list[list[str]]:
-    """The values of each line, telling words among them, in a few passes over all.
+    """Return the values of each line, signal words included, in a few passes over all lines.
 
-    No line may hold a line end or a control character.
+    No line may contain a line end or a control character.
     """
     text = _BETWEEN.join(lines)
     apart: list[str] = []
     if "://" in text or ":\\" in text:
-        text = _BETWEEN.join([_set_apart(line, apart) if "://" in line or ":\\" in line else line for line in lines])
-    met = list(filter(None, map(_value_of, _spaced(text).split())))
+        text = _BETWEEN.join(
+            [_take_addresses(line, apart) if "://" in line or ":\\" in line else line for line in lines]
+        )
+    met = list(filter(None, map(_value_of_token, _blank_out(text).split())))
     if apart:
-        others = map(_value_of, apart)
+        others = map(_value_of_token, apart)
         met = [*filter(None, (next(others, "") if value == _APART else value for value in met))]
     out: list[list[str]] = []
     start = 0
@@ -127,30 +99,33 @@ def values_of_lines(lines: Sequence[str]) -> list[list[str]]:
     return [*out, met[start:]] if lines else []
 
 
-def _set_apart(line: str, apart: list[str]) -> str:
-    """The line with a mark for each address and each path with a drive: these have characters no other value has."""
+def _take_addresses(line: str, apart: list[str]) -> str:
+    """Add the URLs and the paths with a drive to `apart` and return the line with a mark for each.
+
+    They have characters that no other value has.
+    """
     apart += _WITH_COLON.findall(line)
     return _WITH_COLON.sub(f" {_APART} ", line)
 
 
 def _weight(token: str) -> float:
-    """The figures are the shares of such values that recorded agents used again in later tool calls, in tenths."""
+    """Return the share of such values that recorded agents used again in later tool calls, in tenths."""
     if len(token) < 3 or len(token) > LONGEST:
         return 0.0
     if not _LETTER.search(token):
-        return _number(token) if _NUMBER.fullmatch(token) else 0.0
+        return _number_weight(token) if _NUMBER.fullmatch(token) else 0.0
     if "://" in token:
         return 0.8
     if not token[0].isalpha() and _NOISE.fullmatch(token):
         return 0.0
     if everyday(token):
-        return EVERYDAY
+        return COMMON_WEIGHT
     if "/" in token or "\\" in token:
-        return _path(token)
-    return _mixed(token) if _DIGIT.search(token) else _name(token)
+        return _path_weight(token)
+    return _mixed_weight(token) if _DIGIT.search(token) else _name_weight(token)
 
 
-def _path(token: str) -> float:
+def _path_weight(token: str) -> float:
     if ending(token):
         return 2.8
     if not _WORD.search(token):
@@ -160,8 +135,8 @@ def _path(token: str) -> float:
     return 0.5 if len(words) == 2 and words[1][:1].isupper() and "".join(words).isalpha() else 1.5
 
 
-def _mixed(token: str) -> float:
-    """Letters and digits: ids, versions, names with a number."""
+def _mixed_weight(token: str) -> float:
+    """Return the weight of letters with digits: ids, versions, names with a number."""
     if len(token) < 4:
         return 0.0 if token[0].isdigit() else 0.3
     if _RECORD.search(token):
@@ -175,14 +150,14 @@ def _mixed(token: str) -> float:
     return 0.9
 
 
-def _number(token: str) -> float:
+def _number_weight(token: str) -> float:
     digits = sum(map(str.isdigit, token))
     if not token.isdigit():
         return 0.3 if digits >= 3 and token.count(".") != 1 else 0.1 if digits >= 3 else 0.0
     return 0.0 if digits < 3 else 0.15 if digits < 5 else 0.5 if digits < 9 else 1.1
 
 
-def _name(token: str) -> float:
+def _name_weight(token: str) -> float:
     if "." in token:
         return 0.0 if len(token) < 5 or ".." in token else 1.1 if token.startswith(("self.", "this.")) else 1.7
     if "_" in token.strip("_"):
@@ -192,15 +167,20 @@ def _name(token: str) -> float:
     return 1.0 if token.startswith("__") or "@" in token or "#" in token else 0.0
 
 
+# How likely a later step needs a value: 0 for a plain word and for what is noise anywhere.
+WEIGHTS = Memo(_weight)
+_value_of_token = Memo(_value_in).__getitem__  # a look-up is all that most tokens cost
+
+
 def identifiers(text: str, limit: int = 64) -> list[str]:
-    """Distinct specific values in order of first appearance: paths, names in code, ids, versions, urls, numbers; no
-    names that everybody knows.
+    """Return the distinct specific values in order of first appearance: paths, names in code, ids, versions, URLs,
+    numbers. Names that everybody knows are left out.
 
     Of a text beyond 256 KB the first and last 128 KB are read.
     """
     found: dict[str, None] = {}
     for part in (text,) if len(text) <= 2 * SCAN else (text[:SCAN], text[-SCAN:]):
-        lines = shown(part).split("\n")
+        lines = without_marks(part).split("\n")
         for start in range(0, len(lines), BLOCK):
             met = chain.from_iterable(values_of_lines(lines[start : start + BLOCK]))
             found.update(dict.fromkeys(value for value in met if WEIGHTS[value] and not everyday(value)))

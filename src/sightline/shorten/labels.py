@@ -1,8 +1,8 @@
-"""Every word a shortened item says for itself, in one table."""
+"""All words that a shortened item adds to its text, in one table."""
 
 from typing import Final
 
-WORDS: Final[dict[str, dict[str, str]]] = {
+PHRASES: Final[dict[str, dict[str, str]]] = {
     "en": {
         "summary": "[{handle}{what}: {size}; shortened, expand {handle} for all]",
         "gist": "[{handle}{what}: {tokens} tokens]",
@@ -70,6 +70,6 @@ WORDS: Final[dict[str, dict[str, str]]] = {
 }
 
 
-def words(locale: str) -> dict[str, str]:
-    """The table of a locale: "zh-CN" reads "zh"; one that is not here reads English."""
-    return WORDS.get(locale[:2].lower(), WORDS["en"])
+def phrases(locale: str) -> dict[str, str]:
+    """Return the table of a locale: "zh-CN" gives "zh"; an unknown locale gives English."""
+    return PHRASES.get(locale[:2].lower(), PHRASES["en"])

@@ -1,4 +1,4 @@
-"""The lines of a text as pieces: whole ones and the values between them for a summary, values by section for a gist."""
+"""Texts of lines: a summary of whole lines and the values between them, a gist of values under their section's name."""
 
 import re
 from collections import Counter
@@ -7,85 +7,86 @@ from itertools import chain, groupby, pairwise
 from math import log2
 from typing import NamedTuple
 
-from sightline.shorten.fill import CHARS, GROUPED, VALUE, Excerpt, Level, Piece, Pieces, by_place, by_worth, grouped
+from sightline.shorten.fill import CHARS, GROUPED, VALUE, Excerpt, Level, Piece, Pieces, by_place, rank, rank_by_label
 from sightline.shorten.identifiers import WEIGHTS, values_of_lines
-from sightline.shorten.sample import Beginning, Sample
-from sightline.shorten.signals import marks_of_trouble
+from sightline.shorten.sample import Opening, Sample
+from sightline.shorten.signals import trouble_marks
 
-OFTEN = [0.35 * log2(n) for n in range(1, 9)]  # added for each time more: of values seen once 12 % are used again,
+OFTEN = [0.35 * log2(n) for n in range(1, 9)]  # worth added for repetitions: of values seen once 12 % are used again,
 # of those seen 8 times 33 %
 LISTED = 0.31  # a value of less weight (a short number, a date, a version) says nothing outside its line
-LINE = 3.5  # tokens a line of a summary costs beside its text: its end and half a gap
-SUMMARY_LINES = 0.25  # share of a summary that goes to whole lines; the rest names the values in the gaps between them
-GIST_LINES = 0.12  # share of a gist that goes to marked lines (errors, tallies); the rest to values under their section
-EDGE_LINES = 3  # lines at either end that are kept first: they say what this is and how it ended
+LINE = 3.5  # tokens that a line of a summary costs in addition to its text: its end and half a gap
+SUMMARY_LINES = 0.25  # share of a summary for whole lines; the rest names the values in the gaps between them
+GIST_LINES = 0.12  # share of a gist for marked lines (errors, totals); the rest is for values under their section
+EDGE_LINES = 3  # lines at either end that are chosen first, because they say what this is and how it ended
 EDGE_WORTH = 3.0
-PLAIN = 0.2  # a line without values is worth little, not nothing
-SPARSE = 0.5  # share of lines with something in them, below which plain lines are candidates too
-SINGLE = 40  # a gap of one line this short is shown: its marker would cost as much
-QUOTED = 3.0  # a mark from which a line is quoted in a gist
+PLAIN = 0.2  # worth of a line without values
+SPARSE = 0.5  # share of lines that have any worth, below which plain lines can be chosen too
+SINGLE = 40  # characters; a gap of one line this short is shown, because its marker would cost as much
+QUOTABLE = 3.0  # mark from which a line may be quoted in a gist
 WIDEST = 90  # characters of a quoted line in a gist
-DETECT = 14  # lines looked at to tell whether they are numbered
+DETECT = 14  # lines looked at to find out whether they are numbered
 MOST_VALUES = 400  # more do not fit into any level
-BLOCKS = 2  # a text without sections is named by the numbers of its lines, in this many blocks
+BLOCKS = 2  # a text without sections is divided into this many blocks, named by the number of their first line
 
-NUMBERED = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:\s|-\s|$)")
-
-
-NOWHERE: Mapping[str, int] = {}
+LINE_NUMBER = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:\s|-\s|$)")
 
 
 class Section(NamedTuple):
-    """Lines that belong together under a name, from `start` to the next section."""
+    """Lines under one name, from `start` to the next section."""
 
     start: int
     name: str
 
 
 class Levels(NamedTuple):
-    """What both levels of one text are chosen from."""
+    """What the summary and the gist of one text are chosen from."""
 
     summary: Level
     gist: Level
 
 
-class Weighed(NamedTuple):
-    """What the values of some lines are worth."""
+class ValueWorths(NamedTuple):
+    """The worth of the values in some lines."""
 
-    first: dict[str, int]  # the line where a value stands first
-    worth: dict[str, float]  # of each value
-    lines: list[float]  # of each line: the worth of the values that stand first in it
+    first: dict[str, int]  # the line where a value occurs first
+    values: dict[str, float]  # the worth of each value
+    lines: list[float]  # of each line, the worth of the values that occur there first
 
 
 class View(NamedTuple):
-    """A sample read once."""
+    """A sample with the values of its lines."""
 
     sample: Sample
     values: list[list[str]]  # of each line
-    weighed: Weighed
-    ranked: list[str]  # what says something outside its line, most worth per token first
+    worths: ValueWorths
+    names: list[str]  # values that say something outside their line, most worth per token first
     subject: str
     wording: Mapping[str, str]
     code: list[str]  # the lines without their numbers
-    own_numbers: bool  # the text carries line numbers of its own, as `cat -n` and most file readers give it
-    opening: Beginning  # what a summary begins with
+    has_numbers: bool  # the text has line numbers of its own, as `cat -n` and most file readers write them
+    opening: Opening  # what a summary begins with
+
+    def trouble_marks(self) -> dict[int, float]:
+        """Return a mark for each line with an error or a warning."""
+        return trouble_marks(self.sample.lines, self.values, self.worths.first)
 
 
-def view(sample: Sample, subject: str, wording: Mapping[str, str], opening: Beginning) -> View:
-    """Reads the values of every line."""
-    own = numbered(sample.lines)
-    code = _code(sample.lines) if own else sample.lines
+def make_view(sample: Sample, subject: str, wording: Mapping[str, str], opening: Opening) -> View:
+    """Read the values of every line of a sample."""
+    has_numbers = has_line_numbers(sample.lines)
+    code = _strip_numbers(sample.lines) if has_numbers else sample.lines
     values = values_of_lines(code)
-    weighed = weigh(values)
-    return View(sample, values, weighed, ranked(weighed), subject, wording, code, own, opening)
+    worths = value_worths(values)
+    return View(sample, values, worths, rank_values(worths), subject, wording, code, has_numbers, opening)
 
 
-def weigh(values: list[list[str]]) -> Weighed:
-    """What the values of each line are worth: one more the more often it is said and the earlier."""
+def value_worths(values: list[list[str]]) -> ValueWorths:
+    """Return what the values of each line are worth: more, the more often and the earlier they occur."""
     lines = [0.0] * len(values)
     fall = 0.5 / max(1, len(values) - 1)
     first: dict[str, int] = {}
-    worth: dict[str, float] = {}
+    worths: dict[str, float] = {}
     again: list[str] = []
     for place, found in enumerate(values):
         for value in found:
@@ -93,55 +94,57 @@ def weigh(values: list[list[str]]) -> Weighed:
                 again.append(value)
             else:
                 first[value] = place
-                worth[value] = new = WEIGHTS[value] * (1.25 - fall * place)
+                worths[value] = new = WEIGHTS[value] * (1.25 - fall * place)
                 lines[place] += new
     for value, n in Counter(again).items():
-        more = worth[value] * OFTEN[min(n, 7)]
-        worth[value] += more
+        more = worths[value] * OFTEN[min(n, 7)]
+        worths[value] += more
         lines[first[value]] += more
-    return Weighed(first, worth, lines)
+    return ValueWorths(first, worths, lines)
 
 
-def _code(lines: list[str]) -> list[str]:
-    """Lines without their numbers: quickly where what stands after the number occurs in hardly any code."""
+def rank_values(worths: ValueWorths) -> list[str]:
+    """Return the values that say something outside their line, most worth per token first."""
+    extra_chars = VALUE * CHARS
+    density = {v: worth / (len(v) + extra_chars) for v, worth in worths.values.items() if WEIGHTS[v] > LISTED}
+    return sorted(density, key=density.__getitem__, reverse=True)[:MOST_VALUES]
+
+
+def _strip_numbers(lines: list[str]) -> list[str]:
+    """Return lines without their numbers, quickly if what follows the number is rare in code."""
     for mark in "→\t":
         if mark in lines[0] or mark in lines[-1]:
             return [line[line.find(mark) + 1 :] for line in lines]
-    return list(map(bare, lines))
+    return list(map(strip_number, lines))
 
 
-def bare(line: str) -> str:
-    """A line without the number it carries."""
-    prefix = NUMBERED.match(line)
+def strip_number(line: str) -> str:
+    """Return a line without the line number it begins with."""
+    prefix = LINE_NUMBER.match(line)
     return line[prefix.end() :] if prefix else line
 
 
-def numbered(lines: list[str]) -> bool:
-    """Whether most lines begin with a number and these rise. A bare number is an empty line of such a text."""
+def has_line_numbers(lines: list[str]) -> bool:
+    """Whether most lines begin with a number and these rise. A number by itself is an empty line of such a text."""
     if not any(line.lstrip()[:1].isdigit() for line in lines[:3]):
         return False
     some = list(filter(None, lines[:DETECT]))
-    found = [match for line in some if (match := NUMBERED.match(line))]
+    found = [match for line in some if (match := LINE_NUMBER.match(line))]
     if len(some) < 3 or len(found) < 0.7 * len(some):
         return False
-    said = sum(match.end() > match.end(1) for match in found)
+    marked = sum(match.end() > match.end(1) for match in found)
     numbers = [int(match.group(1)) for match in found]
-    return 2 * said >= len(found) and sum(a < b for a, b in pairwise(numbers)) >= 0.8 * (len(numbers) - 1)
+    return 2 * marked >= len(found) and sum(a < b for a, b in pairwise(numbers)) >= 0.8 * (len(numbers) - 1)
 
 
-def told(seen: View) -> dict[int, float]:
-    """Marks for lines that tell of trouble."""
-    return marks_of_trouble(seen.sample.lines, seen.values, seen.weighed.first)
-
-
-def troubles(sample: Sample) -> dict[int, float]:
-    """The same for lines nobody has read yet."""
+def sample_trouble_marks(sample: Sample) -> dict[int, float]:
+    """Return the trouble marks of a sample of which there is no view."""
     values = values_of_lines(sample.lines)
-    return marks_of_trouble(sample.lines, values, {*chain.from_iterable(values)})
+    return trouble_marks(sample.lines, values, {*chain.from_iterable(values)})
 
 
-def levels(
-    seen: View,
+def line_levels(
+    view: View,
     marks: Mapping[int, float],
     quoted: Mapping[int, float],
     sections: Sequence[Section] = (),
@@ -149,134 +152,88 @@ def levels(
     add_numbers: bool = False,
     share: float = GIST_LINES,
 ) -> Levels:
-    """Both levels of a text of lines: `marks` raise lines of the summary, `quoted` those of the gist."""
-    named = {section.name: section.start for section in sections}
-    labels = labels_of(seen, sections)
-    gist = Pieces(quotations(seen, quoted), grouped(single_values(seen, labels, named)), share, sectioned, bias=0.83)
-    return Levels(summary_level(seen, marks, labels, named, add_numbers=add_numbers), gist)
+    """Return both levels of a text. `marks` add worth to lines of the summary, `quoted` to those of the gist."""
+    starts = {section.name: section.start for section in sections}
+    labels = _line_labels(view, sections)
+    values = rank_by_label(value_pieces(view, labels, starts))
+    gist = Pieces(quotable_pieces(view, quoted), values, share, _render_sections, bias=0.83)
+    return Levels(summary_level(view, marks, labels, starts, add_numbers=add_numbers), gist)
 
 
 def summary_level(
-    seen: View,
+    view: View,
     marks: Mapping[int, float],
     labels: Sequence[str] = (),
-    named: Mapping[str, int] = NOWHERE,
+    section_starts: Mapping[str, int] | None = None,
     *,
     add_numbers: bool = False,
 ) -> Excerpt:
-    """Head, tail and the lines that matter, in order; between them gaps that name the values left out there."""
-    lines, worth = seen.sample.lines, seen.weighed.lines.copy()
+    """Return head, tail and the most useful lines, in order; gaps between them name the values that are left out."""
+    lines, worth = view.sample.lines, view.worths.lines.copy()
     for i in {*range(min(EDGE_LINES, len(lines))), *range(max(0, len(lines) - EDGE_LINES), len(lines))}:
         worth[i] += EDGE_WORTH
     for i, mark in marks.items():
         worth[i] += mark
-    extra_tokens, opening = LINE * CHARS, seen.opening
+    extra_chars, opening = LINE * CHARS, view.opening
     plain = worth.count(0.0) + sum(mark < 0 for mark in marks.values())
     least = -PLAIN if len(lines) - plain < SPARSE * len(lines) else 0.0
     density = {
-        i: (worth[i] + PLAIN) / (len(lines[i]) + extra_tokens)
+        i: (worth[i] + PLAIN) / (len(lines[i]) + extra_chars)
         for i in range(opening.lines, len(lines))
         if worth[i] > least and lines[i]
     }
     order = sorted(density, key=density.__getitem__, reverse=True)
-    gaps = [[*seen.wording[gap].partition("{n}")[::2]] for gap in ("gap", "gap one")]
-    page = _Page(seen, labels, named, add_numbers, *gaps)
-    shown, fixed = opening_values(seen), len(opening.text)
-    return Excerpt(order, lines, seen.values, seen.ranked, SUMMARY_LINES, LINE, page.render, shown, fixed)
+    layout = _SummaryLayout(view, labels, section_starts or {}, add_numbers)
+    shown, fixed = opening_values(view), len(opening.text)
+    return Excerpt(order, lines, view.values, view.names, SUMMARY_LINES, LINE, layout.render, shown, fixed)
 
 
-def opening_values(seen: View) -> list[str]:
-    """The values in the lines that are shown as they are."""
-    return [*chain.from_iterable(seen.values[: seen.opening.lines])]
+def opening_values(view: View) -> list[str]:
+    """Return the values in the lines that are shown unchanged."""
+    return [*chain.from_iterable(view.values[: view.opening.lines])]
 
 
-def single_values(seen: View, labels: Sequence[str], named: Mapping[str, int] = NOWHERE) -> list[Piece]:
-    """Every distinct value, most worth per token first, below the label of the line where it stands first.
+def value_pieces(view: View, labels: Sequence[str], section_starts: Mapping[str, int] | None = None) -> list[Piece]:
+    """Return every distinct value under the label of its first line, most worth per token first.
 
-    The name of a section stands where that begins. A value has no text where the label says it.
+    A section's name has its place where the section begins. A value has no text if its label contains it.
     """
-    first, worth = seen.weighed.first, seen.weighed.worth
-    first = {**first, **named} if named else first
+    first = {**view.worths.first, **section_starts} if section_starts else view.worths.first
+    worth = view.worths.values
     return [
         Piece(place := first[value], "" if value in labels[place] else value, worth[value], (value,), labels[place])
-        for value in seen.ranked[:GROUPED]
+        for value in view.names[:GROUPED]
     ]
 
 
-def ranked(weighed: Weighed) -> list[str]:
-    """The values that say something outside their line, most worth per token first."""
-    extra_tokens = VALUE * CHARS
-    density = {v: worth / (len(v) + extra_tokens) for v, worth in weighed.worth.items() if WEIGHTS[v] > LISTED}
-    return sorted(density, key=density.__getitem__, reverse=True)[:MOST_VALUES]
+def quotable_pieces(view: View, marks: Mapping[int, float]) -> list[Piece]:
+    """Return the lines that a gist may quote."""
+    lines = view.sample.lines
+    pieces = [
+        Piece(i, " ".join(lines[i].split())[:WIDEST], mark + view.worths.lines[i], view.values[i])
+        for i, mark in sorted(marks.items())
+        if mark >= QUOTABLE
+    ]
+    return rank(pieces, 1.0)
 
 
-def quotations(seen: View, marks: Mapping[int, float]) -> list[Piece]:
-    """The lines that a gist may quote."""
-    lines = seen.sample.lines
-    return by_worth(
-        [
-            Piece(i, " ".join(lines[i].split())[:WIDEST], mark + seen.weighed.lines[i], seen.values[i])
-            for i, mark in sorted(marks.items())
-            if mark >= QUOTED
-        ],
-        1.0,
-    )
+class _SummaryLayout(NamedTuple):
+    """How the lines and gaps of a summary are written."""
 
-
-class _Page(NamedTuple):
-    """How a summary is laid out."""
-
-    seen: View
+    view: View
     labels: Sequence[str]  # of each line, where there are sections
-    named: Mapping[str, int]  # sections and where they begin
+    section_starts: Mapping[str, int]  # by the section's name
     add_numbers: bool
-    gaps: list[str]  # what stands before and after the number of lines
-    gap_of_one: list[str]
-
-    def line(self, place: int) -> str:
-        line = self.seen.sample.lines[place]
-        return f"{self.seen.sample.numbers[place]}: {line}" if self.add_numbers else line
-
-    def gap(self, before: int, after: int, inside: list[str]) -> str | None:
-        """What stands for the lines between two places: how many, and their values; None if they are blank."""
-        lines, numbers = self.seen.sample.lines, self.seen.sample.numbers
-        if after - before == 2 and len(lines[before + 1]) <= SINGLE:
-            return self.line(before + 1) if lines[before + 1] else None
-        if after - before <= 4 and not any(lines[before + 1 : after]):
-            return None
-        start = numbers[before] if before >= 0 else 0
-        skipped = (numbers[after] if after < len(lines) else numbers[-1] + 1) - start - 1
-        if skipped < 1:  # inside one long line
-            return f"…: {self._names(before, inside)} …" if inside else "…"
-        ahead, behind = self.gaps if skipped > 1 else self.gap_of_one
-        told = f"{ahead}{skipped:,}{behind}"
-        return f"{told}: {self._names(before, inside)} …" if inside else f"{told} …"
-
-    def _names(self, before: int, inside: list[str]) -> str:
-        """The values of a gap, those of a section that begins in it behind its name."""
-        if len(inside) == 1 or not self.named:
-            return " ".join(inside)
-        first, labels = self.seen.weighed.first, self.labels
-        out: list[str] = []
-        for label, names in groupby(inside, key=lambda name: labels[self.named.get(name, first[name])]):
-            words = list(names)
-            if len(words) > 1 and self.named.get(label, -1) > before:
-                words = [f"{label}:", *(word for word in words if word not in label)]
-                out.append("; " if out else "")
-            elif out:
-                out.append(" ")
-            out.append(" ".join(words))
-        return "".join(out)
 
     def render(self, label: str, chosen: list[int], between: list[str]) -> str:
-        """The opening, then lines and gaps; the label stands where the first gap is, without an opening before all."""
-        lines, numbers, opening = self.seen.sample.lines, self.seen.sample.numbers, self.seen.opening
+        """Return the opening, then lines and gaps. The label is at the first gap, or first if there is no opening."""
+        lines, numbers, opening = self.view.sample.lines, self.view.sample.numbers, self.view.opening
         out = [opening.text] if opening.text else [label]
         pending = bool(opening.text)
         if opening.text.endswith("…"):
             out.append(label)
             pending = False
-        places, first = set(chosen), {**self.seen.weighed.first, **self.named}
+        places, first = set(chosen), {**self.view.worths.first, **self.section_starts}
         left = sorted([name for name in between if first[name] not in places], key=first.__getitem__)[::-1]
         before, total = opening.lines - 1, len(lines)
         for place in [*sorted(chosen), total]:
@@ -284,43 +241,77 @@ class _Page(NamedTuple):
                 inside = []
                 while left and first[left[-1]] < place:
                     inside.append(left.pop())
-                gap = self.gap(before, place, inside)
+                gap = self._gap(before, place, inside)
                 if gap:
                     if pending and gap[0] == "…":
                         out.append(label)
                         pending = False
-                    if inside or out[-1] is not label:  # the label tells of a gap itself
+                    if inside or out[-1] is not label:  # the label itself announces a gap
                         out.append(gap)
             elif place < total and before >= opening.lines and numbers[before] == numbers[place]:
                 out[-1] += lines[place]
                 before = place
                 continue
             if place < total:
-                out.append(f"{numbers[place]}: {lines[place]}" if self.add_numbers else lines[place])
+                out.append(self._line(place))
             before = place
         return "\n".join([*out, label] if pending else out)
 
+    def _line(self, place: int) -> str:
+        line = self.view.sample.lines[place]
+        return f"{self.view.sample.numbers[place]}: {line}" if self.add_numbers else line
 
-def labels_of(seen: View, sections: Sequence[Section]) -> list[str]:
-    """For every line the name of its section, else the number of a line above it, which is what `expand` takes."""
-    total = len(seen.sample.lines)
+    def _gap(self, before: int, after: int, inside: list[str]) -> str | None:
+        """Return the marker for the lines between two places: their number and their values; None if they are blank."""
+        lines, numbers = self.view.sample.lines, self.view.sample.numbers
+        if after - before == 2 and len(lines[before + 1]) <= SINGLE:
+            return self._line(before + 1) if lines[before + 1] else None
+        if after - before <= 4 and not any(lines[before + 1 : after]):
+            return None
+        start = numbers[before] if before >= 0 else 0
+        skipped = (numbers[after] if after < len(lines) else numbers[-1] + 1) - start - 1
+        if skipped < 1:  # inside one long line
+            return f"…: {self._names(before, inside)} …" if inside else "…"
+        marker = self.view.wording["gap" if skipped > 1 else "gap one"].format(n=f"{skipped:,}")
+        return f"{marker}: {self._names(before, inside)} …" if inside else f"{marker} …"
+
+    def _names(self, before: int, inside: list[str]) -> str:
+        """Return the values of a gap. Those of a section that begins in it follow the name of the section."""
+        if len(inside) == 1 or not self.section_starts:
+            return " ".join(inside)
+        first, labels = self.view.worths.first, self.labels
+        out: list[str] = []
+        for label, names in groupby(inside, key=lambda name: labels[self.section_starts.get(name, first[name])]):
+            words = list(names)
+            if len(words) > 1 and self.section_starts.get(label, -1) > before:
+                words = [f"{label}:", *(word for word in words if word not in label)]
+                out.append("; " if out else "")
+            elif out:
+                out.append(" ")
+            out.append(" ".join(words))
+        return "".join(out)
+
+
+def _line_labels(view: View, sections: Sequence[Section]) -> list[str]:
+    """Return for every line the name of its section, or the number of a line above it, which `expand` accepts."""
+    total = len(view.sample.lines)
     if not sections:
         size = max(1, -(-total // BLOCKS))
-        sections = [Section(start, f"L{number_at(seen, start)}") for start in range(0, total, size)]
-    labels = [f"L{number_at(seen, 0)}"] * sections[0].start
+        sections = [Section(start, f"L{_line_number(view, start)}") for start in range(0, total, size)]
+    labels = [f"L{_line_number(view, 0)}"] * sections[0].start
     for (start, name), end in zip(sections, [*(section.start for section in sections[1:]), total], strict=True):
         labels += [name] * (end - start)
     return labels
 
 
-def number_at(seen: View, place: int) -> int:
-    """The number a line carries itself, else its place in the text."""
-    prefix = NUMBERED.match(seen.sample.lines[place]) if seen.own_numbers else None
-    return int(prefix.group(1)) if prefix else seen.sample.numbers[place]
+def _line_number(view: View, place: int) -> int:
+    """Return the number that a line itself begins with, or its number in the text."""
+    prefix = LINE_NUMBER.match(view.sample.lines[place]) if view.has_numbers else None
+    return int(prefix.group(1)) if prefix else view.sample.numbers[place]
 
 
-def sectioned(header: str, quoted: list[Piece], values: list[Piece]) -> str:
-    """Quoted lines and labelled values in the order of the original; labels with nothing behind them share a row."""
+def _render_sections(header: str, quoted: list[Piece], values: list[Piece]) -> str:
+    """Return quoted lines and labelled values in the order of the original. Labels without values share a row."""
     rows: dict[str | int, list[str]] = {}
     for piece in sorted([*quoted, *values], key=by_place):
         if piece.label:

@@ -1,122 +1,110 @@
 """Listings and search results: whole paths in a summary, grouped by directory in a gist."""
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
-from sightline.shorten.fill import Piece, Pieces, by_place, by_worth, grouped
-from sightline.shorten.lines import Levels, View, opening_values, single_values, summary_level, told
-from sightline.shorten.sample import Beginning
+from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, texts_by_label
+from sightline.shorten.lines import Levels, View, opening_values, summary_level, value_pieces
 
-DETECT = 20  # lines looked at to tell a listing
+DETECT = 20  # lines looked at to recognise a listing
 MOST = 0.6  # share of the lines that are paths or hits, from which a text is a listing
 HIT, AGAIN = 0.5, 0.1  # worth of the first hit in a file, and of a later one
 
 _PATH = re.compile(r"(?:[\w@.~+\-\[\]()]*/)*[\w@.~+\-\[\]()]+(?:/|\.\w{1,10})?$")
 _LONG = re.compile(r"[dlbcps-][rwxsStT-]{9}.?\s+\d+\s.*?\s(\S+)(?: -> \S+)?$")
 _HIT = re.compile(r"((?:\w:\\)?[\w@.~+\-/\\\[\]]{2,240}?(?:/[\w.\-]{1,80}|\.\w{1,6})):(?=(?:\d{1,7}\b)?.*\S)")
-_FOLDER = re.compile(r"([\w@.~+\-/]{1,200}):$")  # as `ls -R` heads what is in it
+_FOLDER = re.compile(r"([\w@.~+\-/]{1,200}):$")  # the line above a folder in `ls -R`
 
 
-class Entry(NamedTuple):
-    """One line of a listing: a path, or a hit in one."""
+class _Entry(NamedTuple):
+    """One line of a listing: a path, or a search hit in one."""
 
     path: str
     rest: str = ""
 
 
-def is_listing(seen: View) -> bool:
+def is_listing(view: View) -> bool:
     """Whether most lines are paths, `ls -l` rows or `path:line` hits."""
-    lines = list(filter(None, seen.sample.lines[:DETECT]))
+    lines = list(filter(None, view.sample.lines[:DETECT]))
     others = (1 - MOST) * len(lines)
     for line in lines:
-        if _entry(line) is None:
+        if _parse_entry(line) is None:
             others -= 1
-            if others < 0:  # most texts are told after a few lines
+            if others < 0:  # decides most texts after a few lines
                 return False
     return len(lines) >= 4
 
 
-def listing(seen: View) -> Levels:
-    """Paths whole; hits under their path."""
-    entries = {i: entry for i, line in enumerate(seen.sample.lines) if (entry := _entry(line))}
+def listing_levels(view: View) -> Levels:
+    """Show paths whole, and search hits under their path."""
+    entries = {i: entry for i, line in enumerate(view.sample.lines) if (entry := _parse_entry(line))}
     if sum(bool(entry.rest) for entry in entries.values()) * 2 > len(entries):
-        return _hits(seen, entries)
-    return Levels(summary_level(seen, told(seen)), _by_directory(seen, entries))
+        return _hit_levels(view, entries)
+    return Levels(summary_level(view, view.trouble_marks()), _directory_gist(view, entries))
 
 
-def _entry(text: str) -> Entry | None:
+def _parse_entry(text: str) -> _Entry | None:
     text = text.strip().lstrip("│├└─ ")
     if ":" in text and (hit := _HIT.match(text)):
-        return Entry(hit.group(1), text[hit.end() :].rstrip())
+        return _Entry(hit.group(1), text[hit.end() :].rstrip())
     if " " in text:
         row = _LONG.match(text)
-        return Entry(row.group(1)) if row else None
-    return Entry(text) if len(text) <= 300 and ("/" in text or "." in text) and _PATH.match(text) else None
+        return _Entry(row.group(1)) if row else None
+    return _Entry(text) if len(text) <= 300 and ("/" in text or "." in text) and _PATH.match(text) else None
 
 
-def _hits(seen: View, entries: dict[int, Entry]) -> Levels:
-    """Each path once, its hits below it: the path is what repeats in every line of a search."""
+def _hit_levels(view: View, entries: dict[int, _Entry]) -> Levels:
+    """Show each path once with its hits below it, because the path repeats in every line of a search."""
     first: set[str] = set()
     pieces = []
-    for i, line in enumerate(seen.sample.lines):
-        entry = entries.get(i, Entry("", line))
-        if entry.rest.strip() and i >= seen.opening.lines:
+    for i, line in enumerate(view.sample.lines):
+        entry = entries.get(i, _Entry("", line))
+        if entry.rest.strip() and i >= view.opening.lines:
             worth = AGAIN if entry.path in first else HIT
             first.add(entry.path)
-            pieces.append(Piece(i, entry.rest, worth + seen.weighed.lines[i], seen.values[i], entry.path))
-    paths = [entries[i].path if i in entries else "" for i in range(len(seen.sample.lines))]
-    values = grouped(single_values(seen, paths))
-    shown, fixed = opening_values(seen), len(seen.opening.text)
-    hits, render = grouped(by_worth(pieces, 1.0), 1.0), _under_paths(seen.opening)
-    summary = Pieces(hits, values, 0.75, render, shown, fixed)
-    return Levels(summary, Pieces([], values, 0.0, _names, bias=0.8))
+            pieces.append(Piece(i, entry.rest, worth + view.worths.lines[i], view.values[i], entry.path))
+    paths = [entries[i].path if i in entries else "" for i in range(len(view.sample.lines))]
+    values = rank_by_label(value_pieces(view, paths))
+    opening = view.opening.text
 
-
-def _under_paths(opening: Beginning) -> Callable[[str, list[Piece], list[Piece]], str]:
     def render(label: str, hits: list[Piece], values: list[Piece]) -> str:
-        rows = [opening.text, label] if opening.text else [label]
-        more = _groups(values)
-        for path, pieces in _groups(hits).items():
-            rows.extend([path] if path else [])
-            rows.extend(f" {piece.text}" if path else piece.text for piece in pieces)
-            rows.extend([f" … {_texts(more.pop(path))}"] if path in more else [])
-        rows.extend(f"{path} … {_texts(pieces)}".strip() for path, pieces in more.items())
+        rows = [opening, label] if opening else [label]
+        more = texts_by_label(values)
+        for path, texts in texts_by_label(hits).items():
+            rows += [path, *(f" {text}" for text in texts)] if path else texts
+            if path in more:
+                rows.append(f" … {_join(more.pop(path))}")
+        rows += [f"{path} … {_join(texts)}".strip() for path, texts in more.items()]
         return "\n".join(rows)
 
-    return render
+    hits = rank_by_label(rank(pieces, 1.0), 1.0)
+    summary = Pieces(hits, values, 0.75, render, opening_values(view), len(opening))
+    return Levels(summary, Pieces([], values, 0.0, _render_names, bias=0.8))
 
 
-def _groups(chosen: list[Piece]) -> dict[str, list[Piece]]:
-    groups: dict[str, list[Piece]] = {}
-    for piece in sorted(chosen, key=by_place):
-        groups.setdefault(piece.label, []).append(piece)
-    return groups
+def _join(texts: list[str]) -> str:
+    return " ".join(filter(None, texts))
 
 
-def _texts(pieces: list[Piece]) -> str:
-    return " ".join(piece.text for piece in pieces if piece.text)
-
-
-def _by_directory(seen: View, entries: dict[int, Entry]) -> Pieces:
+def _directory_gist(view: View, entries: dict[int, _Entry]) -> Pieces:
     pieces = []
     folder = ""
-    for place, line in enumerate(seen.sample.lines):
+    for place, line in enumerate(view.sample.lines):
         if place in entries:
             directory, _, name = entries[place].path.rstrip("/").rpartition("/")
-            ended = "/" if entries[place].path.endswith("/") else ""
+            slash = "/" if entries[place].path.endswith("/") else ""
             label = f"{directory}/" if directory else folder
-            worth = 0.2 + seen.weighed.lines[place]
-            pieces.append(Piece(place, name + ended, worth, seen.values[place], label))
+            worth = 0.2 + view.worths.lines[place]
+            pieces.append(Piece(place, name + slash, worth, view.values[place], label))
         elif line.endswith(":") and (head := _FOLDER.match(line)):
             folder = f"{head.group(1)}/"
-    rest = [piece for piece in single_values(seen, [""] * len(seen.sample.lines)) if piece.place not in entries]
-    return Pieces([], grouped(by_worth(pieces + rest)), 0.0, _names, bias=0.8)
+    rest = [piece for piece in value_pieces(view, [""] * len(view.sample.lines)) if piece.place not in entries]
+    return Pieces([], rank_by_label(rank(pieces + rest)), 0.0, _render_names, bias=0.8)
 
 
-def _names(header: str, _: list[Piece], values: list[Piece]) -> str:
+def _render_names(header: str, _: list[Piece], values: list[Piece]) -> str:
     rows = [header]
-    for label, pieces in _groups(values).items():
-        names = _texts(pieces)
+    for label, texts in texts_by_label(values).items():
+        names = _join(texts)
         rows.append(f"{label}: {names}" if label and names else label or names)
     return "\n".join(rows)

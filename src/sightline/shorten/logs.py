@@ -1,15 +1,15 @@
-"""Running commentary: logs, tracebacks and test runs."""
+"""Output over time: logs, tracebacks and test runs."""
 
 import re
 
 from sightline.shorten.fill import Pieces
-from sightline.shorten.lines import Levels, Section, View, levels, told
-from sightline.shorten.sample import Sample, where
+from sightline.shorten.lines import Levels, Section, View, line_levels
+from sightline.shorten.sample import Sample, find_lines
 
-DETECT = 30  # lines looked at to tell a log
+DETECT = 30  # lines looked at to recognise a log
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
-TOLD = 0.4  # share of a gist for the lines that say what failed
-REPEATED = -1.2  # a line like one already seen, numbers aside
+QUOTED = 0.4  # share of a gist for lines that say what failed
+REPEATED = -1.2  # mark of a line that differs from an earlier one only in numbers
 
 _STAMP = re.compile(r"\n[ \t]*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
 _LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
@@ -36,69 +36,69 @@ _TALLY = re.compile(
 )
 
 
-def is_traceback(seen: View) -> bool:
-    """Whether somebody's stack is printed."""
-    return any(stem in seen.sample.text for stem in _TRACEBACK)
+def is_traceback(view: View) -> bool:
+    """Whether a call stack is printed."""
+    return any(stem in view.sample.text for stem in _TRACEBACK)
 
 
-def traceback(seen: View) -> Levels:
-    """The exception and its frames; the last frame's source stands right before the exception and comes with it."""
-    marks = told(seen)
+def traceback_levels(view: View) -> Levels:
+    """Prefer the exception, its frames, and the two lines before it, which are the source of the last frame."""
+    marks = view.trouble_marks()
     frames = []
-    for i, match in where(_FRAME, seen.sample):
+    for i, match in find_lines(_FRAME, view.sample):
         marks[i] = max(marks.get(i, 0.0), 1.5)
         if match.group(1):
             frames.append(Section(i, f"{match.group(1)}:{match.group(2)}"))
     quoted = dict(marks)
-    for i, _ in where(_RAISED, seen.sample):
+    for i, _ in find_lines(_RAISED, view.sample):
         marks[i] = quoted[i] = 6.0
         for near in range(max(0, i - 2), i):  # the failing statement and its frame
             marks[near] = max(marks.get(near, 0.0), 5.0)
-    return levels(seen, marks, quoted, frames, share=TOLD)
+    return line_levels(view, marks, quoted, frames, share=QUOTED)
 
 
-def is_test_run(seen: View) -> bool:
-    """Whether a tally of tests stands near the end."""
-    return _TALLY.search("\n".join(["", *seen.sample.lines[-30:]])) is not None
+def is_test_run(view: View) -> bool:
+    """Whether there is a total of tests near the end."""
+    return _TALLY.search("\n".join(["", *view.sample.lines[-30:]])) is not None
 
 
-def test_run(seen: View) -> Levels:
-    """Failed tests and the tally before everything else; what is said of a failed test stands under its name."""
-    marks = told(seen)
+def test_run_levels(view: View) -> Levels:
+    """Prefer failed tests and the totals. Values about a failed test are listed under its name."""
+    marks = view.trouble_marks()
     failed = []
-    for i, match in where(_FAILED, seen.sample):
+    for i, match in find_lines(_FAILED, view.sample):
         marks[i] = 4.0
         if match.group(1):
             failed.append(Section(i, match.group(1)))
-    for i, _ in where(_TALLY, seen.sample):
+    for i, _ in find_lines(_TALLY, view.sample):
         marks[i] = 6.0
-    return levels(seen, marks, marks, failed, share=TOLD)
+    return line_levels(view, marks, marks, failed, share=QUOTED)
 
 
-def is_log(seen: View) -> bool:
+def is_log(view: View) -> bool:
     """Whether enough lines begin with a time or name a level."""
-    head = "\n".join(["", *filter(None, seen.sample.lines[:DETECT])])
+    head = "\n".join(["", *filter(None, view.sample.lines[:DETECT])])
     total = head.count("\n")
     return total >= 5 and sum(map(head.count, _LEVELS)) + len(_STAMP.findall(head)) >= LOGLIKE * total
 
 
-def log(seen: View) -> Levels:
-    """Every distinct error and warning; of lines that differ only in numbers the first, with how many there were."""
-    marks = told(seen)
+def log_levels(view: View) -> Levels:
+    """Prefer distinct errors and warnings. Of lines that differ only in numbers the first is shown, with a count."""
+    marks = view.trouble_marks()
     first: dict[str, int] = {}
     times: dict[int, int] = {}
-    for i, text in enumerate(seen.sample.text[1:].translate(_NO_DIGITS).split("\n")):
-        kept = first.setdefault(text, i)
-        if kept < seen.opening.lines <= i:  # shown as it is, without room for a count
+    for i, text in enumerate(view.sample.text[1:].translate(_NO_DIGITS).split("\n")):
+        shown = first.setdefault(text, i)
+        if shown < view.opening.lines <= i:  # shown unchanged, so a count cannot be added
             first[text] = i
-            times[i], kept = times.get(kept, 0), i
-        times[kept] = times.get(kept, 0) + 1
-        if kept != i:
+            times[i], shown = times.get(shown, 0), i
+        times[shown] = times.get(shown, 0) + 1
+        if shown != i:
             marks[i] = REPEATED
     counted = [
-        f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(seen.sample.lines)
+        f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(view.sample.lines)
     ]
-    both = levels(seen._replace(sample=Sample(counted, seen.sample.numbers)), marks, marks, share=TOLD)
+    both = line_levels(view._replace(sample=Sample(counted, view.sample.numbers)), marks, marks, share=QUOTED)
     gist = both.gist
     assert isinstance(gist, Pieces)
     new = [piece for piece in gist.values if marks.get(piece.place, 0.0) > REPEATED]

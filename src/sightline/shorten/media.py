@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from sightline.values.items import File, Image, Part, Result
 
 
-def labels(parts: Sequence[Part], wording: Mapping[str, str]) -> list[str]:
-    """One label for every picture and file, those of results included."""
+def media_labels(parts: Sequence[Part], wording: Mapping[str, str]) -> list[str]:
+    """Return one label for every picture and file, those of results included."""
     out: list[str] = []
     for part in parts:
         if isinstance(part, Image):
@@ -16,7 +16,7 @@ def labels(parts: Sequence[Part], wording: Mapping[str, str]) -> list[str]:
             named = _label(wording["file"], part.name or part.url[:120], part.media_type)
             out.append(f"{named[:-1]}, {_size(part.data)}]" if part.data else named)
         elif isinstance(part, Result):
-            out.extend(labels(part.parts, wording))
+            out.extend(media_labels(part.parts, wording))
     return out
 
 

@@ -2,15 +2,15 @@
 
 import re
 
-from sightline.shorten.lines import Levels, Section, View, levels
+from sightline.shorten.lines import Levels, Section, View, line_levels
 
 _EXTENSIONS = (
     "py pyi ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash zsh lua pl r jl ex exs "
     "erl hs ml sql vue svelte dart zig css scss tf proto graphql"
 )
 CODE = frozenset(_EXTENSIONS.split())
-DETECT = 200  # lines looked at to tell code from other text
-ENOUGH = 0.04  # share of lines that define or import something, above which a text without a telling name is code
+DETECT = 200  # lines looked at to distinguish code from other text
+ENOUGH = 0.04  # share of lines that define or import something, from which a text is code whatever its name
 
 DEFINES = 2.5
 CONSTANT = 0.8
@@ -45,50 +45,50 @@ _BLANK = re.compile(r"\s")
 _ENDING = re.compile(r"\.([A-Za-z]\w{0,5})(?![\w./])")
 
 
-def is_file(seen: View) -> bool:
-    """Whether this was asked for by nothing but the name of a file of code."""
-    return seen.subject.rpartition(".")[2] in CODE and not _BLANK.search(seen.subject)
+def is_code_file(view: View) -> bool:
+    """Whether the subject is nothing but the name of a code file."""
+    return view.subject.rpartition(".")[2] in CODE and not _BLANK.search(view.subject)
 
 
-def is_source(seen: View) -> bool:
-    """Whether the file's name says code, or enough of its lines define something."""
-    if any(match.group(1) in CODE for match in _ENDING.finditer(seen.subject[:400])):
+def is_source(view: View) -> bool:
+    """Whether the subject names a code file, or enough lines define something."""
+    if any(match.group(1) in CODE for match in _ENDING.finditer(view.subject[:400])):
         return True
-    lines = seen.code[:DETECT]
-    found = sum(mark in (DEFINES, IMPORTS) for mark in marks_of(lines).values())
+    lines = view.code[:DETECT]
+    found = sum(mark in (DEFINES, IMPORTS) for mark in _code_marks(lines).values())
     return found >= 3 and found >= ENOUGH * len(lines)
 
 
-def source(seen: View) -> Levels:
-    """Definitions first, with their line numbers where the text is a whole file; values under what is defined."""
-    marks = marks_of(seen.code)  # and no troubles: code that handles errors is full of the word
+def source_levels(view: View) -> Levels:
+    """Prefer definitions, with line numbers if the text is a whole file. Values are listed under their definition."""
+    marks = _code_marks(view.code)  # no trouble marks: code that handles errors is full of such words
     defined = [i for i, mark in marks.items() if mark == DEFINES]
-    whole_file = not seen.own_numbers and bool(seen.subject) and not _BLANK.search(seen.subject)
-    return levels(seen, marks, {}, _sections(seen, defined), add_numbers=whole_file)
+    whole_file = not view.has_numbers and bool(view.subject) and not _BLANK.search(view.subject)
+    return line_levels(view, marks, {}, _sections(view, defined), add_numbers=whole_file)
 
 
-def _sections(seen: View, defined: list[int]) -> list[Section]:
-    """What the lines define; a name that comes again, as methods do, behind the type it belongs to."""
+def _sections(view: View, defined: list[int]) -> list[Section]:
+    """Return the definitions. A name that repeats, as methods do, gets the name of its type in front."""
     out: list[Section] = []
-    met: set[str] = set()
+    names: set[str] = set()
     owner = ""
     for i in defined:
-        match = _NAME.search(seen.code[i])
+        match = _NAME.search(view.code[i])
         if not match:
             continue
         name = match.group(1) or match.group(2)
         if match.group().startswith(("class", "impl", "interface", "trait", "struct", "module")):
             owner = name
-        elif owner and (name in met or name.startswith("__")):
+        elif owner and (name in names or name.startswith("__")):
             name = f"{owner}.{name}"
-        if name not in met:
-            met.add(name)
+        if name not in names:
+            names.add(name)
             out.append(Section(i, name))
     return out
 
 
-def marks_of(lines: list[str]) -> dict[int, float]:
-    """What lines of code are worth beside the values in them, where it is anything."""
+def _code_marks(lines: list[str]) -> dict[int, float]:
+    """Return what lines of code are worth in addition to their values, where it is anything."""
     marks = {}
     for i, text in enumerate(map(str.lstrip, lines)):
         if (text[:2] in _STARTS or text[:3].isupper()) and (mark := _mark(text.partition(" ")[0], text)):

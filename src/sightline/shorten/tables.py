@@ -1,46 +1,46 @@
-"""Tables: columns first, then rows from the top."""
+"""Tables: the header first, then rows from the top."""
 
-from sightline.shorten.fill import Piece, Pieces, by_place, by_worth, grouped
+from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, texts_by_label
 from sightline.shorten.identifiers import values_of_lines
-from sightline.shorten.lines import Levels, View, levels, quotations, summary_level, told
+from sightline.shorten.lines import Levels, View, line_levels, quotable_pieces, summary_level
 
-DETECT = 30  # lines looked at to tell a table
+DETECT = 30  # lines looked at to recognise a table
 SAME = 0.8  # share of the lines with the same number of separators
 HEADER, ROW = 8.0, 1.0
-ROWS = 60  # rows whose cells are read for a gist: it has no room for more
+ROWS = 60  # rows whose cells are read for a gist; more do not fit
 CELL = 60  # characters of a cell in a gist
 
 
-def is_table(seen: View) -> bool:
+def is_table(view: View) -> bool:
     """Whether nearly all lines have the same number of commas, tabs, semicolons or bars."""
-    return bool(_separator(list(filter(None, seen.sample.lines[:DETECT]))))
+    return bool(_separator(list(filter(None, view.sample.lines[:DETECT]))))
 
 
 def _separator(lines: list[str]) -> str:
     if len(lines) < 4:
         return ""
     for separator in "\t|,;":
-        often = lines[len(lines) // 2].count(separator)
-        if often >= 2 and sum(line.count(separator) == often for line in lines) >= SAME * len(lines):
+        times = lines[len(lines) // 2].count(separator)
+        if times >= 2 and sum(line.count(separator) == times for line in lines) >= SAME * len(lines):
             return separator
     return ""
 
 
-def table(seen: View) -> Levels:
-    """The header row, then rows by what they hold, the upper ones before the lower; in a gist, values by column."""
-    marks = told(seen)
-    total = max(1, len(seen.sample.lines))
+def table_levels(view: View) -> Levels:
+    """Prefer the header row, then rows by their values, upper before lower ones. A gist has values by column."""
+    marks = view.trouble_marks()
+    total = max(1, len(view.sample.lines))
     for i in range(total):
         marks[i] = marks.get(i, 0.0) + (HEADER if i == 0 else ROW * (1 - i / total))
-    if any(map(str.isdigit, seen.sample.lines[0])):  # rows without a header
-        return levels(seen, marks, told(seen))
-    gist = Pieces(quotations(seen, {0: HEADER}), _cells(seen), 0.4, _columned)
-    return Levels(summary_level(seen, marks), gist)
+    if any(map(str.isdigit, view.sample.lines[0])):  # rows without a header
+        return line_levels(view, marks, view.trouble_marks())
+    gist = Pieces(quotable_pieces(view, {0: HEADER}), _cell_pieces(view), 0.4, _render_columns)
+    return Levels(summary_level(view, marks), gist)
 
 
-def _cells(seen: View) -> list[Piece]:
-    """Every distinct value under the name of its column."""
-    lines, worth = seen.sample.lines, seen.weighed.worth
+def _cell_pieces(view: View) -> list[Piece]:
+    """Return every distinct cell under the name of its column."""
+    lines, worth = view.sample.lines, view.worths.values
     separator = _separator(list(filter(None, lines[:DETECT])))
     names = [name.strip(' "') for name in lines[0].split(separator)]
     cells: dict[str, tuple[int, str]] = {}
@@ -53,12 +53,10 @@ def _cells(seen: View) -> list[Piece]:
         for (text, (i, name)), values in zip(cells.items(), values_of_lines(list(cells)), strict=True)
         if values
     ]
-    return grouped(by_worth(pieces))
+    return rank_by_label(rank(pieces))
 
 
-def _columned(header: str, quoted: list[Piece], values: list[Piece]) -> str:
-    columns: dict[str, list[str]] = {}
-    for piece in sorted(values, key=by_place):
-        columns.setdefault(piece.label, []).append(piece.text)
-    rows = [f"{name}: {', '.join(texts)}" if name else ", ".join(texts) for name, texts in columns.items()]
+def _render_columns(header: str, quoted: list[Piece], values: list[Piece]) -> str:
+    columns = texts_by_label(values).items()
+    rows = [f"{name}: {', '.join(texts)}" if name else ", ".join(texts) for name, texts in columns]
     return "\n".join([header, *(piece.text for piece in quoted), *rows])

@@ -3,6 +3,7 @@
 from enum import IntEnum, StrEnum
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 
@@ -159,6 +160,11 @@ def plain_text(parts: tuple[Part, ...]) -> str:
             case _:
                 pass
     return pieces[0] if len(pieces) == 1 else "\n".join(pieces)
+
+
+def arguments(call: Call) -> str:
+    """The arguments of a call as text: as the provider sent them, or else as JSON."""
+    return call.raw if call.raw is not None else msgspec.json.encode(call.input).decode()
 
 
 def shown(blob: Blob) -> str:

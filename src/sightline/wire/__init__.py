@@ -1,6 +1,8 @@
-"""Provider formats, both ways. Here messages, replies and tools are read whichever format they are in.
+"""Reads and writes provider formats: payloads, messages, replies and tools. Nothing here calls a provider.
 
-`openai` (chat completions), `responses` and `anthropic` each offer read, read_reply, read_tools and write.
+Others import `read_messages`, `read_reply`, `read_tools` and `why_ended`, which find out the format themselves,
+`payload.Payload`, and the modules `openai_chat`, `openai_responses` and `anthropic`, each with read, read_reply,
+read_tools and write.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +15,9 @@ from msgspec.structs import replace
 from sightline.values.items import Message, Role, ToolDefinition
 from sightline.wire import anthropic, common, openai_chat, openai_responses
 
-__all__ = ["read_messages", "read_reply", "read_tools"]
+__all__ = ["read_messages", "read_reply", "read_tools", "why_ended"]
 
-# Content blocks that only one format has. A text block alone tells nothing, and means the same in all.
+# Types of content blocks that only one format has. A "text" block is the same in all of them.
 CHAT_BLOCKS = frozenset({"image_url", "input_audio", "file"})
 RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 SHARED_BLOCKS = frozenset({"text", "refusal"})
@@ -26,7 +28,7 @@ STOPS = {
 
 
 def read_reply(reply: object) -> Message:
-    """A model's reply as one ASSISTANT message: a response object of any of the SDKs, the same as a dict, or text.
+    """Read a model's reply as one ASSISTANT message: a response object of an SDK, the same as a dict, or text.
 
     Raises:
         BadInput: it is none of these.
@@ -44,13 +46,13 @@ def read_reply(reply: object) -> Message:
             return read_messages([found])[0]
         case _:
             accepted = "text, or a response of the OpenAI or Anthropic SDK as object or dict"
-            raise common.refused("reply", common.kind_of(found), accepted)
+            raise common.bad_input("reply", common.describe(found), accepted)
 
 
 def why_ended(reply: object) -> str:
-    """Why a reply ends early: "length", it had no more room; "refused", it may not say this; empty: it does not.
+    """Why a reply ended early: "length" (its token limit), "refused" (a content rule), or empty if it did not.
 
-    As far as it says so, in the words of OpenAI, Mistral and Anthropic. Any other word is an end as it should be.
+    Knows the words of OpenAI, Mistral and Anthropic. Any other word is a normal end.
     """
     match {} if isinstance(reply, str | bytes) else common.plain(reply, "reply"):
         case {"choices": [{"message": {"refusal": str(words)}}, *_]} if words:
@@ -64,17 +66,17 @@ def why_ended(reply: object) -> str:
 
 
 def read_messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
-    """A message list in any of the three formats. Messages that fit several are read as their neighbours are.
+    """Read a message list in any of the three formats. A message that fits several is read like its neighbours.
 
-    A message may also say `when` it was said, as text.
+    A message may also have the key `when`: when it was said, as text.
 
     Raises:
-        BadInput: a message that is none, saying its index, what was found and what is accepted.
+        BadInput: something in it is no message. The error says its index, what was found and what is accepted.
     """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise common.refused("messages", common.kind_of(messages), "a list of messages")
-    plain = [common.plain(message, f"messages[{index}]") for index, message in enumerate(messages)]
-    whens = [_told_when(message, f"messages[{index}].when") for index, message in enumerate(plain)]
+        raise common.bad_input("messages", common.describe(messages), "a list of messages")
+    plain = [message for message, _ in common.plain_each(messages, "messages")]
+    whens = [_pop_when(message, f"messages[{index}].when") for index, message in enumerate(plain)]
     formats = [_format_of(message) for message in plain]
     usual = next((found for found in formats if found is not None), openai_chat)
     neutral: list[Message] = []
@@ -91,27 +93,27 @@ def read_messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
     return neutral
 
 
-def _told_when(message: Any, where: str) -> str:
-    """When a message was said, taken out of it: no provider knows this key."""
+def _pop_when(message: Any, where: str) -> str:
+    """Remove and return the time of a message, because no provider knows this key. Raises BadInput."""
     when = message.pop("when", None) if isinstance(message, dict) else None
     if when is not None and not isinstance(when, str):
-        raise common.refused(where, common.kind_of(when), "text, such as an ISO time")
+        raise common.bad_input(where, common.describe(when), "text, such as an ISO time")
     return when or ""
 
 
 def read_tools(tools: Sequence[ToolDefinition | Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
-    """Tool definitions, each in any of the three formats or our own. What only a provider can run stays as it is.
+    """Read tool definitions, each in one of the three formats or our own. Tools of a provider stay as they are.
 
     Raises:
-        BadInput: a definition that is none.
+        BadInput: something in it is no tool definition.
     """
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
-        raise common.refused("tools", common.kind_of(tools), "a list of tool definitions")
+        raise common.bad_input("tools", common.describe(tools), "a list of tool definitions")
     return tuple(read for index, tool in enumerate(tools) for read in _read_tool(tool, f"tools[{index}]"))
 
 
 def _read_tool(tool: object, where: str) -> Iterable[ToolDefinition]:
-    if isinstance(tool, ToolDefinition):  # such as a host's
+    if isinstance(tool, ToolDefinition):  # such as those of an app host
         return [tool]
     plain = common.plain(tool, where)
     read: Iterable[ToolDefinition] = _tool_format(plain).read_tools([plain])
@@ -119,7 +121,7 @@ def _read_tool(tool: object, where: str) -> Iterable[ToolDefinition]:
 
 
 def _format_of(message: Any) -> ModuleType | None:
-    """The format this message must be in; None if more than one fits."""
+    """The format of a message; None if more than one fits."""
     match message:
         case {"type": str(kind)} if kind != "message":
             return openai_responses  # some of its items have a role too
@@ -156,13 +158,13 @@ def _tool_format(tool: Any) -> ModuleType:
             return openai_responses
         case {"type": "function" | "custom"} | {"name": str(), "parameters": _}:
             return openai_chat
-        case {"type": str(kind)} if _dated(kind) or kind == "mcp_toolset":
+        case {"type": str(kind)} if _is_dated(kind) or kind == "mcp_toolset":
             return anthropic
         case _:
             return openai_responses
 
 
-def _dated(kind: str) -> bool:
-    """Anthropic's server tools end with the day they are from: web_search_20250305."""
+def _is_dated(kind: str) -> bool:
+    """Whether a type ends with a date, as those of Anthropic's server tools do: web_search_20250305."""
     day = kind.rpartition("_")[2]
     return len(day) == 8 and day.isdigit()

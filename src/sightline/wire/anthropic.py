@@ -1,10 +1,10 @@
-"""Anthropic messages.
+"""The Anthropic messages format.
 
 Read: a user message with tool results becomes one TOOL message for each, then a USER message with the rest.
-Written: content is always a list of blocks; the results of one assistant message are one user message; a system
-message inside the body is user text behind "[system] ", for not every model takes that role there. `is_error` is set
-iff the result has an error word; which word it was does not travel. Blank text is left out, and where nothing else
-remains, "[empty]" is said. A file or picture this provider cannot take is named in a line of text.
+Written: content is always a list of blocks, and the results of one assistant message are one user message. A system
+message inside the body is user text after "[system] ", because not every model accepts that role there. `is_error` is
+set if the result has an error word; the word itself is not sent. Blank text is left out, and a message that has nothing
+else says "[empty]". A file or image that this provider does not accept becomes a line of text with its name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from sightline.values.items import (
     Usage,
 )
 from sightline.wire import common
-from sightline.wire.call_ids import STRICT, paired, result_of
+from sightline.wire.call_ids import STRICT, pair, result_of
 from sightline.wire.common import Json
 from sightline.wire.payload import Payload
 
@@ -45,38 +45,36 @@ MOST_BREAKPOINTS = 4  # the API refuses a fifth
 def read(
     messages: Sequence[Mapping[str, Any]], system: str | Sequence[Mapping[str, Any]] | None = None, *, at: int = 0
 ) -> list[Message]:
-    """A message list, and the system prompt before it if given. `at` is the first one's index, for error messages.
+    """Read a message list, and the system prompt before it if given. `at` is the first index, for error messages.
 
     Raises:
-        BadInput: a message that is none, saying which and why.
+        BadInput: something in it is no message of this format.
     """
     read_so_far: list[Message] = []
     if system:
         content = common.plain(system, "system")
         read_so_far.append(Message(Role.SYSTEM, common.parts_of(content, _user_block, "system")))
-    for index, message in enumerate(messages, at):
-        where = f"messages[{index}]"
-        read_so_far += _read_message(common.plain(message, where), where)
+    for message, where in common.plain_each(messages, "messages", at):
+        read_so_far += _read_message(message, where)
     return read_so_far
 
 
 def read_reply(reply: Mapping[str, Any]) -> Message:
-    """A response object: one ASSISTANT message with its model and usage.
+    """Read a response object as one ASSISTANT message with its model and usage.
 
     Raises:
         BadInput: it has no content.
     """
     found = common.plain(reply, "reply")
     if not isinstance(found, dict) or "content" not in found:
-        raise common.refused("reply", common.kind_of(reply), 'a response object with "content"')
+        raise common.bad_input("reply", common.describe(reply), 'a response object with "content"')
     parts = common.parts_of(found["content"], _assistant_block, "reply")
-    return Message(Role.ASSISTANT, parts, model=str(found.get("model") or ""), usage=_usage(found.get("usage")))
+    return common.reply_message(found, parts, _usage(found.get("usage")))
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
-    """Tool definitions; those the server runs are kept as they are."""
-    places = [(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
-    return tuple(_read_tool(common.plain(tool, where), where) for tool, where in places)
+    """Read tool definitions. Those that the server runs are kept as they are. Raises BadInput."""
+    return tuple(_read_tool(tool, where) for tool, where in common.plain_each(tools, "tools"))
 
 
 def _read_message(message: Any, where: str) -> list[Message]:
@@ -88,11 +86,11 @@ def _read_message(message: Any, where: str) -> list[Message]:
         case {"role": "system", "content": content}:
             return [Message(Role.SYSTEM, common.parts_of(content, _user_block, where))]
         case {"role": "user" | "system"}:
-            raise common.refused(where, "no content", "text or a list of content blocks")
+            raise common.bad_input(where, "no content", "text or a list of content blocks")
         case {"role": role}:
-            raise common.refused(where, f"role {role!r}", "user, assistant, system")
+            raise common.bad_input(where, f"role {role!r}", "user, assistant, system")
         case _:
-            raise common.refused(where, common.kind_of(message), "an object with role and content")
+            raise common.bad_input(where, common.describe(message), "an object with role and content")
 
 
 def _read_user(content: object, where: str) -> list[Message]:
@@ -114,66 +112,62 @@ def _assistant_block(block: Json) -> tuple[Part, ...]:
     match block:
         case {"type": "tool_use", "id": str(call_id), "name": str(name)}:
             call = Call(call_id, name, common.valid(block.get("input")))
-            return common.with_rest(call, NAME, common.rest(block, "type", "id", "name", "input"))
+            return common.with_fields(call, NAME, common.other_fields(block, "type", "id", "name", "input"))
         case _:
             return _content_block(block)
 
 
 def _content_block(block: Json) -> tuple[Part, ...]:
     match block:
-        case {"type": "text", "text": str(text) | bytes(text)}:
-            fields = common.rest(block, "type", "text")
-            return common.with_rest(common.text_part(text), NAME, fields) if text else ()
+        case {"type": "text", "text": str() | bytes()}:
+            return common.text_block(block, NAME)
         case {"type": "image", "source": dict(source)}:
-            image = _read_image(source, block)
-            return _with_others(image, block, "source", "transformations")
+            return _media_part(_read_image(source, block), block, "source", "transformations")
         case {"type": "document", "source": dict(source)}:
-            file = _read_file(source, block)
-            return _with_others(file, block, "source", "title", "context", "citations")
+            return _media_part(_read_file(source, block), block, "source", "title", "context", "citations")
         case _:
             return common.opaque(NAME, block)
 
 
-def _with_others(part: Image | File | None, block: Json, *known: str) -> tuple[Part, ...]:
+def _media_part(part: Image | File | None, block: Json, *known: str) -> tuple[Part, ...]:
     if part is None:
         return common.opaque(NAME, block)
-    return common.with_rest(part, NAME, common.rest(block, "type", *known))
+    return common.with_fields(part, NAME, common.other_fields(block, "type", *known))
 
 
 def _read_result(call_id: str, block: Json) -> Result:
     content = block.get("content")
-    found = common.parts_of([] if content is None else content, _content_block, f"the result of {call_id}")
-    parts = tuple(part for part in found if isinstance(part, Text | Blob | Image | File | Opaque))
-    fields = common.rest(block, "type", "tool_use_id", "content", "is_error")
+    parts = common.result_parts([] if content is None else content, _content_block, f"the result of {call_id}")
+    fields = common.other_fields(block, "type", "tool_use_id", "content", "is_error")
     error = "failed" if block.get("is_error") else ""
-    return Result(call_id, parts + common.result_rest(NAME, fields), error)
+    return Result(call_id, parts + common.fields_part(NAME, "+result", fields), error)
 
 
 def _read_image(source: Json, block: Json) -> Image | None:
-    extra = common.rest({"transformations": block.get("transformations")})
+    extra = common.other_fields({"transformations": block.get("transformations")})
     match source:
         case {"type": "base64", "media_type": str(media_type), "data": str(data), **others} if not others:
             return Image(media_type, data, extra=extra)
         case {"type": "url", "url": str(url), **others} if not others:
             return Image(url=url, extra=extra)
         case {"type": "file", "file_id": str(file_id), **others} if not others:
-            return Image(file_id=file_id, extra=extra | common.file_of(NAME))
+            return Image(file_id=file_id, extra=extra | common.vendor_extra(NAME))
         case _:
             return None
 
 
 def _read_file(source: Json, block: Json) -> File | None:
-    extra = common.rest({"context": block.get("context"), "citations": block.get("citations")})
+    extra = common.other_fields({"context": block.get("context"), "citations": block.get("citations")})
     name = block.get("title") or ""
     match source:
         case {"type": "base64", "media_type": str(media_type), "data": str(data), **others} if not others:
             return File(media_type, data, name=name, extra=extra)
         case {"type": "text", "media_type": str(media_type), "data": str(data), **others} if not others:
-            return File(media_type, common.base64(data), name=name, extra=extra)
+            return File(media_type, common.encode_base64(data), name=name, extra=extra)
         case {"type": "url", "url": str(url), **others} if not others:
             return File(url=url, name=name, extra=extra)
         case {"type": "file", "file_id": str(file_id), **others} if not others:
-            return File(file_id=file_id, name=name, extra=extra | common.file_of(NAME))
+            return File(file_id=file_id, name=name, extra=extra | common.vendor_extra(NAME))
         case _:
             return None
 
@@ -182,41 +176,43 @@ def _usage(usage: object) -> Usage | None:
     if not isinstance(usage, dict) or "input_tokens" not in usage:
         return None
     names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    fresh, output, cached, written = common.whole(usage, *names)
-    # This provider counts what it read from and wrote to its cache apart; ours includes both.
+    fresh, output, cached, written = common.read_counts(usage, *names)
+    # This provider counts tokens read from and written to its cache separately; ours includes both.
     return Usage(fresh + cached + written, output, cached, written)
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:
     match tool:
         case {"name": str(), "input_schema": schema} if tool.get("type") in (None, "custom"):
-            fields = common.rest(tool, "type", "name", "description", "input_schema")
+            fields = common.other_fields(tool, "type", "name", "description", "input_schema")
             return common.tool_from(NAME, tool, tool, schema, fields)
         case {"type": str()}:
             return common.tool_raw(NAME, tool)
         case _:
-            raise common.refused(where, common.kind_of(tool), '"name" and "input_schema", or a server tool\'s "type"')
+            raise common.bad_input(
+                where, common.describe(tool), '"name" and "input_schema", or a server tool\'s "type"'
+            )
 
 
 # ------------------------------------------------------------------ writing
 
 
 def write(payload: Payload) -> Json:
-    """Keyword arguments for the SDK: `messages`, and `system` and `tools` where there are any; with cache markers."""
+    """Write the keyword arguments for the SDK, with cache markers: `messages`, and `system` and `tools` if any."""
     written: Json = {}
     system = [block for message in payload.system for block in _blocks(common.without_media(message.parts))]
     if system:
         written["system"] = system
     messages, ends = _messages(payload)
     written["messages"] = messages
-    if tools := [_tool(tool) for tool in common.tools_for(payload.tools, NAME)]:
+    if tools := common.write_tools(payload.tools, NAME, _tool):
         written["tools"] = tools
-    _mark(written, _kept(payload.breakpoints), ends)
+    _mark_breakpoints(written, _limit_breakpoints(payload.breakpoints), ends)
     return written
 
 
 class _End(NamedTuple):
-    """Where a neutral message ends: the blocks it was written into, and how many there were with its own."""
+    """Where a neutral message ends: the blocks of its written message, and how many of them there are up to its own."""
 
     blocks: list[Json]
     upto: int
@@ -226,13 +222,12 @@ def _messages(payload: Payload) -> tuple[list[Json], list[_End]]:
     messages: list[Json] = []
     ends: list[_End] = []
     last: Role | None = None  # of the neutral message before
-    for message in paired([*payload.body, *payload.tail], STRICT):
+    for message in pair([*payload.body, *payload.tail], STRICT):
         blocks = _message_blocks(message)
         role = "assistant" if message.role is Role.ASSISTANT else "user"
-        joined = message.role is last and (
+        if message.role is last and (
             message.role is Role.TOOL or (message.merge_into_previous and message.role is Role.USER)
-        )
-        if joined:
+        ):
             messages[-1]["content"] += blocks
         else:
             if role == "assistant" and not messages:
@@ -252,20 +247,20 @@ def _message_blocks(message: Message) -> list[Json]:
             return [{**blocks[0], "text": SYSTEM + blocks[0].get("text", "")}, *blocks[1:]]
         case Role.ASSISTANT:
             blocks = _blocks(common.without_media(message.parts))
-            ended = bool(blocks) and blocks[-1]["type"] not in THINKING
-            return blocks if ended else [*blocks, _text(common.EMPTY)]
+            can_end = bool(blocks) and blocks[-1]["type"] not in THINKING
+            return blocks if can_end else [*blocks, _text(common.EMPTY)]
         case Role.USER:
             return _blocks(message.parts) or [_text(common.EMPTY)]
 
 
 def _blocks(parts: Iterable[Part]) -> list[Json]:
-    return [block for part, fields in common.own(parts, NAME) if (block := _block(part, fields)) is not None]
+    return [block for part, fields in common.visible_parts(parts, NAME) if (block := _block(part, fields)) is not None]
 
 
 def _block(part: Part, fields: Json) -> Json | None:
     match part:
         case Text() | Blob():
-            text = common.said(part)
+            text = common.text_of(part)
             return {**_text(text), **fields} if text.strip() else None
         case Image():
             return _media("image", part, _image_source(part), fields)
@@ -275,7 +270,7 @@ def _block(part: Part, fields: Json) -> Json | None:
             arguments = common.arguments_object(part)
             return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments, **fields}
         case Opaque():
-            block: Json = common.copied(part.raw)
+            block: Json = common.copy_json(part.raw)
             return None if part.kind.startswith("+") else block
         case Result():
             return _result(part)
@@ -301,7 +296,7 @@ def _media(kind: str, part: Image | File, source: Json | None, fields: Json) -> 
     if isinstance(part, File) and part.name:
         block["title"] = part.name
     known = ("transformations",) if kind == "image" else ("context", "citations")
-    return block | {key: common.copied(part.extra[key]) for key in known if key in part.extra} | fields
+    return block | {key: common.copy_json(part.extra[key]) for key in known if key in part.extra} | fields
 
 
 def _image_source(image: Image) -> Json | None:
@@ -316,7 +311,7 @@ def _file_source(file: File) -> Json | None:
     if file.data and file.media_type == "application/pdf":
         return {"type": "base64", "media_type": file.media_type, "data": file.data}
     if file.data and file.media_type.startswith("text/"):
-        return {"type": "text", "media_type": "text/plain", "data": common.unbase64(file.data)}
+        return {"type": "text", "media_type": "text/plain", "data": common.decode_base64(file.data)}
     return None if file.data else _address(file)
 
 
@@ -329,28 +324,24 @@ def _address(part: Image | File) -> Json | None:
 
 
 def _tool(tool: ToolDefinition) -> Json:
-    if tool.raw and tool.provider == NAME:
-        raw: Json = common.copied(tool.raw)
-        return raw
-    described = {"description": tool.description} if tool.description else {}
-    schema = common.copied(tool.schema) or {"properties": {}}
-    return {"name": tool.name, **described, "input_schema": {"type": "object", **schema}}
+    schema = common.copy_json(tool.schema) or {"properties": {}}
+    return {**common.name_and_description(tool), "input_schema": {"type": "object", **schema}}
 
 
 # ------------------------------------------------------------------ cache breakpoints
 
 
-def _kept(breakpoints: tuple[int, ...]) -> list[int]:
-    """The head's, and the last ones of the others: the earlier ones are inside the prefix of the later."""
+def _limit_breakpoints(breakpoints: tuple[int, ...]) -> list[int]:
+    """At most `MOST_BREAKPOINTS`: that of the head, and the last others, whose prefix contains the earlier ones."""
     wanted = sorted({max(0, place) for place in breakpoints})
     if len(wanted) <= MOST_BREAKPOINTS:
         return wanted
     return [0, *wanted[1 - MOST_BREAKPOINTS :]] if wanted[0] == 0 else wanted[-MOST_BREAKPOINTS:]
 
 
-def _mark(written: Json, breakpoints: list[int], ends: list[_End]) -> None:
+def _mark_breakpoints(written: Json, breakpoints: list[int], ends: list[_End]) -> None:
     for place in breakpoints:
-        # The prompt is tools, then system, then messages: the head ends with the system if there is one.
+        # The prompt is tools, then system, then messages: the head ends with the system prompt if there is one.
         end = ends[min(place, len(ends)) - 1] if place and ends else None
         blocks = end.blocks[: end.upto] if end else written.get("system", [])
         target = next((block for block in reversed(blocks) if block["type"] in CACHEABLE), None)

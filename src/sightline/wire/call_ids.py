@@ -1,6 +1,6 @@
-"""Calls and results with ids the provider accepts, results directly behind their calls and in their order.
+"""Pairs of calls and results: ids that the provider accepts, and results directly after their calls, in call order.
 
-Everything here depends only on the messages before: adding messages never changes what was made of earlier ones.
+What is made of a message depends only on the messages before it, so adding messages never changes earlier ones.
 """
 
 import re
@@ -13,7 +13,7 @@ from sightline.values.items import Call, Message, Part, Result, Role, Text
 
 
 class IdRule(NamedTuple):
-    """Which call ids a provider accepts."""
+    """The call ids that a provider accepts."""
 
     pattern: re.Pattern[str]
     longest: int
@@ -23,22 +23,22 @@ class IdRule(NamedTuple):
         return self.pattern.fullmatch(call_id) is not None
 
 
-STRICT = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), 64)  # Anthropic and Responses refuse every other character
-SHORT = IdRule(re.compile(r"(?s).{1,40}"), 40)  # chat completions mind only the length
+STRICT = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), 64)  # Anthropic and Responses refuse all other characters
+SHORT = IdRule(re.compile(r"(?s).{1,40}"), 40)  # chat completions limit only the length
 
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class WireIds:
-    """Gives every call of a payload an id that is legal and its own, and every result the id of its call."""
+    """Gives every call of a payload a legal and unique id, and every result the id of its call."""
 
     def __init__(self, rule: IdRule) -> None:
         self._rule = rule
         self._used: set[str] = set()
-        self._copies: dict[str, int] = {}  # how often a stem was rewritten: many equal ids stay cheap
+        self._copies: dict[str, int] = {}  # how often a stem was rewritten, so that many equal ids stay cheap
         self._waiting: dict[str, list[list[str]]] = {}  # id → per assistant message, the wire ids still unanswered
 
-    def ask(self, calls: Iterable[Call]) -> list[str]:
+    def add_calls(self, calls: Iterable[Call]) -> list[str]:
         """The wire ids of one assistant message's calls."""
         given: list[str] = []
         fresh: dict[str, list[str]] = {}
@@ -50,7 +50,7 @@ class WireIds:
         return given
 
     def answer(self, call_id: str) -> str | None:
-        """The wire id of the nearest unanswered call of that id, in call order within its message; None: no such."""
+        """The wire id of the pending call of this id: the first in the newest message that has any; or None."""
         messages = self._waiting.get(call_id)
         if not messages:
             return None
@@ -72,25 +72,25 @@ class WireIds:
         return (_ILLEGAL.sub("_", call_id) or "call")[: self._rule.longest - len(suffix)] + suffix
 
 
-def paired(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
-    """The same messages with legal ids; the results behind an assistant message stand in the order of its calls.
+def pair(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
+    """The same messages with legal ids, and with the results after an assistant message in the order of its calls.
 
-    A result that answers no call would be refused everywhere: it becomes a labelled user message.
+    A result that answers no call becomes a labelled user message, because every provider would refuse it.
     """
     ids = WireIds(rule)
     order: dict[str, int] = {}
     results: list[Message] = []
     for message in messages:
         if message.role is Role.TOOL:
-            answered = _answered(message, ids)
+            answered = _with_result_id(message, ids)
             if answered.role is Role.TOOL:
                 results.append(answered)
                 continue
-            message = answered  # noqa: PLW2901 - an orphan goes on as the user message it became
+            message = answered  # noqa: PLW2901 - an orphan continues as a user message
         yield from _in_call_order(results, order)
         results = []
         if message.role is Role.ASSISTANT:
-            message = _asked(message, ids)  # noqa: PLW2901
+            message = _with_call_ids(message, ids)  # noqa: PLW2901
             order = {part.id: place for place, part in enumerate(message.parts) if isinstance(part, Call)}
         yield message
     yield from _in_call_order(results, order)
@@ -107,8 +107,8 @@ def _in_call_order(results: list[Message], order: dict[str, int]) -> list[Messag
     return sorted(results, key=lambda message: order.get(result_of(message).id, len(order)))
 
 
-def _asked(message: Message, ids: WireIds) -> Message:
-    given = iter(ids.ask(part for part in message.parts if isinstance(part, Call)))
+def _with_call_ids(message: Message, ids: WireIds) -> Message:
+    given = iter(ids.add_calls(part for part in message.parts if isinstance(part, Call)))
     parts = tuple(_renamed(part, next(given)) if isinstance(part, Call) else part for part in message.parts)
     return msgspec.structs.replace(message, parts=parts)
 
@@ -117,7 +117,7 @@ def _renamed(call: Call, wire_id: str) -> Call:
     return call if call.id == wire_id else msgspec.structs.replace(call, id=wire_id)
 
 
-def _answered(message: Message, ids: WireIds) -> Message:
+def _with_result_id(message: Message, ids: WireIds) -> Message:
     result = result_of(message)
     wire_id = ids.answer(result.id)
     if wire_id is None:

@@ -1,9 +1,10 @@
-"""What the three formats share: plain values, text, call arguments, data URLs, and a provider's further fields.
+"""What the three formats share: plain values, text, call arguments, media, tools, and the further fields of a provider.
 
-A provider says more of a part than the neutral values hold: citations of a text, the item id of a call. Such fields
-follow their part as an Opaque whose kind is "+" and the part's name ("+text", "+call", "+image", "+file"); "+result"
-is the last part of its Result, "+message" comes before the parts of its message. So readers of plain text see a plain
-Text, the same provider gets its block back whole, and whoever drops the opaque parts drops the item ids with them.
+A provider says more about a part than the neutral values have room for: citations of a text, the item id of a call.
+Such fields follow their part as an Opaque whose kind is "+" and the name of the part ("+text", "+call", "+image",
+"+file"). "+result" is the last part of its Result; "+message" comes before the parts of its message. So readers of
+plain text see a plain Text, the same provider gets its block back whole, and dropping the opaque parts drops the item
+ids with them.
 """
 
 from base64 import b64decode, b64encode
@@ -13,34 +14,47 @@ from typing import Any
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.values.items import Blob, Call, File, Image, Opaque, Part, Result, Text, ToolDefinition, shown
+from sightline.values.items import (
+    Blob,
+    Call,
+    File,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Result,
+    Role,
+    Text,
+    ToolDefinition,
+    Usage,
+    shown,
+)
 
 Json = dict[str, Any]
+ReadBlock = Callable[[Json], tuple[Part, ...]]
 
-EMPTY = "[empty]"  # stands where a provider refuses a message that says nothing
-ERROR = "[error] "  # begins a failed result for a provider that has no flag for it
-UNNAMED = "file"  # OpenAI wants a file name beside file data; read back as no name
+EMPTY = "[empty]"  # the text of a message that would have none, because providers refuse that
 
 MARKERS = frozenset({"cache_control", "prompt_cache_breakpoint"})  # breakpoints are the plan's, never the caller's
 
-FREE_FORM: Json = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-"""The schema of a tool that takes free text: the neutral call of such a tool has the text as its one field `input`."""
 
-
-def refused(where: str, found: object, accepted: str) -> BadInput:
-    """The error for something that cannot be read: where it stood, what it was, what would do."""
+def bad_input(where: str, found: object, accepted: str) -> BadInput:
+    """The error for a value that cannot be read: where it is, what it is, and what would be accepted."""
     return BadInput(f"{where}: found {found}; accepted: {accepted}")
 
 
-def kind_of(value: object) -> str:
-    """What a value is, in words fit for an error message."""
+def describe(value: object) -> str:
+    """The kind of a value, in words for an error message."""
     if isinstance(value, dict):
         return f"an object with the keys {sorted(map(str, value))}"
     return "nothing" if value is None else f"a value of type {type(value).__name__}"
 
 
+# ------------------------------------------------------------------ plain values
+
+
 def plain(value: object, where: str) -> Any:
-    """The value as plain JSON values of our own, so that no later change by the caller reaches them.
+    """Copy a value as plain JSON values, so that later changes by the caller do not reach them.
 
     SDK objects are dumped as they came from the server; mappings and iterables are copied; bytes stay bytes.
 
@@ -55,27 +69,34 @@ def plain(value: object, where: str) -> Any:
         return {str(key): plain(inner, where) for key, inner in value.items()}
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
-        return plain(_dumped_object(dump), where)
+        return plain(_dump_object(dump), where)
     if isinstance(value, Iterable) and not hasattr(value, "read"):
         return [plain(inner, where) for inner in value]
-    raise refused(where, kind_of(value), "JSON values, SDK objects, and base64 text for what is in a file")
+    raise bad_input(where, describe(value), "JSON values, SDK objects, and base64 text for what is in a file")
 
 
-def _dumped_object(dump: Callable[..., object]) -> object:
-    # Only what was set: the SDKs send their objects back this way, and explicit nulls survive.
+def plain_each(values: Iterable[object], where: str, at: int = 0) -> Iterator[tuple[Any, str]]:
+    """Each value as plain JSON values, and its place for error messages: `where[index]`, the first index being `at`."""
+    for index, value in enumerate(values, at):
+        place = f"{where}[{index}]"
+        yield plain(value, place), place
+
+
+def _dump_object(dump: Callable[..., object]) -> object:
+    # Only fields that were set: the SDKs send their objects back this way, and explicit nulls survive.
     try:
         return dump(mode="json", exclude_unset=True, by_alias=True, warnings=False)
-    except TypeError:  # something else with a method of that name
+    except TypeError:  # some other method of that name
         return dump()
 
 
-def copied(value: Any) -> Any:
-    """JSON values that share nothing with the original: what is written belongs to the caller."""
+def copy_json(value: Any) -> Any:
+    """Copy JSON values, because the caller owns what is written to it."""
     match value:
         case dict():
-            return {key: copied(inner) for key, inner in value.items()}
+            return {key: copy_json(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [copied(inner) for inner in value]
+            return [copy_json(inner) for inner in value]
         case _:
             return value
 
@@ -88,16 +109,21 @@ def valid(value: Any) -> Any:
         case list() | tuple():
             return [valid(inner) for inner in value]
         case str() | bytes():
-            return said(text_part(value))
+            return text_of(text_part(value))
         case _:
             return value
 
 
-# ------------------------------------------------------------------ text
+def dumped(value: object) -> str:
+    """Dump JSON without spaces, as most models write arguments, so that their own text rarely has to be stored too."""
+    return msgspec.json.encode(value).decode()
+
+
+# ------------------------------------------------------------------ text and content
 
 
 def text_part(text: str | bytes) -> Text | Blob:
-    """Text if it is valid Unicode, else a Blob that keeps every byte."""
+    """Text if it is valid Unicode, otherwise a Blob that keeps every byte."""
     try:
         if isinstance(text, bytes):
             return Text(text.decode())
@@ -105,32 +131,32 @@ def text_part(text: str | bytes) -> Text | Blob:
             text.encode()
         return Text(text)
     except UnicodeDecodeError:
-        return Blob(base64(text))
+        return Blob(encode_base64(text))
     except UnicodeEncodeError:
-        return Blob(base64(text), surrogates=True)
+        return Blob(encode_base64(text), surrogates=True)
 
 
-def said(part: Text | Blob) -> str:
-    """What the model reads of it."""
+def text_of(part: Text | Blob) -> str:
+    """The text of a part as the model reads it."""
     return part.text if isinstance(part, Text) else shown(part)
 
 
-def base64(text: str | bytes) -> str:
+def encode_base64(text: str | bytes) -> str:
     """The bytes, or the UTF-8 of the text, in base64."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return b64encode(data).decode("ascii")
 
 
-def unbase64(data: str) -> str:
-    """The text a base64 string holds, with replacement characters where it holds none."""
+def decode_base64(data: str) -> str:
+    """The text in a base64 string, with replacement characters for bytes that are no UTF-8."""
     try:
         return b64decode(data).decode("utf-8", "replace")
     except ValueError:
         return data
 
 
-def parts_of(content: object, read_block: Callable[[Json], tuple[Part, ...]], where: str) -> tuple[Part, ...]:
-    """The parts of a message's content: text, or a list of blocks. Empty text is no part.
+def parts_of(content: object, read_block: ReadBlock, where: str) -> tuple[Part, ...]:
+    """The parts of a message's content, which is text or a list of blocks. Empty text is no part.
 
     Raises:
         BadInput: it is neither, or a block has no type.
@@ -138,7 +164,7 @@ def parts_of(content: object, read_block: Callable[[Json], tuple[Part, ...]], wh
     if isinstance(content, str | bytes):
         return (text_part(content),) if content else ()
     if not isinstance(content, list):
-        raise refused(where, kind_of(content), "text or a list of content blocks")
+        raise bad_input(where, describe(content), "text or a list of content blocks")
     parts: list[Part] = []
     for number, block in enumerate(content):
         if isinstance(block, str | bytes):
@@ -146,15 +172,32 @@ def parts_of(content: object, read_block: Callable[[Json], tuple[Part, ...]], wh
         elif isinstance(block, dict) and isinstance(block.get("type"), str):
             parts += read_block(block)
         else:
-            raise refused(f"{where}, content block {number}", kind_of(block), 'text or an object with a "type"')
+            raise bad_input(f"{where}, content block {number}", describe(block), 'text or an object with a "type"')
     return tuple(parts)
 
 
-# ------------------------------------------------------------------ a provider's further fields
+def result_parts(content: object, read_block: ReadBlock, where: str) -> tuple[Text | Blob | Image | File | Opaque, ...]:
+    """The parts of a result's content. Calls and results cannot be among them. Raises BadInput as `parts_of` does."""
+    found = parts_of(content, read_block, where)
+    return tuple(part for part in found if isinstance(part, Text | Blob | Image | File | Opaque))
 
 
-def rest(block: Json, *known: str) -> Json:
-    """The fields that neutral values have no place for. Nulls and empty lists say nothing; cache markers are ours."""
+def reply_message(reply: Json, parts: tuple[Part, ...], usage: Usage | None) -> Message:
+    """The ASSISTANT message of a response object, with its model and usage."""
+    return Message(Role.ASSISTANT, parts, model=str(reply.get("model") or ""), usage=usage)
+
+
+def read_counts(counts: object, *names: str) -> list[int]:
+    """Token counts that a provider reports. What is no count is 0, because a reply is not refused for its counts."""
+    found = [counts.get(name) for name in names] if isinstance(counts, dict) else [None] * len(names)
+    return [int(count) if isinstance(count, int | float) and 0 <= count < 1 << 53 else 0 for count in found]
+
+
+# ------------------------------------------------------------------ further fields of a provider
+
+
+def other_fields(block: Json, *known: str) -> Json:
+    """The fields of a block that neutral values have no place for, without nulls, empty lists and cache markers."""
     return {
         key: valid(value)
         for key, value in block.items()
@@ -162,36 +205,37 @@ def rest(block: Json, *known: str) -> Json:
     }
 
 
-def with_rest(part: Part, provider: str, fields: Json) -> tuple[Part, ...]:
-    """The part, and behind it what else its provider said of it."""
-    return (part, Opaque(provider, _annotation(part), fields)) if fields else (part,)
+def with_fields(part: Part, provider: str, fields: Json) -> tuple[Part, ...]:
+    """The part, and after it the further fields that its provider gave it."""
+    return (part, *fields_part(provider, _fields_kind(part), fields))
 
 
-def message_rest(provider: str, fields: Json) -> tuple[Opaque, ...]:
-    """What a provider says of a message as a whole, to stand before its parts."""
-    return (Opaque(provider, "+message", fields),) if fields else ()
+def fields_part(provider: str, kind: str, fields: Json) -> tuple[Opaque, ...]:
+    """Further fields as an opaque part of this kind, such as "+message"; nothing if there are no fields."""
+    return (Opaque(provider, kind, fields),) if fields else ()
 
 
-def result_rest(provider: str, fields: Json) -> tuple[Opaque, ...]:
-    """What a provider says of a result as a whole, to stand behind its parts."""
-    return (Opaque(provider, "+result", fields),) if fields else ()
+def text_block(block: Json, provider: str) -> tuple[Part, ...]:
+    """The part of a block with `text`, and its further fields. Empty text is no part."""
+    fields = other_fields(block, "type", "text")
+    return with_fields(text_part(block["text"]), provider, fields) if block["text"] else ()
 
 
 def opaque(provider: str, block: Json, kind: str = "") -> tuple[Opaque, ...]:
-    """A block of the provider's own, as it came but for cache markers."""
+    """A block that only this provider knows, unchanged but for cache markers."""
     raw = {key: valid(value) for key, value in block.items() if key not in MARKERS}
     return (Opaque(provider, kind or str(block.get("type")), raw),)
 
 
-def own(parts: Iterable[Part], provider: str) -> Iterator[tuple[Part, Json]]:
-    """The parts this provider may see, each with a copy of its further fields. Opaque parts of others are left out."""
+def visible_parts(parts: Iterable[Part], provider: str) -> Iterator[tuple[Part, Json]]:
+    """The parts that this provider may see, each with a copy of its further fields, without opaque parts of others."""
     pending: tuple[Part, Json] | None = None
     for part in parts:
         if isinstance(part, Opaque) and part.provider != provider:
             continue
         if isinstance(part, Opaque) and part.kind in ("+text", "+call", "+image", "+file"):
-            if pending is not None and _annotation(pending[0]) == part.kind:
-                pending = (pending[0], copied(part.raw))
+            if pending is not None and _fields_kind(pending[0]) == part.kind:
+                pending = (pending[0], copy_json(part.raw))
             continue
         if pending is not None:
             yield pending
@@ -201,15 +245,15 @@ def own(parts: Iterable[Part], provider: str) -> Iterator[tuple[Part, Json]]:
 
 
 def fields_of(parts: Iterable[Part], provider: str, kind: str) -> Json:
-    """The further fields of a message or result as a whole, if this provider gave any."""
+    """The further fields of a whole message or result, if this provider gave any."""
     for part in parts:
         if isinstance(part, Opaque) and part.provider == provider and part.kind == kind:
-            fields: Json = copied(part.raw)
+            fields: Json = copy_json(part.raw)
             return fields
     return {}
 
 
-def _annotation(part: Part) -> str:
+def _fields_kind(part: Part) -> str:
     match part:
         case Text() | Blob():
             return "+text"
@@ -226,19 +270,14 @@ def _annotation(part: Part) -> str:
 # ------------------------------------------------------------------ calls
 
 
-def dumped(value: object) -> str:
-    """JSON without spaces, the way most models write arguments, so that their own text rarely has to be kept beside."""
-    return msgspec.json.encode(value).decode()
-
-
 def call_from(call_id: str, name: str, arguments: str | Json) -> Call:
-    """A call whose arguments came as text, which is kept where dumping the values would not give it back.
+    """A call with these arguments. Their text is kept if dumping the values would not give it back.
 
-    Some servers that speak a provider's format send the values themselves.
+    Some servers that use a provider's format send the values themselves instead of text.
     """
     if not isinstance(arguments, str):
         return Call(call_id, name, valid(arguments))
-    arguments = said(text_part(arguments))
+    arguments = text_of(text_part(arguments))
     try:
         values = msgspec.json.decode(arguments)
     except (msgspec.MsgspecError, RecursionError):
@@ -248,84 +287,34 @@ def call_from(call_id: str, name: str, arguments: str | Json) -> Call:
     return Call(call_id, name, values)
 
 
-def free_form_call(call_id: str, name: str, text: str) -> Call:
-    """A call whose argument is free text and no JSON."""
-    return Call(call_id, name, {"input": said(text_part(text))})
-
-
 def arguments_text(call: Call) -> str:
-    """The arguments as text, byte for byte what the model wrote. A call without any has an empty object."""
+    """The arguments as text, byte for byte as the model wrote them. A call without arguments has an empty object."""
     if call.raw is not None:
         return call.raw
     return "{}" if call.input is None else dumped(call.input)
 
 
 def arguments_object(call: Call) -> Json:
-    """The arguments as an object. What is none stands in the field `_raw` as text; empty text is an empty object."""
+    """The arguments as an object. Text that is no object is put in the field `_raw`; empty text is an empty object."""
     if isinstance(call.input, dict):
-        fields: Json = copied(call.input)
+        fields: Json = copy_json(call.input)
         return fields
     text = arguments_text(call)
     return {"_raw": text} if text not in ("", "{}") else {}
 
 
-def arguments_json(call: Call) -> str:
-    """The arguments as the JSON text of an object, for servers that read it: byte for byte what the model wrote, if it
-    is one. What is none, such as one that was cut off, stands in an object as `arguments_object` has it.
-    """
-    return arguments_text(call) if isinstance(call.input, dict) else dumped(arguments_object(call))
-
-
-def free_form_text(call: Call) -> str:
-    """The argument of a free-text call; JSON if its fields are no longer the one it came with."""
-    match call.input:
-        case {"input": str(text), **others} if not others:
-            return text
-        case _:
-            return arguments_text(call)
-
-
-def flagged(result: Result) -> tuple[Part, ...]:
-    """The parts of a result for a provider without an error flag: a failed one begins with `ERROR`, always.
-
-    Whether the text tells of the error by itself is not judged: the rule must not depend on wording.
-    """
-    match result.parts:
-        case _ if not result.error:
-            return result.parts
-        case (Text() | Blob() as first, *others):
-            return (Text(ERROR + said(first)), *others)
-        case others:
-            return (Text(ERROR.rstrip()), *others)
-
-
 # ------------------------------------------------------------------ images and files
-
-
-def data_url(media_type: str, data: str) -> str:
-    """Inline data as a URL; bare base64 stays bare when nobody said what it is."""
-    return f"data:{media_type};base64,{data}" if media_type else data
-
-
-def split_data_url(url: str) -> tuple[str, str] | None:
-    """Media type and base64 of a plain data URL; None for every other address."""
-    head, found, data = url.partition(";base64,")
-    media_type = head.removeprefix("data:")
-    if not found or media_type == head or "/" not in media_type or ";" in media_type or "," in media_type:
-        return None
-    return media_type, data
-
 
 MAGIC = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
 
 
 def image_type(image: Image) -> str:
-    """The media type of an inline image, from its first bytes where nobody said it."""
+    """The media type of an inline image, guessed from its first bytes if it is not given."""
     return image.media_type or next((kind for magic, kind in MAGIC.items() if image.data.startswith(magic)), "")
 
 
 def label(part: Image | File) -> str:
-    """A line of text for a picture or file where the provider accepts none: what it is and, if short, where."""
+    """A line of text in the place of an image or file that the provider does not accept: its kind, name and address."""
     kind = "image" if isinstance(part, Image) else "file"
     name = part.name if isinstance(part, File) else ""
     url = "" if part.url.startswith("data:") else part.url
@@ -333,35 +322,26 @@ def label(part: Image | File) -> str:
     return f"[{' '.join([kind, *facts])}]"
 
 
-def file_of(vendor: str) -> Json:
-    """The `extra` of a part given by file id: such ids mean something to their own vendor only."""
+def without_media(parts: Iterable[Part]) -> list[Part]:
+    """The parts with a line of text in the place of each image and file."""
+    return [Text(label(part)) if isinstance(part, Image | File) else part for part in parts]
+
+
+def vendor_extra(vendor: str) -> Json:
+    """The `extra` of a part that is given by file id, because such ids are valid at their own vendor only."""
     return {"vendor": vendor}
 
 
 def usable_id(part: Image | File, vendor: str) -> str:
-    """The file id, if this vendor may know it."""
+    """The file id of a part, if it may be valid at this vendor."""
     return part.file_id if part.extra.get("vendor", vendor) == vendor else ""
-
-
-# ------------------------------------------------------------------ usage
-
-
-def whole(counts: object, *names: str) -> list[int]:
-    """Counts as a provider reports them; 0 for what is none: a reply is not refused for how it was counted."""
-    found = [counts.get(name) for name in names] if isinstance(counts, dict) else [None] * len(names)
-    return [int(count) if isinstance(count, int | float) and 0 <= count < 1 << 53 else 0 for count in found]
 
 
 # ------------------------------------------------------------------ tools
 
 
-def tools_for(tools: Iterable[ToolDefinition], provider: str) -> Iterator[ToolDefinition]:
-    """The tools this provider can be offered: one with a schema is anyone's, one only raw its own provider's."""
-    return (tool for tool in tools if tool.schema or not tool.raw or tool.provider == provider)
-
-
 def tool_from(provider: str, tool: Json, function: Json, schema: object, fields: Json) -> ToolDefinition:
-    """A tool the client runs. `raw` is kept only where the neutral fields would not give the definition back."""
+    """A tool that the client runs. `raw` is kept only if the neutral fields would not give the definition back."""
     name, description = str(function["name"]), str(function.get("description") or "")
     known = valid(schema) if isinstance(schema, dict) and schema else {"type": "object", "properties": {}}
     raw = opaque(provider, tool)[0].raw if fields else {}
@@ -369,10 +349,24 @@ def tool_from(provider: str, tool: Json, function: Json, schema: object, fields:
 
 
 def tool_raw(provider: str, tool: Json) -> ToolDefinition:
-    """A tool the provider runs, or one we know nothing of."""
+    """A tool that the provider runs, or one of an unknown type."""
     return ToolDefinition(str(tool.get("name") or tool["type"]), provider=provider, raw=opaque(provider, tool)[0].raw)
 
 
-def without_media(parts: Iterable[Part]) -> list[Part]:
-    """For those who may not show pictures and files: a line of text names each."""
-    return [Text(label(part)) if isinstance(part, Image | File) else part for part in parts]
+def write_tools(tools: Iterable[ToolDefinition], provider: str, write: Callable[[ToolDefinition], Json]) -> list[Json]:
+    """The definitions that this provider accepts: its own as they came, others by `write`.
+
+    A tool with a schema is for every provider. One that is only raw is left out for all but its own.
+    """
+    written: list[Json] = []
+    for tool in tools:
+        if tool.raw and tool.provider == provider:
+            written.append(copy_json(tool.raw))
+        elif tool.schema or not tool.raw:
+            written.append(write(tool))
+    return written
+
+
+def name_and_description(tool: ToolDefinition) -> Json:
+    """The first fields of a definition, which all formats have."""
+    return {"name": tool.name, "description": tool.description} if tool.description else {"name": tool.name}

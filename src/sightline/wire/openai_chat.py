@@ -1,74 +1,58 @@
-"""OpenAI chat completions.
+"""The OpenAI chat completions format.
 
-Read: the developer role is SYSTEM; the legacy function_call and role "function" have no ids, so the function's name is
-theirs, and they are written as tool calls. What an assistant message says beside content and calls (name, refusal,
-audio, annotations, reasoning) is kept and sent back.
+Read: the developer role is SYSTEM. The legacy function_call and role "function" have no ids, so they get the name of
+the function as their id, and they are written as tool calls. Further fields of an assistant message (name, refusal,
+audio, annotations, reasoning) are kept and sent back.
 Written: content is a list of blocks, except that a tool message of one text is that text. The arguments of a call are
-an object's, as the model wrote them; servers refuse a text that is none, such as one that was cut off, so that one
-stands in an object. A result has no error flag here: one with an error word begins with "[error] ", which is never read
-back as a flag, for a tool may print it too.
-Pictures and files of results follow in one user message after all results of the turn, each behind the id of its call.
+the JSON text of an object, as the model wrote it. Servers refuse any other text, such as one that was cut off, so that
+is put in an object. A result has no error flag here: one with an error word begins with "[error] ", which is never
+read back as a flag, because a tool may print it too.
+Images and files of results follow in one user message after all results of the turn, each after the id of its call.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sightline.values.items import (
-    Blob,
-    Call,
-    File,
-    Image,
-    Message,
-    Opaque,
-    Part,
-    Result,
-    Role,
-    Text,
-    ToolDefinition,
-    Usage,
-)
-from sightline.wire import common
-from sightline.wire.call_ids import SHORT, paired, result_of
+from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, ToolDefinition
+from sightline.wire import common, openai_common
+from sightline.wire.call_ids import SHORT, pair, result_of
 from sightline.wire.common import Json
 from sightline.wire.payload import Payload
 
 NAME = "openai"
-VENDOR = "openai"  # whose file ids these are; shared with the Responses format
 
-SHOWN_BELOW = "[shown below]"  # where a picture stood in a result
+SHOWN_BELOW = "[shown below]"  # in the place of an image or file of a result
 
 
 # ------------------------------------------------------------------ reading
 
 
 def read(messages: Sequence[Mapping[str, Any]], *, at: int = 0) -> list[Message]:
-    """A message list. `at` is the first one's index, for error messages.
+    """Read a message list. `at` is the index of the first one, for error messages.
 
     Raises:
-        BadInput: a message that is none, saying which and why.
+        BadInput: something in it is no message of this format.
     """
-    places = [(message, f"messages[{index}]") for index, message in enumerate(messages, at)]
-    return [_read_message(common.plain(message, where), where) for message, where in places]
+    return [_read_message(message, where) for message, where in common.plain_each(messages, "messages", at)]
 
 
 def read_reply(reply: Mapping[str, Any]) -> Message:
-    """A response object, of which the first choice counts: one ASSISTANT message with its model and usage.
+    """Read the first choice of a response object as one ASSISTANT message with its model and usage.
 
     Raises:
-        BadInput: it has no choice.
+        BadInput: it has no choices.
     """
     match found := common.plain(reply, "reply"):
         case {"choices": [{"message": dict(message)}, *_]}:
-            parts = _read_assistant(message, "reply")
-            return Message(Role.ASSISTANT, parts, model=str(found.get("model") or ""), usage=_usage(found.get("usage")))
+            usage = openai_common.read_usage(found.get("usage"), "prompt_tokens", "completion_tokens")
+            return common.reply_message(found, _read_assistant(message, "reply"), usage)
         case _:
-            raise common.refused("reply", common.kind_of(reply), 'a response object with a message in "choices"')
+            raise common.bad_input("reply", common.describe(reply), 'a response object with a message in "choices"')
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
-    """Tool definitions, the legacy `functions` too."""
-    places = [(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
-    return tuple(_read_tool(common.plain(tool, where), where) for tool, where in places)
+    """Read tool definitions, the legacy `functions` too. Raises BadInput."""
+    return tuple(_read_tool(tool, where) for tool, where in common.plain_each(tools, "tools"))
 
 
 def _read_message(message: Any, where: str) -> Message:
@@ -82,135 +66,120 @@ def _read_message(message: Any, where: str) -> Message:
         case {"role": "tool", "tool_call_id": str(call_id)}:
             return Message(Role.TOOL, (_read_result(call_id, message, where),))
         case {"role": "tool"}:
-            raise common.refused(where, "a tool message without tool_call_id", "the id of the call it answers, as text")
+            raise common.bad_input(
+                where, "a tool message without tool_call_id", "the id of the call it answers, as text"
+            )
         case {"role": "function", "name": str(name)}:
             content = message.get("content")
             return Message(Role.TOOL, (_read_result(name, message | {"content": content or ""}, where),))
         case {"role": role}:
             accepted = "system, developer, user, assistant, tool, function (with a name)"
-            raise common.refused(where, f"role {role!r}", accepted)
+            raise common.bad_input(where, f"role {role!r}", accepted)
         case _:
-            raise common.refused(where, common.kind_of(message), "an object with role and content")
+            raise common.bad_input(where, common.describe(message), "an object with role and content")
 
 
 def _read_named(message: Json, where: str) -> tuple[Part, ...]:
     parts = common.parts_of(message.get("content"), _read_block, where)
     name = message.get("name")
-    return (*common.message_rest(NAME, {"name": name} if name else {}), *parts)
+    return (*common.fields_part(NAME, "+message", {"name": name} if name else {}), *parts)
 
 
 def _read_assistant(message: Json, where: str) -> tuple[Part, ...]:
     content = message.get("content")
     parts = common.parts_of([] if content is None else content, _read_block, where)
-    calls = [part for call in _called(message, where) for part in _read_call(call, where)]
-    fields = common.rest(message, "role", "content", "tool_calls", "function_call")
-    return (*common.message_rest(NAME, fields), *parts, *calls)
+    calls = [part for call in _calls(message, where) for part in _read_call(call, where)]
+    fields = common.other_fields(message, "role", "content", "tool_calls", "function_call")
+    return (*common.fields_part(NAME, "+message", fields), *parts, *calls)
 
 
-def _called(message: Json, where: str) -> list[Any]:
+def _calls(message: Json, where: str) -> list[Any]:
     match message.get("tool_calls"), message.get("function_call"):
         case (None | [*_] as calls, None | dict() as legacy):
             return [*(calls or ()), *([{"id": legacy.get("name"), "function": legacy}] if legacy else ())]
         case _:
-            raise common.refused(where, "tool_calls or function_call of another kind", "a list of calls; an object")
+            raise common.bad_input(where, "tool_calls or function_call of another kind", "a list of calls; an object")
 
 
 def _read_result(call_id: str, message: Json, where: str) -> Result:
-    found = common.parts_of(message.get("content"), _read_block, where)
-    parts = tuple(part for part in found if isinstance(part, Text | Blob | Image | File | Opaque))
+    parts = common.result_parts(message.get("content"), _read_block, where)
     return Result(call_id, parts, name=message.get("name") or "")
 
 
 def _read_call(call: Any, where: str) -> tuple[Part, ...]:
     match call:
         case {"id": str(call_id), "function": {"name": str(name), "arguments": str() | dict() as arguments} as inner}:
-            fields = common.rest(call, "id", "type", "function")
-            fields |= {"function": others} if (others := common.rest(dict(inner), "name", "arguments")) else {}
-            return common.with_rest(common.call_from(call_id, name, arguments), NAME, fields)
+            fields = common.other_fields(call, "id", "type", "function")
+            fields |= {"function": others} if (others := common.other_fields(dict(inner), "name", "arguments")) else {}
+            return common.with_fields(common.call_from(call_id, name, arguments), NAME, fields)
         case {"id": str(call_id), "type": "custom", "custom": {"name": str(name), "input": str(text)}}:
-            fields = common.rest(call, "id", "custom")
-            return common.with_rest(common.free_form_call(call_id, name, text), NAME, fields)
+            fields = common.other_fields(call, "id", "custom")
+            return common.with_fields(openai_common.free_form_call(call_id, name, text), NAME, fields)
         case _:
             accepted = '"id" and "function" with "name" and "arguments", all text; or "custom" with "name" and "input"'
-            raise common.refused(f"{where}, tool call", common.kind_of(call), accepted)
+            raise common.bad_input(f"{where}, tool call", common.describe(call), accepted)
 
 
 def _read_block(block: Json) -> tuple[Part, ...]:
     match block:
-        case {"type": "text", "text": str(text) | bytes(text)}:
-            fields = common.rest(block, "type", "text")
-            return common.with_rest(common.text_part(text), NAME, fields) if text else ()
+        case {"type": "text", "text": str() | bytes()}:
+            return common.text_block(block, NAME)
         case {"type": "image_url", "image_url": {"url": str(url)} as image}:
-            return common.with_rest(
-                _read_image(url, image.get("detail")), NAME, common.rest(block, "type", "image_url")
-            )
+            fields = common.other_fields(block, "type", "image_url")
+            return common.with_fields(_read_image(url, image.get("detail")), NAME, fields)
         case {"type": "file", "file": dict(file)}:
-            return common.with_rest(_read_file(file), NAME, common.rest(block, "type", "file"))
+            fields = common.other_fields(block, "type", "file")
+            return common.with_fields(openai_common.read_file(file), NAME, fields)
         case _:
             return common.opaque(NAME, block)
 
 
 def _read_image(url: str, detail: object) -> Image:
-    extra = {"detail": detail} if detail and detail != "auto" else {}
-    inline = common.split_data_url(url)
+    extra, inline = openai_common.detail_extra(detail), openai_common.split_data_url(url)
     return Image(*inline, extra=extra) if inline else Image(url=url, extra=extra)
-
-
-def _read_file(file: Json) -> File:
-    data = file.get("file_data") or ""
-    media_type, data = common.split_data_url(data) or ("", data)
-    name = file.get("filename") or ""
-    name = "" if data and name == common.UNNAMED else name
-    file_id = file.get("file_id") or ""
-    return File(media_type, data, file_id=file_id, name=name, extra=common.file_of(VENDOR) if file_id else {})
-
-
-def _usage(usage: object) -> Usage | None:
-    if not isinstance(usage, dict) or "prompt_tokens" not in usage:
-        return None
-    details = common.whole(usage.get("prompt_tokens_details"), "cached_tokens", "cache_write_tokens")
-    return Usage(*common.whole(usage, "prompt_tokens", "completion_tokens"), *details)
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:
     match tool:
         case {"type": "function", "function": {"name": str()} as function}:
-            fields = common.rest(tool, "type", "function") | common.rest(function, "name", "description", "parameters")
+            fields = common.other_fields(tool, "type", "function") | common.other_fields(
+                function, "name", "description", "parameters"
+            )
             return common.tool_from(NAME, tool, function, function.get("parameters"), fields)
         case {"type": "custom", "custom": {"name": str()} as custom}:
-            return common.tool_from(NAME, tool, custom, common.FREE_FORM, custom)
+            return common.tool_from(NAME, tool, custom, openai_common.FREE_FORM, custom)
         case {"type": str()}:
             return common.tool_raw(NAME, tool)
         case {"name": str()}:
             return common.tool_from(NAME, tool, tool, tool.get("parameters"), {})
         case _:
-            raise common.refused(where, common.kind_of(tool), '"type": "function" and "function" with a "name"')
+            raise common.bad_input(where, common.describe(tool), '"type": "function" and "function" with a "name"')
 
 
 # ------------------------------------------------------------------ writing
 
 
 def write(payload: Payload) -> Json:
-    """Keyword arguments for the SDK: `messages`, and `tools` where there are any."""
+    """Write the keyword arguments for the SDK: `messages`, and `tools` if there are any."""
     heads = (_system(message) for message in payload.system)
     messages = [head for head in heads if head["content"]]
-    pictures: list[Json] = []  # of the results since the last assistant message
+    media: list[Json] = []  # of the results since the last assistant message
     last: Role | None = None  # of the neutral message before
-    for message in paired([*payload.body, *payload.tail], SHORT):
+    for message in pair([*payload.body, *payload.tail], SHORT):
         if message.role is Role.TOOL:
             result = result_of(message)
             messages.append(_tool_message(result))
-            pictures += _pictures(result)
+            media += _media(result)
         else:
-            messages += _user(pictures)
-            pictures = []
+            messages += _user(media)
+            media = []
             if message.merge_into_previous and message.role is Role.USER and last is Role.USER:
                 messages[-1]["content"] += _message(message)["content"]
             else:
                 messages.append(_message(message))
         last = message.role
-    messages += _user(pictures)
-    tools = [_tool(tool) for tool in common.tools_for(payload.tools, NAME)]
+    messages += _user(media)
+    tools = common.write_tools(payload.tools, NAME, _tool)
     return {"messages": messages, "tools": tools} if tools else {"messages": messages}
 
 
@@ -239,7 +208,7 @@ def _assistant(message: Message) -> Json:
     if isinstance(audio := fields.get("audio"), dict):
         fields["audio"] = {"id": audio.get("id")}  # only the id is legal on the way back
     content = _blocks(part for part in common.without_media(message.parts) if not isinstance(part, Call))
-    calls = [_call(part, rest) for part, rest in common.own(message.parts, NAME) if isinstance(part, Call)]
+    calls = [_call(part, rest) for part, rest in common.visible_parts(message.parts, NAME) if isinstance(part, Call)]
     if not (content or calls or fields.get("refusal") or fields.get("audio")):
         content = [_text(common.EMPTY)]
     written = {"role": "assistant", **fields, "content": content or None}
@@ -252,40 +221,38 @@ def _fields(message: Message) -> Json:
 
 def _call(call: Call, fields: Json) -> Json:
     if fields.get("type") == "custom":
-        return {"id": call.id, "custom": {"name": call.name, "input": common.free_form_text(call)}, **fields}
-    function = {"name": call.name, "arguments": common.arguments_json(call), **fields.pop("function", {})}
+        return {"id": call.id, "custom": {"name": call.name, "input": openai_common.free_form_text(call)}, **fields}
+    function = {"name": call.name, "arguments": openai_common.arguments_json(call), **fields.pop("function", {})}
     return {"id": call.id, "type": "function", "function": function, **fields}
 
 
 def _tool_message(result: Result) -> Json:
-    parts = common.flagged(result)
+    parts = openai_common.marked_parts(result)
     blocks = _blocks(Text(SHOWN_BELOW) if isinstance(part, Image | File) else part for part in parts)
-    single = len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
-    content = blocks[0]["text"] if single else blocks or ""
-    named = {"name": result.name} if result.name else {}
-    return {"role": "tool", "tool_call_id": result.id, **named, "content": content}
+    name = {"name": result.name} if result.name else {}
+    return {"role": "tool", "tool_call_id": result.id, **name, "content": openai_common.text_or_blocks(blocks)}
 
 
-def _pictures(result: Result) -> list[Json]:
-    shown = [part for part in result.parts if isinstance(part, Image | File)]
-    return [block for part in shown for block in (_text(f"[from {result.id}]"), *_blocks([part]))]
+def _media(result: Result) -> list[Json]:
+    parts = [part for part in result.parts if isinstance(part, Image | File)]
+    return [block for part in parts for block in (_text(f"[from {result.id}]"), *_blocks([part]))]
 
 
 def _blocks(parts: Iterable[Part]) -> list[Json]:
-    return [block for part, fields in common.own(parts, NAME) if (block := _block(part, fields)) is not None]
+    return [block for part, fields in common.visible_parts(parts, NAME) if (block := _block(part, fields)) is not None]
 
 
 def _block(part: Part, fields: Json) -> Json | None:
     match part:
         case Text() | Blob():
-            text = common.said(part)
+            text = common.text_of(part)
             return {**_text(text), **fields} if text else None
         case Image():
             return _image(part) | fields
         case File():
             return _file(part) | fields
         case Opaque():
-            block: Json = common.copied(part.raw)
+            block: Json = common.copy_json(part.raw)
             return None if part.kind.startswith("+") else block
         case Call() | Result():
             return None
@@ -296,8 +263,7 @@ def _text(text: str) -> Json:
 
 
 def _image(image: Image) -> Json:
-    media_type = common.image_type(image)
-    url = common.data_url(media_type, image.data) if image.data and media_type else image.url
+    url = openai_common.image_url(image)
     if not url:
         return _text(common.label(image))
     detail = {"detail": image.extra["detail"]} if "detail" in image.extra else {}
@@ -306,18 +272,13 @@ def _image(image: Image) -> Json:
 
 def _file(file: File) -> Json:
     if file.data:
-        data = common.data_url(file.media_type, file.data)
-        return {"type": "file", "file": {"file_data": data, "filename": file.name or common.UNNAMED}}
-    if file_id := common.usable_id(file, VENDOR):
-        named = {"filename": file.name} if file.name else {}
-        return {"type": "file", "file": {"file_id": file_id, **named}}
+        data = openai_common.data_url(file.media_type, file.data)
+        return {"type": "file", "file": {"file_data": data, "filename": file.name or openai_common.UNNAMED}}
+    if file_id := common.usable_id(file, openai_common.VENDOR):
+        name = {"filename": file.name} if file.name else {}
+        return {"type": "file", "file": {"file_id": file_id, **name}}
     return _text(common.label(file))
 
 
 def _tool(tool: ToolDefinition) -> Json:
-    if tool.raw and tool.provider == NAME:
-        raw: Json = common.copied(tool.raw)
-        return raw
-    described = {"description": tool.description} if tool.description else {}
-    schema = common.copied(tool.schema) or {"type": "object", "properties": {}}
-    return {"type": "function", "function": {"name": tool.name, **described, "parameters": schema}}
+    return {"type": "function", "function": openai_common.function_fields(tool)}

@@ -1,4 +1,4 @@
-"""What is sent: head, body and tail as neutral messages, and the provider formats made of them."""
+"""The payload of one model call: head, body and tail as neutral messages, written to a provider format on demand."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class PrefixList(Sequence[T]):
-    """The first `length` elements of a list that only ever grows: payloads share what they have in common."""
+    """The first `length` elements of a list that only grows, so that payloads share what they have in common."""
 
     __slots__ = ("_from", "_key", "_length", "_list")
 
     def __init__(self, shared: list[T], length: int | None = None) -> None:
         self._list, self._length = shared, len(shared) if length is None else length
         self._key = object()
-        self._from: object = None  # the key of those it grew from
+        self._from: object = None  # the key of the list that this one grew from
 
     def __len__(self) -> int:
         return self._length
@@ -42,11 +42,11 @@ class PrefixList(Sequence[T]):
         return iter(self._list[: self._length])
 
     def goes_on(self, earlier: "PrefixList[T]") -> bool:
-        """Whether these are the other's elements, and more."""
+        """Whether this list begins with all elements of the other, because it grew from it."""
         return self._from is earlier._key or (self._list is earlier._list and self._length >= earlier._length)
 
     def grown(self, more: Sequence[T]) -> "PrefixList[T]":
-        """These elements and more. The list itself grows if nobody else has made it grow from here."""
+        """These elements and more. The shared list itself grows, unless another list has grown from it already."""
         elements = self._list if len(self._list) == self._length else self._list[: self._length]
         elements.extend(more)
         grown = PrefixList(elements)
@@ -56,10 +56,10 @@ class PrefixList(Sequence[T]):
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The messages of one model call, provider-neutral. `openai`, `responses` and `anthropic` are what the SDKs take.
+    """The neutral messages of one model call. `openai`, `responses` and `anthropic` write them for an SDK.
 
-    head is `system` and `tools`; `body` the units in order, the newest user message included; `tail` the live windows.
-    `breakpoints` are where a provider may cache up to: n is after the first n messages of the body, 0 after the head.
+    The head is `system` and `tools`; `body` are the units in order, the newest user message included; `tail` are the
+    live windows. A provider may cache up to each of `breakpoints`: n is after n messages of the body, 0 after the head.
     """
 
     system: tuple[Message, ...]
@@ -70,16 +70,18 @@ class Payload:
     plan: "Plan"
     hash: str
     tokens: int
-    chain: Sequence[bytes] = ()  # digest of the head, then of everything up to each block of the body
-    shown_windows: Mapping[str, str] = field(default_factory=dict)  # id → what it showed
-    spared: Mapping[str, int] = field(default_factory=dict)  # windows that gave way → tokens that saved
+    chain: Sequence[bytes] = ()  # digests: of the head, then of everything up to each block of the body
+    shown_windows: Mapping[str, str] = field(default_factory=dict)  # id → its text
+    spared: Mapping[str, int] = field(
+        default_factory=dict
+    )  # id of a window that was shortened or hidden → tokens saved
 
     def reductions(self) -> "tuple[Reduction, ...]":
-        """What each reduction took out of this payload, and what that saved, against showing everything in full."""
+        """What each reduction removed from this payload, and the tokens it saved compared to everything in full."""
         return self.plan.reductions(self.spared)
 
     def shares_blocks_of(self, earlier: "Payload") -> bool:
-        """Whether this payload went on from the other's very blocks, so that they need not be compared."""
+        """Whether this payload was made by adding to the blocks of the other, so that they need not be compared."""
         return (
             isinstance(self.chain, PrefixList)
             and isinstance(earlier.chain, PrefixList)
@@ -87,16 +89,16 @@ class Payload:
         )
 
     def openai(self) -> dict[str, Any]:
-        """Keyword arguments for `client.chat.completions.create`: messages, and tools where there are any."""
-        from sightline.wire import openai_chat as openai
+        """Keyword arguments for `client.chat.completions.create`: messages, and tools if there are any."""
+        from sightline.wire import openai_chat
 
-        return openai.write(self)
+        return openai_chat.write(self)
 
     def responses(self) -> dict[str, Any]:
-        """Keyword arguments for `client.responses.create`: input, and tools where there are any."""
-        from sightline.wire import openai_responses as responses
+        """Keyword arguments for `client.responses.create`: input, and tools if there are any."""
+        from sightline.wire import openai_responses
 
-        return responses.write(self)
+        return openai_responses.write(self)
 
     def anthropic(self) -> dict[str, Any]:
         """Keyword arguments for `client.messages.create`: system, messages, tools, with cache breakpoints set."""

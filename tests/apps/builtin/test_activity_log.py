@@ -78,7 +78,7 @@ def test_whatever_happens_the_laws_hold(look: Settings, acts: list[Act]) -> None
     for what, params in acts:
         _happens(session, what, dict(params))
         check(session, "activity_log")
-        kept = session.windows._record.kept("activity_log")
+        kept = session.windows._log.saved("activity_log")
         assert kept is not None
         assert kept.state == app(session, "activity_log").save()
     session.windows.open("door")

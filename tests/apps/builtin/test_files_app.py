@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import sightline as sl
 from sightline.apps import Element, Refused
 from sightline.apps.builtin.files import Files
-from sightline.apps.elements import every
+from sightline.apps.elements import walk
 from sightline.testing import MemoryStore
 
 
@@ -45,7 +45,7 @@ class Tree:
     def elements(self, lod: sl.Lod = sl.Lod.FULL) -> list[Element]:
         """What it shows after looking again, without the line that counts."""
         self.app.refresh()
-        return list(every(self.app.page(lod).elements))[1:]
+        return list(walk(self.app.page(lod).elements))[1:]
 
     def texts(self, lod: sl.Lod = sl.Lod.FULL) -> list[str]:
         return [element.text for element in self.elements(lod)]
@@ -154,7 +154,7 @@ def test_a_tree_can_be_held_to_folders(project: Path) -> None:
     session = sl.Session(MemoryStore(), apps=[Files], project=project, folders=("src/deep", "../elsewhere", "gone"))
     window = session.windows.window(session.windows.open("files", "src/deep"))
     assert window is not None
-    shown = [element.text for element in every(window.app.page(sl.Lod.FULL).elements)]
+    shown = [element.text for element in walk(window.app.page(sl.Lod.FULL).elements)]
     assert shown == ["1 folder, 0 files", "src/", "deep/", "c.py"]
     for path in ("docs", "src/deeper", "../elsewhere"):
         assert "no folder" in session.windows.act(window.id, "expand", path=path).message, path
@@ -337,6 +337,6 @@ def test_a_resumed_tree_shows_the_files_there_are_now(tmp_path: Path, project: P
     resumed = sl.Session.resume("one", project, root=tmp_path / "logs", apps=["files"])
     found = resumed.windows.window(window)
     assert found is not None
-    texts = [element.text for element in every(found.app.page(sl.Lod.FULL).elements)]
+    texts = [element.text for element in walk(found.app.page(sl.Lod.FULL).elements)]
     assert texts[1:] == ["docs/", "src/", "deep/", "d.py", "a.py"]
     resumed.close()

@@ -216,20 +216,6 @@ def test_what_settled_is_the_same_after_resuming(clock: Ticking) -> None:
 # ------------------------------------------------------------------ what
 
 
-def test_what_was_read_again_gives_way_first(session: Session) -> None:
-    """Of two readings of one file the earlier is shortened before anything else of its kind."""
-    session.user("look")
-    older = tool(session, words(400, "old"), path="a.py")
-    other = tool(session, words(400, "other"), path="b.py")
-    newer = tool(session, words(400, "new"), path="a.py")
-    for n in range(4):
-        session.user(words(40, f"u{n}x"))
-    payload = session.compose(Budget(4_000, trigger=0.3, target=0.3))
-    shown = [level(session, payload, item) for item in (older, other, newer)]
-    assert (shown[0] or -1) <= min(shown[1] or -1, shown[2] or -1)
-    assert shown[0] is not Lod.FULL
-
-
 def test_the_users_words_outlast_the_tools(session: Session) -> None:
     """When room is short results go, and what the user asked for stays as it was said."""
     asked = [session.user(words(50, f"rule{n}x")) for n in range(3)]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sightline.shorten import rules as detector
 from sightline.shorten.rules import (
-    LOOKED,
+    READ_CHARS,
     chinese,
     english,
     imperatives,
@@ -227,10 +227,10 @@ def test_fenced_text_is_ignored(text: str, fence: str) -> None:
 
 @given(st.lists(a_text, max_size=5).map("\n".join), st.integers(1, 400))
 def test_the_work_is_bounded(text: str, times: int) -> None:
-    """What is judged is a run of disjoint pieces of at most SENTENCE characters, within LOOKED of the text."""
+    """What is judged is a run of disjoint pieces of at most SENTENCE characters, within READ_CHARS of the text."""
     long = text * times
-    parts = detector.looked_at(long)
-    assert sum(map(len, parts)) <= LOOKED
+    parts = detector.read_parts(long)
+    assert sum(map(len, parts)) <= READ_CHARS
     for part in parts:
         spans = list(user_sentences.sentences(part))
         assert all(0 < span.end - span.start <= SENTENCE for span in spans)

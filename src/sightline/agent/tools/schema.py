@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 from sightline.agent.tools import SECONDS, Tool
 from sightline.errors import ToolFailed
 from sightline.values.items import ToolDefinition
+from sightline.values.schema import Problem, first_problem
 
-_TYPES: dict[str, tuple[type, str, str]] = {
-    "string": (str, "text", "文本"),
-    "integer": (int, "a whole number", "整数"),
-    "number": (float, "a number", "数字"),
-    "boolean": (bool, "true or false", "true 或 false"),
-    "array": (list, "a list of texts", "文本列表"),
+_TYPES = {
+    "string": ("text", "文本"),
+    "integer": ("a whole number", "整数"),
+    "number": ("a number", "数字"),
+    "boolean": ("true or false", "true 或 false"),
+    "array": ("a list of texts", "文本列表"),
 }
 
 
@@ -61,54 +62,44 @@ def _property(parameter: Parameter, locale: str) -> dict[str, Any]:
 
 
 def checked(parameters: Sequence[Parameter], given: Mapping[str, Any], locale: str) -> dict[str, Any]:
-    """The arguments by name; None, which models send for what they leave out, is left out.
+    """Return the arguments by name. None, which models send for what they leave out, is left out.
 
     Raises:
         ToolFailed: one is missing, unknown or of the wrong kind; says what is right.
     """
-    known = {each.name: each for each in parameters}
     arguments = {name: value for name, value in given.items() if value is not None}
-    for name, value in arguments.items():
-        if name not in known:
-            names = ", ".join(known) or "–"
-            raise ToolFailed(
-                says(locale, f"no argument {name!r}; there are: {names}", f"没有参数 {name!r}；可用：{names}")
-            )
-        _check(known[name], value, locale)
-    for parameter in parameters:
-        if parameter.required and parameter.name not in arguments:
-            about = parameter.about.said(locale)
-            missing = (f"{parameter.name!r} is missing: {about}", f"缺少参数 {parameter.name!r}：{about}")
-            raise ToolFailed(says(locale, *missing))
-    return arguments
+    rules = {"additionalProperties": False} | schema(parameters, locale)  # an unknown name is reported before others
+    problem = first_problem(rules, arguments)
+    if problem is not None:
+        raise ToolFailed(_explain(problem, parameters, arguments, locale))
+    whole = {each.name for each in parameters if each.type == "integer"}
+    return {name: int(value) if name in whole else value for name, value in arguments.items()}
 
 
-def _check(parameter: Parameter, value: Any, locale: str) -> None:
-    name = parameter.name
-    kind, *named = _TYPES[parameter.type]
-    if not _is(kind, value):
-        found = type(value).__name__
-        wanted = (f"{name!r} must be {named[0]}, not {found}", f"参数 {name!r} 应为{named[1]}，而不是 {found}")
-        raise ToolFailed(says(locale, *wanted))
-    if parameter.choices and value not in parameter.choices:
-        choices = ", ".join(parameter.choices)
-        raise ToolFailed(says(locale, f"{name!r} must be one of: {choices}", f"参数 {name!r} 只能是：{choices}"))
-    if parameter.least is not None and value < parameter.least:
-        least = parameter.least
-        raise ToolFailed(says(locale, f"{name!r} must be at least {least}", f"参数 {name!r} 不能小于 {least}"))
-    if parameter.most is not None and value > parameter.most:
-        most = parameter.most
-        raise ToolFailed(says(locale, f"{name!r} must be at most {most}", f"参数 {name!r} 不能大于 {most}"))
+_PHRASES = {
+    "additionalProperties": ("no argument {name!r}; there are: {names}", "没有参数 {name!r}；可用：{names}"),
+    "required": ("{name!r} is missing: {about}", "缺少参数 {name!r}：{about}"),
+    "type": ("{name!r} must be {type}, not {found}", "参数 {name!r} 应为{type}，而不是 {found}"),
+    "enum": ("{name!r} must be one of: {choices}", "参数 {name!r} 只能是：{choices}"),
+    "minimum": ("{name!r} must be at least {wanted}", "参数 {name!r} 不能小于 {wanted}"),
+    "maximum": ("{name!r} must be at most {wanted}", "参数 {name!r} 不能大于 {wanted}"),
+    "limit": ("an argument is too large to be checked", "有参数过大，无法检查"),
+}
 
 
-def _is(kind: type, value: Any) -> bool:
-    if isinstance(value, bool):  # it is an int to Python, and no number to anybody else
-        return kind is bool
-    if kind is float:
-        return isinstance(value, int | float)
-    if kind is list:
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return isinstance(value, kind)
+def _explain(problem: Problem, parameters: Sequence[Parameter], arguments: Mapping[str, Any], locale: str) -> str:
+    known = {each.name: each for each in parameters}
+    name = str(next(iter(problem.path), ""))
+    parameter = known.get(name, Parameter(name, "string", Wording("", "")))
+    return says(locale, *_PHRASES[problem.keyword]).format(
+        name=name,
+        names=", ".join(known) or "–",
+        about=parameter.about.said(locale),
+        type=says(locale, *_TYPES[parameter.type]),
+        found=type(arguments.get(name)).__name__,
+        choices=", ".join(parameter.choices),
+        wanted=problem.wanted,
+    )
 
 
 def says(locale: str, en: str, zh: str) -> str:

@@ -1,10 +1,10 @@
-"""A conversation in the terminal: the agent that is talked to, where, and what came of it last."""
+"""A conversation in the terminal: what the commands work on."""
 
 import asyncio
 import time
 import traceback
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import click
@@ -13,54 +13,51 @@ from rich.text import Text
 from sightline.agent.agent import Agent
 from sightline.agent.code.store import Saved
 from sightline.agent.events import Answer, Composed, Event
-from sightline.cli.chat.screen import REFRESH_SECONDS, Screen
-from sightline.cli.chat.seen import cut_question
-from sightline.cli.chat.setup import Assembled
-from sightline.cli.chat.status import Status
-from sightline.cli.chat.telling import told
+from sightline.cli.chat.screen import REFRESH_SECONDS, Screen, error_text
+from sightline.cli.chat.setup import ChatSetup
+from sightline.cli.chat.status import Status, shortened_question
 from sightline.cli.options import DEBUG, Place
-from sightline.cli.phrases import Words
+from sightline.cli.phrases import Phrases
 from sightline.cli.render import console, printable
-from sightline.cli.wrap import prose
+from sightline.cli.wrap import print_text
 from sightline.errors import BadInput, SightlineError
-from sightline.log.journal import Journal
 from sightline.session.session import Session
 
 
 class Chat:
-    """What the commands work on. `over`: the user leaves; `draft`: what the next prompt begins with."""
+    """An agent in a session, and the screen. `over`: the user leaves; `draft`: the text in the next prompt."""
 
-    def __init__(self, made: Assembled) -> None:
-        self.made, self.out = made, console()
+    def __init__(self, setup: ChatSetup) -> None:
+        self.setup, self.out = setup, console()
         self.composed: Composed | None = None
         self.over, self.draft = False, ""
-        self.screen = Screen(self.out, self.words, time.monotonic, made.resolved, self.file_of)
+        self.screen = Screen(self.out, self.words, time.monotonic, setup.resolve_tags, self.file_of)
 
     @property
     def here(self) -> Place:
         """The project."""
-        return self.made.here
+        return self.setup.here
 
     @property
-    def words(self) -> Words:
-        """The language to speak."""
-        return self.made.here.words
+    def words(self) -> Phrases:
+        """The phrases in the language of the chat."""
+        return self.setup.here.words
 
     @property
     def agent(self) -> Agent:
-        """Who answers."""
-        return self.made.agent
+        """The agent that answers."""
+        return self.setup.agent
 
     @property
     def session(self) -> Session:
-        """Where it is written down."""
-        return self.made.agent.session
+        """The session that the conversation is written to."""
+        return self.setup.agent.session
 
     @property
     def status(self) -> Status:
-        """What the line below the prompt says."""
+        """What the line below the prompt shows."""
         agent, session, sent = self.agent, self.session, self.composed
-        last = session.receipt  # of an earlier run, or of the branch that this one left: its tokens are there too
+        last = session.receipt  # of an earlier run, or of the branch that this one began on
         return Status(
             model=agent.model.facts.name,
             tokens=sent.tokens if sent else last.tokens if last else None,
@@ -72,23 +69,23 @@ class Chat:
         )
 
     def file_of(self, saved: Saved) -> str:
-        """Where a piece of code is."""
+        """Return the file of saved code."""
         store = self.agent.code
         return str(store.folder / saved.path) if store is not None else saved.path
 
-    # ------------------------------------------------------------------ talking
+    # ------------------------------------------------------------------ answering
 
     async def answer(self, events: AsyncGenerator[Event, None]) -> Answer | None:
         """Show an answer as it comes. None: the stream ended without one."""
-        answer, cut = None, None
+        answer, shortened = None, None
         with self.screen.answering():
-            async with self._alive(), aclosing(events) as stream:
+            async with self._refreshing(), aclosing(events) as stream:
                 async for event in stream:
                     self.screen.show(event)
                     if isinstance(event, Composed):
                         self.composed = event
-                        if cut is None and (cut := cut_question(self.agent)) is not None:
-                            self.screen.warn(cut.told(self.words))
+                        if shortened is None and (shortened := shortened_question(self.agent)) is not None:
+                            self.screen.warn(shortened.sentence(self.words))
                     if isinstance(event, Answer):
                         answer = event
         self.out.print()
@@ -97,8 +94,8 @@ class Chat:
         return answer
 
     @asynccontextmanager
-    async def _alive(self) -> AsyncIterator[None]:
-        """Keep the moving part of the screen moving while nothing happens."""
+    async def _refreshing(self) -> AsyncIterator[None]:
+        """Redraw the moving part of the screen while nothing else happens."""
 
         async def tick() -> None:
             while True:
@@ -112,39 +109,35 @@ class Chat:
             ticking.cancel()
             await asyncio.gather(ticking, return_exceptions=True)
 
-    # ------------------------------------------------------------------ saying
+    # ------------------------------------------------------------------ printing
 
     def say(self, key: str, /, style: str = "", **values: Any) -> None:
-        """Print words of the table."""
-        prose(self.out, printable(self.words(key, **values)), style)
+        """Print a phrase."""
+        print_text(self.out, printable(self.words(key, **values)), style)
 
-    def complain(self, message: str) -> None:
-        """One paragraph, in red."""
-        prose(self.out, printable(" ".join(message.split())), "red")
+    def print_error(self, message: str) -> None:
+        """Print one paragraph in red."""
+        print_text(self.out, printable(" ".join(message.split())), "red")
 
-    def failed(self, error: Exception) -> None:
-        """Say what went wrong in one line, all of it with --debug. Whatever it was, the conversation goes on."""
+    def report(self, error: Exception) -> None:
+        """Print an error in one line, with --debug also its traceback. The conversation goes on after any error."""
         expected = isinstance(error, SightlineError | OSError)
-        self.complain(told(error, self.words) if expected and str(error) else f"{type(error).__name__}: {error}")
+        self.print_error(
+            error_text(error, self.words) if expected and str(error) else f"{type(error).__name__}: {error}"
+        )
         context = click.get_current_context(silent=True)
         if context is not None and context.meta.get(DEBUG):
             self.out.print(Text(printable("".join(traceback.format_exception(error))), style="dim"), soft_wrap=True)
 
     # ------------------------------------------------------------------ the session
 
-    async def enter(self, session_id: str | None, branch: str | None = None) -> None:
-        """Go on in another session, or on another branch; None: in a new one. The one before is closed, and kept."""
-        await self.made.enter(session_id, branch)
+    async def switch_session(self, session_id: str | None, branch: str | None = None) -> None:
+        """Go on in another session or on another branch; None: in a new session. The session before is closed."""
+        await self.setup.switch_session(session_id, branch)
         self.composed = None
 
-    @contextmanager
-    def log(self) -> Iterator[Journal]:
-        """The session's log as it is now, to look at. Raises BadInput where nothing has been said yet."""
+    def begun_session(self) -> Session:
+        """Return the session if it is in a file by now. Raises BadInput if nothing has been said yet."""
         if self.session.id not in self.here.folder.sessions():
             raise BadInput(self.words("nothing said"))
-        journal = self.here.journal(self.session.id)
-        try:
-            journal.switch(self.session.branch)
-            yield journal
-        finally:
-            journal.store.close()
+        return self.session

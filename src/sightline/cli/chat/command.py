@@ -1,29 +1,52 @@
-"""`sightline chat`: what the command line says, and which of its two ways it goes."""
+"""`sightline chat`: its options, and the two ways it goes: a conversation in a terminal, or one question of a script.
+
+What needs the packages of the extra `chat` is imported in functions, so that the other commands work without them.
+"""
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from msgspec.structs import asdict
 
+from sightline.agent.events import Answer, Called, Composed, Retrying
 from sightline.cli.apps import quiet
-from sightline.cli.chat.asked import Asked
-from sightline.cli.chat.phrases import WORDS
-from sightline.cli.options import DEBUG, Place, language_said, place, with_json
-from sightline.cli.phrases import Words
-from sightline.cli.render import print_json, tell
-from sightline.errors import BadInput, NoModel, SightlineError
+from sightline.cli.chat.phrases import PHRASES
+from sightline.cli.options import DEBUG, Place, is_language_given, place, with_json
+from sightline.cli.phrases import Phrases
+from sightline.cli.render import first_words, human_size, print_json, print_stderr, printable
+from sightline.errors import BadInput, NoModel, PinnedOverflow, SightlineError
 from sightline.values.items import Usage
 
 if TYPE_CHECKING:
-    from sightline.cli.chat.setup import Assembled
+    from sightline.cli.chat.setup import ChatSetup
+    from sightline.cli.chat.status import ShortenedQuestion
 
-_PARTS = ("prompt_toolkit", "httpx2", "langgraph")  # what the extra `chat` brings
+MOST_PIPED = 10_000_000  # bytes: some two million tokens
+_PACKAGES = ("prompt_toolkit", "httpx2", "langgraph")  # of the extra `chat`
+
+
+class ChatOptions(NamedTuple):
+    """The command line of a chat."""
+
+    continue_: bool = False
+    resume: str | None = None
+    model: str | None = None
+    strategy: str | None = None
+    budget: int | None = None
+    output: int | None = None
+    question: str | None = None
+    allow_edit: bool = False
+    allow_python: bool = False
+    no_tools: bool = False
+    trust: bool = False
+    as_json: bool = False
+    language_given: bool = False  # if not, the configuration may name a language
 
 
 @click.command(short_help="Talk to a model in the terminal.")
-@click.option("--continue", "-c", "go_on", is_flag=True, help="Go on with the newest session of the project.")
+@click.option("--continue", "-c", "continue_", is_flag=True, help="Go on with the newest session of the project.")
 @click.option("--resume", metavar="ID", help="Go on with this session; the beginning of its id is enough.")
 @click.option("-m", "--model", metavar="NAME", help="The model to ask; else as sightline.toml or the environment say.")
 @click.option("--strategy", metavar="NAME", help="Who decides what the model sees.")
@@ -49,42 +72,181 @@ def chat(**options: Any) -> None:
       sightline chat --continue --model gpt-5-mini
       cat error.log | sightline chat -p "What went wrong here?" --json
     """
-    here, asked = place(), Asked(**options, language_said=language_said())
-    if asked.go_on and asked.resume:
+    here, given = place(), ChatOptions(**options, language_given=is_language_given())
+    if given.continue_ and given.resume:
         raise click.UsageError("--continue is the newest session, --resume the one named: say one of them")
-    if asked.as_json and asked.question is None:
+    if given.as_json and given.question is None:
         raise click.UsageError("--json prints the answer to one question: add -p QUESTION")
     with quiet():
-        ended_well = asyncio.run(_told(here, asked))
-    if not ended_well:
+        succeeded = asyncio.run(_run_and_report(here, given))
+    if not succeeded:
         click.get_current_context().exit(1)
 
 
-async def _told(here: Place, asked: Asked) -> bool:
-    """Do what is asked. Where no model is there, the ways to one are a list, and not the one line of other errors."""
+async def _run_and_report(here: Place, given: ChatOptions) -> bool:
+    """Run the chat and return whether it succeeded. With --json an error is an object; a missing model is a list of
+    ways to get one, not the one line of other errors.
+    """
     try:
-        return await _run(here, asked)
+        return await _run(here, given)
     except (SightlineError, OSError) as error:
-        if asked.as_json:
-            return _told_as_object(error)
-        if not isinstance(error, NoModel) or click.get_current_context().meta.get(DEBUG):
+        if given.as_json:
+            _print_error_object(error)
+            return False
+        if not isinstance(error, NoModel) or _is_debug():
             raise
-        tell(str(error), "red")
+        print_stderr(str(error), "red")
         return False
 
 
-def _told_as_object(error: SightlineError | OSError, session: str = "", model: str = "") -> bool:
-    """Print the object that --json promises, for a question that could not be asked. With --debug it is raised too."""
-    if isinstance(error, BrokenPipeError):
-        raise error
-    print_json(failed(str(error), session, model))
-    if click.get_current_context().meta.get(DEBUG):
-        raise error
-    return False
+async def _run(here: Place, given: ChatOptions) -> bool:
+    talks = given.question is None
+    if talks and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise BadInput(Phrases(here.words.language, PHRASES)("no terminal"))
+    try:
+        from sightline.cli.chat.setup import prepare
+
+        if talks:
+            from sightline.cli.chat.terminal import talk
+        setup = await prepare(here, given)
+    except ModuleNotFoundError as error:
+        raise _missing(error) from error
+    try:
+        if not talks:
+            return await _ask(setup, given)
+        await talk(setup, resumes=given.continue_ or given.resume is not None)
+        return True
+    finally:
+        await setup.close()
 
 
-def failed(error: str, session: str = "", model: str = "") -> dict[str, Any]:
-    """The object of an answer, with nothing in it but why."""
+def _missing(error: ModuleNotFoundError) -> Exception:
+    """Return an error that says what to install, if a package of the extra `chat` is missing."""
+    package = (error.name or "").partition(".")[0]
+    if not package:  # the library's own error, which says what to install
+        return BadInput(str(error))
+    if package not in _PACKAGES:
+        return error
+    return BadInput(f"sightline chat needs {package}: pip install '.[chat]' in Sightline's folder")
+
+
+# ---------------------------------------------------------------------- one question of a script
+
+
+class Response(NamedTuple):
+    """The answer to a question, and what happened on the way."""
+
+    answer: Answer
+    calls: list[Called]
+    shortened: "ShortenedQuestion | None"  # if the question was not shown in full
+
+
+async def _ask(setup: "ChatSetup", given: ChatOptions) -> bool:
+    """Ask one question and print the answer. Return whether it was answered."""
+    answered = False
+    try:
+        answered = await _print_answer(setup, _question(given.question or ""), as_json=given.as_json)
+    except (SightlineError, OSError) as error:
+        if not given.as_json:
+            raise
+        _print_error_object(error, setup.agent.session.id, setup.agent.model.facts.name)
+    finally:
+        if not answered:
+            setup.mark_unanswered()
+    return answered
+
+
+def _question(asked: str) -> str:
+    """Return the question, and below it what comes through a pipe. Raises BadInput for more than any model reads."""
+    piped = ""
+    if not sys.stdin.isatty():
+        data = sys.stdin.buffer.read(MOST_PIPED + 1)
+        if len(data) > MOST_PIPED:
+            most = human_size(MOST_PIPED)
+            raise BadInput(f"more than {most} come through the pipe; send less, or name a file to read")
+        piped = data.decode("utf-8", "replace")
+    text = f"{asked}\n\n{piped}" if piped.strip() else asked
+    if not text.strip():
+        raise click.UsageError("-p needs a question")
+    return text
+
+
+async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> bool:
+    """Ask, and print the answer. Return whether there is one; why not is said on standard error."""
+    from sightline.cli.chat.screen import error_text
+
+    try:
+        response = await _respond(setup, question, quiet=as_json)
+    except PinnedOverflow as error:
+        raise BadInput(error_text(error, setup.here.words)) from error
+    answer = response.answer
+    if as_json:
+        print_json(_facts(setup, response))
+    elif answer.success:
+        text = setup.resolve_tags(answer.text)
+        click.echo(printable(text) if sys.stdout.isatty() else text)  # a pipe gets the text as it is
+        stop = [setup.here.words(f"stop {answer.stop}")] if answer.stop else []
+        for warning in (*stop, *answer.warnings):
+            print_stderr(warning, "yellow")
+    elif answer.error:
+        print_stderr(first_words(answer.error, 400), "red")
+    return answer.success and answer.stop != "refused"
+
+
+async def _respond(setup: "ChatSetup", question: str, *, quiet: bool) -> Response:
+    """Ask. Unless `quiet`, standard error says that a model is asked again or that the question was shortened."""
+    from sightline.cli.chat.screen import retry_text
+    from sightline.cli.chat.status import shortened_question
+
+    words, response, warning = setup.here.words, Response(Answer(False), [], None), ""
+    async for event in setup.agent.stream(question):
+        match event:
+            case Called():
+                response.calls.append(event)
+            case Answer():
+                response = response._replace(answer=event)
+            case Composed() if response.shortened is None and (found := shortened_question(setup.agent)) is not None:
+                response = response._replace(shortened=found)
+                warning = found.sentence(words)
+            case Retrying():
+                warning = retry_text(event, words)
+            case _:
+                pass
+        if warning and not quiet:
+            print_stderr(warning, "yellow")
+        warning = ""
+    return response
+
+
+def _facts(setup: "ChatSetup", response: Response) -> dict[str, Any]:
+    from sightline.cli.chat.screen import call_error
+
+    answer, calls, shortened = response
+    store = setup.agent.code
+    return error_object(answer.error, setup.agent.session.id, setup.agent.model.facts.name) | {
+        "success": answer.success,
+        "answer": answer.text,
+        "rounds": answer.rounds,
+        "usage": asdict(answer.usage or Usage(0, 0)),
+        "cost": answer.cost,
+        "stop": answer.stop,
+        "warnings": answer.warnings,
+        "saved": [
+            {
+                "id": each.code_id,
+                "language": each.language,
+                "description": each.description,
+                "file": str(store.folder / each.path) if store else each.path,
+            }
+            for each in answer.saved
+        ],
+        "calls": [{"name": each.call.name, "input": each.call.input, "error": call_error(each)} for each in calls],
+        **({"shown": {"question": shortened.tokens, "seen": shortened.shown}} if shortened else {}),
+    }
+
+
+def error_object(error: str, session: str = "", model: str = "") -> dict[str, Any]:
+    """Return the object that --json promises, for a question that was not answered."""
     return {
         "success": False,
         "answer": "",
@@ -101,59 +263,14 @@ def failed(error: str, session: str = "", model: str = "") -> dict[str, Any]:
     }
 
 
-async def _run(here: Place, asked: Asked) -> bool:
-    talks = asked.question is None
-    if talks and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise BadInput(Words(here.words.language, WORDS)("no terminal"))
-    try:
-        from sightline.cli.chat.setup import assembled
-
-        if talks:
-            from sightline.cli.chat.terminal import talk
-        made = await assembled(here, asked)
-    except ModuleNotFoundError as error:
-        raise _missing(error) from error
-    try:
-        if not talks:
-            return await _answered(made, asked)
-        await talk(made, sought=asked.go_on or asked.resume is not None)
-        return True
-    finally:
-        await made.close()
+def _print_error_object(error: SightlineError | OSError, session: str = "", model: str = "") -> None:
+    """Print the object that --json promises. With --debug the error is also raised."""
+    if isinstance(error, BrokenPipeError):
+        raise error
+    print_json(error_object(str(error), session, model))
+    if _is_debug():
+        raise error
 
 
-async def _answered(made: "Assembled", asked: Asked) -> bool:
-    """Ask one question. Whether it was answered."""
-    from sightline.cli.chat.one_shot import ask
-
-    answered = False
-    try:
-        answered = await ask(made, _question(asked), as_json=asked.as_json)
-    except (SightlineError, OSError) as error:
-        if not asked.as_json:
-            raise
-        _told_as_object(error, made.agent.session.id, made.agent.model.facts.name)
-    finally:
-        if not answered:
-            made.give_up()
-    return answered
-
-
-def _question(asked: Asked) -> str:
-    """What is asked, with what comes through a pipe."""
-    from sightline.cli.chat.one_shot import question
-
-    text = question(asked.question or "")
-    if not text.strip():
-        raise click.UsageError("-p needs a question")
-    return text
-
-
-def _missing(error: ModuleNotFoundError) -> Exception:
-    """What to install, where it is a part of the chat that is missing."""
-    package = (error.name or "").partition(".")[0]
-    if not package:  # the library has said so already
-        return BadInput(str(error))
-    if package not in _PARTS:
-        return error
-    return BadInput(f"sightline chat needs {package}: pip install '.[chat]' in Sightline's folder")
+def _is_debug() -> bool:
+    return bool(click.get_current_context().meta.get(DEBUG))

@@ -1,4 +1,4 @@
-"""The commands that begin with a slash: the table, and what happens with a line that names one."""
+"""The commands that begin with a slash: a table, and how a line is run as one of them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from difflib import get_close_matches
@@ -6,31 +6,31 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from sightline.cli.app_shell import aligned
+from sightline.cli.app_shell import align
 from sightline.cli.chat import commands_change, commands_show
 from sightline.cli.chat.chat import Chat
-from sightline.cli.wrap import prose
+from sightline.cli.wrap import print_text
 
 
 class Command(NamedTuple):
-    """One command. Its help is in the table of words, under its name."""
+    """One command. Its help is in the table of phrases, under its name."""
 
     name: str  # with the slash
     run: Callable[[Chat, str], Awaitable[None]]
-    usage: str = ""  # what it takes
+    usage: str = ""  # its arguments, as the help shows them
     aliases: tuple[str, ...] = ()
-    words: int | None = 1  # of what it takes, at most; None: any number, since they are one text or name
+    most_words: int | None = 1  # that its arguments may have; None: any number, because they are one text or name
 
 
 async def show_help(chat: Chat, name: str) -> None:
-    """All commands, or one of them."""
+    """List all commands, or explain one of them."""
     if name:
-        command = found(chat, "/" + name.removeprefix("/"))
+        command = find_command(chat, "/" + name.removeprefix("/"))
         if command is not None:
             _explain(chat, command)
         return
     rows = [(" ".join([*_names(each), each.usage]).rstrip(), chat.words(each.name)) for each in COMMANDS]
-    prose(chat.out, "\n".join(aligned(rows)))
+    print_text(chat.out, "\n".join(align(rows)))
     chat.say("help keys", style="dim")
 
 
@@ -50,7 +50,7 @@ COMMANDS = (
     Command("/compact", commands_change.compact, "[full]", ("/c",)),
     Command("/context", commands_show.context, "[all]"),
     Command("/expand", commands_change.expand, "ID"),
-    Command("/recall", commands_change.recall, "WORDS", words=None),
+    Command("/recall", commands_change.recall, "PHRASES", most_words=None),
     Command("/pin", commands_change.pin, "[ID]"),
     Command("/unpin", commands_change.unpin, "ID"),
     Command("/uncompact", commands_change.uncompact, "[ID]"),
@@ -58,43 +58,43 @@ COMMANDS = (
     Command("/rewind", commands_change.rewind, "[N]"),
     Command("/branch", commands_change.branch, "[NAME]"),
     Command("/sessions", commands_change.sessions, "[ID | all]"),
-    Command("/windows", commands_show.windows, "[ID | close ID]", words=2),
-    Command("/apps", commands_show.apps, "[open NAME [TARGET]]", words=None),
+    Command("/windows", commands_show.windows, "[ID | close ID]", most_words=2),
+    Command("/apps", commands_show.apps, "[open NAME [TARGET]]", most_words=None),
     Command("/code", commands_show.code, "[ID]"),
-    Command("/model", commands_change.model, "[NAME]", words=None),
+    Command("/model", commands_change.model, "[NAME]", most_words=None),
     Command("/strategy", commands_change.strategy, "[NAME]"),
-    Command("/cost", commands_show.cost, words=0),
-    Command("/export", commands_show.export, "[FILE] [FORMAT]", words=2),
-    Command("/clear", commands_change.clear, words=0),
-    Command("/version", commands_show.version, words=0),
-    Command("/retry", commands_change.retry, words=0),
-    Command("/quit", commands_change.leave, "", ("/exit",), words=0),
+    Command("/cost", commands_show.cost, most_words=0),
+    Command("/export", commands_show.export, "[FILE] [FORMAT]", most_words=2),
+    Command("/clear", commands_change.clear, most_words=0),
+    Command("/version", commands_show.version, most_words=0),
+    Command("/retry", commands_change.retry, most_words=0),
+    Command("/quit", commands_change.leave, "", ("/exit",), most_words=0),
 )
 NAMES = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
 
 
 def is_command(line: str) -> bool:
-    """Whether a line is for us and not for the model: one that begins with a slash, without a space before it."""
+    """Whether a line is a command and not a message: it begins with a slash, without a space before it."""
     return line.startswith("/")
 
 
 async def run(chat: Chat, line: str) -> None:
-    """Do what a line says. What goes wrong is one line in red."""
+    """Run the command of this line. An error is printed in one red line."""
     name, _, rest = line.strip().partition(" ")
-    command = found(chat, name)
+    command = find_command(chat, name)
     if command is None:
         return
-    if command.words is not None and len(rest.split()) > command.words:
-        chat.complain(chat.words("usage", usage=f"{command.name} {command.usage}".rstrip()))
+    if command.most_words is not None and len(rest.split()) > command.most_words:
+        chat.print_error(chat.words("usage", usage=f"{command.name} {command.usage}".rstrip()))
         return
     try:
         await command.run(chat, rest.strip())
     except Exception as error:
-        chat.failed(error)
+        chat.report(error)
 
 
-def found(chat: Chat, name: str) -> Command | None:
-    """The command of this name; where there is none, what may have been meant is said."""
+def find_command(chat: Chat, name: str) -> Command | None:
+    """Return the command of this name; if there is none, suggest similar names and return None."""
     command = NAMES.get(name.lower())
     if command is None:
         chat.say("no command", name=name.removeprefix("/"), style="red")
@@ -107,9 +107,9 @@ def found(chat: Chat, name: str) -> Command | None:
 
 
 def completions(line: str, choices: Callable[[str], Sequence[str]]) -> list[tuple[str, int]]:
-    """How a line may go on: the words, and how many characters before the cursor each stands for.
+    """Return completions of a line: each word, and how many characters before the cursor it replaces.
 
-    `choices`: what a command may be given, by its name.
+    `choices` gives the arguments that a command takes, by its name.
     """
     if not is_command(line):
         return []

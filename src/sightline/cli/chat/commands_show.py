@@ -11,23 +11,21 @@ from sightline.cli.apps import print_apps
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.status import money
 from sightline.cli.context import print_context
-from sightline.cli.export import FORMATS, message_count
 from sightline.cli.render import Column, Rows, first_words, human_size, printable
-from sightline.cli.sessions import exported
+from sightline.cli.sessions import FORMATS, exported, message_count
 from sightline.errors import BadInput, UnknownApp
 
 
 async def context(chat: Chat, rest: str) -> None:
-    """What the model would see now."""
+    """Print what the model would see now."""
     if rest not in ("", "all"):
         raise BadInput(chat.words("usage", usage="/context [all]"))
-    with chat.log() as journal:
-        by = "order" if rest == "all" else "size"
-        print_context(chat.out, chat.here, journal, chat.session, chat.agent.budget, by=by, every=rest == "all")
+    by, session = "order" if rest == "all" else "size", chat.begun_session()
+    print_context(chat.out, chat.words, session, chat.agent.budget, by=by, every=rest == "all")
 
 
 async def windows(chat: Chat, rest: str) -> None:
-    """The open windows, or one of them, or close it."""
+    """List the open windows, show one, or close one."""
     host, words = chat.session.windows, chat.words
     verb, _, name = rest.partition(" ")
     wanted = name.strip() if verb == "close" else rest
@@ -59,28 +57,28 @@ def _list_windows(chat: Chat) -> None:
 
 
 async def apps(chat: Chat, rest: str) -> None:
-    """The apps, or open one."""
+    """List the apps, or open one."""
     verb, _, wanted = rest.partition(" ")
     if not rest:
-        print_apps(chat.here, openable(chat))
+        print_apps(chat.here, app_names(chat))
         chat.say("try app", style="dim")
         return
     name, _, target = wanted.strip().partition(" ")
     if verb != "open" or not name:
         raise BadInput(chat.words("usage", usage="/apps open NAME [TARGET]"))
-    if name not in openable(chat):
-        raise UnknownApp(name, openable(chat))
+    if name not in app_names(chat):
+        raise UnknownApp(name, app_names(chat))
     window_id = chat.session.windows.open(name, target.strip())
     chat.say("opened", id=window_id)
 
 
-def openable(chat: Chat) -> list[str]:
-    """The apps that a person opens; the list of code opens by itself."""
+def app_names(chat: Chat) -> list[str]:
+    """Return the apps that a person can open; the list of code opens by itself."""
     return [name for name in chat.session.windows.apps if name in registry.names()]
 
 
 async def code(chat: Chat, rest: str) -> None:
-    """The code of this session, or one piece of it."""
+    """List the code saved in this session, or show one piece of it."""
     store, words = chat.agent.code, chat.words
     if rest and store is not None:
         saved = store.find(rest)
@@ -105,7 +103,7 @@ async def code(chat: Chat, rest: str) -> None:
 
 
 async def cost(chat: Chat, _: str) -> None:
-    """What was spent."""
+    """Print the tokens and the money spent."""
     spent = chat.agent.spent
     usage = spent.usage
     chat.say("cost calls", calls=spent.calls)
@@ -117,7 +115,7 @@ async def cost(chat: Chat, _: str) -> None:
 
 
 async def export(chat: Chat, rest: str) -> None:
-    """Write the conversation to a file that is not there yet; in the form that is named, else that its name ends in."""
+    """Write the conversation to a new file, in the format that is named, else the one of the file's suffix."""
     given = rest.split()
     named = given.pop() if given and given[-1] in FORMATS else ""
     if len(given) > 1:
@@ -125,8 +123,8 @@ async def export(chat: Chat, rest: str) -> None:
     ending = "jsonl" if named == "jsonl" else "json"
     file = Path(given[0] if given else f"conversation-{chat.session.id[:8]}.{ending}")
     format_ = named or ("jsonl" if file.suffix == ".jsonl" else "openai")
-    with chat.log() as journal:
-        data, messages = b"".join(exported(chat.here, journal, format_)), message_count(journal)
+    session = chat.begun_session()
+    data, messages = exported(chat.here, session, format_), message_count(session)
     try:
         with file.open("xb") as written:
             written.write(data)
@@ -140,5 +138,5 @@ async def export(chat: Chat, rest: str) -> None:
 
 
 async def version(chat: Chat, _: str) -> None:
-    """Which version this is."""
+    """Print the version."""
     chat.out.print(f"sightline {__version__}")

@@ -1,6 +1,6 @@
-"""A question of a script that no model answered: its session is kept, but is not what `--continue` goes on with."""
+"""Sessions left over by a script's question that no model answered: kept, but not what `--continue` goes on with."""
 
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from sightline.cli.options import Place
@@ -10,34 +10,32 @@ from sightline.session.session import Session
 from sightline.values.items import Kind
 
 MARK = "unanswered"
-"""The annotation with which the log of such a session ends. Whatever is said in it later stands after it, and the
-session is one like all others again."""
+"""The annotation at the end of such a session's log. If anything is said later, it follows the annotation, and the
+session is no longer left over."""
 
-_TAIL = 4_096  # bytes: the mark has some 300
+_TAIL = 4_096  # bytes read at the end of a log: the annotation has some 300
 
 
-def newest(here: Place) -> str | None:
-    """The session that `--continue` goes on with; None: there is none."""
+def newest_session(here: Place) -> str | None:
+    """Return the session that `--continue` goes on with; None if there is none."""
     folder = here.folder
-    return next((each for each in folder.sessions() if not _marked(folder.file(each))), None)
+    return next((each for each in folder.sessions() if not _is_marked(folder.file(each))), None)
 
 
 def mark(here: Place, session: Session) -> None:
-    """Have `--continue` pass over this session, if no model has said anything in it yet."""
-    answered = any(item.kind in (Kind.ASSISTANT, Kind.CALL) for item in session.items)
+    """Have `--continue` ignore this session, if no model has said anything in it yet."""
+    answered = any(item.kind in (Kind.ASSISTANT, Kind.CALL) for item in session.items.table())
     if answered or session.id not in here.folder.sessions():
         return
-    with suppress(StoreError):  # it could not be written to before either, which has been told
-        journal = here.journal(session.id)
-        with closing(journal.store):
-            journal.annotate((MARK, True))
+    with suppress(StoreError):  # it could not be written to before either, which the user has been told
+        session.annotate(MARK, True)
 
 
-def _marked(file: Path) -> bool:
+def _is_marked(file: Path) -> bool:
     try:
         with file.open("rb") as lines:
             lines.seek(max(0, file.stat().st_size - _TAIL))
             last = lines.read().rstrip(b"\n").rpartition(b"\n")[2]
         return entries.decode_tip(last).subtype == MARK
-    except (OSError, *entries.UNREADABLE):  # deleted since, or cut off: whoever opens it says so
+    except (OSError, *entries.UNREADABLE):  # deleted since, or cut off: whoever opens the session says so
         return False

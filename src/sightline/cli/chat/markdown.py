@@ -1,7 +1,11 @@
-"""Markdown on a terminal, such that nothing in it can act on the terminal."""
+"""Markdown on a terminal: which blocks of a stream are finished, and how they are drawn.
 
+Nothing in a text can act on the terminal.
+"""
+
+import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
 from rich.console import Console
@@ -13,19 +17,23 @@ from sightline.cli.render import printable
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+_FENCE = re.compile(r"(?P<indent>\s*)(?P<mark>`{3,}|~{3,})(?P<info>.*)")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 
-def rendered(text: str) -> Markdown:
-    """The text as rich draws it: tags stay visible, addresses stand beside what links to them."""
+
+def parse_markdown(text: str) -> Markdown:
+    """Return the text as something that rich can draw: tags stay visible, addresses follow the link's text."""
     shown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     shown.markup, shown.parsed = text, parser.parse(printable(text))
-    _harmless(shown.parsed)
+    _make_harmless(shown.parsed)
     return shown
 
 
-def drawn(out: Console, text: str) -> Segments:
-    """The text as it is printed there: no blank lines around it, no blanks at the end of a line to be copied along."""
-    lines = [_trimmed(line) for line in out.render_lines(rendered(text), pad=False)]
+def draw_markdown(out: Console, text: str) -> Segments:
+    """Return the text as it is printed: no blank lines around it, no blanks at the ends of lines to be copied along."""
+    lines = [_trim(line) for line in out.render_lines(parse_markdown(text), pad=False)]
     while lines and not lines[0]:
         del lines[0]
     while lines and not lines[-1]:
@@ -33,7 +41,7 @@ def drawn(out: Console, text: str) -> Segments:
     return Segments([segment for line in lines for segment in (*line, Segment.line())])
 
 
-def _trimmed(line: Sequence[Segment]) -> list[Segment]:
+def _trim(line: Sequence[Segment]) -> list[Segment]:
     kept = list(line)
     while kept and not kept[-1].text.strip():
         kept.pop()
@@ -42,12 +50,93 @@ def _trimmed(line: Sequence[Segment]) -> list[Segment]:
     return kept
 
 
-def _harmless(tokens: "Iterable[Token]") -> None:
-    """`&#27;` is an escape character to Markdown: what comes out of the parser is made harmless once more."""
+def _make_harmless(tokens: "Iterable[Token]") -> None:
+    """Make what comes out of the parser printable again, because `&#27;` is an escape character to Markdown."""
     for token in tokens:
         token.content = printable(token.content)
         token.info = printable(token.info)
         token.attrs = {
             name: printable(value) if isinstance(value, str) else value for name, value in token.attrs.items()
         }
-        _harmless(token.children or ())
+        _make_harmless(token.children or ())
+
+
+# ---------------------------------------------------------------------- blocks of a stream
+
+
+class _Fence(NamedTuple):
+    """A fence that is still open. `top_level`: it is not part of a list."""
+
+    mark: str
+    top_level: bool
+
+
+class Blocks:
+    """Splits an answer that comes in pieces into blocks. A block is returned once nothing that follows can change it.
+
+    A block is a paragraph, a heading, a whole list, a table, or a fenced piece of code. The work is proportional to
+    the text. All blocks together are the answer, apart from blank lines.
+    """
+
+    def __init__(self) -> None:
+        self._line = ""  # the beginning of a line that has not ended
+        self._lines: list[str] = []  # of the unfinished block
+        self._blank = 0  # blank lines after them, which belong to the block if it goes on
+        self._fence: _Fence | None = None
+
+    def add(self, piece: str) -> list[str]:
+        """Add a piece and return the blocks that it finishes."""
+        *ended, self._line = (self._line + piece).split("\n")
+        return [block for line in ended for block in self._add_line(line.removesuffix("\r"))]
+
+    def finish(self) -> list[str]:
+        """End the answer and return its last blocks."""
+        last, self._line = self._line, ""
+        found = self._add_line(last.removesuffix("\r")) if last else []
+        self._fence = None
+        return [*found, *self._end_block()]
+
+    @property
+    def unfinished(self) -> list[str]:
+        """The lines of the block that is not finished, the last one as far as it has come."""
+        return [*self._lines, *[""] * self._blank, *([self._line] if self._line else [])]
+
+    def _add_line(self, line: str) -> list[str]:
+        """Add a whole line and return the blocks that it finishes: at most the one before it, and its own."""
+        if self._fence is not None:
+            return self._add_fenced(self._fence, line)
+        if not line.strip():
+            self._blank += bool(self._lines)
+            return []
+        fence = _FENCE.fullmatch(line)
+        if fence is not None and "`" in fence["mark"] and "`" in fence["info"]:
+            fence = None  # code within a line
+        top_level = fence is not None and not fence["indent"]
+        before = self._end_block() if top_level or self._begins_block(line) else []
+        self._lines += [*[""] * self._blank, line]
+        self._blank = 0
+        if fence is not None:
+            self._fence = _Fence(fence["mark"], top_level)
+        elif _HEADING.match(line) and len(self._lines) == 1:
+            return [*before, *self._end_block()]
+        return before
+
+    def _add_fenced(self, fence: _Fence, line: str) -> list[str]:
+        self._lines.append(line)
+        mark = line.strip()
+        if not (mark.startswith(fence.mark) and set(mark) == {fence.mark[0]}):
+            return []
+        self._fence = None
+        return self._end_block() if fence.top_level else []
+
+    def _begins_block(self, line: str) -> bool:
+        """Whether a line begins a new block: after a blank line, unless it is indented or the next item of a list."""
+        if not self._lines:
+            return False
+        if _HEADING.match(line):
+            return True
+        return bool(self._blank) and not line[0].isspace() and not (_ITEM.match(line) and _ITEM.match(self._lines[0]))
+
+    def _end_block(self) -> list[str]:
+        lines, self._lines, self._blank = self._lines, [], 0
+        return ["\n".join(lines)] if lines else []

@@ -1,6 +1,6 @@
 """What people see in the chat, in English and Chinese. Keys of the common table that are here too say it for a chat."""
 
-WORDS: dict[str, tuple[str, str]] = {
+PHRASES: dict[str, tuple[str, str]] = {
     # what the model is told first
     "instructions": (
         "You help the user in the folder of a project. Look before you answer: read, list and search files with your "

@@ -1,4 +1,4 @@
-"""The prompt: what is typed, what Ctrl-C means at each moment, and the line below."""
+"""The prompt: keys, history, completion, the line below it, and what Ctrl-C does at each moment."""
 
 import asyncio
 import os
@@ -25,34 +25,34 @@ from sightline import __version__
 from sightline.cli.chat import commands
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.commands_change import recap
-from sightline.cli.chat.commands_show import openable
-from sightline.cli.chat.setup import Assembled
+from sightline.cli.chat.commands_show import app_names
+from sightline.cli.chat.setup import ChatSetup
 from sightline.cli.chat.status import status_line
 from sightline.cli.render import printable
 from sightline.log.stores.disk import make_directory
 from sightline.plan.strategies import names
 
 HISTORY = "chat_history"  # beside the project's sessions
-_LONGEST = 65_536  # bytes of a line: terminals keep far fewer
+_LONGEST = 65_536  # bytes of a line: terminals take far fewer
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "bold fg:ansicyan"})
 
 
-async def talk(made: Assembled, *, sought: bool) -> None:
-    """Let a person talk until they leave. `sought`: a session to continue was asked for."""
-    chat = Chat(made)
-    _greet(chat, sought)
-    with _unheard() as typed, _Stops(_prompt(chat)) as stops:
-        await _loop(chat, stops, deque(typed))
+async def talk(setup: ChatSetup, *, resumes: bool) -> None:
+    """Let the user talk until they leave. `resumes`: they asked for an earlier session."""
+    chat = Chat(setup)
+    _greet(chat, resumes)
+    with _without_echo() as typed, _Interrupts(_prompt(chat)) as interrupts:
+        await _loop(chat, interrupts, deque(typed))
     if chat.session.id in chat.here.folder.sessions():
         chat.say("left", id=chat.session.id, style="dim")
 
 
-async def _loop(chat: Chat, stops: "_Stops", typed: deque[str]) -> None:
-    """Do what is said until the end is. `typed`: lines that came before the first prompt."""
+async def _loop(chat: Chat, interrupts: "_Interrupts", typed: deque[str]) -> None:
+    """Handle lines until the user leaves. `typed`: lines that came before the first prompt."""
     leaving = False  # Ctrl-C was pressed at an empty prompt just now
     while not chat.over:
         try:
-            line = _echoed(chat, typed.popleft()) if typed else await _asked(chat, stops)
+            line = _echo(chat, typed.popleft()) if typed else await _read_line(chat, interrupts)
         except EOFError:
             break
         except KeyboardInterrupt:
@@ -62,36 +62,36 @@ async def _loop(chat: Chat, stops: "_Stops", typed: deque[str]) -> None:
             chat.say("leave how", style="dim")
             continue
         leaving = False
-        if line.strip() and not await stops.finished(said(chat, line)):
+        if line.strip() and not await interrupts.finish(handle_line(chat, line)):
             chat.say("stopped", style="yellow")
-            chat.draft = "\n".join(typed)  # who stops one line may think better of the rest, too
+            chat.draft = "\n".join(typed)  # because who stops one line may not want the rest either
             typed.clear()
 
 
-async def _asked(chat: Chat, stops: "_Stops") -> str:
+async def _read_line(chat: Chat, interrupts: "_Interrupts") -> str:
     draft, chat.draft = chat.draft, ""
-    return await stops.prompt.prompt_async(_marker(chat), default=draft, handle_sigint=False)
+    return await interrupts.prompt.prompt_async(_marker(chat), default=draft, handle_sigint=False)
 
 
-def _echoed(chat: Chat, line: str) -> str:
-    """A line that was typed before there was a prompt, shown as if it had been typed there."""
+def _echo(chat: Chat, line: str) -> str:
+    """Show a line that was typed before the prompt as if it had been typed there, and return it."""
     chat.out.print(Text.assemble((_mark(chat), "bold cyan"), printable(line)), soft_wrap=True)
     return line
 
 
-def _greet(chat: Chat, sought: bool) -> None:
-    facts, continued = chat.agent.model.facts, chat.made.continued
+def _greet(chat: Chat, resumes: bool) -> None:
+    facts, continued = chat.agent.model.facts, chat.setup.continued
     chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
     if not facts.capable:
         chat.say("small model", model=facts.name, style="yellow")
-    if sought and not continued:
+    if resumes and not continued:
         chat.say("nothing to continue", style="yellow")
     if continued:
         recap(chat)
 
 
-async def said(chat: Chat, line: str) -> None:
-    """Do what a line says, or ask the model. Nothing that goes wrong there ends the chat, and no question is lost."""
+async def handle_line(chat: Chat, line: str) -> None:
+    """Run a command, or ask the model. No error ends the chat, and no question is lost."""
     if commands.is_command(line):
         await commands.run(chat, line)
         return
@@ -99,20 +99,20 @@ async def said(chat: Chat, line: str) -> None:
     try:
         await chat.answer(agent.stream(line.rstrip().removeprefix(" " if line.startswith(" /") else "")))
     except Exception as error:
-        chat.failed(error)
-        if not agent.question:  # it is not in the log: it is typed already for the next attempt
+        chat.report(error)
+        if not agent.question:  # it is not in the log, so the next prompt begins with it
             chat.draft = line
 
 
-class _Stops:
-    """What Ctrl-C means: it stops what is being done, never the program."""
+class _Interrupts:
+    """Makes Ctrl-C stop what is being done, and never the program."""
 
     def __init__(self, prompt: PromptSession[str]) -> None:
         self.prompt = prompt
         self._task: asyncio.Future[None] | None = None
 
-    def __enter__(self) -> "_Stops":
-        with suppress(NotImplementedError):  # an event loop without signals: Ctrl-C ends the program there
+    def __enter__(self) -> "_Interrupts":
+        with suppress(NotImplementedError):  # in an event loop without signals Ctrl-C ends the program
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._stop)
         return self
 
@@ -123,11 +123,11 @@ class _Stops:
     def _stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        elif self.prompt.app.is_running:  # the key itself is the prompt's; this is another program's signal
+        elif self.prompt.app.is_running:  # the prompt handles the key itself; this is another program's signal
             self.prompt.app.exit(exception=KeyboardInterrupt)
 
-    async def finished(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Do it. False: it was stopped."""
+    async def finish(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Do the work. False: it was stopped."""
         self._task = task = asyncio.ensure_future(work)
         try:
             await task
@@ -141,23 +141,23 @@ class _Stops:
 
 
 @contextmanager
-def _unheard() -> Iterator[list[str]]:
-    """Keys pressed between prompts are not echoed into an answer: they wait for the next one. Ctrl-C still counts.
+def _without_echo() -> Iterator[list[str]]:
+    """Keep keys that are pressed during an answer for the next prompt, without showing them. Ctrl-C still works.
 
-    The lines that were typed before are what this gives: each ended with Enter, which the prompt would no longer see.
+    Yields the lines that were typed before: each ended with Enter, which the prompt would not see.
     """
     try:
         import termios
 
         fd = sys.stdin.fileno()
         before = termios.tcgetattr(fd)
-    except (ImportError, OSError, ValueError):  # no such terminal here; `termios.error` is an OSError of its own kind
+    except (ImportError, OSError, ValueError):  # no such terminal; `termios.error` is an OSError of its own kind
         yield []
         return
     silent = list(before)
     silent[0] &= ~termios.ICRNL  # Enter stays Enter for the prompt that reads it
     silent[3] &= ~(termios.ECHO | termios.ICANON)
-    silent[3] |= termios.NOFLSH  # Ctrl-C stops an answer, and throws nothing away that was typed meanwhile
+    silent[3] |= termios.NOFLSH  # Ctrl-C stops an answer, and discards nothing that was typed meanwhile
     typed = _lines_typed(fd) if before[3] & termios.ICANON else []
     termios.tcsetattr(fd, termios.TCSADRAIN, silent)
     try:
@@ -167,7 +167,7 @@ def _unheard() -> Iterator[list[str]]:
 
 
 def _lines_typed(fd: int) -> list[str]:
-    """The whole lines that wait on a terminal which gives out nothing else; a line that has not ended stays there."""
+    """Return the whole lines that wait on a terminal in line mode; an unfinished line stays there."""
     found = []
     while select.select([fd], [], [], 0)[0] and (line := os.read(fd, _LONGEST)):
         found.append(line.decode("utf-8", "replace").rstrip("\r\n"))
@@ -202,7 +202,7 @@ def _mark(chat: Chat) -> str:
 
 
 def _below(chat: Chat) -> FormattedText:
-    """The line below the prompt, as long as the terminal is wide."""
+    """Return the line below the prompt, as long as the terminal is wide."""
     width = get_app().output.get_size().columns - 2
     return FormattedText(
         [("", f" {status_line(chat.status, chat.words, plain=chat.out.options.ascii_only, width=width)}")]
@@ -210,7 +210,7 @@ def _below(chat: Chat) -> FormattedText:
 
 
 def _keys() -> KeyBindings:
-    """Enter sends, Alt+Enter and Ctrl-J begin a line; Ctrl-C clears what is typed. What is pasted stays as it is."""
+    """Enter sends, Alt+Enter and Ctrl-J begin a line, Ctrl-C clears what is typed. Pasted text stays as it is."""
     keys = KeyBindings()
 
     @keys.add("enter")
@@ -233,24 +233,24 @@ def _keys() -> KeyBindings:
 
 
 def _history(folder: Path) -> History:
-    """What was typed in this project before, readable by its owner only."""
+    """Return the lines typed in this project before, in a file that only its owner can read."""
     file = folder / HISTORY
     try:
         make_directory(folder)
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
-    except OSError:  # a place that may not be written to: this run's lines are remembered
+    except OSError:  # a folder that cannot be written to: only this run's lines are remembered
         return InMemoryHistory()
     return FileHistory(str(file))
 
 
 class _Completer(Completer):
-    """Commands, and what some of them take."""
+    """Completes commands and their arguments."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
-        """How the line may go on."""
+        """Yield the completions of the line."""
         line = document.text_before_cursor
         for word, length in commands.completions(line, self._choices):
             about = self._chat.words(commands.NAMES[word].name) if word in commands.NAMES else ""
@@ -264,9 +264,9 @@ class _Completer(Completer):
             case "/strategy":
                 return names()
             case "/model":
-                return chat.made.model_names
+                return chat.setup.model_names
             case "/apps":
-                return ["open", *openable(chat)]
+                return ["open", *app_names(chat)]
             case "/windows":
                 return ["close", *(window.id for window in chat.session.windows.all())]
             case "/sessions":

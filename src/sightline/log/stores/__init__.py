@@ -1,4 +1,7 @@
-"""Where a log is kept. One protocol, compare-and-append; every store passes the same tests."""
+"""Stores: where a log is kept. One protocol with compare-and-append; every store passes the same tests.
+
+Others import `Store` and the values it passes from here, and the stores from `jsonl`, `memory` and `session_folder`.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,21 +13,21 @@ from sightline.log.entries import Entry
 
 
 class Span(NamedTuple):
-    """Where a line stands in its store. Opaque to everybody but the store that gave it out."""
+    """The place of a line in its store. Only the store that returned it knows what the numbers mean."""
 
     offset: int
     length: int
 
 
 class Line(NamedTuple):
-    """One stored line and its place."""
+    """A stored line and its place."""
 
     span: Span
     data: bytes
 
 
 class Tips(Struct):
-    """What a writer knows of a log: how far it has read, the last seq, each branch's last conversation entry."""
+    """What a writer knows of a log: how far it has read, the last seq, the last conversation entry of each branch."""
 
     size: int = 0
     seq: int = 0
@@ -32,44 +35,44 @@ class Tips(Struct):
     ends: dict[str, int] = {}  # the last seq on each branch, annotations included
 
     def copy(self) -> "Tips":
-        """An independent copy."""
+        """A copy that shares nothing with this one."""
         return Tips(self.size, self.seq, dict(self.heads), dict(self.ends))
 
 
 class Repairs(Struct):
-    """What opening a damaged log did. Empty for a healthy one."""
+    """What was repaired when a damaged log was opened. Empty for a healthy one."""
 
-    torn_bytes: int = 0  # cut from the end and kept in the side file
+    torn_bytes: int = 0  # cut from the end and moved to `torn_file`
     torn_file: str = ""
-    damaged: list[int] = []  # offsets of lines that cannot be read; they stay where they are
+    damaged: list[int] = []  # offsets of lines that cannot be read; they stay in the file
 
 
 class Placement(NamedTuple):
-    """An entry as it was written, and where."""
+    """An entry as it was written, and its place."""
 
     entry: Entry
     span: Span
 
 
 Make = Callable[[int], Sequence[Entry]]
-"""Makes the entries of one append, given the seq of the first: what an entry says may name its own number."""
+"""Makes the entries of one append, given the seq of the first, because a text may contain its own handle."""
 
 
 class Store(Protocol):
-    """One session's log. `append` is the only way in, and nothing that is in ever changes."""
+    """The log of one session. Entries are added with `append` only, and never change."""
 
     session_id: str
     tips: Tips
     repairs: Repairs
 
     def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:
-        """Write the entries that `make` makes for the next seq as one batch, in order; all or none are kept.
+        """Write the entries that `make` returns for the next seq as one batch: all of them or none.
 
-        Conversation entries are written only while `expected_head` is still the last conversation entry of `branch`;
-        annotations never conflict. `make` may be called again with another seq if other writers were in between.
+        Conversation entries are written only if `expected_head` is still the last conversation entry of `branch`.
+        Annotations never conflict. `make` may be called again with another seq if other writers were faster.
 
         Raises:
-            Conflict: the branch has moved on. Nothing was written.
+            Conflict: the branch has another last entry. Nothing was written.
             Unwritable: the disk refused. Nothing was written.
         """
         ...
@@ -79,15 +82,15 @@ class Store(Protocol):
         ...
 
     def scan(self, start: int = 0) -> Iterator[Line]:
-        """The lines from this offset on, in order, without holding them all. Damaged ones come as they are."""
+        """The lines from this offset on, in order, not all in memory at once. Damaged lines come as they are."""
         ...
 
     def refresh(self) -> None:
-        """Notice what other writers have appended: `tips` moves past it."""
+        """Read what other writers have appended, and move `tips` past it."""
         ...
 
     def side_file(self, suffix: str) -> Path | None:
-        """Where something derived from this log may be kept beside it; None where nothing is kept."""
+        """The path of a derived file next to this log; None if this store has no files."""
         ...
 
     def sync(self) -> None:
@@ -95,5 +98,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and locks. What is stored stays."""
+        """Close files and release locks. What is stored stays."""
         ...

@@ -1,4 +1,4 @@
-"""The few operations a log file needs of the operating system. Tests put a disk here that loses what was not synced."""
+"""The few operations that a log file needs of the operating system. Tests use a disk that loses unsynced writes."""
 
 import fcntl
 import os
@@ -10,14 +10,14 @@ from typing import Protocol
 
 
 class DiskFile(Protocol):
-    """One open file, append-only but for cutting its end."""
+    """One open file. It can be appended to, and its end can be cut off."""
 
     def size(self) -> int:
         """Bytes in the file."""
         ...
 
     def append(self, data: bytes) -> None:
-        """Write at the end, with one system call where the system allows. OSError if not all of it was taken."""
+        """Write at the end, with one system call if possible. Raises OSError if not all of it was written."""
         ...
 
     def read(self, offset: int, length: int) -> bytes:
@@ -25,20 +25,20 @@ class DiskFile(Protocol):
         ...
 
     def truncate(self, size: int) -> None:
-        """Cut the end."""
+        """Cut the file to this size."""
         ...
 
     def sync(self) -> None:
-        """Return when the content is on the medium."""
+        """Return when the content has reached the disk."""
         ...
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the file against every other process and every other opening of it."""
+        """Lock the file against all other processes, and against other openings of it in this one."""
         yield
 
     def close(self) -> None:
-        """Let go."""
+        """Close the file."""
         ...
 
 
@@ -46,7 +46,7 @@ class Disk(Protocol):
     """Opens files."""
 
     def open(self, path: Path) -> DiskFile:
-        """The file, made if it is not there: readable by its owner only, its directory too."""
+        """Open a file. A missing file or directory is made, readable by its owner only."""
         ...
 
 
@@ -64,7 +64,7 @@ class OsFile:
             _sync_directory(path.parent)
         except IsADirectoryError:
             raise
-        except OSError as error:  # a read-only disk can still be read; the first append will say what is wrong
+        except OSError as error:  # a read-only disk can still be read; the first append raises this error
             self._refusal = error
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
@@ -91,7 +91,7 @@ class OsFile:
     def _check_writable(self) -> None:
         if self._refusal is not None:
             raise self._refusal
-        if os.fstat(self._fd).st_nlink == 0:  # what is written now would be gone with the last process that has it open
+        if os.fstat(self._fd).st_nlink == 0:  # data written now would be lost when the last process closes it
             raise FileNotFoundError(ENOENT, "it was deleted while it was open")
 
     def sync(self) -> None:
@@ -123,7 +123,7 @@ class OsDisk:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and those above it that are missing, each durable and its owner's only."""
+    """Make a directory and its missing parents, each synced and accessible to its owner only."""
     if not path.is_dir():
         make_directory(path.parent)
         path.mkdir(mode=0o700, exist_ok=True)
@@ -131,7 +131,7 @@ def make_directory(path: Path) -> None:
 
 
 def _sync_directory(path: Path) -> None:
-    """A new file's name survives a power cut only when its directory is synced."""
+    """Sync a directory, because the name of a new file survives a power cut only then."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -1,4 +1,4 @@
-"""A log in a file of JSON lines: append-only, one write per batch, safe between processes, repaired on open."""
+"""A log in a file of JSON lines: append-only, one write per batch, safe between processes, repaired when opened."""
 
 import logging
 import os
@@ -24,10 +24,10 @@ logger = logging.getLogger("sightline")
 
 
 class JsonlStore:
-    """One session's file. The file is made by the first append.
+    """The log file of one session. The first append creates the file.
 
-    fsync: "always" after each append; "turn" when `sync` is called, which a session does before it returns a payload or
-    takes a reply; "never" leaves it to the operating system.
+    fsync: "always" syncs after each append. "turn" syncs when `sync` is called, which a session does before it returns
+    a payload and after it adds a reply. "never" leaves it to the operating system.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class JsonlStore:
         with self._lock:
             file = self._opened()
             with file.locked():
-                self._take_in(file)
+                self._read_on(file)
                 tips = self.tips.copy()
                 entries = number(make, branch, expected_head, tips)
                 lines = [encode(entry) for entry in entries]
@@ -76,13 +76,13 @@ class JsonlStore:
     def refresh(self) -> None:
         """See `Store.refresh`."""
         if self._file is None and not os.path.lexists(self.path):
-            return  # nobody has said anything yet
+            return  # nothing has been written yet
         with self._lock:
             file = self._opened()
             with file.locked():
                 try:
-                    self._take_in(file)
-                except Unwritable as error:  # a torn end on a read-only disk: it can be read as far as it is whole
+                    self._read_on(file)
+                except Unwritable as error:  # a torn end on a read-only disk: everything before it can be read
                     self.repairs.torn_bytes = file.size() - self.tips.size
                     logger.warning("%s", error)
 
@@ -93,7 +93,7 @@ class JsonlStore:
     def sync(self) -> None:
         """See `Store.sync`."""
         if self._unsynced and self.fsync != "never":
-            self._unsynced = False  # before, not after: what is appended meanwhile may not be covered
+            self._unsynced = False  # before the sync, because it may not cover what is appended meanwhile
             try:
                 self._opened().sync()
             except OSError as error:
@@ -128,29 +128,29 @@ class JsonlStore:
         except OSError as error:
             with suppress(OSError):
                 if file.size() > self.tips.size:
-                    file.truncate(self.tips.size)  # a full disk took a part: nothing of this append is kept
+                    file.truncate(self.tips.size)  # a full disk may have written a part of it
             raise Unwritable(str(self.path), error.strerror or str(error)) from error
         self._unsynced = self.fsync != "always"
 
-    def _take_in(self, file: DiskFile) -> None:
-        """Read what lies beyond `tips`: other writers' lines, or what a crash left. The lock is held."""
+    def _read_on(self, file: DiskFile) -> None:
+        """Read what is after `tips`: lines of other writers, or what a crash left. The file must be locked."""
         size = file.size()
         if size == self.tips.size:
             return
         if size < self.tips.size:
             raise StoreError(f"{self.path} is shorter than it was: another program cut it; resume the session anew")
-        reading = _Reading(self.tips.copy(), self.repairs.damaged)
+        progress = _Progress(self.tips.copy(), self.repairs.damaged)
         for line in _lines(file, self.tips.size, size):
-            reading.take(_ended(file, line))
-        self.tips = reading.tips
+            progress.add(_with_newline(file, line))
+        self.tips = progress.tips
         if self.tips.size < (size := file.size()):
             self._cut(file, self.tips.size, size)
 
     def _cut(self, file: DiskFile, good: int, size: int) -> None:
-        """Move the torn end, a write that a crash interrupted and nobody was promised, into the side file."""
+        """Move the torn end into the side file: a write that a crash interrupted and that was never acknowledged."""
         torn = self.path.with_suffix(".torn")
         try:
-            file.truncate(size)  # changes nothing: it asks whether the end may be cut at all, before it is copied
+            file.truncate(size)  # changes nothing, but raises before the copy if the file may not be cut
             with closing(self._disk.open(torn)) as aside:
                 aside.append(file.read(good, size - good) + b"\n")
                 aside.sync()
@@ -163,14 +163,14 @@ class JsonlStore:
         logger.warning("%s: an interrupted write of %d bytes was cut off and kept in %s", self.path, size - good, torn)
 
 
-class _Reading:
-    """Follows lines and knows how far the log is whole: to the end of the last line that completes its batch."""
+class _Progress:
+    """How far a log is complete while its lines are read: to the end of the last line that completes its batch."""
 
     def __init__(self, tips: Tips, damaged: list[int]) -> None:
         self.tips, self._damaged = tips, damaged
         self._batch: list[Tip] = []
 
-    def take(self, line: Line) -> None:
+    def add(self, line: Line) -> None:
         if not line.data.endswith(b"\n"):
             return
         tip = self._tip(line)
@@ -188,7 +188,7 @@ class _Reading:
         try:
             return decode_tip(line.data)
         except UNREADABLE:
-            if not line.data.isspace() and not _is_anothers(line.data):
+            if not line.data.isspace() and not _is_json_object(line.data):
                 self._damaged.append(line.span.offset)
                 logger.warning("[JSONLStore] 解析 JSON 行失败 (offset %d)", line.span.offset)
             return None
@@ -198,8 +198,8 @@ def _ends_batch(tip: Tip) -> bool:
     return tip.batch is None or tip.batch[0] >= tip.batch[1]
 
 
-def _ended(file: DiskFile, line: Line) -> Line:
-    """The line; if it is the last one and whole but for its newline, as other programs leave it, with the newline."""
+def _with_newline(file: DiskFile, line: Line) -> Line:
+    """The line, with its newline written to the file if only that is missing, as other programs leave it."""
     if line.data.endswith(b"\n"):
         return line
     try:
@@ -211,10 +211,10 @@ def _ended(file: DiskFile, line: Line) -> Line:
     return Line(Span(line.span.offset, line.span.length + 1), line.data + b"\n")
 
 
-def _is_anothers(data: bytes) -> bool:
-    """Whether a line that is no entry of ours is at least somebody's JSON object, to be kept and passed over.
+def _is_json_object(data: bytes) -> bool:
+    """Whether a line that is no entry is the JSON object of another program, which is not damage.
 
-    A bare number or word is none: it may be what a torn write left of a line.
+    A bare number or word is damage, because a torn write may leave it.
     """
     try:
         return isinstance(msgspec.json.decode(data), dict)
@@ -223,7 +223,7 @@ def _is_anothers(data: bytes) -> bool:
 
 
 def _lines(file: DiskFile, start: int, end: int) -> Iterator[Line]:
-    """Lines between two offsets; the last one may lack its newline."""
+    """The lines between two offsets. The last one may lack its newline."""
     offset = position = start
     rest: list[bytes] = []
     while position < end:

@@ -1,4 +1,4 @@
-"""A log in memory: for tests, for throw-away sessions, and the plainest statement of what a store does."""
+"""A log in memory: for tests and throw-away sessions, and as the simplest example of a store."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from sightline.log.stores.sequence import number
 
 
 class MemoryStore:
-    """Keeps the same lines a file would, in a list. An offset is an index."""
+    """Keeps the lines that a file would have in a list. An offset is an index."""
 
     def __init__(self, session_id: str = "memory") -> None:
         self.session_id = session_id
@@ -43,14 +43,14 @@ class MemoryStore:
             yield Line(Span(index, len(line)), line)
 
     def refresh(self) -> None:
-        """There is only one list; `tips` is always its end."""
+        """Does nothing, because all writers share the list."""
 
     def side_file(self, suffix: str) -> Path | None:  # noqa: ARG002 - the protocol's parameter
-        """Nothing is kept beside memory."""
+        """None: this store has no files."""
         return None
 
     def sync(self) -> None:
-        """Memory does not survive; there is nothing to wait for."""
+        """Does nothing."""
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Does nothing."""

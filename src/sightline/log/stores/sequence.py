@@ -1,4 +1,4 @@
-"""The part of an append that every store does alike."""
+"""Numbering of entries: the part of an append that is the same in every store."""
 
 from msgspec.structs import replace
 
@@ -6,14 +6,14 @@ from sightline.errors import Conflict
 from sightline.log.entries import Entry, Tip
 from sightline.log.stores import Make, Tips
 
-_MOST = 1 << 62  # a seq beyond it is no number of ours, and no column could hold the next
+_MOST_SEQ = 1 << 62  # a larger seq is not ours, and no column could store the next one
 
 
 def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> list[Entry]:
-    """The entries as they will stand: seq, branch and batch set; `tips` moved past them.
+    """Make the entries with seq, branch and batch set, and move `tips` past them.
 
     Raises:
-        Conflict: a conversation entry among them does not follow the branch's last one.
+        Conflict: there is a conversation entry among them, and `expected_head` is no longer the last of the branch.
     """
     entries = make(tips.seq + 1)
     found = tips.heads.get(branch)
@@ -32,8 +32,8 @@ def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> li
 
 
 def advance(tips: Tips, tip: Tip) -> None:
-    """Take in a line that somebody else wrote. Lines without a seq (other programs' logs) are numbered as they come."""
-    tips.seq = max(tips.seq + 1, tip.seq if tip.seq < _MOST else 0)
+    """Move `tips` past a line of another writer. Lines without a seq (from other programs) are numbered in order."""
+    tips.seq = max(tips.seq + 1, tip.seq if tip.seq < _MOST_SEQ else 0)
     tips.ends[tip.branch] = tips.seq
     if tip.in_conversation:
         tips.heads[tip.branch] = tip.uuid

@@ -1,4 +1,4 @@
-"""The way in over HTTP: `POST /query` as a plain function of JSON values, and as an ASGI application."""
+"""Queries over HTTP: `POST /query` as a function of JSON values, and as an ASGI application."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from msgspec import Struct
 from sightline.errors import BadInput, SightlineError
 from sightline.origins.ba_agent.service import BAAgentService
 
-MOST_BYTES = 4_000_000  # of a request: a long history; files come by reference
+MOST_BYTES = 4_000_000  # of a request: enough for a long history, because files come by reference
 
 _TOO_DEEP = "the request is nested too deeply: send lists and objects that are within fewer others"
 
@@ -27,14 +27,14 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reply(NamedTuple):
-    """An HTTP status and a JSON object: the service's answer, or `success` false and what is wrong as `error`."""
+    """An HTTP status and a JSON object: the service's answer, or `success` false and an `error`."""
 
     status: int
     body: dict[str, Any]
 
 
 async def handle(service: BAAgentService, request: Any) -> Reply:
-    """Answer one request, given as its JSON values. Whatever it holds, it is answered."""
+    """Answer one request, given as its JSON values. A bad request is answered with an error; nothing is raised."""
     try:
         query = msgspec.convert(request, Query)
         result = await service.query(query.message, query.session_id, query.history_messages, query.file_context)
@@ -48,7 +48,7 @@ async def handle(service: BAAgentService, request: Any) -> Reply:
 
 
 def application(service: BAAgentService) -> Callable[[Mapping[str, Any], Receive, Send], Awaitable[None]]:
-    """The ASGI application, for a server such as uvicorn. Who may ask is for whoever runs it to decide."""
+    """Return the ASGI application, for a server such as uvicorn. It does not check who asks."""
 
     async def answer(scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -85,7 +85,7 @@ async def _reply(service: BAAgentService, scope: Mapping[str, Any], receive: Rec
 
 
 async def _live(service: BAAgentService, receive: Receive, send: Send) -> None:
-    """Begin and end with the server; at the end conversations are closed."""
+    """Answer the server's start and end. At the end the conversations are closed."""
     while True:
         event = await receive()
         if event["type"] == "lifespan.shutdown":

@@ -13,9 +13,9 @@ from sightline.values.clock import Clock, wall_clock
 
 
 class CodeStore(store.CodeStore):
-    """The code of one folder. What it stores, reads and lists is the core's; here it has the document's names too.
+    """The code of one folder: the core's store with the document's names added.
 
-    An id that is none is refused in all of them.
+    Every method that takes an id raises BadCodeId for one that cannot be an id.
     """
 
     def __init__(
@@ -29,52 +29,52 @@ class CodeStore(store.CodeStore):
         super().__init__(storage_dir, clock=clock, locale=locale, index=index)
 
     def retrieve(self, code_id: str) -> str | None:
-        """The code of this id; None where there is none. Raises BadCodeId."""
+        """Return the code of this id; None if there is none."""
         try:
             return self.read(code_id)
         except UnknownCode:
             return None
 
     def get_code_by_id(self, code_id: str) -> str | None:
-        """The same as `retrieve`."""
+        """Return what `retrieve` returns."""
         return self.retrieve(code_id)
 
     def exists(self, code_id: str) -> bool:
-        """Whether there is code of this id. Raises BadCodeId."""
+        """Whether there is code of this id."""
         return self.get_metadata(code_id) is not None
 
     def get_metadata(self, code_id: str) -> dict[str, Any] | None:
-        """What is known of a code; None where there is none. Raises BadCodeId."""
+        """Return the metadata of a code; None if there is none."""
         try:
             return metadata(self.find(code_id))
         except UnknownCode:
             return None
 
     def list_files(self, session_id: str | None = None) -> list[dict[str, Any]]:
-        """What is known of every code, or of a session's; in the order they were first stored."""
+        """Return the metadata of every code, or of a session's, in the order they were first stored."""
         return [metadata(saved) for saved in self.list(session_id)]
 
     def list_session_codes(self, session_id: str) -> list[dict[str, Any]]:
-        """What is known of a session's code, the newest first."""
+        """Return the metadata of a session's code, the newest first."""
         return self.list_files(session_id)[::-1]
 
     @staticmethod
     def code_saved_marker(saved: Saved) -> str:
-        """What tells the user that code was saved: an HTML comment behind the report."""
+        """Return the HTML comment after the report that tells the user that code was saved."""
         return marker(saved)
 
     @staticmethod
     def extract_code_saved(text: str) -> list[tuple[str, str]]:
-        """The ids and descriptions of such markers in a text."""
+        """Return the ids and descriptions of such comments in a text."""
         return list(markers(text))
 
     @staticmethod
     def supported_languages() -> dict[str, str]:
-        """The languages there are, and the extension of each."""
+        """Return the languages and their file extensions."""
         return {language.name: language.extension for language in LANGUAGES}
 
 
 def metadata(saved: Saved) -> dict[str, Any]:
-    """What the document keeps of a code, and its version and file."""
+    """Return the document's metadata of a code, and its version and file."""
     names = ("code_id", "language", "description", "line_count", "char_count", "created_at", "version", "path")
     return {name: getattr(saved, name) for name in names}

@@ -1,4 +1,4 @@
-"""The document's ContextManager: the messages of one query. It opens no files, asks no model and reads no answers."""
+"""The document's ContextManager: the messages of one query. It opens no files, calls no model, reads no answers."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +10,7 @@ from sightline.agent.code.references import Upload, announcement, unified_listin
 from sightline.agent.code.store import CodeStore
 from sightline.agent.json_protocol import prompt
 from sightline.errors import BadInput
+from sightline.origins.exchanges import calls_by_id, exchanges
 from sightline.shorten.call_subject import subject_of
 from sightline.shorten.file_reads import is_file_read, read_gist
 from sightline.values.phrases import check_locale
@@ -17,12 +18,12 @@ from sightline.wire.common import call_from
 
 Message = dict[str, Any]
 Summarize = Callable[[list[Message]], list[Message]]
-"""Shorter messages in the place of too many: the newest by rule, or one that a model has written."""
+"""Returns fewer messages in place of too many: the newest by rule, or a summary that a model has written."""
 FileContext = Mapping[str, Any] | Upload | str | Sequence[Mapping[str, Any] | Upload | str]
-"""The files of a query: by their ids alone, or with what is known of them."""
+"""The files of a query: their ids, or ids with further facts."""
 
-MOST_MESSAGES = 20  # more than these are summarised
-KEPT = 5  # of the dialogue, then
+MOST_MESSAGES = 20  # more are summarised
+KEPT = 5  # messages of the dialogue that stay then
 LAYOUTS = ("document", "system_first")
 
 logger = logging.getLogger("sightline.ba_agent")
@@ -31,10 +32,10 @@ _NAMED = "a file context names its files by file_id, such as {{'file_id': 'uploa
 
 
 class ContextManager:
-    """Builds the messages of a query out of lists, which it never changes.
+    """Builds the messages of a query from lists, which it never changes.
 
-    `layout`: "document" is the document's order, history before the system messages. Providers that refuse system
-    messages among the others take "system_first".
+    `layout`: "document" is the document's order, history before the system messages. "system_first" is for providers
+    that refuse system messages between others.
     """
 
     def __init__(
@@ -57,42 +58,42 @@ class ContextManager:
         session_id: str = "",
         file_context: FileContext | None = None,
     ) -> list[Message]:
-        """The messages of a query: history with files as gists, system prompt, code list, files, and what is asked.
+        """Return the messages of a query: history with files as gists, system prompt, code list, files, the question.
 
         Raises:
             BadInput: a file context that names no file.
         """
         messages = self.clean_file_contents(history_messages) if history_messages else []
-        told = [self.build_system_prompt(), self.build_code_list(session_id), self.build_file_context(file_context)]
-        messages += [{"role": "system", "content": text} for text in told if text]
+        texts = [self.build_system_prompt(), self.build_code_list(session_id), self.build_file_context(file_context)]
+        messages += [{"role": "system", "content": text} for text in texts if text]
         messages.append({"role": "user", "content": user_message})
         logger.info("context built: %d messages", len(messages))
         return system_first(messages) if self.layout == "system_first" else messages
 
     def build_system_prompt(self) -> str:
-        """How the model is to answer: the form, the rules for calls and code, the languages."""
+        """Return the system prompt: the answer's format, the rules for calls and code, the languages."""
         return prompt(self.locale)
 
     def build_code_list(self, session_id: str) -> str:
-        """The code of a session, as the model is told of it; "" where there is none."""
+        """Return the list of a session's code for the model; "" if there is none."""
         listed = self.code_store.listing(session_id, self.locale) if self.code_store is not None else ""
         if listed:
             logger.info("code list built: %d lines", listed.count("\n- "))
         return listed
 
     def build_file_context(self, file_context: FileContext | None) -> str:
-        """Which files the user has uploaded, by reference; "" for none. Raises BadInput."""
+        """Return the list of uploaded files for the model, by reference; "" if there are none. Raises BadInput."""
         return announcement(uploads_of(file_context), self.locale)
 
     def build_file_list(self, session_id: str, file_context: FileContext | None = None) -> str:
-        """Code and uploads in one list, as version 1.3.0 had it; "" where there is neither."""
+        """Return code and uploads in one list, as in version 1.3.0; "" if there are none."""
         codes = self.code_store.list(session_id) if self.code_store is not None else []
         return unified_listing(codes, uploads_of(file_context), self.locale)
 
     def clean_file_contents(self, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-        """The messages with a gist in the place of every file that was read. All else is as it was; so is the input.
+        """Return the messages with a gist in place of every file that was read. The input is not changed.
 
-        What is no file read, or does not say of which file, stays. Cleaning again changes nothing.
+        All other messages stay, and so do file reads that do not name their file. Cleaning again changes nothing.
         """
         calls = _calls(messages)
         cleaned = [self._cleaned(message, calls) for message in messages]
@@ -102,11 +103,11 @@ class ContextManager:
         return cleaned
 
     def should_clean_context(self, messages: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether there are so many messages that they are to be summarised."""
+        """Whether there are too many messages, so that they must be summarised."""
         return len(messages) > MOST_MESSAGES
 
     def summarize_context(self, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-        """All system messages and the newest of the others, in order; or what `summarize` makes of them."""
+        """Return all system messages and the newest of the others, in order; or what `summarize` returns."""
         kept = self._summarize([dict(message) for message in messages])
         logger.info("context summarised: %d of %d messages stay", len(kept), len(messages))
         return kept
@@ -121,43 +122,28 @@ class ContextManager:
 
 
 def system_first(messages: Sequence[Message]) -> list[Message]:
-    """The system messages, then the others; each in their order."""
+    """Return the system messages, then the others, each in their order."""
     return sorted(messages, key=lambda message: message.get("role") != "system")
 
 
 def newest(messages: Sequence[Message], keep: int = KEPT) -> list[Message]:
-    """All system messages and the newest of the others, in order, each once.
+    """Return all system messages and the newest of the others, in order, each once.
 
-    A call and its results stay together, so there may be a few more of them; results of no call at all go. What the
-    user said last stays.
+    A call and its results stay together, so there may be a few more. Results without a call are dropped. The last user
+    message stays.
     """
-    units = _units(messages)
     kept = {at for at, message in enumerate(messages) if message.get("role") == "system"}
     asked = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)
     count = 0
-    for unit in reversed(units):
+    for unit in reversed(exchanges(messages)):
         if count < keep or asked in unit:
             kept.update(unit)
             count += len(unit)
     return [message for at, message in enumerate(messages) if at in kept]
 
 
-def _units(messages: Sequence[Message]) -> list[list[int]]:
-    """What stays or goes together, by where it begins: a message, or one with calls and their results."""
-    units: list[list[int]] = []
-    waiting: dict[str, list[int]] = {}
-    for at, message in enumerate(messages):
-        if message.get("role") == "tool":
-            if (unit := waiting.pop(str(message.get("tool_call_id")), None)) is not None:
-                unit.append(at)
-        elif message.get("role") != "system":
-            units.append([at])
-            waiting |= {str(call.get("id")): units[-1] for call in _tool_calls(message)}
-    return units
-
-
 def uploads_of(file_context: FileContext | None) -> list[Upload]:
-    """The files of a query, in whatever form they come. Raises BadInput for what names no file."""
+    """Return the files of a query, given in any of the forms. Raises BadInput if one does not name a file."""
     match file_context:
         case None:
             return []
@@ -175,11 +161,11 @@ def uploads_of(file_context: FileContext | None) -> list[Upload]:
             raise BadInput(_NAMED.format(given=file_context))
 
 
-def _upload(said: Mapping[str, Any]) -> Upload:
-    file_id = str(said.get("file_id") or "").removeprefix("upload:")
+def _upload(facts: Mapping[str, Any]) -> Upload:
+    file_id = str(facts.get("file_id") or "").removeprefix("upload:")
     if not file_id or not file_id.isprintable() or len(file_id.split()) > 1:
-        raise BadInput(_NAMED.format(given=said))
-    known = {name: value for name, value in said.items() if name in Upload.__struct_fields__}
+        raise BadInput(_NAMED.format(given=facts))
+    known = {name: value for name, value in facts.items() if name in Upload.__struct_fields__}
     try:
         return msgspec.convert({"filename": file_id} | known | {"file_id": file_id}, Upload)
     except msgspec.ValidationError as error:
@@ -187,22 +173,17 @@ def _upload(said: Mapping[str, Any]) -> Upload:
 
 
 def _calls(messages: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """The tool and the path of every call, by its id."""
+    """Return the tool and the path of every call, by its id."""
     found = {}
-    for call in (call for message in messages for call in _tool_calls(message)):
+    for call_id, call in (each for message in messages for each in calls_by_id(message).items()):
         match call:
-            case {"id": str(call_id), "function": {"name": str(name), "arguments": str() | dict() as arguments}}:
+            case {"function": {"name": str(name), "arguments": str() | dict() as arguments}}:
                 found[call_id] = (name, subject_of(call_from(call_id, name, arguments)))
     return found
 
 
-def _tool_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    calls = message.get("tool_calls") if message.get("role") == "assistant" else None
-    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
-
-
 def _text(content: Any) -> str | None:
-    """The text of a message; None where it is none, or holds something else too."""
+    """Return the text of a message; None if it has none, or has something else too."""
     if isinstance(content, list) and content and all(isinstance(part, Mapping) for part in content):
         texts = [part.get("text") for part in content if part.get("type", "text") == "text"]
         return "\n".join(texts) if len(texts) == len(content) and all(isinstance(text, str) for text in texts) else None

@@ -1,8 +1,8 @@
-"""The document's BAAgentService: a conversation is a durable session, a query one turn of an agent in it.
+"""The document's BAAgentService: a conversation is a durable session, a query is one turn of an agent in it.
 
-What the document does with lists the session does when it composes: with the strategy `rounds` it shows earlier file
-reads as gists and, beyond twenty messages, the newest ones; with the layout `ba-agent` in the document's order. The log
-keeps everything.
+What the document does with lists, the session does when it composes: the strategy `rounds` shows earlier file reads as
+gists and, beyond twenty messages, only the newest; the layout `ba-agent` has the document's order. The log keeps
+everything.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call
 from sightline.values.settings import Settings
 
-MOST_OPEN = 64  # conversations held open: each has its files open; the others are resumed when they go on
+MOST_OPEN = 64  # conversations with open files; the others are resumed when they are used again
 
 logger = logging.getLogger("sightline.ba_agent")
 
@@ -45,19 +45,19 @@ _HTML = re.compile(r"<(?:!doctype html|(?:html|body|div|table|p|span|ul|ol|h[1-6
 
 
 class QueryResult(Struct, frozen=True):
-    """What a query gives back: the report for the user, and the structured fields as `metadata`."""
+    """The answer to a query: the report for the user, and the structured fields as `metadata`."""
 
     success: bool
     session_id: str
-    response: str  # references stand in it as {{CODE:0}}, {{FILE:0}}; behind it, markers of the code that was saved
+    response: str  # with references as {{CODE:0}}, {{FILE:0}}, and at the end a marker for each saved code
     metadata: dict[str, Any]
     error: str = ""
 
 
 class _Conversation(NamedTuple):
     agent: Agent
-    turn: asyncio.Lock  # one query at a time; the next one waits
-    uploads: dict[str, Upload]  # announced so far
+    turn: asyncio.Lock  # held by the query that runs; others wait
+    uploads: dict[str, Upload]  # all that were announced to the model
 
 
 class BAAgentService:
@@ -79,11 +79,11 @@ class BAAgentService:
         budget: Budget | None = None,
         ids: Ids = nanoid,
     ) -> None:
-        """`sessions` opens the session of an id, or is the root of their files, as `Session.new` takes one.
+        """`sessions` opens the session of an id, or is the root of the sessions' files, as for `Session.new`.
 
-        `tools` are `file_reader` unless given: it reads the project's files, and code by its id.
+        The default of `tools` is `file_reader`, which reads the project's files, and code by its id.
         """
-        # The same on plain lists, for whoever wants to see what a query would send.
+        # Builds messages from plain lists, to see what a query would send.
         self.context_manager = ContextManager(code_store, locale=locale, layout=layout)
         self.model, self.code_store, self.locale = model, code_store, locale
         self._project, self._sessions = project, sessions
@@ -102,10 +102,11 @@ class BAAgentService:
         history_messages: Sequence[Mapping[str, Any]] | None = None,
         file_context: FileContext | None = None,
     ) -> QueryResult:
-        """Answer what the user says in a conversation, a new one unless an id is given.
+        """Answer a user's message in a conversation. Without an id it is a new one.
 
-        `history_messages` are what was said before a conversation came here: taken in once, when it is new. The order
-        is the document's: context, cleaned and summarised; model and tools; the response read; its code saved.
+        `history_messages` are the messages of a conversation that began elsewhere. They are added once, when the
+        conversation is new here. The order of steps is the document's: compose the context, cleaned and summarised;
+        call the model and tools; read the response; save its code.
 
         Raises:
             BadInput: the message, the id, the history or the files cannot be used.
@@ -133,7 +134,7 @@ class BAAgentService:
     def _extract_response_content(
         self, answer: Answer, session_id: str, calls: Sequence[Call] = (), uploads: Sequence[Upload] = ()
     ) -> QueryResult:
-        """The report as it is displayed, and the structured fields. Its code is saved by now: markers say which."""
+        """Return the report as it is displayed, with markers of the saved code, and the structured fields."""
         shown = resolved(answer.text, self.code_store, uploads)
         fields = _fields(answer.response or StructuredResponse()) | {
             "tool_calls": [
@@ -149,7 +150,7 @@ class BAAgentService:
         return QueryResult(answer.success, session_id, marked(shown.text, answer.saved), fields, answer.error)
 
     def _trace(self, event: Event, agent: Agent) -> None:
-        """Write down which of the document's steps was taken."""
+        """Log the document's steps."""
         match event:
             case Composed(tokens=tokens, limit=limit) if logger.isEnabledFor(logging.INFO):
                 removed = _removed(agent)
@@ -176,18 +177,18 @@ class BAAgentService:
     async def _turn(
         self, session_id: str, history: Sequence[Mapping[str, Any]] | None
     ) -> AsyncGenerator[_Conversation, None]:
-        """A conversation, for one query alone."""
+        """Give a conversation to one query at a time."""
         while True:
             talk = await self._conversation(session_id, history)
             async with talk.turn:
-                if self._open.get(session_id) is talk:  # else it was closed while this one waited for its turn
+                if self._open.get(session_id) is talk:  # else it was closed while this query waited
                     yield talk
                     return
 
     async def _conversation(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> _Conversation:
         async with self._opening:
             talk = self._open.pop(session_id, None) or await self._opened(session_id, history)
-            self._open[session_id] = talk  # the last one used stands last
+            self._open[session_id] = talk  # at the end: the order is that of last use
             for other in [name for name, each in self._open.items() if not each.turn.locked() and each is not talk]:
                 if len(self._open) <= MOST_OPEN:
                     break
@@ -209,7 +210,7 @@ class BAAgentService:
         return _Conversation(agent, asyncio.Lock(), {})
 
     def _begun(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> Session:
-        """The session of a conversation; a new one begins with its history."""
+        """Open the session of a conversation; a new one begins with the history."""
         session = self._session(session_id)
         try:
             if history and not len(session.items):
@@ -228,7 +229,7 @@ class BAAgentService:
         return Session.new(self._project, root=self._sessions, session_id=session_id, settings=self._settings)
 
     async def close(self) -> None:
-        """Let go of the conversations. They are on disk, and go on when they are asked for again."""
+        """Close the conversations. A later query opens its conversation again."""
         async with self._opening:
             while self._open:
                 _, talk = self._open.popitem()
@@ -240,13 +241,13 @@ _LAYOUTS = dict(zip(LAYOUTS, ("ba-agent", "stable"), strict=True))
 
 
 def _budget(model: Model) -> Budget:
-    """The model's window. What is left out stays out until the model asks: the document recalls nothing."""
+    """Return a budget of the model's context window, without recall, which the document does not have."""
     facts = model.facts
     return Budget(window=facts.window, output=min(facts.output, facts.window // 4), recall=0.0)
 
 
 def _removed(agent: Agent) -> dict[str, Reduction]:
-    """What was newly left out or shortened for the call to come; empty where it goes on from the one before."""
+    """Return what the last payload newly left out or shortened, by kind; empty if it only appended."""
     receipt, payload = agent.session.receipt, agent.payload
     if receipt is None or receipt.plan is None or payload is None:
         return {}

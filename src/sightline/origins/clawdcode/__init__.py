@@ -1,9 +1,9 @@
 """The ClawdCode document's context management: a session's messages in memory, in JSONL files and in a cache.
 
-The files are core logs, one per session, under the document's own root. What memory lets go of stays in the file.
-Saving happens in the background, in order; `flush` waits for it and says what could not be saved. When a context grows
-beyond its threshold a summary takes the place of all but the newest messages, in memory and in what is read back; the
-file keeps everything.
+The files are the core's logs, one per session, in the document's own folder. Messages that memory drops stay in the
+file. Messages are saved in the background, in order; `flush` waits until they are saved and raises if they cannot be.
+When a context is larger than its threshold, a summary replaces all but the newest messages, in memory and in what is
+read back. The file keeps everything.
 """
 
 from sightline.files.mentions import FileReference
@@ -18,7 +18,6 @@ from sightline.origins.clawdcode.command import (
     CommandSession,
     SlashCommand,
     compact_command,
-    compact_command_in,
 )
 from sightline.origins.clawdcode.compaction import (
     CompactionOptions,
@@ -28,7 +27,7 @@ from sightline.origins.clawdcode.compaction import (
     Summarizer,
 )
 from sightline.origins.clawdcode.counting import TokenCounter
-from sightline.origins.clawdcode.files import FileAnalyzer, FileContent
+from sightline.origins.clawdcode.files import FileAnalyzer
 from sightline.origins.clawdcode.filters import ContextFilter, filter_orphan_tool_messages, provider_messages
 from sightline.origins.clawdcode.manager import ContextManager
 from sightline.origins.clawdcode.stores import (
@@ -40,7 +39,6 @@ from sightline.origins.clawdcode.stores import (
     get_storage_root,
 )
 from sightline.origins.clawdcode.values import (
-    CompactionRecord,
     ContextData,
     ContextLayer,
     ContextManagerOptions,
@@ -60,11 +58,11 @@ from sightline.origins.clawdcode.values import (
 
 __all__ = [
     "CacheStore", "CommandConfig", "CommandContext", "CommandResult", "CommandSession", "CompactMetadata",
-    "CompactionOptions", "CompactionRecord", "CompactionResult", "CompactionService", "ContextCompressor",
+    "CompactionOptions", "CompactionResult", "CompactionService", "ContextCompressor",
     "ContextData", "ContextFilter", "ContextLayer", "ContextManager", "ContextManagerOptions", "ContextMessage",
-    "ContextMetadata", "ConversationContext", "FileAnalyzer", "FileContent", "FileReference", "FilterOptions",
+    "ContextMetadata", "ConversationContext", "FileAnalyzer", "FileReference", "FilterOptions",
     "JSONLEntry", "JSONLStore", "MemoryStore", "NoContext", "NoSession", "PersistentStore", "SessionContext",
     "SlashCommand", "StorageOptions", "Summarizer", "SystemContext", "TokenCounter", "ToolCallRecord", "ToolContext",
-    "WorkspaceContext", "compact_command", "compact_command_in", "escape_project_path", "filter_orphan_tool_messages",
+    "WorkspaceContext", "compact_command", "escape_project_path", "filter_orphan_tool_messages",
     "get_project_storage_path", "get_session_file_path", "get_storage_root", "provider_messages",
 ]  # fmt: skip

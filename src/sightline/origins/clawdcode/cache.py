@@ -1,7 +1,6 @@
-"""A bounded cache with a lifetime: for what may be lost and made again, such as tool results kept between sessions."""
+"""The document's cache: bounded, each value with a lifetime. For what can be made again, such as tool results."""
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any
 
 from sightline.values.clock import Clock, wall_clock
@@ -10,7 +9,7 @@ DEFAULT_TTL = 5 * 60 * 1000  # milliseconds; the ClawdCode document's
 
 
 class CacheStore:
-    """At most `size` values, each for `ttl` milliseconds from when it was set; the least recently used goes first."""
+    """Holds at most `size` values, each for `ttl` milliseconds after it was set. The least recently used goes first."""
 
     def __init__(self, size: int = 100, ttl: int = DEFAULT_TTL, *, clock: Clock = wall_clock) -> None:
         self._size, self._ttl, self._clock = size, ttl, clock
@@ -20,14 +19,14 @@ class CacheStore:
         return len(self._values)
 
     def set(self, key: str, value: Any, ttl: int | None = None) -> None:
-        """Keep a value under a key, replacing what was there."""
+        """Store a value under a key, in place of an earlier one."""
         self._values[key] = (self._clock() + (self._ttl if ttl is None else ttl), value)
         self._values.move_to_end(key)
         while len(self._values) > self._size:
             self._values.popitem(last=False)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value, or `default` if it was never set, was evicted or is too old. Reading does not make it younger."""
+        """Return the value, or `default` if there is none or it is too old. Reading does not prolong its lifetime."""
         if key not in self._values:
             return default
         expires, value = self._values[key]
@@ -36,20 +35,3 @@ class CacheStore:
             return default
         self._values.move_to_end(key)
         return value
-
-    def get_or_set(self, key: str, make: Callable[[], Any]) -> Any:
-        """The value, made and kept if it is not there."""
-        absent = object()
-        value = self.get(key, absent)
-        if value is absent:
-            value = make()
-            self.set(key, value)
-        return value
-
-    def cleanup(self) -> int:
-        """Remove what is too old; how many that were."""
-        now = self._clock()
-        old = [key for key, (expires, _) in self._values.items() if now >= expires]
-        for key in old:
-            del self._values[key]
-        return len(old)

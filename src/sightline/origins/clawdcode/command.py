@@ -1,36 +1,18 @@
-"""The `/compact` command."""
+"""The document's `/compact` command."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor, Summarizer
 from sightline.origins.clawdcode.manager import ContextManager
-from sightline.values.phrases import LOCALES, check_locale
 
 DEFAULT_MODEL = "gpt-4"
 DEFAULT_WINDOW = 128_000
 LEAST_MESSAGES = 2
-
-_WORDS = {
-    "description": (
-        "Compact the context by hand: make a summary and save tokens",
-        "手动压缩上下文，生成总结并节省 token",
-    ),
-    "too short": ("There is not enough conversation to compact", "没有足够的对话历史需要压缩"),
-    "done": (
-        "✅ Compaction done!\n\nTokens: {pre} → {post} ({change}%)\nFiles included: {files}",
-        "✅ 压缩完成！\n\nToken 变化: {pre} → {post} ({change}%)\n包含文件: {files}",
-    ),
-    "no files": ("none", "无"),
-    "fallback": (
-        "⚠️ Compaction used the fallback\n\n{error}\n\nThe newest 30% of the messages were kept.",
-        "⚠️ 压缩使用降级策略\n\n{error}\n\n已保留最近 30% 的消息。",
-    ),
-}
 
 
 class CommandSession(Struct):
@@ -47,7 +29,7 @@ class CommandConfig(Struct, frozen=True):
 
 
 class CommandContext(Struct):
-    """What a command is given. With a `manager` it works on the manager's session and leaves its traces in the file."""
+    """What a command works with. With a `manager` it compacts the manager's session and writes to its file."""
 
     session_context: CommandSession | None = None
     config: CommandConfig = CommandConfig()
@@ -63,40 +45,29 @@ class CommandResult(Struct, frozen=True):
     content: str
 
 
-Handler = Callable[[Sequence[str], CommandContext], Awaitable[CommandResult]]
-
-
 class SlashCommand(Struct, frozen=True):
     """A command as the user types it."""
 
     name: str
     description: str
-    handler: Handler
-    aliases: tuple[str, ...] = field(default=())
+    handler: Callable[[Sequence[str], CommandContext], Awaitable[CommandResult]]
+    aliases: tuple[str, ...] = ()
 
 
-def compact_command_in(locale: str) -> SlashCommand:
-    """`/compact`, speaking this language. Raises BadInput for one we do not speak."""
-    check_locale(locale)
-
-    async def handler(_: Sequence[str], context: CommandContext) -> CommandResult:
-        if context.manager is not None:
-            result = await _compacted_by(context.manager)
-        else:
-            result = await _compacted(context)
-        return CommandResult("error", _say("too short", locale)) if result is None else told(result, locale)
-
-    return SlashCommand("compact", _say("description", locale), handler, ("c",))
+async def _handle(_: Sequence[str], context: CommandContext) -> CommandResult:
+    manager = context.manager
+    compacted = await (_compact(context) if manager is None else asyncio.to_thread(_compact_session, manager))
+    return CommandResult("error", "没有足够的对话历史需要压缩") if compacted is None else report(compacted)
 
 
-async def _compacted_by(manager: ContextManager) -> CompactionResult | None:
-    held = manager.get_context()
-    if held is None or len(held.layers.conversation.messages) < LEAST_MESSAGES:
+def _compact_session(manager: ContextManager) -> CompactionResult | None:
+    context = manager.get_context()
+    if context is None or len(context.layers.conversation.messages) < LEAST_MESSAGES:
         return None
-    return await asyncio.to_thread(manager.compress_current_context, "manual")
+    return manager.compress_current_context("manual")
 
 
-async def _compacted(context: CommandContext) -> CompactionResult | None:
+async def _compact(context: CommandContext) -> CompactionResult | None:
     session = context.session_context
     if session is None or len(session.messages) < LEAST_MESSAGES:
         return None
@@ -108,28 +79,19 @@ async def _compacted(context: CommandContext) -> CompactionResult | None:
         project_dir=context.project_dir,
     )
     result = await ContextCompressor(options).compress(session.messages)
-    session.messages = result.compacted_messages  # of a fallback too: it says that it kept the newest
+    session.messages = result.compacted_messages  # of a fallback too: the report says that the newest were kept
     return result
 
 
-def told(result: CompactionResult, locale: str) -> CommandResult:
-    """What the user reads about a compaction."""
+def report(result: CompactionResult) -> CommandResult:
+    """Return what the user reads about a compaction."""
+    pre, post = result.pre_tokens, result.post_tokens
     if not result.success:
-        return CommandResult("warning", _say("fallback", locale, error=result.error))
-    files = ", ".join(result.files_included) or _say("no files", locale)
-    change = _change(result.pre_tokens, result.post_tokens)
-    sizes = {"pre": result.pre_tokens, "post": result.post_tokens, "change": change}
-    return CommandResult("success", _say("done", locale, **sizes, files=files))
+        return CommandResult("warning", f"⚠️ 压缩使用降级策略\n\n{result.error}\n\n已保留最近 30% 的消息。")
+    percent = Decimal(pre - post) * 100 / pre if pre else Decimal(0)
+    change = f"{'-' if percent >= 0 else '+'}{abs(percent).quantize(Decimal('0.1'), ROUND_HALF_UP)}"
+    files = ", ".join(result.files_included) or "无"
+    return CommandResult("success", f"✅ 压缩完成！\n\nToken 变化: {pre} → {post} ({change}%)\n包含文件: {files}")
 
 
-def _change(pre: int, post: int) -> str:
-    """How much smaller it got, in percent with one decimal and its sign. Of nothing, nothing."""
-    less = Decimal(pre - post) * 100 / pre if pre else Decimal(0)
-    return f"{'-' if less >= 0 else '+'}{abs(less).quantize(Decimal('0.1'), ROUND_HALF_UP)}"
-
-
-def _say(key: str, locale: str, **values: Any) -> str:
-    return _WORDS[key][LOCALES.index(locale)].format(**values)
-
-
-compact_command = compact_command_in("zh")
+compact_command = SlashCommand("compact", "手动压缩上下文，生成总结并节省 token", _handle, ("c",))

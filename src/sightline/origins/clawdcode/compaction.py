@@ -1,7 +1,8 @@
-"""The document's compaction: a summary takes the place of all but the newest messages.
+"""The document's compaction of message lists: a summary replaces all but the newest messages.
 
-Lists go in and lists come out; nothing is written here. The summary is made by a plain callable; whatever goes wrong
-with it, the result is the document's fallback and never an exception.
+Lists go in and lists come out; nothing is written here. The request for the summary is the core's: the conversation as
+a session composes it within the model's context window, and the core's instruction after it. Whatever goes wrong, the
+result is the document's fallback and never an exception.
 """
 
 import asyncio
@@ -13,21 +14,34 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.compaction.prompt import NoSummary, ask_model, check_words, error_text, fallback, summary_in
+from sightline.compaction.prompt import (
+    NoSummary,
+    ask_model,
+    check_words,
+    error_text,
+    fallback,
+    instruction,
+    summary_in,
+)
+from sightline.files.mentions import read_files
+from sightline.log.stores.memory import MemoryStore
 from sightline.origins.clawdcode.counting import TokenCounter, message_tokens
 from sightline.origins.clawdcode.files import FileAnalyzer
 from sightline.origins.clawdcode.filters import filter_orphan_tool_messages, split_system
-from sightline.origins.clawdcode.messages import SUMMARY, chat_of
-from sightline.origins.clawdcode.request import Request, summary_request
+from sightline.origins.clawdcode.messages import SUMMARY, chat_of, is_summary, readable
 from sightline.origins.clawdcode.values import ContextMessage, Trigger
+from sightline.plan.budget import Budget
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
-from sightline.values.phrases import check_locale
+from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter as Counter
 
+Request = list[dict[str, Any]]
+"""Messages in OpenAI's form."""
 Summarizer = Callable[[Request], str]
-"""Asks a model: request messages in OpenAI's form in, its answer out. It may raise, and it may take too long."""
+"""Asks a model: takes the request, returns the answer. It may raise, and it may take too long."""
 
-SMALL_TOKENS = 1000  # a summary in nine sections has a size of its own: up to this it may exceed what it stands for
+ANSWER_TOKENS = 8000  # of the context window: kept free for the summary
+SMALL_TOKENS = 1000  # up to this a summary may be larger than what it replaces, because its nine sections have a size
 
 T = TypeVar("T")
 
@@ -38,20 +52,25 @@ class CompactionOptions(Struct, frozen=True, kw_only=True):
     trigger: Trigger = "manual"
     model_name: str = "gpt-4"
     max_context_tokens: int = 128_000
-    actual_pre_tokens: int | None = None  # what the provider says the list has
+    actual_pre_tokens: int | None = None  # the provider's count of the list
     summarizer: Summarizer | None = None
     project_dir: str | Path = "."  # files are read from here and nowhere else
-    seconds: float = 60.0  # the summarizer's time
+    seconds: float = 60.0  # how long the summarizer may take
     locale: str = "en"  # of the request
     retain_percent: float = 0.2
-    most_tokens: int | None = None  # what the compacted list may have; a summary takes half of it at most
-    token_counter: Counter | None = None  # counts in place of the model's
+    most_tokens: int | None = None  # of the compacted list; a summary may take half of them
+    token_counter: Counter | None = None  # counts instead of the model's vocabulary
     clock: Clock = wall_clock
     ids: Ids = nanoid
 
+    @property
+    def counter(self) -> Counter:
+        """The counter in use."""
+        return self.token_counter or TokenCounter.get_encoding(self.model_name)
+
 
 class CompactionResult(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What became of a list. `error` says why it is the fallback."""
+    """The compacted list. `error` says why it is the fallback."""
 
     success: bool
     summary: str
@@ -71,22 +90,18 @@ class CompactionService:
 
     @staticmethod
     async def compact(messages: Sequence[Any], options: CompactionOptions) -> CompactionResult:
-        """What `compact_now` gives, without holding up the event loop."""
+        """Do what `compact_now` does, in a thread."""
         return await asyncio.to_thread(CompactionService.compact_now, messages, options)
 
     @staticmethod
     def compact_now(messages: Sequence[Any], options: CompactionOptions) -> CompactionResult:
-        """The summary of the list, and behind it the newest messages, unchanged. If anything fails, the fallback."""
+        """Return the summary followed by the newest messages, unchanged. If anything fails, return the fallback."""
         pre_tokens = options.actual_pre_tokens
         if pre_tokens is None:
             pre_tokens = _count(messages, options)
         try:
             paths = [file.path for file in FileAnalyzer.analyze_files(messages)]
-            contents = FileAnalyzer.read_now(paths, options.project_dir)
-            request = summary_request(
-                messages, contents, max_context_tokens=options.max_context_tokens, locale=check_locale(options.locale)
-            )
-            summary = _checked(summary_in(_answer(request, options)), messages, options)
+            summary = _summary(messages, paths, options)
             retained = filter_orphan_tool_messages(newest(messages, options.retain_percent))
             compacted = [_summary_message(summary, messages, options), *retained]
             return CompactionResult(True, summary, pre_tokens, _count(compacted, options), paths, compacted)
@@ -97,27 +112,29 @@ class CompactionService:
     def fallback_compact(
         messages: Sequence[Any], options: CompactionOptions, pre_tokens: int, error: object
     ) -> CompactionResult:
-        """Without a summary: the newest messages, a few more of them, behind a message that says so."""
+        """Return a message that says that there is no summary, followed by a few more of the newest messages."""
         candidates = newest(messages, CompactionService.FALLBACK_RETAIN_PERCENT)
-        said = error_text(error)
-        text = fallback(len(candidates), said)
+        why = error_text(error)
+        text = fallback(len(candidates), why)
         compacted = [_summary_message(text, messages, options), *filter_orphan_tool_messages(candidates)]
-        return CompactionResult(False, text, pre_tokens, _count(compacted, options), [], compacted, said)
+        return CompactionResult(False, text, pre_tokens, _count(compacted, options), [], compacted, why)
 
 
 class ContextCompressor:
-    """Compacts a whole conversation: its system messages stay, in front, and the rest is the service's."""
+    """Compacts a whole conversation: system messages stay in front, `CompactionService` compacts the rest."""
 
     def __init__(self, options: CompactionOptions | None = None) -> None:
         self.options = options or CompactionOptions()
 
     async def compress(self, messages: Sequence[Any]) -> CompactionResult:
-        """What `compress_now` gives, without holding up the event loop."""
+        """Do what `compress_now` does, in a thread."""
         return await asyncio.to_thread(self.compress_now, messages)
 
     def compress_now(self, messages: Sequence[Any]) -> CompactionResult:
-        """The compacted conversation; sizes are of all of it. With `most_tokens` the oldest that were retained give way
-        until it fits; the newest message and the system's stay.
+        """Return the compacted conversation and the sizes of all of it.
+
+        With `most_tokens` the oldest retained messages are dropped until the conversation fits. The newest message and
+        the system messages stay.
         """
         options, most = self.options, self.options.most_tokens
         system, others = split_system(messages)
@@ -125,57 +142,67 @@ class ContextCompressor:
         result = CompactionService.compact_now(others, replace(options, actual_pre_tokens=given))
         summary, *retained = result.compacted_messages
         if most is not None:
-            retained = _fitting(retained, most - _count([*system, summary], options), options)
+            excess = _count([*system, summary, *retained], options) - most
+            while excess > 0 and len(retained) > 1:
+                excess -= _count([retained.pop(0)], options)
+            retained = filter_orphan_tool_messages(retained)
         compacted = [*system, summary, *retained]
         return replace(result, compacted_messages=compacted, post_tokens=_count(compacted, options))
 
 
 def newest(messages: Sequence[T], share: float) -> list[T]:
-    """The newest messages: this share of them, rounded up, in exact arithmetic."""
+    """Return the newest messages: this share of them, rounded up, in exact arithmetic."""
     count = int((Decimal(str(share)) * len(messages)).to_integral_value(ROUND_CEILING))
     return list(messages[len(messages) - min(max(count, 0), len(messages)) :])
 
 
-def _fitting(retained: list[T], room: int, options: CompactionOptions) -> list[T]:
-    """The newest of these that fit, and the newest in any case."""
-    first = len(retained)
-    while first > 0:
-        room -= _count(retained[first - 1 : first], options)
-        if room < 0 and first < len(retained):
-            break
-        first -= 1
-    return filter_orphan_tool_messages(retained[first:])
-
-
 def _count(messages: Sequence[Any], options: CompactionOptions) -> int:
-    counting = options.token_counter or TokenCounter.get_encoding(options.model_name)
-    return sum(message_tokens(message, counting) for message in messages)
+    return sum(message_tokens(message, options.counter) for message in messages)
 
 
 def _summary_message(text: str, messages: Sequence[Any], options: CompactionOptions) -> Any:
-    """The summary as a message of the same form as the others."""
+    """Return the summary as a message of the same form as the others."""
     if messages and isinstance(messages[-1], ContextMessage):
         return ContextMessage(options.ids(), "user", text, options.clock(), {SUMMARY: True})
     return {"id": options.ids(), "role": "user", "content": text, "metadata": {SUMMARY: True}}
 
 
-# ---------------------------------------------------------------------- the summarizer's answer
+# ---------------------------------------------------------------------- the summary
 
 
-def _answer(request: Request, options: CompactionOptions) -> str:
-    """What the summarizer answers in its time."""
+def summary_request(messages: Sequence[Any], paths: Sequence[str], options: CompactionOptions) -> Request:
+    """Return the request for a summary of these messages and files: the core's, within the model's context window.
+
+    Raises:
+        BadInput: the core does not have the options' locale or cannot use the context window.
+    """
+    from sightline.session.session import Session  # its search loads SQLite, which the document's storage does not need
+
+    window = options.max_context_tokens
+    budget = Budget(window, output=min(ANSWER_TOKENS, window // 2))
+    settings, project = Settings(locale=options.locale), options.project_dir
+    session = Session(MemoryStore(), settings=settings, token_counter=options.counter, project=project)
+    for message in messages:
+        item = session.add(readable(message))
+        if is_summary(message):
+            session.items.pin(item)  # nothing else is left of what it covers
+    session.interrupt()
+    payload = session.preview(budget)
+    files, free_tokens = read_files(paths, project), payload.plan.limit - payload.tokens
+    text, _ = instruction(files, max_tokens=free_tokens, count=options.counter.count, locale=options.locale)
+    return [*payload.openai()["messages"], {"role": "user", "content": text}]
+
+
+def _summary(messages: Sequence[Any], paths: Sequence[str], options: CompactionOptions) -> str:
+    """Return the summarizer's summary. Raises NoSummary if there is none or it cannot be used."""
     if options.summarizer is None:
         raise NoSummary("no summarizer was given")
-    answer = ask_model(options.summarizer, request, options.seconds)
+    answer = ask_model(options.summarizer, summary_request(messages, paths, options), options.seconds)
     if not isinstance(answer, str):
         raise NoSummary(f"the summarizer gave no text but {type(answer).__name__}")
-    return answer
-
-
-def _checked(summary: str, messages: Sequence[Any], options: CompactionOptions) -> str:
-    """The summary, if it can stand for these messages. Raises NoSummary."""
+    summary = summary_in(answer)
     check_words(summary, (str(chat_of(message)) for message in messages))
-    tokens = (options.token_counter or TokenCounter.get_encoding(options.model_name)).count(summary)
+    tokens = options.counter.count(summary)
     if options.most_tokens is not None and tokens > options.most_tokens // 2:
         raise NoSummary(f"the summary has {tokens} tokens and must not have more than {options.most_tokens // 2}")
     if tokens > max(SMALL_TOKENS, _count(messages, options)):

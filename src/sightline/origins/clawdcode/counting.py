@@ -1,4 +1,4 @@
-"""Counting messages the document's way, with the core's counters."""
+"""The document's token counts of messages, with the core's counters."""
 
 from collections.abc import Iterable, Mapping
 from math import floor
@@ -10,7 +10,7 @@ from sightline.origins.clawdcode.messages import chat_of
 from sightline.values.tokens import TokenCounter as Counter
 from sightline.values.tokens import counter, encoding_for, estimate_tokens
 
-MESSAGE_TOKENS = 4  # what framing costs, per message and per tool call: the document's figure
+MESSAGE_TOKENS = 4  # for the framing of a message, and of a tool call: the document's figure
 
 
 class TokenCounter:
@@ -18,12 +18,12 @@ class TokenCounter:
 
     @staticmethod
     def get_encoding(model_name: str) -> Counter:
-        """What counts for a model: made once, the default for a model nobody knows. Never raises."""
+        """Return the counter of a model's vocabulary, made once; the default one for an unknown model. Never raises."""
         return counter(encoding_for(model_name))
 
     @staticmethod
     def count_tokens(messages: Iterable[Any], model_name: str) -> int:
-        """The tokens of a message list: role, content and tool calls, and the framing of each."""
+        """Count the tokens of a message list: role, content and tool calls, and the framing of each."""
         encoding = TokenCounter.get_encoding(model_name)
         return sum(message_tokens(message, encoding) for message in messages)
 
@@ -31,17 +31,17 @@ class TokenCounter:
     def should_compact(
         messages: Iterable[Any], model_name: str, max_tokens: int, threshold_percent: float = 0.8
     ) -> bool:
-        """Whether the messages have reached this share of the window."""
+        """Whether the messages have reached this share of the context window."""
         return TokenCounter.count_tokens(messages, model_name) >= floor(max_tokens * threshold_percent)
 
     @staticmethod
     def estimate_tokens(text: str) -> int:
-        """A quick estimate that needs no vocabulary."""
+        """Estimate the tokens of a text without a vocabulary."""
         return estimate_tokens(text)
 
 
 def message_tokens(message: Any, encoding: Counter) -> int:
-    """One message's share of `TokenCounter.count_tokens`."""
+    """Count the tokens of one message, as `TokenCounter.count_tokens` does."""
     fields = chat_of(message)
     tokens = MESSAGE_TOKENS + encoding.count(fields.get("role") or "") + _text_tokens(fields.get("content"), encoding)
     return tokens + sum(_call_tokens(call, encoding) for call in fields.get("tool_calls") or ())
@@ -49,8 +49,8 @@ def message_tokens(message: Any, encoding: Counter) -> int:
 
 def _call_tokens(call: Mapping[str, Any], encoding: Counter) -> int:
     function = call.get("function") or {}
-    said = (call.get("id"), function.get("name"), function.get("arguments"))
-    return MESSAGE_TOKENS + sum(_text_tokens(each, encoding) for each in said)
+    fields = (call.get("id"), function.get("name"), function.get("arguments"))
+    return MESSAGE_TOKENS + sum(_text_tokens(field, encoding) for field in fields)
 
 
 def _text_tokens(content: Any, encoding: Counter) -> int:

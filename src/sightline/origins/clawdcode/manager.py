@@ -6,7 +6,7 @@ import platform
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from sightline.errors import BadInput, SightlineError
 from sightline.files.project import git_branch
+from sightline.log.entries import CompactMetadata
 from sightline.origins.clawdcode.cache import CacheStore
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor
-from sightline.origins.clawdcode.filters import ContextFilter, provider_messages, split_system, waits_for_results
-from sightline.origins.clawdcode.messages import kept_metadata, neutral
+from sightline.origins.clawdcode.filters import ContextFilter, provider_messages, split_system
+from sightline.origins.clawdcode.messages import neutral, other_metadata, readable
 from sightline.origins.clawdcode.stores import MemoryStore, PersistentStore, get_storage_root
 from sightline.origins.clawdcode.values import (
     DEFAULT_THRESHOLD,
-    CompactionRecord,
     ContextData,
     ContextLayer,
     ContextManagerOptions,
@@ -39,6 +39,7 @@ from sightline.origins.clawdcode.values import (
     Trigger,
     WorkspaceContext,
 )
+from sightline.origins.exchanges import has_pending_calls
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.tokens import TokenCounter, counter
 
@@ -46,43 +47,32 @@ logger = logging.getLogger("sightline")
 
 
 class _Saving:
-    """What is on its way to the disk: in order, by one thread, each kept until it is saved."""
+    """Saves in the background: in order, in one thread. What the disk refuses is tried again with the next save."""
 
     def __init__(self, store: PersistentStore) -> None:
         self._store = store
         self._waiting: deque[Callable[[], None]] = deque()
         self._failure: Exception | None = None
-        self._thread: ThreadPoolExecutor | None = None
-        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "sightline-saving")
 
     def put(self, save: Callable[[], None]) -> None:
-        """Save something soon."""
+        """Call `save` soon, after all that was put before."""
         self._waiting.append(save)
-        self._soon()
+        self._thread.submit(self._save)
 
     def flush(self) -> None:
         """Return when everything put so far is durable. Raises StoreError if it cannot be."""
-        if self._waiting:
-            self._soon().result()
+        self._thread.submit(self._save).result()
         if self._failure is not None:
             raise self._failure
         self._store.sync()
 
     def close(self) -> None:
-        """Wait for what can still be saved, and let go of the thread until there is more."""
-        with self._lock:
-            if self._thread is not None:
-                self._thread.shutdown()
-                self._thread = None
-
-    def _soon(self) -> "Future[None]":
-        with self._lock:
-            if self._thread is None:
-                self._thread = ThreadPoolExecutor(1, "sightline-saving")
-            return self._thread.submit(self._save)
+        """Wait for the saves that wait, and end the thread. A later save begins another."""
+        self._thread.shutdown()
+        self._thread = ThreadPoolExecutor(1, "sightline-saving")
 
     def _save(self) -> None:
-        """Save what waits. What the disk refuses stays first in line, for the next message or flush to try again."""
         self._failure = None
         while self._waiting and self._failure is None:
             try:
@@ -94,10 +84,10 @@ class _Saving:
 
 
 class ContextManager:
-    """The current session: in memory, in its file, with a cache beside it.
+    """The current session in memory and in its file, and a cache.
 
-    `options` may be a mapping in the document's spelling; what it leaves out keeps its default, field by field.
-    `compaction` says who summarises and how long that may take; the rest of it is the manager's to say.
+    `options` may be a mapping in the document's spelling. A field that it leaves out keeps its default. Of `compaction`
+    only the summarizer, its time, the locale and the model's name count; the manager sets the rest.
     """
 
     def __init__(
@@ -120,14 +110,14 @@ class ContextManager:
         self.cache = CacheStore(storage.cache_size, clock=clock)
         self._saving = _Saving(self.persistent)
         self.current_session_id: str | None = None
-        self._lock = threading.Lock()  # memory and file have the messages in the same order, whoever adds them
+        self._lock = threading.Lock()  # threads that add messages: memory and file have them in the same order
         self._counter = token_counter or counter()
         self._compaction = compaction or CompactionOptions()
         self._compacting = threading.Lock()  # one at a time
         self._trigger = self.options.threshold_tokens
 
     def create_session(self, user_id: str | None = None, preferences: Mapping[str, Any] | None = None) -> str:
-        """Begin a session and make it the current one. Its id; it is in memory and on disk when this returns."""
+        """Begin a session, make it the current one and return its id. It is on disk when this returns."""
         session_id, now = self._ids(), self._clock()
         context = self._context(SessionContext(session_id, dict(preferences or {}), now, user_id), now)
         self.persistent.save_context(session_id, context)
@@ -135,7 +125,7 @@ class ContextManager:
         return session_id
 
     def load_session(self, session_id: str) -> None:
-        """Go on with a session of this project, where it was left. Raises SessionNotFound."""
+        """Make an earlier session of this project the current one. Raises SessionNotFound."""
         messages = self.persistent.load_conversation(session_id)
         context = self._context(replace(self.persistent.load_session(session_id), session_id=session_id), self._clock())
         self._make_current(context)
@@ -158,20 +148,20 @@ class ContextManager:
             self._trigger = self.options.threshold_tokens
 
     def add_message(self, role: ContextRole, content: str, metadata: dict[str, Any] | None = None) -> None:
-        """Add a message to the current session, and compress the context if it has grown beyond the threshold.
+        """Add a message to the current session, and compress the context if it is larger than the threshold now.
 
-        It is saved in the background: a disk that fails does not fail this, nor does a summary that cannot be made.
+        The message is saved in the background. A disk or a summarizer that fails does not make this fail.
 
         Raises:
             NoSession: no session has been created.
-            BadInput: a role there is not, or metadata that is no JSON.
+            BadInput: an unknown role, or metadata that is no JSON.
         """
         if self.current_session_id is None:
             raise NoSession
         if role not in get_args(ContextRole):
             raise BadInput(f"unknown role {role!r}; choose one of {', '.join(get_args(ContextRole))}")
         message = ContextMessage(self._ids(), role, content, self._clock(), metadata)
-        neutral(message), kept_metadata(message)  # what cannot be saved is refused now, not in the background
+        neutral(message), other_metadata(message)  # refuse now what could not be saved in the background
         with self._lock:
             self.memory.add_message(message)
             self._saving.put(partial(self.persistent.save_message, self.current_session_id, message))
@@ -180,13 +170,13 @@ class ContextManager:
             self.compress_current_context()
 
     def compress_current_context(self, trigger: Trigger = "auto") -> CompactionResult | None:
-        """Put a summary in the place of all but the newest messages, in memory and in what the file gives back.
+        """Replace all but the newest messages by a summary, in memory and in what `load_session` reads.
 
-        None if nothing was said yet, if the session changed meanwhile, or if another thread is already at it. What is
-        said meanwhile stays.
+        Messages that are added meanwhile stay. Return None if there is nothing to replace, if the current session
+        changed meanwhile, or if another thread is compressing and the trigger is "auto".
 
         Raises:
-            NoSession: there is none.
+            NoSession: no session has been created.
         """
         context, session_id = self.memory.get_context(), self.current_session_id
         if context is None or session_id is None:
@@ -197,26 +187,24 @@ class ContextManager:
             with self._lock:
                 messages = list(context.layers.conversation.messages)
                 options = self._compaction_options(trigger, context.metadata.total_tokens)
-            if not split_system(messages)[1]:
+            if len(split_system(messages)[1]) < 2:  # the newest message stays in any case
                 return None
             result = ContextCompressor(options).compress_now(messages)
             with self._lock:
-                if self.memory.get_context() is not context:
+                nothing_replaced = len(result.compacted_messages) > len(messages)
+                if nothing_replaced or self.memory.get_context() is not context:
                     return None
-                record = self._take_over(result, {message.id for message in messages}, context, trigger)
-                self._saving.put(partial(self.persistent.save_compaction, session_id, record))
+                self._take_over(result, messages, context, trigger)
         finally:
             self._compacting.release()
         return result
 
     def _should_compress(self, context: ContextData) -> bool:
-        """Beyond the threshold, but never between a call and its result."""
-        messages = context.layers.conversation.messages
+        """Whether the context is larger than the threshold and no tool call waits for its result."""
         return (
             self.options.storage.compression_enabled
             and context.metadata.total_tokens > self._trigger
-            and not waits_for_results(messages)
-            and len(split_system(messages)[1]) > 1  # of one message nothing would go
+            and not has_pending_calls([readable(each) for each in context.layers.conversation.messages])
         )
 
     def _compaction_options(self, trigger: Trigger, tokens: int) -> CompactionOptions:
@@ -234,27 +222,32 @@ class ContextManager:
         )
 
     def _take_over(
-        self, result: CompactionResult, seen: set[str], context: ContextData, trigger: Trigger
-    ) -> CompactionRecord:
-        conversation, threshold = context.layers.conversation, self.options.threshold_tokens
-        meanwhile = [message for message in conversation.messages if message.id not in seen]
-        summary = next(message for message in result.compacted_messages if message.id not in seen)
-        self.memory.set_messages([*result.compacted_messages, *meanwhile])
+        self, result: CompactionResult, messages: list[ContextMessage], context: ContextData, trigger: Trigger
+    ) -> None:
+        """Put a compaction of `messages` into memory, and save it in the background."""
+        session_id, threshold = context.layers.session.session_id, self.options.threshold_tokens
+        given = {message.id for message in messages}
+        added = [message for message in context.layers.conversation.messages if message.id not in given]
+        summary = next(message for message in result.compacted_messages if message.id not in given)
+        kept = [message for message in (*result.compacted_messages, *added) if message.role != "system"][1:]
+        self.memory.set_messages([*result.compacted_messages, *added])
         tokens = context.metadata.total_tokens
-        # Where what may not go is larger than the threshold, compressing at every message would gain nothing.
+        # If what must stay is larger than the threshold, compressing again at every message would gain nothing.
         self._trigger = threshold if tokens <= threshold else tokens + threshold // 4
-        self.cache.set(f"compaction:{self.current_session_id}", result)
-        kept = [each.id for each in conversation.messages if each.role != "system" and each is not summary]
-        sizes = (result.pre_tokens, result.post_tokens)
-        return CompactionRecord(self._ids(), summary, trigger, *sizes, result.files_included, kept)
+        self.cache.set(f"compaction:{session_id}", result)
+        sizes = CompactMetadata(trigger, result.pre_tokens, result.post_tokens, result.files_included)
+        first_kept = kept[0].id if kept else ""
+        save = partial(self.persistent.save_compaction, session_id, self._ids(), summary, sizes, first_kept)
+        self._saving.put(save)
 
     def get_context(self) -> ContextData | None:
-        """The current session's context, as memory holds it."""
+        """Return the current session's context; None before the first session."""
         return self.memory.get_context()
 
     def get_messages(self, limits: FilterOptions | None = None) -> list[dict[str, Any]]:
-        """The messages for a model, in OpenAI's form: within these limits (`default_filter` unless given), and with no
-        call without its result or result without its call.
+        """Return the messages for a model in OpenAI's form, within these limits (by default `default_filter`).
+
+        There is no tool call without its result and no result without its call.
         """
         context = self.memory.get_context()
         messages = context.layers.conversation.messages if context is not None else []
@@ -266,7 +259,7 @@ class ContextManager:
         self._saving.flush()
 
     def close(self) -> None:
-        """Flush, and let go of files and threads; whatever is done later takes them again."""
+        """Flush, close the file and end the thread. Later calls open them again."""
         try:
             self.flush()
         finally:

@@ -1,27 +1,25 @@
-"""Where the document keeps sessions: in memory for the current one, in files for all of them."""
+"""The document's stores: the current session in memory, all sessions in files. The files are the core's logs."""
 
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from msgspec import Raw
 from msgspec.structs import replace
 
-from sightline.errors import BadInput, Conflict, Unwritable
+from sightline.errors import Conflict, Unwritable
 from sightline.files.project import place
 from sightline.log import entries as log
 from sightline.log.annotations import CompactNote
+from sightline.log.drafts import Drafts
 from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.journal import Journal
 from sightline.log.stores.disk import Disk, OsDisk
 from sightline.log.stores.session_folder import Folder
 from sightline.origins.clawdcode.counting import message_tokens
-from sightline.origins.clawdcode.messages import is_message, kept_metadata, message_of, neutral
+from sightline.origins.clawdcode.messages import message_of, neutral, other_metadata
 from sightline.origins.clawdcode.values import (
-    CompactionRecord,
     ContextData,
     ContextMessage,
     ContextMetadata,
@@ -31,11 +29,12 @@ from sightline.origins.clawdcode.values import (
 )
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Kind
+from sightline.values.lock import locked
 from sightline.values.tokens import TokenCounter, counter
 
-SESSION = "session"  # subtype of the annotation that says whose session it is
-BOUNDARY = "=== 上下文压缩边界 ==="
 MAX_SESSIONS = 100  # listed; the document's figure
+_SESSION = "session"  # in the session's state: its `SessionContext`
+_MESSAGES = (Kind.SYSTEM, Kind.USER, Kind.ASSISTANT, Kind.RESULT, Kind.SUMMARY)
 
 logger = logging.getLogger("sightline")
 
@@ -46,17 +45,17 @@ def get_storage_root() -> Path:
 
 
 def get_project_storage_path(project_path: str | Path, root: str | Path | None = None) -> Path:
-    """Where the sessions of a project lie."""
+    """Return the folder of a project's sessions."""
     return Folder(project_path, root or get_storage_root()).path
 
 
 def get_session_file_path(project_path: str | Path, session_id: str, root: str | Path | None = None) -> Path:
-    """The file of a session. Raises BadSessionId for what is no plain file name."""
+    """Return the file of a session. Raises BadSessionId for an id that is no plain file name."""
     return Folder(project_path, root or get_storage_root()).file(session_id)
 
 
 class MemoryStore:
-    """The current session, for quick access. Beyond `max_size` messages only the newest four fifths stay."""
+    """Holds the current session in memory. Beyond `max_size` messages only the newest four fifths stay."""
 
     def __init__(
         self, max_size: int = 1000, *, clock: Clock = wall_clock, token_counter: TokenCounter | None = None
@@ -65,11 +64,11 @@ class MemoryStore:
         self._context: ContextData | None = None
 
     def set_context(self, context: ContextData) -> None:
-        """Hold this context, and no other."""
+        """Replace the context."""
         self._context = context
 
     def get_context(self) -> ContextData | None:
-        """The context held; None before the first."""
+        """Return the context; None before the first `set_context`."""
         return self._context
 
     def add_message(self, message: ContextMessage) -> None:
@@ -83,7 +82,7 @@ class MemoryStore:
         self._enforce_memory_limit(conversation, metadata)
 
     def set_messages(self, messages: list[ContextMessage]) -> None:
-        """Hold these messages in place of those there were. Raises NoContext before `set_context`."""
+        """Replace the messages. Raises NoContext before `set_context`."""
         if self._context is None:
             raise NoContext
         conversation, metadata = self._context.layers.conversation, self._context.metadata
@@ -96,22 +95,22 @@ class MemoryStore:
         messages = conversation.messages
         if len(messages) <= self.max_size:
             return
-        keep = max(1, self.max_size * 4 // 5)  # at least the message just said
-        gone, conversation.messages = messages[:-keep], messages[-keep:]
-        metadata.total_tokens -= sum(message_tokens(message, self._counter) for message in gone)
+        keep = max(1, self.max_size * 4 // 5)  # at least the newest message
+        dropped, conversation.messages = messages[:-keep], messages[-keep:]
+        metadata.total_tokens -= sum(message_tokens(message, self._counter) for message in dropped)
 
 
 class JSONLStore:
-    """One file of entries, line by line, as the document has it: for reading any log and for writing plain ones.
+    """One file of entries, one per line: reads any log and writes plain ones.
 
-    It gives entries no number and no place in a conversation; sessions are written through `PersistentStore`.
+    It does not number or chain entries. Sessions are written through `PersistentStore`.
     """
 
     def __init__(self, file_path: str | Path, *, disk: Disk | None = None) -> None:
         self.file_path, self._disk = Path(file_path), disk or OsDisk()
 
     def append(self, entry: Entry) -> None:
-        """Add one line with one write, under the file's lock; the file and its folder are made if need be.
+        """Add one line with one write, under the file's lock. The file and its folder are made if they are missing.
 
         Raises:
             Unwritable: the disk refused.
@@ -120,25 +119,25 @@ class JSONLStore:
             file = self._disk.open(self.file_path)
             with file.locked():
                 size = file.size()
-                torn = size > 0 and file.read(size - 1, 1) != b"\n"  # a crash left half a line: it must not take ours
+                torn = size > 0 and file.read(size - 1, 1) != b"\n"  # a crash left half a line: begin a new one
                 file.append(b"\n" * torn + log.encode(entry))
             file.close()
         except OSError as error:
             raise Unwritable(str(self.file_path), error.strerror or str(error)) from error
 
     def read_all(self) -> list[Entry]:
-        """Every entry; none where there is no file. Blank lines are passed over, damaged ones with a warning."""
+        """Return every entry; none if there is no file. Blank lines are skipped, damaged lines with a warning."""
         return list(self.entries())
 
     async def read_stream(self, callback: Callable[[Entry], Awaitable[None] | None]) -> None:
-        """Hand the entries to `callback` one by one, in order, each read when the one before has been dealt with."""
+        """Pass the entries to `callback` in order. Each is read when the callback is done with the one before."""
         for entry in self.entries():
             waiting = callback(entry)
             if waiting is not None:
                 await waiting
 
     def entries(self) -> Iterator[Entry]:
-        """The same one by one, each read when it is asked for."""
+        """Yield what `read_all` returns, each entry read when it is asked for."""
         if not self.file_path.exists():
             return
         with self.file_path.open("rb") as lines:
@@ -152,7 +151,7 @@ class JSONLStore:
 
 
 class PersistentStore:
-    """The sessions of one project, each a log of its own. All files are kept; the newest `max_sessions` are listed."""
+    """The sessions of one project, each in a log of its own. The newest `max_sessions` are listed; all files stay."""
 
     def __init__(
         self,
@@ -168,103 +167,97 @@ class PersistentStore:
         self._folder = Folder(project_path, root or get_storage_root())
         self._project, self._clock, self._ids, self._counter = project_path, clock, ids, token_counter
         self._open: Journal | None = None  # of the session used last
-        self._saved: ContextMessage | None = None  # its entry is being made
-        self._lock = threading.RLock()  # saving happens in another thread
+        self._lock = threading.RLock()  # messages are saved in another thread
 
+    @locked
     def save_context(self, session_id: str, context: ContextData) -> None:
-        """Begin the session's file by saying whose it is; durable when it returns. Messages follow one by one."""
-        with self._lock:
-            journal = self._journal(session_id)
-            journal.annotate((SESSION, context.layers.session))
-            journal.store.sync()
+        """Begin the file of a session with its user and preferences. Durable when this returns. Raises StoreError."""
+        journal = self._journal(session_id)
+        journal.annotate((log.STATE, {_SESSION: context.layers.session}))
+        journal.store.sync()
 
+    @locked
     def save_message(self, session_id: str, message: ContextMessage) -> None:
-        """Append one message. Raises StoreError."""
-        with self._lock:
-            journal = self._journal(session_id)
-            _append(journal, [replace(self._draft(journal, message), data=kept_metadata(message))])
+        """Append a message under its own id and time. Raises StoreError."""
+        journal = self._journal(session_id)
+        made = _drafts(journal, message).messages([neutral(message)], journal.waiting, journal.settings.locale)[0]
+        _append(journal, [replace(made[0], data=other_metadata(message))])
 
-    def save_compaction(self, session_id: str, done: CompactionRecord) -> None:
-        """Append a boundary and the summary of what came before it, as one. Raises StoreError."""
-        before = CompactMetadata(done.trigger, done.pre_tokens)
-        after = CompactMetadata(done.trigger, done.pre_tokens, done.post_tokens, done.files_included)
-        kept = Raw(msgspec.json.encode({"kept": done.kept}))
-        with self._lock:
-            journal = self._journal(session_id)
-            covered = Raw(msgspec.json.encode(_covered(journal, set(done.kept))))
-            mark = ContextMessage(done.boundary_id, "system", BOUNDARY, done.summary.timestamp)
-            boundary = replace(self._draft(journal, mark), subtype=log.BOUNDARY, compact_metadata=before, data=covered)
-            summary = self._draft(journal, done.summary)
-            summary = replace(summary, is_compact_summary=True, compact_metadata=after, data=kept)
-            _append(journal, [boundary, summary])
+    @locked
+    def save_compaction(
+        self, session_id: str, boundary_id: str, summary: ContextMessage, sizes: CompactMetadata, first_kept: str
+    ) -> None:
+        """Append a boundary and the summary of the messages before `first_kept`, as one batch. Raises StoreError."""
+        journal = self._journal(session_id)
+        rows, entry = _message_rows(journal), journal.reader.entry
+        kept = next((at for at in reversed(range(len(rows))) if entry(rows[at]).uuid == first_kept), len(rows))
+        covered = rows[: max(kept, 1)]
+        first, last = entry(covered[0]), entry(max(covered, key=journal.timeline.unit.__getitem__))
+        note = CompactNote(first.seq, last.seq, (first.uuid, last.uuid))
+        before = CompactMetadata(sizes.trigger, sizes.pre_tokens)
+        boundary = _drafts(journal, replace(summary, id=boundary_id)).boundary(note, before)
+        _append(journal, [boundary, _drafts(journal, summary).summary(summary.content, sizes)])
 
+    @locked
     def load_conversation(self, session_id: str, *, whole: bool = False) -> list[ContextMessage]:
-        """The messages of a session, in order: after a compaction the system messages, the summary, what was kept
-        beside it, and what was said since; with `whole`, everything ever said. Raises SessionNotFound.
+        """Return the messages of a session in order: after a compaction the system messages, the summary, the messages
+        that it does not cover, and all later messages. With `whole`, return every message. Raises SessionNotFound.
         """
         self._folder.existing(session_id)
-        with self._lock:
-            journal = self._journal(session_id)
-            rows = _message_rows(journal) if whole else _going_on(journal)
-            return [message_of(journal.reader.entry(row)) for row in rows]
+        journal = self._journal(session_id)
+        rows = _message_rows(journal) if whole else _uncovered_rows(journal)
+        return [message_of(journal.reader.entry(row)) for row in rows]
 
+    @locked
     def load_session(self, session_id: str) -> SessionContext:
-        """Whose session it is, as far as the file says. Raises SessionNotFound."""
-        for entry in JSONLStore(self._folder.existing(session_id)).entries():
-            if entry.subtype == SESSION:
-                with suppress(BadInput):
-                    found: SessionContext = log.decode_data(entry, SessionContext)
-                    return found
-        return SessionContext(session_id, {}, self._clock())
+        """Return the user and preferences of a session, as far as the file has them. Raises SessionNotFound."""
+        self._folder.existing(session_id)
+        try:
+            return msgspec.convert(self._journal(session_id).state.get(_SESSION), SessionContext)
+        except msgspec.ValidationError:  # another program began it
+            return SessionContext(session_id, {}, self._clock())
 
     def list_sessions(self) -> list[str]:
-        """Ids, the one written to last first."""
+        """Return the ids, the session written to last first."""
         return self._folder.sessions()[: self.max_sessions]
 
+    @locked
     def sync(self) -> None:
         """Return when everything saved survives a power cut."""
-        with self._lock:
-            if self._open is not None:
-                self._open.store.sync()
+        if self._open is not None:
+            self._open.store.sync()
 
+    @locked
     def close(self) -> None:
-        """Make everything durable and let go of the file."""
-        with self._lock:
-            if self._open is not None:
-                self._open.close()
-                self._open = None
+        """Make everything durable and close the file."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
     def _journal(self, session_id: str) -> Journal:
         if self._open is None or self._open.store.session_id != session_id:
             self.close()
             self._open = Journal.open_file(
                 self._folder.file(session_id),
-                clock=self._now,
-                ids=self._new_id,
+                clock=self._clock,
+                ids=self._ids,
                 token_counter=self._counter,
                 where=place(self._project),
             )
         return self._open
 
-    def _draft(self, journal: Journal, message: ContextMessage) -> Entry:
-        self._saved = message
-        try:
-            return journal.drafted([neutral(message)])[0][0]
-        finally:
-            self._saved = None
 
-    # A message's entry has the message's own id and time. Nothing is drawn from `ids` and `clock` while one is saved in
-    # the background, so that what they give out depends on what the program did and not on when the disk was ready.
+def _drafts(journal: Journal, message: ContextMessage) -> Drafts:
+    """Make entries with the id and time of a message.
 
-    def _new_id(self) -> str:
-        return self._saved.id if self._saved is not None else self._ids()
-
-    def _now(self) -> int:
-        return self._saved.timestamp if self._saved is not None else self._clock()
+    Nothing is drawn from the store's `ids` and `clock` while a message is saved in the background, because what they
+    return next must not depend on when the disk was ready.
+    """
+    return Drafts(journal.store.session_id, lambda: message.timestamp, lambda: message.id, journal.where)
 
 
 def _append(journal: Journal, drafts: list[Entry]) -> None:
-    """Append entries as one. If another process was first, take its entries in and go on after them."""
+    """Append entries as one batch, after the entries of other processes."""
     while True:
         try:
             journal.append(drafts)
@@ -275,48 +268,30 @@ def _append(journal: Journal, drafts: list[Entry]) -> None:
 
 
 def _message_rows(journal: Journal) -> list[int]:
-    return [row for row in range(len(journal.timeline)) if is_message(journal, row)]
+    """Return the rows of the branch that are messages, and no tool calls, windows or recalled passages."""
+    timeline, path = journal.timeline, journal.path
+    rows = range(len(timeline))
+    return [row for row in rows if timeline.kind[row] in _MESSAGES and path.holds(timeline.branch[row], row)]
 
 
-def _covered(journal: Journal, kept: set[str]) -> CompactNote:
-    """What a compaction that keeps these messages covers: up to the one before the first of them."""
-    rows = _message_rows(journal)
-    last, missing = len(rows), set(kept)
-    while missing and last > 0:
-        last -= 1
-        missing.discard(journal.reader.entry(rows[last]).uuid)
-    if not rows:
-        return CompactNote()
-    ends = [journal.reader.entry(rows[index]) for index in (0, max(last - 1, 0))]
-    return CompactNote(ends[0].seq, ends[1].seq, (ends[0].uuid, ends[1].uuid))
+def _uncovered_rows(journal: Journal) -> list[int]:
+    """Return the messages that are in use: of those before the newest summary only what no summary covers.
 
-
-def _going_on(journal: Journal) -> list[int]:
-    """The rows of the conversation that goes on: of what was compacted the summary, after the system messages."""
-    timeline, rows = journal.timeline, _message_rows(journal)
-    held = timeline.compacted(journal.path)
-    shown = {timeline.unit_row[unit] for compaction in held for unit in compaction.summaries}
-    kept = _kept(journal.reader.entry(max(shown))) if shown else None
-
-    def stays(row: int) -> bool:
-        if timeline.kind[row] in (Kind.SYSTEM, Kind.SUMMARY):
-            return timeline.kind[row] == Kind.SYSTEM or row in shown
-        if kept is not None:
-            return row > max(shown) or journal.reader.entry(row).uuid in kept
-        return not any(each.summaries and each.first <= timeline.unit[row] <= each.last for each in held)
-
-    def order(row: int) -> int:
-        if row > max(shown, default=-1):
-            return 2
-        return {Kind.SYSTEM: 0, Kind.SUMMARY: 1}.get(Kind(timeline.kind[row]), 2)
-
-    return sorted(filter(stays, rows), key=order)  # stable: within each, the log's order
-
-
-def _kept(summary: Entry) -> set[str] | None:
-    """The messages that go on beside a summary, where it says so: the core and other programs do not."""
-    match msgspec.json.decode(summary.data):
-        case {"kept": [*uuids]}:
-            return {uuid for uuid in uuids if isinstance(uuid, str)}
-        case _:
-            return None
+    System messages are always in use. Those before the newest summary come first, then the summaries.
+    """
+    timeline = journal.timeline
+    compactions = timeline.compacted(journal.path)
+    summaries = {timeline.unit_row[unit] for each in compactions for unit in each.summaries}
+    newest = max(summaries, default=-1)
+    system: list[int] = []
+    others: list[int] = []
+    for row in _message_rows(journal):
+        if row > newest:
+            others.append(row)
+        elif timeline.kind[row] == Kind.SYSTEM:
+            system.append(row)
+        elif timeline.kind[row] != Kind.SUMMARY and not any(
+            each.first <= timeline.unit[row] <= each.last for each in compactions
+        ):
+            others.append(row)
+    return [*system, *sorted(summaries), *others]

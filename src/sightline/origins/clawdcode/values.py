@@ -1,4 +1,4 @@
-"""What the document passes around, and what it raises. JSON names are the document's own."""
+"""The document's types and errors. JSON names are the document's own."""
 
 from math import floor
 from typing import Any, Literal
@@ -22,7 +22,7 @@ class ContextMessage(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class ToolCallRecord(Struct, omit_defaults=True, rename="camel"):
-    """One tool call and what became of it."""
+    """A tool call and its result."""
 
     id: str
     name: str
@@ -43,7 +43,7 @@ class SystemContext(Struct, rename="camel"):
 
 
 class SessionContext(Struct, omit_defaults=True, rename="camel"):
-    """Whose session it is."""
+    """The session's user and preferences."""
 
     session_id: str
     preferences: dict[str, Any]
@@ -52,7 +52,7 @@ class SessionContext(Struct, omit_defaults=True, rename="camel"):
 
 
 class ConversationContext(Struct, rename="camel"):
-    """What was said, as far as memory holds it."""
+    """The messages that are in memory."""
 
     messages: list[ContextMessage]
     topics: list[str]
@@ -60,7 +60,7 @@ class ConversationContext(Struct, rename="camel"):
 
 
 class ToolContext(Struct, rename="camel"):
-    """What tools did and know."""
+    """The state of tools."""
 
     recent_calls: list[ToolCallRecord]
     tool_states: dict[str, Any]
@@ -68,7 +68,7 @@ class ToolContext(Struct, rename="camel"):
 
 
 class WorkspaceContext(Struct, omit_defaults=True, rename="camel"):
-    """The project being worked on."""
+    """The project of the session."""
 
     project_path: str
     git_branch: str | None = None
@@ -85,7 +85,7 @@ class ContextLayer(Struct, rename="camel"):
 
 
 class ContextMetadata(Struct, omit_defaults=True, rename="camel"):
-    """What is known of a context as a whole. `total_tokens` is that of the messages in memory."""
+    """Facts about a whole context. `total_tokens` counts the messages in memory."""
 
     total_tokens: int
     priority: int
@@ -104,7 +104,7 @@ DEFAULT_THRESHOLD = 6000  # tokens
 
 
 class StorageOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Where things are kept, and how many. An empty `persistent_path` is the storage root."""
+    """Where sessions are stored, and sizes. An empty `persistent_path` is the storage root."""
 
     max_memory_size: int = 1000
     persistent_path: str = ""
@@ -113,7 +113,7 @@ class StorageOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class FilterOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a filtered context is limited to. `time_window` is milliseconds."""
+    """The limits of a filtered context. `time_window` is milliseconds."""
 
     max_tokens: int = 32_000
     max_messages: int = 50
@@ -123,7 +123,7 @@ class FilterOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 class ContextManagerOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """How a ContextManager works. A `compression_threshold` up to 1 is a share of `max_context_tokens`.
 
-    A compaction keeps the newest `retain_percent` of the messages: a share, for all its name.
+    A compaction retains the newest messages: the share `retain_percent`, which is between 0 and 1 in spite of its name.
     """
 
     storage: StorageOptions = StorageOptions()
@@ -139,27 +139,15 @@ class ContextManagerOptions(Struct, frozen=True, rename="camel", forbid_unknown_
         return floor(share * self.max_context_tokens) if share <= 1 else floor(share)
 
 
-class CompactionRecord(Struct, frozen=True):
-    """A compaction as a session's file has it: a boundary, then the summary."""
-
-    boundary_id: str
-    summary: ContextMessage
-    trigger: Trigger
-    pre_tokens: int
-    post_tokens: int
-    files_included: list[str]
-    kept: list[str]  # ids of the messages before the boundary that go on beside the summary
-
-
 class NoSession(SightlineError):
-    """A message came before any session."""
+    """There is no current session."""
 
     def __init__(self) -> None:
         super().__init__("没有活动会话")
 
 
 class NoContext(SightlineError):
-    """A message came before any context."""
+    """There is no context in memory."""
 
     def __init__(self) -> None:
         super().__init__("上下文数据未初始化")

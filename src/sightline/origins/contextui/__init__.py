@@ -1,7 +1,7 @@
 """The ContextUI document, by its own names: the context, its windows, and the interaction with a model.
 
-Everything stands on the core: items and windows are entries of a log, windows are drawn and acted on by
-`sightline.apps`. `FrameworkHost` puts the parts together; `InteractionController` runs them.
+Everything is done by the core: items and windows are entries of a log, windows are drawn and acted on by
+`sightline.apps`.
 """
 
 from sightline.apps.app import App
@@ -19,43 +19,15 @@ from sightline.origins.contextui.context import (
     estimate_tokens,
     trim,
 )
-from sightline.origins.contextui.interaction import (
-    ActionExecutedEvent,
-    ActionParser,
-    AppCreatedEvent,
-    EventBus,
-    FrameworkHost,
-    InteractionController,
-    InteractionResult,
-    LlmBridge,
-    ParsedAction,
-    PromptBuilder,
-    WindowRefreshedEvent,
-)
-from sightline.origins.contextui.windows import (
-    ActionContext,
-    ActionDefinition,
-    ActionResult,
-    ParameterDefinition,
-    RefreshMode,
-    RenderMode,
-    Window,
-    WindowChange,
-    WindowChangedEvent,
-    WindowManager,
-    WindowMeta,
-    WindowOptions,
-)
+from sightline.origins.contextui.interaction import InteractionController, InteractionResult, LlmBridge
+from sightline.origins.contextui.windows import WindowManager
 from sightline.values.clock import SeqClock
 
 ContextApp = App
 """What an app's author subclasses."""
 
 __all__ = [
-    "ActionContext", "ActionDefinition", "ActionExecutedEvent", "ActionParser", "ActionResult", "AppCreatedEvent",
-    "ContextApp", "ContextItem", "ContextItemType", "ContextManager", "ContextRenderer", "ContextStats", "EventBus",
-    "FrameworkHost", "InteractionController", "InteractionResult", "LlmBridge", "LlmMessage", "ParameterDefinition",
-    "ParsedAction", "PromptBuilder", "RefreshMode", "RenderMode", "RenderOptions", "SeqClock", "Trimmed", "Window",
-    "WindowChange", "WindowChangedEvent", "WindowManager", "WindowMeta", "WindowOptions", "WindowRefreshedEvent",
-    "Windows", "dump", "estimate_tokens", "trim",
+    "ContextApp", "ContextItem", "ContextItemType", "ContextManager", "ContextRenderer", "ContextStats",
+    "InteractionController", "InteractionResult", "LlmBridge", "LlmMessage", "RenderOptions", "SeqClock", "Trimmed",
+    "WindowManager", "Windows", "dump", "estimate_tokens", "trim",
 ]  # fmt: skip

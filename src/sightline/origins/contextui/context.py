@@ -1,7 +1,7 @@
 """The ContextUI document's context: items in one order, windows by id, rendering, trimming and monitoring.
 
-Items are entries of a core log, windows its window annotations, obsolete what `close_window` makes obsolete. Nothing is
-kept here that does not follow from the log, so a context goes on after a restart where it was.
+Items are entries of a core log, windows its window annotations. Nothing is stored elsewhere, so after a restart the
+context is as it was.
 """
 
 import logging
@@ -101,28 +101,29 @@ _TYPES = {
     Kind.ASSISTANT: ContextItemType.ASSISTANT,
     Kind.WINDOW: ContextItemType.WINDOW,
 }
-_SPEAKERS = {
-    ContextItemType.SYSTEM: Role.SYSTEM,
-    ContextItemType.USER: Role.USER,
-    ContextItemType.ASSISTANT: Role.ASSISTANT,
+_ROLES: dict[ContextItemType, Literal["system", "user", "assistant"]] = {
+    ContextItemType.SYSTEM: "system",
+    ContextItemType.USER: "user",
+    ContextItemType.ASSISTANT: "assistant",
+    ContextItemType.WINDOW: "user",  # a window is shown to the model, the model does not say it
 }
 
 
 class ContextManager:
     """The items of one context, in the order of one clock.
 
-    A `Session` over the same journal composes what was added here; what was said through that session is not listed.
+    A `Session` over the same journal composes what was added here; what is added through that session is not listed.
     `add` may be called from several threads; a session that shares the journal must not write meanwhile.
     """
 
-    # Why the clock is not the log's: a log numbers every entry, settings and receipts too, and begins with one that is
-    # no item. The document counts items from 1, gives out 42 after 41, and lets events and windows take numbers of the
-    # same clock. So an item's Seq is handed out at `add` and written into the item's entry: the log is its only home.
+    # The clock is not the log's, because a log numbers every entry, settings and receipts too, and its first entry is
+    # no item. The document counts items from 1, has 42 follow 41, and lets events and windows take numbers of the same
+    # clock. So `add` takes an item's Seq from the clock and writes it into the item's entry, and nowhere else.
 
     def __init__(
         self, journal: Journal | None = None, *, clock: SeqClock | None = None, windows: Windows | None = None
     ) -> None:
-        """`windows` is asked what window items cost; without it they count as nothing.
+        """`windows` gives the windows whose tokens are counted; without it window items have 0 tokens.
 
         Raises:
             BadInput: the clock is behind the numbers in the log.
@@ -139,11 +140,11 @@ class ContextManager:
 
     @property
     def current_seq(self) -> int:
-        """The last number the clock gave out."""
+        """The last number of the clock."""
         return self.clock.current
 
     def add(self, item: ContextItem) -> None:
-        """Append the item under the next number, whatever number it carries.
+        """Append the item under the clock's next number, whatever its own `seq` is.
 
         Raises:
             BadInput: an item of this id is in the context.
@@ -157,45 +158,41 @@ class ContextManager:
             self._ids.add(entry.uuid)
 
     def get_all(self) -> list[ContextItem]:
-        """Every item, by seq."""
+        """Return every item, by seq."""
         with self._lock:
             return sorted((item for _, item in self._items()), key=_by_seq)
 
     def get_active(self) -> list[ContextItem]:
-        """The items that are not obsolete, by seq."""
+        """Return the items that are not obsolete, by seq."""
         return [item for item in self.get_all() if not item.is_obsolete]
 
     def mark_window_obsolete(self, window_id: str) -> None:
-        """Every item that refers to this window is obsolete. An unknown or already closed window changes nothing."""
+        """Make every item that refers to this window obsolete. An unknown or closed window changes nothing."""
         timeline = self.journal.timeline
         with self._lock:
             if any(not timeline.state[row] & OBSOLETE for row in timeline.windows.get(window_id, ())):
                 self.journal.annotate((entries.WINDOW, WindowNote(window_id, closed=True)))
 
     def note(self, *notes: WindowNote) -> int:
-        """Write down what a host says of its windows: a reference is an item under the next number. The log's seq."""
+        """Write a host's notes on its windows and return the log's seq. A window that is opened is a new item."""
         with self._lock:
-            self.journal.annotate(*((entries.WINDOW, self._numbered(note)) for note in notes))
+            numbered = [
+                note
+                if note.closed or note.changed
+                else _NumberedWindow(**msgspec.structs.asdict(note), context_seq=self.clock.next())
+                for note in notes
+            ]
+            self.journal.annotate(*((entries.WINDOW, note) for note in numbered))
             return self.journal.store.tips.seq
 
     def catch_up(self) -> None:
-        """Take in what others have written to the log."""
+        """Read what others have written to the log."""
         with self._lock:
             if self.journal.behind():
                 self.journal.catch_up()
 
-    def _numbered(self, note: WindowNote) -> WindowNote:
-        if note.closed or note.changed:
-            return note
-        return _NumberedWindow(**msgspec.structs.asdict(note), context_seq=self.clock.next())
-
-    def opened_at(self, window_id: str) -> int:
-        """The number of the item that refers to an open window; 0 if there is none."""
-        rows = self.journal.timeline.references(window_id, self.journal.path)
-        return _seq(self.journal.reader.entry(rows[0])) if rows else 0
-
     def get_stats(self) -> ContextStats:
-        """How large the context is."""
+        """Return how large the context is."""
         with self._lock:
             items = list(self._items())
             obsolete = sum(item.is_obsolete for _, item in items)
@@ -216,12 +213,12 @@ class ContextManager:
         if item.type is ContextItemType.WINDOW:
             entry = self.journal.drafts.annotation(entries.WINDOW, _NumberedWindow(item.content, context_seq=seq))
         else:
-            message = Message(_SPEAKERS[item.type], (text_part(item.content),))
+            message = Message(Role(_ROLES[item.type]), (text_part(item.content),))
             entry = replace(self.journal.drafts.message(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
         return replace(entry, uuid=item.id or entry.uuid, flags=OBSOLETE if item.is_obsolete else 0)
 
     def _items(self) -> Iterator[tuple[int, ContextItem]]:
-        """The items of the log's branch that were added here, each with its row."""
+        """Yield the items of the log's branch that were added here, each with its row."""
         timeline, path, reader = self.journal.timeline, self.journal.path, self.journal.reader
         for row in range(len(timeline)):
             kind = _TYPES.get(Kind(timeline.kind[row]))
@@ -229,19 +226,15 @@ class ContextManager:
                 continue
             entry = reader.entry(row)
             if seq := _seq(entry):
-                content = _window_id(entry) if kind is ContextItemType.WINDOW else reader.text(row)
+                is_window = kind is ContextItemType.WINDOW
+                content = entries.decode_data(entry, WindowNote).id if is_window else reader.text(row)
                 yield row, ContextItem(entry.uuid, kind, content, seq, bool(timeline.state[row] & OBSOLETE))
 
 
 def _seq(entry: Entry) -> int:
-    """The number the item of an entry was given; 0 if it was not added here."""
+    """Return the Seq of the item of an entry; 0 if it was not added here."""
     note = msgspec.json.decode(entry.data, type=_Numbered | None)
     return note.context_seq if note is not None else 0
-
-
-def _window_id(entry: Entry) -> str:
-    note: WindowNote = entries.decode_data(entry, WindowNote)
-    return note.id
 
 
 def _by_seq(item: ContextItem) -> int:
@@ -252,7 +245,7 @@ def _by_seq(item: ContextItem) -> int:
 
 
 class ContextRenderer:
-    """Items → messages. Renders what is handed in; changes none of it."""
+    """Renders items as messages, without changing them."""
 
     def __init__(self, token_counter: TokenCounter | None = None) -> None:
         self._counter = token_counter or counter()
@@ -260,17 +253,20 @@ class ContextRenderer:
     def render(
         self, items: Iterable[ContextItem], windows: Windows, options: RenderOptions | None = None
     ) -> list[LlmMessage]:
-        """The messages of these items by seq: each text as it is, each window as it looks now, unless it is gone."""
+        """Return the messages of these items, by seq. Texts are unchanged, windows are as they are now.
+
+        Windows that are no longer open are left out.
+        """
         options = options or RenderOptions()
         shown = [(item, _text(item, windows)) for item in sorted(items, key=_by_seq) if _wanted(item, options)]
         if options.max_tokens is not None:
             shown = self._fitting(shown, options.max_tokens)
-        return [LlmMessage(_role(item), text) for item, text in shown if text is not None]
+        return [LlmMessage(_ROLES[item.type], text) for item, text in shown if text is not None]
 
     def _fitting(
         self, shown: list[tuple[ContextItem, str | None]], max_tokens: int
     ) -> list[tuple[ContextItem, str | None]]:
-        # What an item costs is what will be rendered of it, and each window is asked only once: hence by identity.
+        # By identity, because each window item is rendered once, and its tokens are those of what was rendered.
         costs = {id(item): self._counter.count(text) if text else 0 for item, text in shown}
         kept = trim((item for item, _ in shown), max_tokens, lambda item: costs[id(item)])
         if kept.over_budget:
@@ -288,28 +284,18 @@ def _wanted(item: ContextItem, options: RenderOptions) -> bool:
 
 
 def _text(item: ContextItem, windows: Windows | None) -> str | None:
-    """What is rendered of an item; None for a window that is gone."""
+    """Return what is rendered of an item; None for a window that is not open."""
     if item.type is not ContextItemType.WINDOW:
         return item.content
     window = windows.get(item.content) if windows is not None else None
     return window.render() if window is not None else None
 
 
-def _role(item: ContextItem) -> Literal["system", "user", "assistant"]:
-    match item.type:
-        case ContextItemType.SYSTEM:
-            return "system"
-        case ContextItemType.ASSISTANT:
-            return "assistant"
-        case ContextItemType.USER | ContextItemType.WINDOW:  # what a window shows is told to the model, not by it
-            return "user"
-
-
 # ------------------------------------------------------------------ trimming
 
 
 class Trimmed(list[ContextItem]):
-    """The items that are kept, by seq. `over_budget`: the system items alone are more than was allowed."""
+    """The items that fit, by seq. `over_budget`: the system items alone have more tokens than allowed."""
 
     over_budget: bool = False
 
@@ -317,7 +303,7 @@ class Trimmed(list[ContextItem]):
 def estimate_tokens(
     item: ContextItem, windows: Windows | None = None, token_counter: TokenCounter | None = None
 ) -> int:
-    """What an item costs: the tokens of what would be rendered of it. A window that is gone costs nothing."""
+    """Count the tokens of what would be rendered of an item: 0 for a window that is not open."""
     text = _text(item, windows)
     return (token_counter or counter()).count(text) if text else 0
 
@@ -325,10 +311,10 @@ def estimate_tokens(
 def trim(
     items: Iterable[ContextItem], max_tokens: int, tokens: Callable[[ContextItem], int] = estimate_tokens
 ) -> Trimmed:
-    """The items that fit, in this order: all of System, the last rounds of dialogue, active windows, older dialogue.
+    """Return the items that fit, taken in this order: System, the last rounds of dialogue, active windows, the rest.
 
-    Within a class the newest comes first; what does not fit is passed over, and the search goes on. An obsolete item is
-    kept only if nothing else had to go.
+    Within a class the newest comes first. An item that does not fit is skipped and the search goes on. System items
+    always stay. An obsolete item stays only if nothing else was dropped.
     """
     ordered = sorted(items, key=_by_seq)
     recent = _recent_since(ordered)
@@ -359,7 +345,7 @@ def _rank(item: ContextItem, recent: int | None) -> int:
 
 
 def _recent_since(ordered: list[ContextItem]) -> int | None:
-    """Where the last rounds of dialogue begin: a round is a User item and what follows it, up to the next User item."""
+    """Return the seq where the last rounds of dialogue begin. A round is a User item and all up to the next one."""
     starts = [item.seq for item in ordered if item.type is ContextItemType.USER and not item.is_obsolete]
     return starts[-ROUNDS:][0] if starts else None
 
@@ -368,7 +354,7 @@ def _recent_since(ordered: list[ContextItem]) -> int | None:
 
 
 def dump(items: Iterable[ContextItem]) -> str:
-    """One line per item, as handed in: whether it is active, its seq, its type, the beginning of its content."""
+    """Return one line per item, in the given order: is it active, seq, type, the beginning of the content."""
     return "\n".join(
         f"[{'X' if item.is_obsolete else '✓'}] [{item.seq:04d}] {item.type}: {_beginning(item.content)}"
         for item in items
@@ -377,4 +363,4 @@ def dump(items: Iterable[ContextItem]) -> str:
 
 def _beginning(content: str) -> str:
     cut = content if len(content) <= SHOWN else content[:SHOWN] + "..."
-    return " ".join(cut.splitlines())  # one line per item, whatever it says
+    return " ".join(cut.splitlines())  # no line breaks

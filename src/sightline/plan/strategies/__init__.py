@@ -1,4 +1,4 @@
-"""Strategies decide levels; the plan keeps the laws. Found by name, here or in an installed package."""
+"""The strategies, found by name: ours, and those of installed packages."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -32,34 +32,34 @@ one from keyword arguments."""
 
 
 def strategy(name: str, config: Mapping[str, Any] | None = None) -> Strategy:
-    """The strategy of this name with this configuration. Its keys may also be written in camelCase.
+    """The strategy of this name with this configuration, whose keys may also be in camelCase.
 
     Raises:
         BadInput: there is no such strategy, or it does not take this configuration.
     """
-    return _made(name, kind_of(name), dict(config or {}))
+    return _make(name, kind_of(name), dict(config or {}))
 
 
 def names() -> list[str]:
-    """Every strategy there is: ours, then those of installed packages."""
+    """The names of all strategies: ours, then those of installed packages."""
     return [*STRATEGIES, *(name for name in sorted({each.name for each in installed()}) if name not in STRATEGIES)]
 
 
 def installed() -> Iterator["EntryPoint"]:
-    """What installed packages offer. Nothing of it is imported by that."""
+    """The entry points of strategies in installed packages. Does not import them."""
     from importlib.metadata import entry_points
 
     return iter(entry_points(group=GROUP))
 
 
 def config_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of a strategy's configuration; empty where only the strategy itself knows. Raises BadInput."""
+    """The JSON Schema of a strategy's configuration; empty if its type does not tell. Raises BadInput."""
     kind = kind_of(name)
-    return dict(msgspec.json.schema(kind)["$defs"][kind.__name__]) if _is_described(kind) else {}
+    return dict(msgspec.json.schema(kind)["$defs"][kind.__name__]) if _has_typed_config(kind) else {}
 
 
 def kind_of(name: str) -> Any:
-    """What makes strategies of this name: a class or a function. Raises BadInput."""
+    """The class or function that makes strategies of this name. Raises BadInput."""
     if name in STRATEGIES:
         return STRATEGIES[name]
     offers = [each for each in installed() if each.name == name]
@@ -69,15 +69,15 @@ def kind_of(name: str) -> Any:
         raise BadInput(f"several packages offer a strategy {name!r}: {', '.join(each.value for each in offers)}")
     try:
         return offers[0].load()
-    except Exception as error:  # whatever another's package does when it is imported
+    except Exception as error:  # importing another package may raise anything
         raise BadInput(f"strategy {name!r} ({offers[0].value}) cannot be loaded: {error!r}") from error
 
 
-def _made(name: str, kind: Any, config: dict[str, Any]) -> Strategy:
+def _make(name: str, kind: Any, config: dict[str, Any]) -> Strategy:
     try:
-        made = msgspec.convert(_snake(config, kind), kind) if _is_described(kind) else kind(**config)
+        made = msgspec.convert(_in_snake_case(config, kind), kind) if _has_typed_config(kind) else kind(**config)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        takes = f"; it takes {', '.join(_fields(kind)) or 'nothing'}" if _is_described(kind) else ""
+        takes = f"; it takes {', '.join(_fields(kind)) or 'nothing'}" if _has_typed_config(kind) else ""
         raise BadInput(f"strategy {name!r} does not take this configuration: {error}{takes}") from error
     if not callable(getattr(made, "plan", None)):
         raise BadInput(f"strategy {name!r} has no method plan(view): {made!r} is no strategy")
@@ -85,8 +85,8 @@ def _made(name: str, kind: Any, config: dict[str, Any]) -> Strategy:
     return checked
 
 
-def _is_described(kind: Any) -> bool:
-    """Whether the configuration can be checked field by field."""
+def _has_typed_config(kind: Any) -> bool:
+    """Whether the configuration's fields and their types are known, so that they can be checked."""
     return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or is_dataclass(kind))
 
 
@@ -94,8 +94,8 @@ def _fields(kind: Any) -> list[str]:
     return [field.name for field in msgspec.inspect.type_info(kind).fields]  # type: ignore[attr-defined]
 
 
-def _snake(config: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """The configuration under the fields' own names."""
+def _in_snake_case(config: dict[str, Any], kind: Any) -> dict[str, Any]:
+    """The configuration with camelCase keys renamed to the fields' names. Raises BadInput for a key given twice."""
     fields = _fields(kind)
     snake = {key: re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower() for key in config}
     renamed = {key: snake[key] for key in config if key not in fields and snake[key] in fields}

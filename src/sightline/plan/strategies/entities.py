@@ -1,4 +1,4 @@
-"""State instead of dialogue: what is known so far as one typed JSON object, the question, and nothing else."""
+"""State instead of dialogue: the values collected so far as one typed JSON object, and the question."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
@@ -7,25 +7,25 @@ import msgspec
 from msgspec import Meta, Struct
 
 from sightline.plan.plan import Plan
-from sightline.plan.strategies.sliding import fits, newest, within_reach
+from sightline.plan.strategies.sliding import reachable_units, show_newest
 from sightline.plan.strategies.state_schema import Schema, field_of, object_in, problem, schema_of
 from sightline.plan.view import View
 from sightline.values.items import Kind
 from sightline.values.phrases import say
 
 Extractor = Callable[[Schema, Mapping[str, Any], str], Any]
-"""Finds in what a user says what the schema asks for: (schema, state so far, text) → the fields it found."""
+"""Finds values for the schema in a user message: (schema, state so far, text) → the fields it found."""
 
 
 class Merged(NamedTuple):
-    """A state after something was found, and what of that was refused: path → why."""
+    """A state with found values merged in, and the values that were refused: path → why."""
 
     state: dict[str, Any]
     refused: dict[str, str]
 
 
 class Entities(Struct, frozen=True, forbid_unknown_fields=True):
-    """The state as JSON and the question with its open tool calls; the rest of the dialogue is not sent."""
+    """Shows the state as JSON, and the question with what came after it. The rest of the dialogue is not sent."""
 
     name = "entities"
 
@@ -41,35 +41,35 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
         """See `Strategy.plan`. A new question or a new state is a sweep."""
         says = f"{say('state', view.notices.locale)}\n{msgspec.json.encode(view.state).decode()}"
         units = self._open_turn(view)
-        if self._goes_on(view, units, says):
+        if self._extends_last(view, units, says):
             return Plan.extended(view, {}, {})
-        return newest(view, units, view.command or "sweep: state", says=says)
+        return show_newest(view, units, view.command or "sweep: state", says=says)
 
     def merged(self, state: Mapping[str, Any], found: Any) -> Merged:
         """See `merged`."""
         return merged(self.schema, state, found, null_erases=self.null_erases)
 
     def _open_turn(self, view: View) -> list[int]:
-        """The question, what came after it, and what the laws keep; all, where nothing may be left out."""
+        """The question, what came after it, and what must be shown; all units, if none may be left out."""
         if not view.trims:
-            return within_reach(view)
+            return reachable_units(view)
         timeline, must = view.timeline, view.must_show
-        after = [unit for unit in within_reach(view) if unit > view.asked or unit in must]
+        after = [unit for unit in reachable_units(view) if unit > view.asked or unit in must]
         return [unit for unit in after if unit in must or timeline.kind[timeline.unit_row[unit]] != Kind.SUMMARY]
 
-    def _goes_on(self, view: View, units: list[int], says: str) -> bool:
-        """Whether nothing that was sent changes: the same question, the same state, and room for what is new."""
+    def _extends_last(self, view: View, units: list[int], says: str) -> bool:
+        """Whether the question and the state are those of the last plan, and the new units fit."""
         last = view.last
-        if last is None or view.command or not fits(view) or units != [*last, *view.new]:
+        if last is None or view.command or view.tokens_with_new() > view.limit or units != [*last, *view.new]:
             return False
         return view.notices.preface(units, last.lods, says)[0] == last.preface
 
 
 def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases: bool = False) -> Merged:
-    """The state with what was found in it. Pure.
+    """The state with found values merged in. Pure.
 
-    Later values overwrite earlier ones, field by field; what is not mentioned stays. A value that the schema does not
-    allow is refused and the old one kept. Null says nothing, unless `null_erases`.
+    Later values overwrite earlier ones, field by field. Fields that were not found keep their values. A value that the
+    schema does not allow is refused, and the old one stays. Null is ignored, or removes a value if `null_erases`.
     """
     refused: dict[str, str] = {}
     node = object_in(schema, schema) or {}
@@ -116,7 +116,7 @@ class _Merging(NamedTuple):
 
 
 def _plain(found: Any) -> Any:
-    """What was found, as JSON values: given as such, as JSON text, or as an object of a type."""
+    """Found values as plain JSON: from a mapping, JSON text, or an object of a msgspec or pydantic type."""
     if isinstance(found, Mapping):
         return found
     dump = getattr(found, "model_dump", None)

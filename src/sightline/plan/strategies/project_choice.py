@@ -1,6 +1,6 @@
-"""Which strategy a project has chosen: in `sightline.toml`, `pyproject.toml`, or OpenStarry's `plugin.json`.
+"""The strategy that a project has chosen: in `sightline.toml`, `pyproject.toml`, `plugin.json` or `agent.json`.
 
-The first of these files that chooses one counts; where none does, it is `focus`.
+The first of these files that names one counts. If none does, it is `focus`.
 """
 
 import tomllib
@@ -14,21 +14,21 @@ from sightline.errors import BadInput
 from sightline.plan.strategies import names, strategy
 
 DEFAULT = "focus"
-WITHOUT_A_CHOICE = "sliding"  # what a plugin.json means that names no strategy
+WITHOUT_A_CHOICE = "sliding"  # for a plugin.json that names no strategy
 
 KEYS = ("strategy", "config")
-OTHER_KEYS = ("model", "models", "tools", "mcp", "chat")  # of the agent, in the same file: no business of ours
+OTHER_KEYS = ("model", "models", "tools", "mcp", "chat")  # the agent reads these from the same file
 
 IDS = {
     "std-sliding-window-strategy": "sliding",
     "std-summarization-strategy": "summary",
     "std-entity-extraction-strategy": "entities",
 }
-"""What a `plugin.json` calls the standard strategies. Ours and those of installed packages go by their own names."""
+"""The ids of the standard strategies in a `plugin.json`, which may also use the name of any other strategy."""
 
 
 class Choice(NamedTuple):
-    """A strategy's name, its configuration, and the file that says so; empty: no file does."""
+    """A strategy's name, its configuration, and the file that names it; empty if no file does."""
 
     name: str
     config: dict[str, Any]
@@ -39,7 +39,7 @@ def chosen(project: str | Path = ".") -> Choice:
     """The strategy of the project in this directory.
 
     Raises:
-        BadInput: a file that cannot be read or names what does not exist, by file and key, with the choices there are.
+        BadInput: a file cannot be read or names what does not exist; says the file, the key and the valid choices.
     """
     folder = Path(project)
     for name, read in _FILES.items():
@@ -53,10 +53,10 @@ def chosen(project: str | Path = ".") -> Choice:
 
 
 def from_plugin(plugin: Mapping[str, Any], where: str = "plugin.json") -> Choice:
-    """What a `plugin.json` chooses. Without `contextStrategy` that is the sliding window.
+    """The strategy that a `plugin.json` chooses. Without `contextStrategy` it is the sliding window.
 
     Raises:
-        BadInput: `where`, the key, and the valid choices.
+        BadInput: says `where`, the key and the valid choices.
     """
     wanted = _object(plugin, "contextStrategy", where)
     if not isinstance(plugin.get("id"), str) or not plugin["id"]:
@@ -66,28 +66,28 @@ def from_plugin(plugin: Mapping[str, Any], where: str = "plugin.json") -> Choice
     _check_keys(wanted, ("type", "pluginId", "config"), f"{where}: contextStrategy")
     if wanted.get("type") != "plugin":
         raise BadInput(f'{where}: contextStrategy.type is {wanted.get("type")!r}; the only one is "plugin"')
-    return _checked(wanted.get("pluginId"), wanted.get("config"), where, "contextStrategy.pluginId", IDS)
+    return _check_choice(wanted.get("pluginId"), wanted.get("config"), where, "contextStrategy.pluginId", IDS)
 
 
 def from_agent(agent: Mapping[str, Any], where: str = "agent.json") -> Choice | None:
-    """What an `agent.json` chooses under `cognition.context_strategy`, whose `type` is the id. None: nothing.
+    """The strategy that an `agent.json` names by its id in `cognition.context_strategy.type`. None if it names none.
 
     Raises:
-        BadInput: `where`, the key, and the valid choices.
+        BadInput: says `where`, the key and the valid choices.
     """
     cognition = agent.get("cognition")
     wanted = _object(cognition, "context_strategy", where) if isinstance(cognition, Mapping) else None
     if wanted is None:
         return None
     _check_keys(wanted, ("type", "config"), f"{where}: cognition.context_strategy")
-    return _checked(wanted.get("type"), wanted.get("config"), where, "cognition.context_strategy.type", IDS)
+    return _check_choice(wanted.get("type"), wanted.get("config"), where, "cognition.context_strategy.type", IDS)
 
 
 def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
-    """What a TOML table chooses: `strategy = "summary"` and `[config]`, or `[strategy]` with `name` and `config`.
+    """The strategy of a TOML table: `strategy = "summary"` and `[config]`, or `[strategy]` with `name` and `config`.
 
     Raises:
-        BadInput: `where`, the key, and the valid choices.
+        BadInput: says `where`, the key and the valid choices.
     """
     _check_keys({key: value for key, value in table.items() if key not in OTHER_KEYS}, KEYS, where)
     wanted = table.get("strategy")
@@ -96,11 +96,11 @@ def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
             raise BadInput(f'{where}: config without a strategy; say strategy = "…" too')
         return None
     if not isinstance(wanted, Mapping):
-        return _checked(wanted, table.get("config"), where, "strategy")
+        return _check_choice(wanted, table.get("config"), where, "strategy")
     _check_keys(wanted, ("name", "config"), f"{where}: strategy")
     if "config" in table:
         raise BadInput(f"{where}: config stands beside strategy and inside it; say it once")
-    return _checked(wanted.get("name"), wanted.get("config"), where, "strategy.name")
+    return _check_choice(wanted.get("name"), wanted.get("config"), where, "strategy.name")
 
 
 # ---------------------------------------------------------------------- the files
@@ -119,7 +119,7 @@ def _read_pyproject(file: Path) -> Choice | None:
 def _read_plugin(file: Path) -> Choice | None:
     plugin = _json(file)
     if not isinstance(plugin.get("id"), str) and "contextStrategy" not in plugin:
-        return None  # many files of this name are other programs'
+        return None  # other programs have files of this name too
     return from_plugin(plugin, str(file))
 
 
@@ -143,7 +143,7 @@ def _toml(file: Path) -> dict[str, Any]:
 
 
 def _json(file: Path) -> dict[str, Any]:
-    """What a file says; nothing where it is no JSON object, since many programs have files of these names."""
+    """The JSON object in a file; empty if it is none, because other programs have files of these names too."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
     except (OSError, UnicodeDecodeError, msgspec.DecodeError):
@@ -162,8 +162,8 @@ def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> N
         raise BadInput(f"{where}: unknown key {unknown[0]!r}; choose among {', '.join(known)}")
 
 
-def _checked(name: Any, config: Any, where: str, key: str, ids: Mapping[str, str] | None = None) -> Choice:
-    """The choice, once the strategy could be made."""
+def _check_choice(name: Any, config: Any, where: str, key: str, ids: Mapping[str, str] | None = None) -> Choice:
+    """The choice, after checking that the strategy exists and takes this configuration."""
     ids = ids or {}
     if not isinstance(name, str) or (name not in ids and name not in names()):
         raise BadInput(f"{where}: {key} is {name!r}; choose one of {', '.join([*ids, *names()])}")

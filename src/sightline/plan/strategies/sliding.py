@@ -1,4 +1,4 @@
-"""The plain sliding window: the newest units that fit. It breaks the prefix by design."""
+"""The sliding window: the newest units that fit. It changes the prompt prefix by design, whenever a unit drops out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,43 +9,37 @@ from sightline.plan.plan import Plan
 from sightline.plan.view import View, body_unit
 from sightline.values.items import Kind, Lod
 
-_APART = (Kind.SUMMARY, Kind.RECALL)  # what stands for other units, and is shown or not whatever its age
-_QUESTION = 4  # the last user message holds this part of the limit, a quarter, against newer words of others
+_DERIVED = (Kind.SUMMARY, Kind.RECALL)  # made from other units, so their age does not decide whether they are shown
+_QUESTION_PART = 4  # a question of up to a quarter of the limit is shown in full even if newer units need the tokens
 
 
 class Sliding(Struct, frozen=True, forbid_unknown_fields=True):
-    """Newest first until the limit; all older ones are out. Nothing is shortened that could be shown whole."""
+    """Shows the newest units up to the limit. All older ones are left out; nothing is shortened that fits whole."""
 
     name = "sliding"
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`."""
-        if not view.command and stands(view):
+        if not view.command and is_still_right(view):
             return Plan.extended(view, {}, {})
-        return newest(view, within_reach(view), view.command or "sweep: window")
+        return show_newest(view, reachable_units(view), view.command or "sweep: window")
 
 
-def fits(view: View) -> bool:
-    """Whether everything shown so far and all that is new is within the limit, in full."""
-    return view.fixed + (view.last.body if view.last else 0) + view.full_tokens(view.new) <= view.limit
+def is_still_right(view: View, *, by_turn: bool = False) -> bool:
+    """Whether the last plan is right with the new units added: they fit, and no unit that is left out would fit now.
 
-
-def stands(view: View, *, by_turn: bool = False) -> bool:
-    """Whether the window is still right with what is new: all of that fits, and nothing that is out would fit now.
-
-    Room comes back when a live window closes, or the model changes.
+    Tokens become free when an app's window closes or the model changes. With `by_turn` only whole turns are shown.
     """
-    if not fits(view):
+    if view.tokens_with_new() > view.limit:
         return False
     last = view.last
     if last is None:
         return True
-    free = view.limit - view.fixed - last.body - view.full_tokens(view.new)
-    free -= max(0, view.notices.room - last.preface_tokens)
+    free = view.limit - view.tokens_with_new() - max(0, view.notices.preface_limit - last.preface_tokens)
     if any(view.saved({row: lod}) <= free for row, lod in last.levels().items() if lod is not Lod.FULL):
         return False
     tokens, new = 0, set(view.new)
-    for unit in _back(view):
+    for unit in _newest_first(view):
         if unit in last or unit in new:
             continue
         tokens += view.full_tokens([unit])
@@ -54,38 +48,39 @@ def stands(view: View, *, by_turn: bool = False) -> bool:
     return True
 
 
-def within_reach(view: View) -> list[int]:
-    """The units a window could show: those that fit from the newest back, were they all as short as they can be, and
-    those that have their place whatever else is shown. All, where none may be left out.
+def reachable_units(view: View) -> list[int]:
+    """The units that a plan of the newest could show. All, if none may be left out.
+
+    They are those that fit from the newest back if all are at their lowest levels, those that must be shown, those
+    to show again, summaries and recalled pieces. The rest of a long history is not looked at.
     """
     if not view.trims:
         return view.candidates()
     must = view.must_show
-    kept = {unit for unit in view.candidates() if unit in must or view.timeline.unit_kind(unit) in _APART}
+    kept = {unit for unit in view.candidates() if unit in must or view.timeline.unit_kind(unit) in _DERIVED}
     kept.update(view.back)
-    room, least = view.limit - view.fixed, view.timeline.unit_least
-    for unit in _back(view):
-        if room <= 0:
+    free = view.body_limit
+    for unit in _newest_first(view):
+        if free <= 0:
             break
         kept.add(unit)
-        room -= least[unit] + view.framing(unit)
+        free -= view.least_tokens(unit)
     return sorted(kept)
 
 
-def _back(view: View) -> Iterator[int]:
-    """The conversation from the newest unit back: what could be sent, and no summary stands for."""
+def _newest_first(view: View) -> Iterator[int]:
+    """The units of the conversation from the newest back, without pending calls and what summaries cover."""
     timeline, path = view.timeline, view.path
-    waiting = {timeline.unit[row] for row in timeline.open_calls}
+    pending = {timeline.unit[row] for row in timeline.open_calls}
     for unit in range(len(timeline.unit_row) - 1, -1, -1):
         row = timeline.unit_row[unit]
-        if unit in waiting or not path.holds(timeline.branch[row], row) or not body_unit(timeline, unit):
+        if unit in pending or not path.holds(timeline.branch[row], row) or not body_unit(timeline, unit):
             continue
-        covered = any(each.first <= unit <= each.last for each in view.compactions)
-        if not covered and timeline.kind[row] not in _APART:
+        if timeline.kind[row] != Kind.RECALL and not view.is_covered(unit):
             yield unit
 
 
-def newest(
+def show_newest(
     view: View,
     units: Sequence[int],
     reason: str,
@@ -94,110 +89,111 @@ def newest(
     by_turn: bool = False,
     most: Mapping[int, Lod] | None = None,
 ) -> Plan:
-    """A sweep that keeps the newest of these units, as many as fit one after the other; all older ones are out.
+    """A sweep that shows the newest of these units, as many as fit without a gap. All older ones are left out.
 
-    What may not be missing comes first: pinned units, the question, summaries. The question, a summary and the newest
-    unit are shortened where they would not fit otherwise; everything else is shown whole or not at all. With `by_turn`
-    the oldest turn that is shown begins with its user message. Where no unit may be left out, the older ones are
-    shortened instead. `most` are levels above which rows are not shown, however much room there is.
+    Pinned units, the question and summaries get their tokens first. The question, a summary and the newest unit are
+    shortened if they would not fit otherwise; every other unit is shown whole or not at all. With `by_turn` the
+    oldest turn that is shown begins with its user message. If no unit may be left out, the older ones are shortened
+    instead. `most` are the highest levels at which rows are shown, even if more would fit.
 
     Raises:
-        PinnedOverflow: what may not be reduced is larger than the limit.
+        PinnedOverflow: the items that may not be reduced are larger than the limit.
     """
-    window = _Window(view, units, says, most or {})
-    return window.plan(reason, by_turn) if view.trims else window.all(reason)
+    filling = _Filling(view, units, says, most or {})
+    return filling.plan(reason, by_turn) if view.trims else filling.plan_all(reason)
 
 
 def begins_turn(timeline: Timeline, unit: int) -> bool:
-    """Whether a turn begins here: with what a user said, not with a tool's late or lost result."""
+    """Whether a turn begins with this unit: with a user message that is not a tool's late or lost result."""
     row = timeline.unit_row[unit]
     return timeline.kind[row] == Kind.USER and not timeline.state[row] & (LABELLED | ORPHAN)
 
 
-class _Window:
-    """Fills the room there is, newest first."""
+class _Filling:
+    """Fills the token budget with units, from the newest back."""
 
     def __init__(self, view: View, units: Sequence[int], says: str, most: Mapping[int, Lod]) -> None:
         self.view, self.says, self.most = view, says, most
         self.timeline, self.lods = view.timeline, dict[int, Lod]()
         pinned = {self.timeline.unit[row] for row in (*self.timeline.systems, *view.pinned)}
-        self.kept = pinned.intersection(units) if view.trims else set()
-        self.others = [unit for unit in units if unit not in self.kept]
+        self.shown = pinned.intersection(units) if view.trims else set()
+        self.others = [unit for unit in units if unit not in self.shown]
         self.before = view.last.levels() if view.last else {}
-        said = view.notices.preface((), {}, says)[1] if says else 0
-        self.room = view.limit - view.fixed - said - view.notices.room
-        for unit in sorted(self.kept):  # what stands beside a pinned item may be shortened
-            lods = self._levels(unit, self.room, shorten=True)
-            self._take(unit, self._least(unit) if lods is None else lods)
+        strategy_tokens = view.notices.preface((), {}, says)[1] if says else 0
+        self.free = view.body_limit - strategy_tokens - view.notices.preface_limit  # tokens
+        for unit in sorted(self.shown):  # other items of a pinned item's unit may be shortened
+            lods = self._fitting_levels(unit, self.free, shorten=True)
+            self._take_tokens(unit, self._lowest_levels(unit) if lods is None else lods)
 
     def plan(self, reason: str, by_turn: bool) -> Plan:
         """The pinned units, the summaries, and the newest of the rest."""
         summaries = [unit for unit in self.others if self.timeline.unit_kind(unit) is Kind.SUMMARY]
         history = [unit for unit in self.others if self.timeline.unit_kind(unit) is not Kind.SUMMARY]
         asked = self.view.asked if self.view.asked in history else -1
-        held = self._held(asked, history[-1] if history else -1)
-        self.room -= sum(held.values())
+        reserved = self._reserve(asked, history[-1] if history else -1)
+        self.free -= sum(reserved.values())
         for unit in reversed(summaries):
-            if (lods := self._levels(unit, self.room, shorten=True)) is not None:
-                self.kept.add(self._take(unit, lods))
-        chosen = self._newest(history, held)
-        if asked in held:
-            lods = self._levels(asked, self.room + held[asked], shorten=True)
-            self.kept.add(self._take(asked, self._least(asked) if lods is None else lods))
-        self.kept.update(_from_a_turn(self.timeline, chosen, asked) if by_turn else chosen)
-        return self._swept(reason)
+            if (lods := self._fitting_levels(unit, self.free, shorten=True)) is not None:
+                self.shown.add(self._take_tokens(unit, lods))
+        chosen = self._choose_newest(history, reserved)
+        if asked in reserved:
+            lods = self._fitting_levels(asked, self.free + reserved[asked], shorten=True)
+            self.shown.add(self._take_tokens(asked, self._lowest_levels(asked) if lods is None else lods))
+        self.shown.update(_drop_partial_turn(self.timeline, chosen, asked) if by_turn else chosen)
+        return self._plan(reason)
 
-    def all(self, reason: str) -> Plan:
-        """Every unit, the newest as whole as the others leave room for at their lowest levels."""
-        least = {unit: self._least(unit) for unit in self.others}
-        held = {unit: self._tokens(unit, lods) for unit, lods in least.items()}
-        self.room -= sum(held.values())
+    def plan_all(self, reason: str) -> Plan:
+        """Every unit: from the newest back, each as whole as the older ones at their lowest levels allow."""
+        least = {unit: self._lowest_levels(unit) for unit in self.others}
+        reserved = {unit: self.view.unit_tokens(unit, lods) for unit, lods in least.items()}
+        self.free -= sum(reserved.values())
         for unit in reversed(self.others):
-            self.room += held[unit]
-            lods = self._levels(unit, self.room, shorten=True)
-            self.kept.add(self._take(unit, least[unit] if lods is None else lods))
-        return self._swept(reason)
+            self.free += reserved[unit]
+            lods = self._fitting_levels(unit, self.free, shorten=True)
+            self.shown.add(self._take_tokens(unit, least[unit] if lods is None else lods))
+        return self._plan(reason)
 
-    def _newest(self, history: Sequence[int], held: dict[int, int]) -> list[int]:
-        """The newest of these units up to the first that does not fit, in seq order. What was held for them is used."""
+    def _choose_newest(self, history: Sequence[int], reserved: dict[int, int]) -> list[int]:
+        """The newest of these units up to the first that does not fit, in seq order. Uses what is reserved for them."""
         chosen: list[int] = []
         for unit in reversed(history):
-            lods = self._levels(unit, self.room + held.get(unit, 0), shorten=unit in held)
+            lods = self._fitting_levels(unit, self.free + reserved.get(unit, 0), shorten=unit in reserved)
             if lods is not None:
-                self.room += held.pop(unit, 0)
-                chosen.append(self._take(unit, lods))
-            elif self.timeline.unit_kind(unit) is not Kind.RECALL:  # what was recalled has its source
+                self.free += reserved.pop(unit, 0)
+                chosen.append(self._take_tokens(unit, lods))
+            elif self.timeline.unit_kind(unit) is not Kind.RECALL:  # a recalled piece is skipped: its source remains
                 break
         return chosen[::-1]
 
-    def _held(self, asked: int, last: int) -> dict[int, int]:
-        """What the question and the newest unit need at least, so that nothing else takes it."""
-        held: dict[int, int] = {}
+    def _reserve(self, asked: int, last: int) -> dict[int, int]:
+        """The tokens that the question and the newest unit need at least, so that no other unit takes them."""
+        reserved: dict[int, int] = {}
         if asked >= 0:
-            whole, least = self._tokens(asked, {}), self._tokens(asked, self._least(asked))
-            held[asked] = whole if whole <= self.view.limit // _QUESTION else least
+            whole, least = self.view.unit_tokens(asked, {}), self.view.unit_tokens(asked, self._lowest_levels(asked))
+            reserved[asked] = whole if whole <= self.view.limit // _QUESTION_PART else least
         if last >= 0 and last != asked and self.timeline.unit_kind(last) is not Kind.RECALL:
-            least = self._tokens(last, self._least(last))
-            if least <= self.room - sum(held.values()):
-                held[last] = least
-        return held
+            least = self.view.unit_tokens(last, self._lowest_levels(last))
+            if least <= self.free - sum(reserved.values()):
+                reserved[last] = least
+        return reserved
 
-    def _take(self, unit: int, lods: dict[int, Lod]) -> int:
-        """Give a unit the room that it needs at these levels. The unit."""
-        self.room -= self._tokens(unit, lods)
+    def _take_tokens(self, unit: int, lods: dict[int, Lod]) -> int:
+        """Take the tokens of a unit at these levels from those that are free. Returns the unit."""
+        self.free -= self.view.unit_tokens(unit, lods)
         self.lods |= lods
         return unit
 
-    def _levels(self, unit: int, room: int, *, shorten: bool) -> dict[int, Lod] | None:
-        """The highest levels at which a unit fits: whole, as shown before, or shortened if it may be. None: at none."""
-        rows = [row for row in self.timeline.rows_of(unit) if not self.view.never_reduced(row)]  # pinned since, maybe
+    def _fitting_levels(self, unit: int, free: int, *, shorten: bool) -> dict[int, Lod] | None:
+        """The highest levels at which a unit fits: whole, as in the last plan, or shortened. None if there are none."""
+        # An item may have been pinned since the last plan.
+        rows = [row for row in self.timeline.rows_of(unit) if not self.view.never_reduced(row)]
         whole = {row: self.most[row] for row in rows if row in self.most}
         as_before = {row: min(self.before[row], whole.get(row, Lod.FULL)) for row in rows if row in self.before}
-        choices = [whole, whole | as_before, *(self._shorter(unit, whole) if shorten else ())]
-        return next((lods for lods in choices if self._tokens(unit, lods) <= room), None)
+        choices = [whole, whole | as_before, *(self._shortenings(unit, whole) if shorten else ())]
+        return next((lods for lods in choices if self.view.unit_tokens(unit, lods) <= free), None)
 
-    def _shorter(self, unit: int, lods: dict[int, Lod]) -> list[dict[int, Lod]]:
-        """The unit shortened step by step: its largest items as summaries, then as gists."""
+    def _shortenings(self, unit: int, lods: dict[int, Lod]) -> list[dict[int, Lod]]:
+        """The unit's levels, shortened step by step: its largest items as summaries first, then as gists."""
         steps: list[dict[int, Lod]] = []
         rows = sorted(self._reducible(unit), key=lambda row: (-self.timeline.full[row], row))
         for wanted in (Lod.SUMMARY, Lod.GIST):
@@ -207,26 +203,23 @@ class _Window:
                     steps.append(lods)
         return steps
 
-    def _least(self, unit: int) -> dict[int, Lod]:
+    def _lowest_levels(self, unit: int) -> dict[int, Lod]:
         return {row: self.timeline.level(row, Lod.GIST) for row in self._reducible(unit)}
 
     def _reducible(self, unit: int) -> list[int]:
-        """The items that may be shortened: a provider's own blocks come back untouched while their turn is open."""
+        """The items that may be shortened. A provider wants its own blocks back unchanged while their turn is open."""
         rows, state = self.timeline.rows_of(unit), self.timeline.state
         free = [row for row in rows if not self.view.never_reduced(row)]
         return [row for row in free if not (state[row] & OPAQUE and unit > self.view.asked)]
 
-    def _tokens(self, unit: int, lods: dict[int, Lod]) -> int:
-        return self.view.unit_tokens(unit, lods)
-
-    def _swept(self, reason: str) -> Plan:
-        lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.kept}
+    def _plan(self, reason: str) -> Plan:
+        lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.shown}
         lods = {row: lod for row, lod in lods.items() if lod is not Lod.FULL}
         why = {row: "not wanted in full" if row in self.most else "larger than the window" for row in lods}
-        return Plan.swept(self.view, sorted(self.kept), lods, why, reason=reason, says=self.says)
+        return Plan.swept(self.view, sorted(self.shown), lods, why, reason=reason, says=self.says)
 
 
-def _from_a_turn(timeline: Timeline, units: list[int], asked: int) -> list[int]:
-    """These units without the end of a turn whose beginning is not among them, unless nothing else is."""
+def _drop_partial_turn(timeline: Timeline, units: list[int], asked: int) -> list[int]:
+    """These units without the end of a turn whose beginning is not among them, unless there is nothing else."""
     starts = (index for index, unit in enumerate(units) if unit == asked or begins_turn(timeline, unit))
     return units[next(starts, 0) :]

@@ -1,4 +1,4 @@
-"""Dynamic summarising: a light model folds the oldest turns into one summary, in the background, again and again."""
+"""A running summary: a light model adds the oldest turns to one summary, in the background, again and again."""
 
 from typing import Annotated
 
@@ -6,16 +6,15 @@ from msgspec import Meta, Struct
 
 from sightline.errors import BadInput
 from sightline.plan.plan import Plan
-from sightline.plan.strategies.sliding import begins_turn, newest, stands, within_reach
+from sightline.plan.strategies.sliding import begins_turn, is_still_right, reachable_units, show_newest
 from sightline.plan.view import View, body_unit
-from sightline.values.items import Kind
 
 
 class Summary(Struct, frozen=True, forbid_unknown_fields=True):
-    """A summary of the oldest turns, then the newest turns that fit. Older turns are folded in by a light model."""
+    """Shows a summary of the oldest turns, then the newest turns that fit. A light model extends the summary."""
 
     name = "summary"
-    apart = True  # whoever summarises is shown the turns to fold and the summary so far, and nothing newer
+    apart = True  # the model that summarises sees the turns to add and the summary so far, and nothing newer
 
     threshold: Annotated[int, Meta(description="turns that are kept as they are; with more, a summary is wanted")] = 10
     batch: Annotated[int, Meta(ge=1, description="turns that are folded in at a time, the oldest")] = 5
@@ -26,24 +25,27 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True):
             raise BadInput(f"threshold must be more than batch, or nothing is left; got {self.threshold}, {self.batch}")
 
     def plan(self, view: View) -> Plan:
-        """See `Strategy.plan`. A new summary enters at once: the turns it stands for are no longer sent."""
+        """See `Strategy.plan`. A new summary replaces the turns that it covers at the next call."""
         waits = view.summary_waits
-        if not view.command and not waits and stands(view, by_turn=True):
+        if not view.command and not waits and is_still_right(view, by_turn=True):
             return Plan.extended(view, {}, {})
         reason = view.command or ("sweep: summary" if waits else "sweep: window")
-        return newest(view, within_reach(view), reason, by_turn=True)
+        return show_newest(view, reachable_units(view), reason, by_turn=True)
 
     def wants(self, view: View) -> tuple[int, int] | None:
-        """The oldest turns and everything summarised before them, once there are more turns than the threshold."""
+        """The first and last unit of the next summary, once there are more turns than `threshold`; None before that.
+
+        It covers what was summarised before and the `batch` oldest turns since.
+        """
         timeline = view.timeline
-        first, since = _begins(view)
+        first, since = _summary_bounds(view)
         if first < 0:
             return None
         start = timeline.unit_row[since] if since < len(timeline.unit_row) else len(timeline)
         units: list[int] = []
         turns: list[int] = []  # where each begins among them
         for unit in timeline.units_between(view.path, start, len(timeline)):
-            if _counts(view, unit):
+            if body_unit(timeline, unit) and not view.is_covered(unit):
                 turns += [len(units)] if begins_turn(timeline, unit) else []
                 units.append(unit)
             if len(turns) > self.threshold:
@@ -51,17 +53,9 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True):
         return None
 
 
-def _begins(view: View) -> tuple[int, int]:
-    """The first unit of the conversation, and the first that no summary from the beginning stands for."""
+def _summary_bounds(view: View) -> tuple[int, int]:
+    """The first unit of the conversation, -1 if there is none, and the first after what is summarised."""
     timeline = view.timeline
     units = timeline.units_between(view.path, 0, len(timeline))
     first = next((unit for unit in units if body_unit(timeline, unit)), -1)
     return first, max((each.last + 1 for each in view.compactions if each.first <= first), default=first)
-
-
-def _counts(view: View, unit: int) -> bool:
-    """Whether a unit is one to summarise: part of the conversation, and no other summary stands for it."""
-    timeline = view.timeline
-    if not body_unit(timeline, unit) or timeline.kind[timeline.unit_row[unit]] == Kind.SUMMARY:
-        return False
-    return not any(each.first <= unit <= each.last for each in view.compactions)

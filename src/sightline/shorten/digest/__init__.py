@@ -1,87 +1,89 @@
-"""What stands for a run of conversation when it is compacted without any model: made from the items, by rule."""
+"""Digests: one text for a run of conversation that is compacted without a model, made from the items by rule."""
 
 from collections.abc import Callable, Iterable
 
-from sightline.shorten.digest.file_trail import Touched, trail, trail_of
+from sightline.shorten.digest.file_trail import Touched, extend_trail, trail
 from sightline.shorten.digest.headings import heading
-from sightline.shorten.digest.names import name_lines, names_of
-from sightline.shorten.digest.outcomes import command_entries, commands, error_entries, open_entries
-from sightline.shorten.digest.previous import Earlier, note_entries, read_earlier
-from sightline.shorten.digest.sections import Costs, Section, Write, fill_page, listed
+from sightline.shorten.digest.names import collect_names, name_lines
+from sightline.shorten.digest.outcomes import command_entries, command_runs, error_entries, open_entries
+from sightline.shorten.digest.previous import Previous, note_entries, read_previous
+from sightline.shorten.digest.sections import Costs, Section, Write, list_writer, write_page
 from sightline.shorten.digest.speech import (
-    answers_of,
-    current_of,
+    assistant_texts,
+    continuation_summaries,
+    current_request,
     decision_entries,
-    said_by_user,
-    summaries_among,
     task_lines,
-    word_lines,
+    text_lines,
+    user_texts,
 )
-from sightline.shorten.digest.steps import Run, read
+from sightline.shorten.digest.steps import Run, read_run
 from sightline.shorten.digest.trail_lines import file_lines
 from sightline.values.items import Item
 
 __all__ = ["Touched", "digest", "trail"]
 
-# Of the room, in the order of the page; the tenth that is left over is for names and values, and what a section does
-# not need goes to the next. The user's words come first: everything else can be found out again, they cannot.
+# Of the token budget, in the order of the page. The remaining tenth is for names and values. What a section does not
+# need goes to the next. The user's words have the largest share, because everything else can be found out again.
 SHARES = {
     "task": 0.12, "words": 0.28, "open": 0.05, "decisions": 0.06, "files": 0.22, "errors": 0.04, "commands": 0.08,
     "notes": 0.05,
 }  # fmt: skip
-TASK = 80  # tokens for the task also in a small room: what is wanted, before what was done
+TASK = 80  # tokens for the task even in a small budget, because what is wanted matters more than what was done
 
 
 def digest(
     items: Iterable[Item], *, tokens: int, count: Callable[[str], int], locale: str = "en", before: str = ""
 ) -> str:
-    """The items as one text of at most so many tokens, in sections; "" where not even one line fits.
+    """Return the items as one text of at most `tokens` tokens, in sections; "" if not even one line fits.
 
-    Task, user's words, open items, decisions, files and what was done to each, errors and their fixes, commands, names
-    and values, and in what room is left the assistant's words; a section without content is not there. `before` is the
-    digest or summary that this one goes on from: what it says is folded in, and so is what summaries among the items
-    say. Pure: the same arguments give the same bytes.
+    The sections are task, user's words, open items, decisions, files and what was done to each, errors and their fixes,
+    commands, names and values, and in the tokens that are left the assistant's words. A section without content is left
+    out. `before` is the digest or summary that this one continues: its content is included, and so is that of summaries
+    among the items. Pure: the same arguments give the same bytes.
     """
-    run = read(items)
-    earlier = read_earlier([before, *summaries_among(run.users), *run.summaries])
+    run = read_run(items)
+    previous = read_previous([before, *continuation_summaries(run.users), *run.summaries])
     costs = Costs(count, {})
-    writers = _said(run, earlier, costs, locale) | _done(run, earlier, costs, locale)
+    writers = _message_writers(run, previous, costs, locale) | _work_writers(run, previous, costs, locale)
     sections = [Section(heading(name, locale), writers[name], share) for name, share in SHARES.items()]
     sections[0] = sections[0]._replace(least=TASK)
-    return fill_page(sections, _endings(run, earlier, tokens, costs, locale), tokens, costs)
+    return write_page(sections, _endings(run, previous, tokens, costs, locale), tokens, costs)
 
 
-def _said(run: Run, earlier: Earlier, costs: Costs, locale: str) -> dict[str, Write]:
-    """What writes the sections of what was said."""
-    said = said_by_user(run.users, earlier.words)
-    first = earlier.first or next(iter(said), "")
-    current = current_of(said)
-    others = [text for text in said if text not in (first, current)]
+def _message_writers(run: Run, previous: Previous, costs: Costs, locale: str) -> dict[str, Write]:
+    """Return the writers of the sections about what was said."""
+    texts = user_texts(run.users, previous.words)
+    first = previous.first or next(iter(texts), "")
+    current = current_request(texts)
+    others = [text for text in texts if text not in (first, current)]
     return {
-        "task": lambda room, _: task_lines(first, current, room, costs, locale),
-        "words": lambda room, _: word_lines(others, room, costs),
-        "open": listed(open_entries(run, earlier.open, locale), costs),
-        "decisions": listed(decision_entries(run.assistant, earlier.decisions, run.length), costs),
-        "notes": listed(note_entries(earlier.notes), costs),
+        "task": lambda budget, _: task_lines(first, current, budget, costs, locale),
+        "words": lambda budget, _: text_lines(others, budget, costs),
+        "open": list_writer(open_entries(run, previous.open, locale), costs),
+        "decisions": list_writer(decision_entries(run.assistant, previous.decisions, run.length), costs),
+        "notes": list_writer(note_entries(previous.notes), costs),
     }
 
 
-def _done(run: Run, earlier: Earlier, costs: Costs, locale: str) -> dict[str, Write]:
-    """What writes the sections of what was done."""
-    files = trail_of(run.steps, earlier.files)
-    ran = commands(run.steps, earlier.commands)
+def _work_writers(run: Run, previous: Previous, costs: Costs, locale: str) -> dict[str, Write]:
+    """Return the writers of the sections about what was done."""
+    files = extend_trail(run.steps, previous.files)
+    runs = command_runs(run.steps, previous.commands)
     return {
-        "files": lambda room, _: file_lines(files, run.length, room, costs, locale),
-        "errors": listed(error_entries(run.steps, earlier.errors, locale), costs),
-        "commands": listed(command_entries(ran, run.length, locale), costs),
+        "files": lambda budget, _: file_lines(files, run.length, budget, costs, locale),
+        "errors": list_writer(error_entries(run.steps, previous.errors, locale), costs),
+        "commands": list_writer(command_entries(runs, run.length, locale), costs),
     }
 
 
-def _endings(run: Run, earlier: Earlier, tokens: int, costs: Costs, locale: str) -> list[Section]:
-    """Names and values that stand nowhere else, then what the assistant said, which is most of a talk without tools."""
-    names = names_of(run, locale, tokens, earlier.names)
+def _endings(run: Run, previous: Previous, tokens: int, costs: Costs, locale: str) -> list[Section]:
+    """Return the last two sections: names and values that no other section shows, and the assistant's words."""
+    names = collect_names(run, locale, tokens, previous.names)
     writers: dict[str, Write] = {
-        "names": lambda room, shown: name_lines(names, shown, run.length, room, costs),
-        "answers": lambda room, shown: word_lines(answers_of(run.assistant, shown, earlier.answers), room, costs),
+        "names": lambda budget, shown: name_lines(names, shown, run.length, budget, costs),
+        "answers": lambda budget, shown: text_lines(
+            assistant_texts(run.assistant, shown, previous.answers), budget, costs
+        ),
     }
     return [Section(heading(name, locale), write) for name, write in writers.items()]

@@ -1,8 +1,9 @@
-"""What one tool call did to files, whichever agent's tool it was."""
+"""What one tool call did to files, for the tools of many agents."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from sightline.shorten.call_subject import text_of
 from sightline.shorten.digest import shell
 from sightline.shorten.digest.shell import CHANGED, DELETED, READ, WRITTEN, Command, Touch
 from sightline.values.items import Call
@@ -20,42 +21,36 @@ _ACTIONS = {name: action for tools, action in _TOOLS for name in tools.split()}
 
 
 def command_of(call: Call) -> str:
-    """The command line a call runs; "" if it runs none."""
+    """Return the command line that a call runs; "" if it runs none."""
     given = call.input if isinstance(call.input, dict) else {}
-    for key in ("command", "cmd"):
-        match given.get(key):
-            case str(line):
-                return line
-            case [str(), "-c" | "-lc", str(line)]:
-                return line
-            case [*words] if words and all(isinstance(word, str) for word in words):
-                return " ".join(words)
-    return ""
+    return text_of(given.get("command")) or text_of(given.get("cmd"))
 
 
-def touches_of(call: Call, commands: Iterable[Command], scripts: dict[str, str], *, failed: str | None) -> list[Touch]:
-    """What a call did to which file. `commands` are those it ran; see `shell.touches` for `scripts`.
+def call_touches(
+    call: Call, commands: Iterable[Command], scripts: dict[str, str], *, failed: str | None
+) -> list[Touch]:
+    """Return what a call did to which file. `commands` are those it ran; for `scripts` see `shell.command_touches`.
 
-    A call that failed did nothing to the file it names; a command that failed, nothing to those it did not find.
-    `failed` is what such a call said.
+    `failed` is the result of a call that failed, else None. A call that failed did nothing to the file it names. A
+    command that failed did nothing to the files that it did not find.
     """
     given = call.input if isinstance(call.input, dict) else {"input": call.input or call.raw}
-    if patch := _patch(given.values()):
-        found = shell.patched(patch) if failed is None else []
+    if patch := _find_patch(given.values()):
+        touches = shell.patch_touches(patch) if failed is None else []
     elif path := next((given[key] for key in _PATHS if isinstance(given.get(key), str) and given[key]), ""):
-        action = _action(call.name, given)
-        found = [Touch(path, action)] if action and failed is None else []
+        action = _find_action(call.name, given)
+        touches = [Touch(path, action)] if action and failed is None else []
     else:
-        found = shell.touches(commands, scripts)
+        touches = shell.command_touches(commands, scripts)
     return [
         Touch(touch.path.strip().removeprefix("./"), touch.action)
-        for touch in found
+        for touch in touches
         if touch.path.isprintable() and (failed is None or f"{touch.path}: No such file" not in failed)
     ]
 
 
-def _patch(values: Iterable[Any]) -> str:
-    """The argument that is a patch, by itself or as a word of a command."""
+def _find_patch(values: Iterable[Any]) -> str:
+    """Return the argument that is a patch, by itself or as a word of a command."""
     for value in values:
         for text in value if isinstance(value, list) else (value,):
             if isinstance(text, str) and "*** Begin Patch" in text:
@@ -63,8 +58,8 @@ def _patch(values: Iterable[Any]) -> str:
     return ""
 
 
-def _action(tool: str, given: dict[str, Any]) -> str:
-    """By the tool's name, else by the argument that tells a text editor; told nothing, such a one shows the file."""
+def _find_action(tool: str, given: dict[str, Any]) -> str:
+    """Return the action by the tool's name or by an editor's argument. An editor without one shows the file."""
     name = tool.rpartition("__")[2].rpartition(".")[2].lower()
     if name in _ACTIONS:
         return _ACTIONS[name]

@@ -1,4 +1,4 @@
-"""Every word a digest says for itself, in both languages, and how its lines are written and read again."""
+"""All words that a digest adds to its text, in both languages."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Names and values that a later step may have to write down again, each under what it belongs to."""
+"""Names and values that a later step may have to write again, each under what it belongs to."""
 
 from collections.abc import Iterator, Sequence
 from math import sqrt
@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from sightline.shorten import identifiers
 from sightline.shorten.digest.headings import word
 from sightline.shorten.digest.outcomes import command_line
-from sightline.shorten.digest.sections import Costs, Filled, bullet
+from sightline.shorten.digest.sections import Costs, SectionLines, bullet
 from sightline.shorten.digest.steps import Run, Step, one_line
-from sightline.shorten.identifiers import weight
+from sightline.shorten.identifiers import WEIGHTS, identifiers
 
 # Of the values that recorded agents had written into a call, 28 % of the newest were written again after a cut, half of
 # that after 24 items; of those they had only read, 2 %, half of that after 6.
@@ -19,39 +18,38 @@ WRITTEN, WRITTEN_AGE = 0.28, 24
 SEEN, SEEN_AGE = 0.02, 6
 OFTEN = 6  # times written, beyond which it is no likelier
 LISTED = 0.31  # a value of less weight (a short number, a date) says nothing outside its line
-PER_TEXT = 150  # values of one text that are looked at
-REACH, SEEN_REACH = 3, 25  # a token of the page for so many items back calls and results are read: newer ones fill it
-SMALLEST = 1000  # a smaller number is rather a count or a place than a setting
-CHARS, SEPARATOR = 3.5, 1.0  # characters of a value that make a token, and the tokens it costs beside them
+PER_TEXT = 150  # values of one text that are read
+REACH, SEEN_REACH = 3, 25  # a page of n tokens takes names from the last n/3 items of calls, n/25 of results
+SMALLEST = 1000  # a smaller number is probably a count or a position, not a setting
+CHARS, SEPARATOR = 3.5, 1.0  # characters of a value to a token, and the tokens that it costs in addition
 LABEL = 40  # characters of a label
-SPARE = 1.5  # times the room is offered, as values may cost less than it seems
-PER_NAME = 5  # tokens of a value with its part of a label, at first
-TRIES, CLOSE, AIM = 6, 0.97, 0.99  # how the room is filled: each count corrects what a value seems to cost
+SPARE = 1.5  # times the budget is offered, because values may cost less than estimated
+PER_NAME = 5  # tokens of a value with its part of a label, as a first estimate
+TRIES, CLOSE, AIM = 6, 0.97, 0.99  # how the budget is filled: each count corrects the estimated cost of a value
 
 
 class Name(Struct):
-    """A value, in how many calls it was written, and where it was last."""
+    """A value, in how many calls it was written, and where it occurred last."""
 
     text: str
     label: str
-    place: int  # of the last call that held it, else of the last result
+    place: int  # of the last call that wrote it, else of the last result
     written: int = 0
 
     @property
     def tokens(self) -> float:
-        """About what it costs."""
         return len(self.text) / CHARS + SEPARATOR
 
     def worth(self, length: int) -> float:
-        """How likely a later step writes it."""
+        """Return how likely a later step writes it."""
         age = length - self.place
         if self.written:
             return sqrt(min(self.written, OFTEN)) * WRITTEN / (1 + age / WRITTEN_AGE)
-        return min(1.5, weight(self.text)) * SEEN / (1 + age / SEEN_AGE)
+        return min(1.5, WEIGHTS[self.text]) * SEEN / (1 + age / SEEN_AGE)
 
 
-class Row(NamedTuple):
-    """A label and its values, in an earlier digest."""
+class NameRow(NamedTuple):
+    """A label and its values in a previous digest."""
 
     label: str
     values: list[str]
@@ -62,8 +60,8 @@ class Names(Struct):
 
     found: dict[str, Name]
 
-    def saw(self, text: str, label: str, place: int) -> None:
-        """A text that was only read: where nothing newer is known of its values, they are from here."""
+    def add_seen(self, text: str, label: str, place: int) -> None:
+        """Add the values of a text that was only read. Values that were written keep their place."""
         for value in _values(text):
             known = self.found.get(value)
             if known is None:
@@ -71,50 +69,50 @@ class Names(Struct):
             elif not known.written:
                 known.place, known.label = place, label
 
-    def wrote(self, value: str, label: str, place: int) -> None:
-        """A value that the user or a call gave."""
+    def add_written(self, value: str, label: str, place: int) -> None:
+        """Add a value that the user or a call wrote."""
         name = self.found.setdefault(value, Name(value, label, place))
         name.written += 1
         name.place, name.label = place, label
 
 
-def names_of(run: Run, locale: str, tokens: int, earlier: Sequence[Row] = ()) -> Names:
-    """All values of the run that may stand on a page of so many tokens, with their uses."""
+def collect_names(run: Run, locale: str, tokens: int, previous: Sequence[NameRow] = ()) -> Names:
+    """Return the values of the run that may fit a page of this many tokens, with their uses."""
     names = Names({})
-    for i, row in enumerate(earlier):
+    for i, row in enumerate(previous):
         for j, value in enumerate(row.values):
-            names.found[value] = Name(value, row.label, -1 - i - j, written=2)  # they stand by worth
-    for spoken in run.users:
-        for value in _values(spoken.text):
-            names.wrote(value, word("user", locale), spoken.place)
+            names.found[value] = Name(value, row.label, -1 - i - j, written=2)  # they are in the order of their worth
+    for utterance in run.users:
+        for value in _values(utterance.text):
+            names.add_written(value, word("user", locale), utterance.place)
     oldest, oldest_seen = run.length - tokens // REACH, run.length - tokens // SEEN_REACH
-    for spoken in run.assistant:
-        if spoken.place >= oldest_seen:
-            names.saw(spoken.text, word("assistant", locale), spoken.place)
+    for utterance in run.assistant:
+        if utterance.place >= oldest_seen:
+            names.add_seen(utterance.text, word("assistant", locale), utterance.place)
     for step in run.steps:
         if step.place >= oldest:
-            _read_step(names, step, seen=step.place >= oldest_seen)
+            _add_step(names, step, seen=step.place >= oldest_seen)
     return names
 
 
-def _read_step(names: Names, step: Step, *, seen: bool) -> None:
+def _add_step(names: Names, step: Step, *, seen: bool) -> None:
     label = _label(step)
     if seen:
-        names.saw(step.result, label, step.place)
+        names.add_seen(step.result, label, step.place)
     given = list(_leaves(step.call.input))
     texts = "\n".join(leaf for _, leaf in given if isinstance(leaf, str))
     for value in _values(texts):
-        names.wrote(value, label, step.place)
+        names.add_written(value, label, step.place)
     for key, number in dict.fromkeys((key, leaf) for key, leaf in given if isinstance(leaf, int)):
-        names.wrote(str(number), f"{step.call.name} {key}", step.place)
+        names.add_written(str(number), f"{step.call.name} {key}", step.place)
 
 
 def _values(text: str) -> list[str]:
-    return [value for value in identifiers(text, PER_TEXT) if weight(value) > LISTED]
+    return [value for value in identifiers(text, PER_TEXT) if WEIGHTS[value] > LISTED]
 
 
 def _leaves(given: Any, key: str = "") -> Iterator[tuple[str, str | int]]:
-    """The texts and settings in the arguments of a call, with the argument's name."""
+    """Yield the texts and large numbers in the arguments of a call, with the argument's name."""
     if isinstance(given, dict):
         for name, value in given.items():
             yield from _leaves(value, str(name))
@@ -126,7 +124,7 @@ def _leaves(given: Any, key: str = "") -> Iterator[tuple[str, str | int]]:
 
 
 def _label(step: Step) -> str:
-    """What the values of a step belong to: the file's name, else the beginning of the command or the question."""
+    """Return what the values of a step belong to: the file's name, or the beginning of the command or the query."""
     if step.touches:
         return step.touches[-1].path.rpartition("/")[2][:LABEL]
     line = command_line(step) or step.subject or step.call.name
@@ -135,42 +133,42 @@ def _label(step: Step) -> str:
     return one_line(line, LABEL).rstrip(":") or step.call.name
 
 
-def name_lines(names: Names, shown: str, length: int, room: int, costs: Costs) -> Filled:
-    """The values of most worth per token that the rest of the page does not show, a line for each label."""
+def name_lines(names: Names, shown: str, length: int, budget: int, costs: Costs) -> SectionLines:
+    """Return the values with the most worth per token that the page does not show yet, a line for each label."""
     ranked = sorted(names.found.values(), key=lambda name: (-name.worth(length) / name.tokens, name.text))
-    fresh = _fresh(ranked, shown, SPARE * room)
-    best = Filled([], 0, not fresh)
-    low, high = 0, len(fresh)
-    taken = min(high, room // PER_NAME)
+    unshown = _unshown(ranked, shown, SPARE * budget)
+    best = SectionLines([], 0, not unshown)
+    low, high = 0, len(unshown)
+    chosen = min(high, budget // PER_NAME)
     for _ in range(TRIES):
         if low >= high:
             break
-        taken = min(high, max(low + 1, taken))
-        lines = _rows(fresh[:taken])
+        chosen = min(high, max(low + 1, chosen))
+        lines = _name_rows(unshown[:chosen])
         used = sum(map(costs, lines))
-        if used <= room:
-            low, best = taken, Filled(lines, used, taken == len(fresh))
+        if used <= budget:
+            low, best = chosen, SectionLines(lines, used, chosen == len(unshown))
         else:
-            high = taken - 1
-        if CLOSE * room < used <= room:
+            high = chosen - 1
+        if CLOSE * budget < used <= budget:
             break
-        taken = int(taken * room * AIM / used)
+        chosen = int(chosen * budget * AIM / used)
     return best
 
 
-def _fresh(ranked: Sequence[Name], shown: str, room: float) -> list[Name]:
-    """As many as may fill the room of those that are not shown."""
-    fresh: list[Name] = []
+def _unshown(ranked: Sequence[Name], shown: str, budget: float) -> list[Name]:
+    """Return as many of the values that are not shown as may fill the budget."""
+    unshown: list[Name] = []
     for name in ranked:
-        if room <= 0:
+        if budget <= 0:
             break
         if name.text not in shown:
-            fresh.append(name)
-            room -= name.tokens
-    return fresh
+            unshown.append(name)
+            budget -= name.tokens
+    return unshown
 
 
-def _rows(chosen: Sequence[Name]) -> list[str]:
+def _name_rows(chosen: Sequence[Name]) -> list[str]:
     rows: dict[str, list[str]] = {}
     for name in chosen:
         rows.setdefault(name.label, []).append(name.text)
@@ -178,16 +176,16 @@ def _rows(chosen: Sequence[Name]) -> list[str]:
 
 
 def _distinct(values: list[str]) -> list[str]:
-    """Without those that another one shows."""
+    """Return the values that no other value contains."""
     text = " ".join(values)
     return [value for value in values if text.count(value) == 1]
 
 
-def read_names(texts: Sequence[str]) -> list[Row]:
-    """The rows of an earlier digest."""
+def read_names(texts: Sequence[str]) -> list[NameRow]:
+    """Read the rows of a previous digest."""
     rows = []
     for text in texts:
         label, colon, values = text.rpartition(": ")
         if colon:
-            rows.append(Row(label, [value for value in values.split(", ") if value]))
+            rows.append(NameRow(label, [value for value in values.split(", ") if value]))
     return rows

@@ -1,4 +1,4 @@
-"""What commands came to, which errors were met and what fixed them, and what is still to be done."""
+"""What came of commands, which errors occurred and what fixed them, and what is still to be done."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,25 +6,27 @@ from typing import Any, NamedTuple
 
 from sightline.shorten.digest.headings import spellings, times, word
 from sightline.shorten.digest.sections import Entry
-from sightline.shorten.digest.shell import CHANGED, WRITTEN, programs, read
+from sightline.shorten.digest.shell import CHANGED, WRITTEN, parse, programs
 from sightline.shorten.digest.steps import Run, Step, one_line
 
-COMMAND = 180  # characters of a command line
-REASON = 120  # characters of what went wrong
-ASKED = 160  # characters of a question
-BETWEEN = 40  # steps before a success that are looked through for what made it
-FIXES = 3  # steps named as a fix
-OLDER = 60  # steps after which a command is worth half
-CARRIED = 0.5  # what an error of an earlier digest is worth
-NEVER, AGAIN = -1, -2
-LOOKING = 0.35  # what a command that only looks at something is worth, beside one that does something
+COMMAND_CHARS = 180  # characters of a command line
+REASON_CHARS = 120  # characters of what went wrong
+QUESTION_CHARS = 160  # characters of a question
+FIX_DISTANCE = 40  # steps before a success in which its cause is searched
+MOST_FIXES = 3  # steps named as a fix
+HALF_AGE = 60  # steps after which a command is worth half
+PREVIOUS_WORTH = 0.5  # of an error in a previous digest
+NOT_TRIED, FAILED_AGAIN = -1, -2
+VIEWER_WORTH = 0.35  # of a command that only shows something, compared with one that changes something
 
-_LOOKING = (
+_VIEWER_NAMES = (
     "cat ls sed head tail grep rg egrep find pwd echo cd wc nl which sleep tree stat awk sort uniq printf cut true "
     "less file jq tr xargs test export source"
 )
-_LOOKS = frozenset(_LOOKING.split())
-_GIT_LOOKS = frozenset(("status", "log", "diff", "show", "blame", "branch", "remote", "rev-parse", "ls-files", "grep"))
+_VIEWERS = frozenset(_VIEWER_NAMES.split())
+_GIT_VIEWERS = frozenset(
+    ("status", "log", "diff", "show", "blame", "branch", "remote", "rev-parse", "ls-files", "grep")
+)
 _PLANS = ("todos", "plan", "items", "tasks")
 _TODOS = ("content", "step", "text", "title", "task", "description")
 _DONE = frozenset(("completed", "done", "cancelled", "deleted", "complete"))
@@ -33,11 +35,11 @@ _CREATED = re.compile(r"#(\d+)")
 _HOW = "|".join((*spellings("ok"), *spellings("failed")))
 _LINE = re.compile(rf"^`(?P<line>.*)` (?P<how>{_HOW})(?: (?P<times>\d+)×)?(?:: (?P<why>.*))?$")
 
-_WAITS = tuple(f"({spelling})" for key in ("unanswered", "asked") for spelling in spellings(key))
+_UNANSWERED = tuple(f"({spelling})" for key in ("unanswered", "asked") for spelling in spellings(key))
 
 
-class Ran(NamedTuple):
-    """A command, how often it ran, and what came of it the last time."""
+class CommandRun(NamedTuple):
+    """A command, how often it ran, and its last outcome."""
 
     line: str
     place: int
@@ -47,122 +49,122 @@ class Ran(NamedTuple):
 
 
 def command_line(step: Step) -> str:
-    """A command on one line, without the text given to it."""
+    """Return a command on one line, without its here-documents."""
     first = step.command.strip().partition("\n")[0]
-    if "<<" not in first or " commit" in first:  # of a commit the message says what was done
-        return one_line(step.command, COMMAND)
-    line = one_line(first, COMMAND)
+    if "<<" not in first or " commit" in first:  # the message of a commit says what was done
+        return one_line(step.command, COMMAND_CHARS)
+    line = one_line(first, COMMAND_CHARS)
     return line if line.endswith("…") else f"{line} …"
 
 
-def commands(steps: Sequence[Step], earlier: Sequence[Ran] = ()) -> list[Ran]:
-    """Every different command with its last outcome."""
-    ran = {one.line: one for one in earlier}
+def command_runs(steps: Sequence[Step], previous: Sequence[CommandRun] = ()) -> list[CommandRun]:
+    """Return every different command with its last outcome."""
+    runs = {run.line: run for run in previous}
     for step in steps:
         line = command_line(step)
         if not line:
             continue
-        before = ran.pop(line, None)
-        why = one_line(step.error, REASON)
-        ran[line] = Ran(line, step.place, 1 + (before.times if before else 0), step.failed, why)
-    return list(ran.values())
+        earlier = runs.pop(line, None)
+        why = one_line(step.error, REASON_CHARS)
+        runs[line] = CommandRun(line, step.place, 1 + (earlier.times if earlier else 0), step.failed, why)
+    return list(runs.values())
 
 
-def command_entries(ran: Iterable[Ran], length: int, locale: str) -> list[Entry]:
-    """The commands as lines, those that do something and the newest first."""
-    return [Entry(one.place, _told(one, locale), _worth(one, length)) for one in ran]
+def command_entries(runs: Iterable[CommandRun], length: int, locale: str) -> list[Entry]:
+    """Return the commands as lines. Those that change something and the newest are worth most."""
+    return [Entry(run.place, _command_text(run, locale), _worth(run, length)) for run in runs]
 
 
-def _told(one: Ran, locale: str) -> str:
-    how = word("failed" if one.failed else "ok", locale)
-    return f"`{one.line}` {how}{times(one.times)}{f': {one.why}' if one.why else ''}"
+def _command_text(run: CommandRun, locale: str) -> str:
+    how = word("failed" if run.failed else "ok", locale)
+    return f"`{run.line}` {how}{times(run.times)}{f': {run.why}' if run.why else ''}"
 
 
-def read_command(text: str, place: int) -> Ran | None:
-    """A line of an earlier digest."""
+def read_command(text: str, place: int) -> CommandRun | None:
+    """Read a line of a previous digest."""
     match = _LINE.match(text)
     if match is None:
         return None
     failed = match["how"] in spellings("failed")
-    return Ran(match["line"], place, int(match["times"] or 1), failed, match["why"] or "")
+    return CommandRun(match["line"], place, int(match["times"] or 1), failed, match["why"] or "")
 
 
-def _worth(one: Ran, length: int) -> float:
-    age = (length - one.place) / 3  # a step is three items
-    worth = (1.0 + 0.2 * min(one.times, 5)) / (1 + age / OLDER)
-    return worth * LOOKING if _only_looks(one.line) else worth
+def _worth(run: CommandRun, length: int) -> float:
+    age = (length - run.place) / 3  # a step is three items
+    worth = (1.0 + 0.2 * min(run.times, 5)) / (1 + age / HALF_AGE)
+    return worth * VIEWER_WORTH if _only_views(run.line) else worth
 
 
-def _only_looks(line: str) -> bool:
-    return all(map(_looks, programs(read(line))))
+def _only_views(line: str) -> bool:
+    return all(map(_views, programs(parse(line))))
 
 
-def _looks(words: Sequence[str]) -> bool:
-    return words[0].rpartition("/")[2] in _LOOKS or (words[0] == "git" and bool(_GIT_LOOKS.intersection(words)))
+def _views(words: Sequence[str]) -> bool:
+    return words[0].rpartition("/")[2] in _VIEWERS or (words[0] == "git" and bool(_GIT_VIEWERS.intersection(words)))
 
 
-def error_entries(steps: Sequence[Step], earlier: Sequence[str], locale: str) -> list[Entry]:
-    """Each different error, and what was done between it and the next success on the same subject."""
-    found = {text.partition(" (")[0]: Entry(i - len(earlier), text, CARRIED) for i, text in enumerate(earlier)}
+def error_entries(steps: Sequence[Step], previous: Sequence[str], locale: str) -> list[Entry]:
+    """Return each different error, and what was done between it and the next success on the same subject."""
+    found = {text.partition(" (")[0]: Entry(i - len(previous), text, PREVIOUS_WORTH) for i, text in enumerate(previous)}
     fixed_at = _next_successes(steps)
     for i, step in enumerate(steps):
         if step.error:
-            told, worth = _fixed(steps, i, fixed_at[i], locale)
-            text = f"{step.error} ({_about(step)}) → {told}"
+            fix, worth = _find_fix(steps, i, fixed_at[i], locale)
+            text = f"{step.error} ({_short_subject(step)}) → {fix}"
             found[step.error] = Entry(step.place, text, worth * (0.5 + i / len(steps)))
     return list(found.values())
 
 
 def _next_successes(steps: Sequence[Step]) -> list[int]:
-    """For every step the next one on the same subject that went well; AGAIN if none did, NEVER if none was made."""
-    out = [NEVER] * len(steps)
+    """Return for every step the next success on the same subject; FAILED_AGAIN if it only failed, else NOT_TRIED."""
+    out = [NOT_TRIED] * len(steps)
     known: dict[str, int] = {}
     for i in range(len(steps) - 1, -1, -1):
-        key = _same(steps[i])
-        out[i] = known.get(key, NEVER)
+        key = _subject_key(steps[i])
+        out[i] = known.get(key, NOT_TRIED)
         if not steps[i].failed:
             known[key] = i
         else:
-            known.setdefault(key, AGAIN)
+            known.setdefault(key, FAILED_AGAIN)
     return out
 
 
-def _same(step: Step) -> str:
-    """What two steps on the same subject have in common: the path, or the words a command line begins with."""
+def _subject_key(step: Step) -> str:
+    """Return what two steps on the same subject have in common: the path, or the first words of the command."""
     if not step.programs:
         return f"{step.call.name} {step.subject[:200]}"
-    acting = [words for words in step.programs if not _looks(words)]
+    acting = [words for words in step.programs if not _views(words)]
     return " ".join((acting or step.programs)[-1])
 
 
-def _fixed(steps: Sequence[Step], at: int, until: int, locale: str) -> tuple[str, float]:
-    """What fixed an error, and what it is worth to know it."""
+def _find_fix(steps: Sequence[Step], at: int, until: int, locale: str) -> tuple[str, float]:
+    """Return what fixed an error, and the worth of knowing it."""
     if until < 0:
-        return word("failing" if until == AGAIN else "untried", locale), 2.0 if steps[at].command else 0.3
+        return word("failing" if until == FAILED_AGAIN else "untried", locale), 2.0 if steps[at].command else 0.3
     between = [
         f"{touch.path.rpartition('/')[2]} {word('changed', locale)}"
-        for step in steps[max(at + 1, until - BETWEEN) : until]
+        for step in steps[max(at + 1, until - FIX_DISTANCE) : until]
         for touch in step.touches
         if touch.action in (CHANGED, WRITTEN)
     ]
-    doing = "; ".join(dict.fromkeys(between[-FIXES:])) or one_line(_about(steps[until]), 60)
+    doing = "; ".join(dict.fromkeys(between[-MOST_FIXES:])) or one_line(_short_subject(steps[until]), 60)
     return f"{word('fixed', locale)}: {doing}", 1.5 if between else 0.6
 
 
-def _about(step: Step) -> str:
+def _short_subject(step: Step) -> str:
     return one_line(step.subject.split("\n")[0] or step.call.name, 60)
 
 
 class Todo(NamedTuple):
-    """Something to be done, and whether it is."""
+    """Something to be done, and whether it is done."""
 
     text: str
     done: bool
 
 
 def todos(run: Run) -> list[Todo] | None:
-    """The last state of the plan, by whichever tool kept it or as a checklist; None where there never was one."""
-    listed: list[Todo] | None = None
+    """Return the last state of the plan, from a planning tool or a checklist; None if there never was one."""
+    plan: list[Todo] | None = None
     tasks: dict[str, Todo] = {}
     for step in run.steps:
         given = step.call.input
@@ -170,15 +172,15 @@ def todos(run: Run) -> list[Todo] | None:
             continue
         entries = next((given[key] for key in _PLANS if isinstance(given.get(key), list)), None)
         if entries:
-            listed = [todo for entry in entries if (todo := _todo(entry))] or listed
+            plan = [todo for entry in entries if (todo := _todo(entry))] or plan
         elif step.call.name.endswith("TaskCreate") and isinstance(given.get("subject"), str):
             number = _CREATED.search(step.result[:80])
             tasks[number.group(1) if number else str(len(tasks) + 1)] = Todo(given["subject"], False)
         elif step.call.name.endswith("TaskUpdate") and str(given.get("taskId")) in tasks:
             _update(tasks, str(given["taskId"]), given)
     if tasks:
-        listed = [*(listed or []), *tasks.values()]
-    return listed if listed is not None else _checklist(run)
+        plan = [*(plan or []), *tasks.values()]
+    return plan if plan is not None else _checklist(run)
 
 
 def _todo(entry: Any) -> Todo | None:
@@ -196,33 +198,33 @@ def _update(tasks: dict[str, Todo], number: str, given: dict[str, Any]) -> None:
 
 
 def _checklist(run: Run) -> list[Todo] | None:
-    for spoken in reversed(run.assistant):
-        boxes = _BOX.findall(spoken.text)
+    for utterance in reversed(run.assistant):
+        boxes = _BOX.findall(utterance.text)
         if boxes:
             return [Todo(text, box != " ") for box, text in boxes]
     return None
 
 
-def open_entries(run: Run, earlier: Sequence[str], locale: str) -> list[Entry]:
-    """What is still to be done, how much is done, and the last request if nothing answers it."""
+def open_entries(run: Run, previous: Sequence[str], locale: str) -> list[Entry]:
+    """Return what is still to be done, how much is done, and the last request if it is not answered."""
     found = todos(run)
     if found is None:
-        talked = run.users or run.assistant
-        lines = [line for line in earlier if not (talked and line.endswith(_WAITS))]
+        has_messages = run.users or run.assistant
+        lines = [line for line in previous if not (has_messages and line.endswith(_UNANSWERED))]
     else:
         done = sum(todo.done for todo in found)
         lines = [f"[ ] {one_line(todo.text, 200)}" for todo in found if not todo.done]
         lines += [f"[x] {word('done', locale).format(n=done)}"] if done else []
     entries = [Entry(i, line, 2.0 - i / (len(lines) + 1)) for i, line in enumerate(lines)]
-    if text := _waiting(run, locale):
+    if text := _unanswered(run, locale):
         entries.append(Entry(len(lines), text, 3.0))
     return entries
 
 
-def _waiting(run: Run, locale: str) -> str:
-    """The last request if nothing answers it, or the assistant's last question if nobody did."""
+def _unanswered(run: Run, locale: str) -> str:
+    """Return the last request if it is not answered, or the assistant's last question if it is not."""
     asked, answered = (said[-1].place if said else -1 for said in (run.users, run.assistant))
     if asked > answered:
-        return f"{one_line(run.users[-1].text, ASKED)} ({word('unanswered', locale)})"
+        return f"{one_line(run.users[-1].text, QUESTION_CHARS)} ({word('unanswered', locale)})"
     last = run.assistant[-1].text.rstrip().rpartition("\n")[2] if run.assistant else ""
-    return f"{one_line(last, ASKED)} ({word('asked', locale)})" if last.endswith(("?", "？")) else ""
+    return f"{one_line(last, QUESTION_CHARS)} ({word('asked', locale)})" if last.endswith(("?", "？")) else ""

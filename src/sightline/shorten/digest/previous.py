@@ -1,23 +1,23 @@
-"""What a digest goes on from: an earlier digest, read back section by section, or any other summary, as lines."""
+"""What a digest continues: a previous digest, read back by section, or any other summary, read as lines."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from sightline.shorten.digest.file_trail import Touched
 from sightline.shorten.digest.headings import SECTIONS, heading, spellings
-from sightline.shorten.digest.names import Row, read_names
-from sightline.shorten.digest.outcomes import Ran, read_command
+from sightline.shorten.digest.names import NameRow, read_names
+from sightline.shorten.digest.outcomes import CommandRun, read_command
 from sightline.shorten.digest.sections import Entry
 from sightline.shorten.digest.trail_lines import read_files
-from sightline.shorten.identifiers import values_in, weight
-from sightline.shorten.prose import MUST
-from sightline.shorten.sample import legal
+from sightline.shorten.identifiers import WEIGHTS, values_in
+from sightline.shorten.sample import encodable
+from sightline.shorten.signals import states_rule
 
-PLAIN, RULE = 0.3, 6.0  # worth of a line of a foreign summary: of any, and of one that binds
+PLAIN, RULE = 0.3, 6.0  # worth of a line of a foreign summary: of any line, and of one that states a rule
 LONGEST = 600  # characters of a line of a foreign summary
 
 
-class Earlier(NamedTuple):
+class Previous(NamedTuple):
     """What is known from before the run."""
 
     first: str
@@ -26,8 +26,8 @@ class Earlier(NamedTuple):
     decisions: list[str]
     files: list[Touched]
     errors: list[str]
-    commands: list[Ran]
-    names: list[Row]
+    commands: list[CommandRun]
+    names: list[NameRow]
     answers: list[str]
     notes: list[str]
 
@@ -35,24 +35,25 @@ class Earlier(NamedTuple):
 _HEADINGS = {heading(section, locale): section for section in SECTIONS for locale in ("en", "zh")}
 
 
-def read_earlier(texts: Iterable[str]) -> Earlier:
-    """All of it; lines that stand in no section of ours are notes."""
+def read_previous(texts: Iterable[str]) -> Previous:
+    """Read digests and summaries. Lines outside the sections of a digest are notes."""
     sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for text in texts:
-        for section, entry in _entries(legal(text)):
+        for section, entry in _read_entries(encodable(text)):
             sections[section].append(entry)
-    first, words = _task(sections["task"])
+    first, words = _read_task(sections["task"])
     lines = sections["commands"]
-    ran = [read_command(line, i - len(lines)) for i, line in enumerate(lines)]
-    return Earlier(
+    runs = [read_command(line, i - len(lines)) for i, line in enumerate(lines)]
+    notes = [*sections["notes"], *(line for line, run in zip(lines, runs, strict=True) if not run)]
+    return Previous(
         first, [*sections["words"], *words], sections["open"], sections["decisions"], read_files(sections["files"]),
-        sections["errors"], [one for one in ran if one], read_names(sections["names"]), sections["answers"],
-        _once([*sections["notes"], *(line for line, one in zip(lines, ran, strict=True) if not one)]),
+        sections["errors"], [run for run in runs if run], read_names(sections["names"]), sections["answers"],
+        list(dict.fromkeys(line[:LONGEST] for line in notes)),
     )  # fmt: skip
 
 
-def _entries(text: str) -> Iterable[tuple[str, str]]:
-    """Every entry with its section. In those of ours an entry begins with a dash, its further lines are indented."""
+def _read_entries(text: str) -> Iterable[tuple[str, str]]:
+    """Yield every entry with its section. In a digest, entries begin with a dash and further lines are indented."""
     section = "notes"
     entry: list[str] = []
     for line in text.splitlines():
@@ -70,14 +71,14 @@ def _entries(text: str) -> Iterable[tuple[str, str]]:
             entry = [line.strip()]
         elif line.strip():
             ours = line.startswith("- ")
-            section = section if ours else "notes"  # another's words under a heading that happens to be ours
+            section = section if ours else "notes"  # foreign text under a heading that is the same as ours
             entry = [line[2:] if ours else line.strip()]
     if entry:
         yield section, "\n".join(entry)
 
 
-def _task(entries: list[str]) -> tuple[str, list[str]]:
-    """The first request, and what was the current one, now one of the user's words."""
+def _read_task(entries: list[str]) -> tuple[str, list[str]]:
+    """Return the first request, and the others, which now belong to the user's words."""
     first, words = "", []
     for entry in entries:
         label, _, text = entry.partition(": ")
@@ -88,15 +89,10 @@ def _task(entries: list[str]) -> tuple[str, list[str]]:
     return first, words
 
 
-def _once(lines: list[str]) -> list[str]:
-    return list(dict.fromkeys(line[:LONGEST] for line in lines))
-
-
 def note_entries(notes: list[str]) -> list[Entry]:
-    """The lines of a foreign summary, those that bind and those with values first."""
+    """Return the lines of a foreign summary. Those that state a rule and those with values are worth most."""
     entries = []
     for i, line in enumerate(notes):
-        lowered = line.lower()
-        worth = PLAIN + sum(map(weight, dict.fromkeys(values_in(line)))) + RULE * any(stem in lowered for stem in MUST)
+        worth = PLAIN + sum(map(WEIGHTS.__getitem__, dict.fromkeys(values_in(line)))) + RULE * states_rule(line)
         entries.append(Entry(i, line, worth / (len(line) + 20) * 100))
     return entries

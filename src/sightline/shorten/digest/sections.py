@@ -1,51 +1,51 @@
-"""Filling a room of so many tokens: every section has its share, and what one leaves the others may use."""
+"""Fills a page of a given number of tokens. Every section has its share, and others may use what one leaves."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from sightline.shorten.sample import legal
+from sightline.shorten.sample import encodable
 
 Count = Callable[[str], int]
-IN_VAIN = 12  # entries in a row that do not fit before no further one is tried
-TRIES = 6  # corrections, where lines together cost more than one by one
+MOST_MISSES = 12  # entries in a row that do not fit before no further one is tried
+TRIES = 6  # corrections, if lines together cost more than one by one
 
 
 class Entry(NamedTuple):
-    """Something a section may say."""
+    """Something that a section may say."""
 
-    place: float  # entries stand in this order
+    place: float  # entries are written in this order
     text: str
-    worth: float  # and are chosen in this one, most first
+    worth: float  # entries with the most worth are chosen first
 
 
-class Filled(NamedTuple):
-    """Lines of a section, what they cost, and whether they are all it has to say."""
+class SectionLines(NamedTuple):
+    """The lines of a section, their cost, and whether they are everything that it can say."""
 
     lines: list[str]
     tokens: int
-    whole: bool
-    room: int = 0  # in which they were written
+    complete: bool
+    budget: int = 0  # tokens that the section had
 
 
-Write = Callable[[int, str], Filled]  # so many tokens, below what is shown already
+Write = Callable[[int, str], SectionLines]  # takes a token budget and the text that is already shown
 
 
 class Section(NamedTuple):
-    """A heading, what writes so many tokens below it, and the share of the room that is its own.
+    """A heading, the function that writes the lines below it, and its share of the token budget.
 
-    An ending has no share. It is written when what stands above it is known.
+    An ending has no share. It is written when everything above it is known.
     """
 
     heading: str
     write: Write
     share: float = 0.0
-    least: int = 0  # tokens it may have of a small room, up to the half
+    least: int = 0  # tokens that it may have even if its share is smaller, up to half of the page
 
 
 class Costs(Struct):
-    """Tokens of lines, each counted once."""
+    """The tokens of lines, each counted once."""
 
     count: Count
     known: dict[str, int] = {}
@@ -58,106 +58,106 @@ class Costs(Struct):
 
 
 def bullet(text: str) -> str:
-    """An entry as it stands on the page. Its further lines are indented, so that none of them can be a heading."""
-    return "- " + "\n  ".join(legal(text).splitlines() or [""])
+    """Return an entry as it is written. Its further lines are indented, so that none of them can be a heading."""
+    return "- " + "\n  ".join(encodable(text).splitlines() or [""])
 
 
-def listed(entries: Iterable[Entry], costs: Costs) -> Write:
-    """What writes a list: the entries of most worth that fit, in their order."""
+def list_writer(entries: Iterable[Entry], costs: Costs) -> Write:
+    """Return a function that writes the entries with the most worth that fit, in their order."""
     ranked = sorted(entries, key=lambda entry: -entry.worth)
 
-    def write(room: int, _: str) -> Filled:
+    def write(budget: int, _: str) -> SectionLines:
         chosen: list[Entry] = []
-        left, vain = room, 0
+        left, misses = budget, 0
         for entry in ranked:
             cost = costs(bullet(entry.text))
             if cost <= left:
                 chosen.append(entry)
                 left -= cost
-                vain = 0
+                misses = 0
             else:
-                vain += 1
-            if vain > IN_VAIN:
+                misses += 1
+            if misses > MOST_MISSES:
                 break
         chosen.sort(key=lambda entry: entry.place)
-        return Filled([bullet(entry.text) for entry in chosen], room - left, len(chosen) == len(ranked))
+        return SectionLines([bullet(entry.text) for entry in chosen], budget - left, len(chosen) == len(ranked))
 
     return write
 
 
-def fill_page(sections: Sequence[Section], endings: Sequence[Section], tokens: int, costs: Costs) -> str:
-    """The sections within so many tokens, counted as a whole.
+def write_page(sections: Sequence[Section], endings: Sequence[Section], tokens: int, costs: Costs) -> str:
+    """Return the sections within this many tokens, counted as a whole.
 
-    They are written in turn, each in its share and what those before it left of theirs; then those that had more to say
-    are written again in what is left. The share that remains is for the endings, as is all that nobody else uses.
+    They are written in turn, each in its share and what those before it left. Then incomplete sections are written
+    again in what is left. The remaining share is for the endings, as is everything that no other section uses.
     """
     limit = tokens
     for _ in range(TRIES):
-        text = _laid_out(sections, endings, limit, costs)
+        text = _lay_out(sections, endings, limit, costs)
         excess = costs.count(text) - tokens
         if excess <= 0:
             return text
         limit -= excess + 1
-    return _cut(text, tokens, costs.count)
+    return _cut_lines(text, tokens, costs.count)
 
 
-def _laid_out(sections: Sequence[Section], endings: Sequence[Section], limit: int, costs: Costs) -> str:
-    filled = _by_share(sections, limit, costs)
-    _share_out(sections, filled, int(limit * sum(section.share for section in sections)), costs)
+def _lay_out(sections: Sequence[Section], endings: Sequence[Section], limit: int, costs: Costs) -> str:
+    written = _write_by_share(sections, limit, costs)
+    _share_rest(sections, written, int(limit * sum(section.share for section in sections)), costs)
     for ending in endings:
-        shown = _text(sections, filled)
+        shown = _join(sections, written)
         sections = [*sections, ending]
-        filled.append(_written(ending, limit - _used(filled), costs, shown))
-        _share_out(sections, filled, limit, costs)
-    return _text(sections, filled)
+        written.append(_write(ending, limit - _total_tokens(written), costs, shown))
+        _share_rest(sections, written, limit, costs)
+    return _join(sections, written)
 
 
-def _by_share(sections: Sequence[Section], limit: int, costs: Costs) -> list[Filled]:
-    """Each section in its share and what those before it left of theirs."""
-    filled: list[Filled] = []
+def _write_by_share(sections: Sequence[Section], limit: int, costs: Costs) -> list[SectionLines]:
+    """Write each section in its share and what those before it left of theirs."""
+    written: list[SectionLines] = []
     spare = 0
     for section in sections:
         spare += int(limit * section.share)
-        filled.append(_written(section, max(spare, min(section.least, limit // 2)), costs))
-        spare -= filled[-1].tokens
-    return filled
+        written.append(_write(section, max(spare, min(section.least, limit // 2)), costs))
+        spare -= written[-1].tokens
+    return written
 
 
-def _share_out(sections: Sequence[Section], filled: list[Filled], limit: int, costs: Costs) -> None:
-    """What is left to all that have a share and more to say, by their shares."""
-    wanting = [i for i, part in enumerate(filled) if not part.whole and sections[i].share]
-    left = limit - _used(filled)
-    total = sum(sections[i].share for i in wanting)
-    for i in wanting if left > 0 else ():
-        room = filled[i].tokens + int(left * sections[i].share / total)
-        if room > filled[i].room:
-            filled[i] = _written(sections[i], room, costs)
+def _share_rest(sections: Sequence[Section], written: list[SectionLines], limit: int, costs: Costs) -> None:
+    """Divide what is left among the incomplete sections, by their shares."""
+    incomplete = [i for i, part in enumerate(written) if not part.complete and sections[i].share]
+    left = limit - _total_tokens(written)
+    total = sum(sections[i].share for i in incomplete)
+    for i in incomplete if left > 0 else ():
+        budget = written[i].tokens + int(left * sections[i].share / total)
+        if budget > written[i].budget:
+            written[i] = _write(sections[i], budget, costs)
 
 
-def _used(filled: Sequence[Filled]) -> int:
-    return sum(part.tokens for part in filled)
+def _total_tokens(written: Sequence[SectionLines]) -> int:
+    return sum(part.tokens for part in written)
 
 
-def _written(section: Section, room: int, costs: Costs, shown: str = "") -> Filled:
-    """A section with its heading, or nothing where not even one line fits below it."""
+def _write(section: Section, budget: int, costs: Costs, shown: str = "") -> SectionLines:
+    """Write a section with its heading, or nothing if not even one line fits below it."""
     heading = costs(section.heading)
-    if room <= heading:
-        return Filled([], 0, False, room)
-    filled = section.write(room - heading, shown)
-    return filled._replace(tokens=filled.tokens + heading if filled.lines else 0, room=room)
+    if budget <= heading:
+        return SectionLines([], 0, False, budget)
+    written = section.write(budget - heading, shown)
+    return written._replace(tokens=written.tokens + heading if written.lines else 0, budget=budget)
 
 
-def _text(sections: Sequence[Section], filled: Sequence[Filled]) -> str:
+def _join(sections: Sequence[Section], written: Sequence[SectionLines]) -> str:
     return "\n".join(
         line
-        for section, part in zip(sections, filled, strict=True)
+        for section, part in zip(sections, written, strict=True)
         if part.lines
         for line in (section.heading, *part.lines)
     )
 
 
-def _cut(text: str, tokens: int, count: Count) -> str:
-    """Whole lines from the beginning that fit, without a heading that has nothing below it."""
+def _cut_lines(text: str, tokens: int, count: Count) -> str:
+    """Return the first lines that fit, without a heading that has nothing below it."""
     lines = text.split("\n")
     while lines and (lines[-1].startswith("## ") or count("\n".join(lines)) > tokens):
         del lines[-max(1, len(lines) // 16) :]

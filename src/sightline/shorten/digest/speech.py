@@ -1,32 +1,32 @@
-"""What was said: the task and the user's words as they stand, and what the assistant decided and found."""
+"""What was said: the task and the user's words unchanged, and what the assistant decided and found."""
 
 import re
 from collections.abc import Iterable, Sequence
 
-from sightline.shorten.dialogue import dialogue
+from sightline.shorten.dialogue import dialogue_levels
 from sightline.shorten.digest.headings import word
-from sightline.shorten.digest.sections import Costs, Entry, Filled, bullet
-from sightline.shorten.digest.steps import SENTENCE, Spoken, one_line
-from sightline.shorten.fill import Room, fill
-from sightline.shorten.prose import MUST
-from sightline.shorten.sample import ROOM, look
+from sightline.shorten.digest.sections import Costs, Entry, SectionLines, bullet
+from sightline.shorten.digest.steps import SENTENCE, Utterance, one_line
+from sightline.shorten.fill import TokenLimit, fill
+from sightline.shorten.sample import READ_LIMIT, read_sample
+from sightline.shorten.signals import states_rule
 
-SMALLEST = 6  # tokens below which nothing is cut out of a text
-LEAST = 40  # tokens of a message cut short: below that fewer messages say more
-PASTED = 4  # one message may take this part of the room at most: what is longer is pasted, not said
-SHORT = 12  # bytes of a request that means only "go on"
-LONGEST, LEAST_DECISIVE = 220, 20  # characters of a decision at most, bytes at least
-SENTENCES = 48  # of one statement that may be decisions
+SMALLEST = 6  # tokens; nothing shorter is made of a text
+LEAST = 40  # tokens of a text that is cut; below that fewer texts say more
+MOST_PARTS = 4  # one text may take a quarter of the budget at most, because what is longer is pasted
+CONSENT = 12  # bytes of a request that only means "go on"
+LONGEST, SHORTEST = 220, 20  # characters of a decision at most, bytes at least
+SENTENCES = 48  # of one statement that are read
 
-# What a program puts into the user's messages.
+# Elements that programs put into the user's messages.
 _INJECTED = re.compile(
     r"<(system-reminder|command-[a-z]+|local-command-[a-z]+|environment_context|user_instructions|ide_[a-z_]+|"
     r"task-notification|INSTRUCTIONS)\b[^<>]*>"
 )
-_NOT_SAID = ("[Request interrupted", "Caveat: The messages below")
+_NOT_TYPED = ("[Request interrupted", "Caveat: The messages below")
 _CONTINUED = "This session is being continued from a previous conversation"
 _FENCED = re.compile(r"```.*?(?:```|$)", re.S)
-# What a sentence says when it is worth keeping: a cause or a choice, a preference, a reason, a deed.
+# Sentences that are worth keeping have one of these: a cause or decision, a choice, a reason, something done.
 _CAUSES = (
     r"root cause|the (?:problem|issue|bug|cause|reason|fix|solution) (?:is|was)|turns out|decided|conclu|"
     r"根因|原因是|问题在于|决定|结论"
@@ -44,53 +44,55 @@ _WORTHS = (3.0, 2.5, 1.5, 1.0)
 _CUES = re.compile("|".join(f"({cues})" for cues in (_CAUSES, _CHOICES, _REASONS, _DEEDS)))  # in lower case
 
 
-def said_by_user(users: Sequence[Spoken], earlier: Sequence[str] = ()) -> list[str]:
-    """What the user said, without what programs put into the messages; said again, it stands where it was said last."""
-    words = dict.fromkeys(earlier)
-    for spoken in users:
-        text = _typed(spoken.text).strip()
-        if text and not text.startswith((*_NOT_SAID, _CONTINUED)):
+def user_texts(users: Sequence[Utterance], previous: Sequence[str] = ()) -> list[str]:
+    """Return what the user typed, each text where it was typed last, without what programs put into the messages."""
+    words = dict.fromkeys(previous)
+    for utterance in users:
+        text = _without_injected(utterance.text).strip()
+        if text and not text.startswith((*_NOT_TYPED, _CONTINUED)):
             words.pop(text, None)
             words[text] = None
     return list(words)
 
 
-def _typed(text: str) -> str:
-    """A message without the elements that a program put into it."""
-    kept: list[str] = []
+def _without_injected(text: str) -> str:
+    """Return a message without the elements that a program put into it."""
+    typed: list[str] = []
     end = 0
     unclosed: set[str] = set()
     for match in _INJECTED.finditer(text):
         close = f"</{match[1]}>"
         at = text.find(close, match.end()) if match.start() >= end and close not in unclosed else -1
         if at >= 0:
-            kept.append(text[end : match.start()])
+            typed.append(text[end : match.start()])
             end = at + len(close)
         elif match.start() >= end:
             unclosed.add(close)
-    return "".join([*kept, text[end:]])
+    return "".join([*typed, text[end:]])
 
 
-def summaries_among(users: Sequence[Spoken]) -> list[str]:
-    """Summaries that an agent put into the user's mouth when it went on after a compaction."""
-    return [spoken.text for spoken in users if spoken.text.lstrip().startswith(_CONTINUED)]
+def continuation_summaries(users: Sequence[Utterance]) -> list[str]:
+    """Return the summaries that an agent wrote as a user message when it continued after a compaction."""
+    return [utterance.text for utterance in users if utterance.text.lstrip().startswith(_CONTINUED)]
 
 
-def shortened(text: str, tokens: int, costs: Costs) -> str:
-    """The text itself if it fits, else its first, last, binding and asking sentences on one line; "" if none fits."""
-    whole = costs(bullet(text))
-    if whole <= tokens or tokens < SMALLEST:
-        return text if whole <= tokens else ""
+def shorten_text(text: str, tokens: int, costs: Costs) -> str:
+    """Return the text if it fits, else its first, last, rule and question sentences on one line; "" if none fits."""
+    cost = costs(bullet(text))
+    if cost <= tokens or tokens < SMALLEST:
+        return text if cost <= tokens else ""
     prose = _FENCED.sub(" [```] ", text)
-    per = max(0.5, len(text) / whole)
-    found = fill("", dialogue(look(prose, ROOM)).summary, costs.count, Room(tokens - 4, per)).text
+    per = max(0.5, len(text) / cost)
+    found = fill(
+        "", dialogue_levels(read_sample(prose, READ_LIMIT)).summary, costs.count, TokenLimit(tokens - 4, per)
+    ).text
     line = " ".join(found.split())
     if line.strip("… ") and costs(bullet(line)) <= tokens:
         return line
-    return _clipped(" ".join(prose.split()), tokens, per, costs)
+    return _clip(" ".join(prose.split()), tokens, per, costs)
 
 
-def _clipped(line: str, tokens: int, per: float, costs: Costs) -> str:
+def _clip(line: str, tokens: int, per: float, costs: Costs) -> str:
     chars = int((tokens - 3) * per)
     while chars > 8:
         clip = one_line(line, chars)
@@ -100,102 +102,105 @@ def _clipped(line: str, tokens: int, per: float, costs: Costs) -> str:
     return ""
 
 
-def task_lines(first: str, current: str, room: int, costs: Costs, locale: str) -> Filled:
-    """The first request, in half of the room if the current one needs the other half, and that."""
-    requests = {"first": first, "current": current if current != first else ""}
-    told = {f"{word(key, locale)}: ": text for key, text in requests.items() if text}
-    needs = [costs(bullet(label + text)) for label, text in told.items()]
-    lines, left, whole = [], room, True
-    for i, (label, text) in enumerate(told.items()):
-        own = left - min(sum(needs[i + 1 :]), room // 2)
-        shown = shortened(text, own - costs(label), costs)
+def task_lines(first: str, current: str, budget: int, costs: Costs, locale: str) -> SectionLines:
+    """Return the first request, in half of the budget if the current one needs the other half, and the current one."""
+    requests = {
+        f"{word('first', locale)}: ": first,
+        f"{word('current', locale)}: ": current if current != first else "",
+    }
+    requests = {label: text for label, text in requests.items() if text}
+    needs = [costs(bullet(label + text)) for label, text in requests.items()]
+    lines, left, complete = [], budget, True
+    for i, (label, text) in enumerate(requests.items()):
+        own = left - min(sum(needs[i + 1 :]), budget // 2)
+        shown = shorten_text(text, own - costs(label), costs)
         line = bullet(label + shown)
-        whole = whole and shown == text
+        complete = complete and shown == text
         if shown and costs(line) <= left:
             lines.append(line)
             left -= costs(line)
-    return Filled(lines, room - left, whole)
+    return SectionLines(lines, budget - left, complete)
 
 
-def current_of(words: Sequence[str]) -> str:
-    """The newest request that is more than a word of consent."""
-    return next((text for text in reversed(words) if len(text.encode()) > SHORT), words[-1] if words else "")
+def current_request(words: Sequence[str]) -> str:
+    """Return the newest request that is more than a word of consent."""
+    return next((text for text in reversed(words) if len(text.encode()) > CONSENT), words[-1] if words else "")
 
 
-def answers_of(assistant: Sequence[Spoken], shown: str, earlier: Sequence[str] = ()) -> list[str]:
-    """What the assistant said and no entry of the page shows yet."""
+def assistant_texts(assistant: Sequence[Utterance], shown: str, previous: Sequence[str] = ()) -> list[str]:
+    """Return what the assistant said and no entry of the page shows yet."""
     entries = {line.removeprefix("- ") for line in shown.split("\n")}
-    said = dict.fromkeys([*earlier, *(spoken.text.strip() for spoken in assistant)])
-    return [text for text in said if text not in entries]
+    texts = dict.fromkeys([*previous, *(utterance.text.strip() for utterance in assistant)])
+    return [text for text in texts if text not in entries]
 
 
-def word_lines(texts: Sequence[str], room: int, costs: Costs) -> Filled:
-    """Messages: short ones whole, long ones cut to an equal length, in a small room those that bind and the newest."""
+def text_lines(texts: Sequence[str], budget: int, costs: Costs) -> SectionLines:
+    """Return short texts whole and long ones cut to an equal length. In a small budget prefer rules and the newest."""
     needs = {text: costs(bullet(text)) for text in texts}
-    chosen = _preferred(needs, room)
-    cap = max(LEAST, min(_equal([needs[text] for text in chosen], room), room // PASTED))
-    lines, used, whole = [], 0, len(chosen) == len(needs)
+    chosen = _choose_texts(needs, budget)
+    cap = max(LEAST, min(_equal_length([needs[text] for text in chosen], budget), budget // MOST_PARTS))
+    lines, used, complete = [], 0, len(chosen) == len(needs)
     for text in chosen:
-        shown = text if needs[text] <= cap else shortened(text, cap, costs)
-        whole = whole and shown == text
-        if shown and used + costs(bullet(shown)) <= room:
+        shown = text if needs[text] <= cap else shorten_text(text, cap, costs)
+        complete = complete and shown == text
+        if shown and used + costs(bullet(shown)) <= budget:
             lines.append(bullet(shown))
             used += costs(lines[-1])
-    return Filled(lines, used, whole)
+    return SectionLines(lines, used, complete)
 
 
-def _preferred(needs: dict[str, int], room: int) -> list[str]:
-    """As many as fit, long ones cut to the least: in half of the room those that bind, in the rest the newest."""
-    if sum(min(need, LEAST) for need in needs.values()) <= room:
+def _choose_texts(needs: dict[str, int], budget: int) -> list[str]:
+    """Return as many as fit, long ones cut: rules in half of the budget, the newest in the rest."""
+    if sum(min(need, LEAST) for need in needs.values()) <= budget:
         return list(needs)
     newest = list(reversed(needs))
-    binding = _fitting([text for text in newest if any(map(text.lower().__contains__, MUST))], needs, room // 2)
-    left = room - sum(min(needs[text], LEAST) for text in binding)
-    kept = {*binding, *_fitting([text for text in newest if text not in binding], needs, left)}
-    return [text for text in needs if text in kept]
+    rules = _take_fitting([text for text in newest if states_rule(text)], needs, budget // 2)
+    left = budget - sum(min(needs[text], LEAST) for text in rules)
+    chosen = {*rules, *_take_fitting([text for text in newest if text not in rules], needs, left)}
+    return [text for text in needs if text in chosen]
 
 
-def _fitting(texts: Iterable[str], needs: dict[str, int], room: int) -> set[str]:
-    """The first ones that fit."""
-    kept = set()
+def _take_fitting(texts: Iterable[str], needs: dict[str, int], budget: int) -> set[str]:
+    """Return the first texts that fit."""
+    chosen = set()
     for text in texts:
-        room -= min(needs[text], LEAST)
-        if room < 0:
+        budget -= min(needs[text], LEAST)
+        if budget < 0:
             break
-        kept.add(text)
-    return kept
+        chosen.add(text)
+    return chosen
 
 
-def _equal(needs: Sequence[int], room: int) -> int:
-    """The length to which all are cut so that they fill the room together."""
-    left = room
+def _equal_length(needs: Sequence[int], budget: int) -> int:
+    """Return the length to which all are cut so that together they fill the budget."""
+    left = budget
     for i, need in enumerate(sorted(needs)):
         each = left // (len(needs) - i)
         if need > each:
             return each
         left -= need
-    return room
+    return budget
 
 
-def decision_entries(assistant: Sequence[Spoken], earlier: Sequence[str], length: int) -> list[Entry]:
-    """Sentences in which the assistant chooses, explains or concludes; the last statement counts whatever it says."""
-    found: dict[str, Entry] = {text: Entry(i - len(earlier), text, 0.8) for i, text in enumerate(earlier)}
-    for spoken in assistant:
-        if not _CUES.search(spoken.text.lower()):
+def decision_entries(assistant: Sequence[Utterance], previous: Sequence[str], length: int) -> list[Entry]:
+    """Return sentences in which the assistant chooses, explains or concludes, and always its last statement."""
+    found: dict[str, Entry] = {text: Entry(i - len(previous), text, 0.8) for i, text in enumerate(previous)}
+    for utterance in assistant:
+        if not _CUES.search(utterance.text.lower()):
             continue
-        for sentence in SENTENCE.split(_FENCED.sub(" ", spoken.text))[:SENTENCES]:
-            worth = _decisive(sentence)
+        for sentence in SENTENCE.split(_FENCED.sub(" ", utterance.text))[:SENTENCES]:
+            worth = _decision_worth(sentence)
             if worth:
                 line = one_line(sentence.replace("**", "").strip(" #*->|✅"), LONGEST)
-                found[line] = Entry(spoken.place, line, worth * (0.5 + spoken.place / max(1, length)))
+                found[line] = Entry(utterance.place, line, worth * (0.5 + utterance.place / max(1, length)))
     if assistant:
         line = one_line(SENTENCE.split(assistant[-1].text.strip())[0], LONGEST)
         found[line] = Entry(assistant[-1].place, line, 4.0)
     return [entry for entry in found.values() if entry.text]
 
 
-def _decisive(sentence: str) -> float:
-    if len(sentence.encode()) < LEAST_DECISIVE or sentence.endswith((":", "：")):
+def _decision_worth(sentence: str) -> float:
+    if len(sentence.encode()) < SHORTEST or sentence.endswith((":", "：")):
         return 0.0
     cues = [match.lastindex for match in _CUES.finditer(sentence.lower())]
     return max((_WORTHS[cue - 1] for cue in cues if cue), default=0.0)

@@ -1,4 +1,4 @@
-"""A run of items read once: what the user said, what the assistant said, and every tool call with what came of it."""
+"""A run of items, read once: what the user and the assistant said, and every tool call with its result."""
 
 import re
 from collections.abc import Iterable
@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sightline.shorten import subject_of
+from sightline.shorten.call_subject import subject_of
 from sightline.shorten.digest import shell
-from sightline.shorten.digest.file_effects import command_of, touches_of
+from sightline.shorten.digest.file_effects import call_touches, command_of
 from sightline.shorten.digest.shell import Touch
-from sightline.shorten.lines import troubles
-from sightline.shorten.sample import legal, look
+from sightline.shorten.lines import sample_trouble_marks
+from sightline.shorten.sample import cut_at_blank, encodable, read_sample
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
-STALE = 4  # steps after which what the assistant said is no longer why it does the next one
-NEAR = 400  # characters at either end of a result in which a tool says how it went
+STALE = 4  # calls after which what the assistant said no longer explains the next one
+ENDS = 400  # characters at either end of a result in which a tool reports success or failure
 WIDEST = 140  # characters of a line that is quoted
 
-SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")  # what stands between two
+SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")  # between two sentences
 _EXIT = re.compile(r"(?:exit(?:ed with)?[ _](?:code|status)|returncode)[\"'>:\s=]{1,4}(\d{1,3})\b")
 _REFUSED = re.compile(
     r"\s*(?:<tool_use_error>|error\b|traceback \(|fatal:|bash: |错误|失败|the user doesn't want|no replacement was)",
@@ -29,8 +29,8 @@ _MESSAGE = re.compile(r"(?:Error|Exception|error|panic|fatal|错误)[:：\]]")
 _MARKUP = re.compile(r"</?[a-z_]+>|^E\s{2,}|^\s*\d+[→\t]")
 
 
-class Spoken(NamedTuple):
-    """Something said, and where it stands among the items."""
+class Utterance(NamedTuple):
+    """Something said, and its place among the items."""
 
     place: int
     text: str
@@ -43,113 +43,80 @@ class Step(NamedTuple):
     id: str  # of the call's item
     call: Call
     subject: str
-    said: str  # what the assistant said just before
+    explanation: str  # what the assistant said just before
     result: str
     failed: bool
-    error: str  # the line that says best what went wrong, if it did
+    error: str  # the line that says best what went wrong, if it failed
     command: str  # the command line it ran
-    programs: list[tuple[str, ...]]  # the first words of every command in that
+    programs: list[tuple[str, ...]]  # the first words of every command in it
     touches: list[Touch]
 
 
 class Run(NamedTuple):
     """What happened, in order."""
 
-    users: list[Spoken]
-    assistant: list[Spoken]
+    users: list[Utterance]
+    assistant: list[Utterance]
     steps: list[Step]
     summaries: list[str]  # of what went before these items
     length: int
 
 
-class _Open(Struct):
-    """A call whose result has not come yet."""
-
+class _PendingCall(Struct):
     place: int
     id: str
     call: Call
-    said: str
+    explanation: str
     result: str = ""
     failed: bool = False
 
 
-class _Reader(Struct):
-    """The state of one pass over the items."""
-
-    run: Run
-    calls: list[_Open] = []
-    waiting: dict[str, list[_Open]] = {}
-    said: str = ""
-    stale: int = 0
-
-    def read(self, place: int, item: Item) -> None:
-        match item.kind:
-            case Kind.USER:
-                self._user(place, _text(item))
-            case Kind.SUMMARY:
-                self.run.summaries.append(_text(item))
-            case Kind.ASSISTANT | Kind.CALL:
-                self._assistant(place, item)
-            case Kind.RESULT:
-                self._results(item)
-            case _:
-                pass
-
-    def _user(self, place: int, text: str) -> None:
-        self.said = ""
-        if text.strip():
-            self.run.users.append(Spoken(place, text))
-
-    def _assistant(self, place: int, item: Item) -> None:
-        text = _text(item)
-        if text.strip():
-            self.run.assistant.append(Spoken(place, text))
-            self.said, self.stale = text, 0
-        for part in item.parts:
-            if isinstance(part, Call):
-                self.stale += 1
-                call = _Open(place, item.id, part, self.said if self.stale <= STALE else "")
-                self.calls.append(call)
-                self.waiting.setdefault(part.id, []).append(call)
-
-    def _results(self, item: Item) -> None:
-        for part in item.parts:
-            if isinstance(part, Result) and self.waiting.get(part.id):
-                call = self.waiting[part.id].pop()
-                call.result = legal(plain_text(part.parts))
-                call.failed = bool(part.error) or has_failed(call.result)
-
-
-def read(items: Iterable[Item]) -> Run:
-    """The run in one pass. Results pair with the nearest call of their id before them that has none."""
-    reader = _Reader(Run([], [], [], [], 0), [], {})
-    length = 0
+def read_run(items: Iterable[Item]) -> Run:
+    """Read the items in one pass. A result belongs to the nearest call before it with its id and without a result."""
+    run = Run([], [], [], [], 0)
+    calls: list[_PendingCall] = []
+    pending: dict[str, list[_PendingCall]] = {}
+    explanation, calls_since, length = "", 0, 0
     for place, item in enumerate(items):
-        reader.read(place, item)
         length = place + 1
+        text = encodable(plain_text(item.parts)) if item.kind is not Kind.RESULT else ""
+        if item.kind is Kind.SUMMARY:
+            run.summaries.append(text)
+        elif item.kind is Kind.USER:
+            explanation = ""
+            run.users.extend([Utterance(place, text)] if text.strip() else [])
+        elif item.kind in (Kind.ASSISTANT, Kind.CALL) and text.strip():
+            explanation, calls_since = text, 0
+            run.assistant.append(Utterance(place, text))
+        for part in item.parts:
+            if isinstance(part, Call) and item.kind in (Kind.ASSISTANT, Kind.CALL):
+                calls_since += 1
+                call = _PendingCall(place, item.id, part, explanation if calls_since <= STALE else "")
+                calls.append(call)
+                pending.setdefault(part.id, []).append(call)
+            elif isinstance(part, Result) and item.kind is Kind.RESULT and pending.get(part.id):
+                call = pending[part.id].pop()
+                call.result = encodable(plain_text(part.parts))
+                call.failed = bool(part.error) or has_failed(call.result)
     scripts: dict[str, str] = {}
-    return reader.run._replace(steps=[_step(call, scripts) for call in reader.calls], length=length)
+    return run._replace(steps=[_step(call, scripts) for call in calls], length=length)
 
 
-def _step(call: _Open, scripts: dict[str, str]) -> Step:
+def _step(call: _PendingCall, scripts: dict[str, str]) -> Step:
     line = command_of(call.call)
-    commands = shell.read(line) if line else []
-    touched = touches_of(call.call, commands, scripts, failed=call.result if call.failed else None)
+    commands = shell.parse(line) if line else []
+    touched = call_touches(call.call, commands, scripts, failed=call.result if call.failed else None)
     error = error_line(call.result) if call.failed else ""
-    subject = legal(subject_of(call.call))
+    subject = encodable(subject_of(call.call))
     return Step(
-        call.place, call.id, call.call, subject, call.said, call.result, call.failed, error,
+        call.place, call.id, call.call, subject, call.explanation, call.result, call.failed, error,
         line, shell.programs(commands), touched,
     )  # fmt: skip
 
 
-def _text(item: Item) -> str:
-    return legal(plain_text(item.parts))
-
-
 def has_failed(result: str) -> bool:
-    """Whether a result tells of a failure: by its exit code where it says one, else by how it begins."""
-    ends = result if len(result) <= 2 * NEAR else f"{result[:NEAR]}\n{result[-NEAR:]}"
+    """Whether a result reports a failure: by its exit code if it has one, else by how it begins."""
+    ends = result if len(result) <= 2 * ENDS else f"{result[:ENDS]}\n{result[-ENDS:]}"
     lowered = ends.lower()
     code = _EXIT.search(lowered) if "exit" in lowered or "returncode" in lowered else None
     if code:
@@ -158,9 +125,9 @@ def has_failed(result: str) -> bool:
 
 
 def error_line(result: str) -> str:
-    """The line that says best what went wrong; "" where none does."""
-    sample = look(result)
-    marks = troubles(sample)
+    """Return the line that says best what went wrong; "" if there is none."""
+    sample = read_sample(result)
+    marks = sample_trouble_marks(sample)
     # An exception and its message say more than `1 failed`.
     worth = {i: mark + bool(_MESSAGE.search(sample.lines[i])) for i, mark in marks.items()}
     lines = [(-worth[i], i) for i in marks if len(sample.lines[i].strip()) > 5]
@@ -168,9 +135,6 @@ def error_line(result: str) -> str:
 
 
 def one_line(text: str, most: int) -> str:
-    """The text on one line without markup, cut at a blank where it is longer."""
-    line = " ".join(_MARKUP.sub(" ", text[: 4 * most + NEAR]).split())
-    if len(line) <= most:
-        return line
-    cut = line.rfind(" ", most // 2, most)
-    return f"{line[: cut if cut > 0 else most].rstrip()}…"
+    """Return the text on one line without markup, cut at a blank if it is longer than `most` characters."""
+    line = " ".join(_MARKUP.sub(" ", text[: 4 * most + ENDS]).split())
+    return line if len(line) <= most else cut_at_blank(line, most)

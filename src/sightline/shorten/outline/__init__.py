@@ -1,1 +1,1 @@
-"""Outlines source code: its definitions and imports, by grammar or, without one, by lines."""
+"""Outlines source code: its functions and classes, by grammar or, without one, by lines."""

@@ -1,4 +1,4 @@
-"""What defines a function or a class in the syntax tree of each language: data, and the few names that are not plain.
+"""Which nodes define a function or a class in the syntax tree of each language: data, and functions for special cases.
 
 The node types are those of the tree-sitter grammars.
 """
@@ -10,74 +10,74 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-class Found(NamedTuple):
-    """One definition. `owner`: the type whose method it is, where it is defined outside of that type."""
+class Definition(NamedTuple):
+    """One definition. `owner` is the type of a method that is defined outside of that type."""
 
     name: str
     is_class: bool = False
     owner: str = ""
-    joint: str = "."  # between an owner and its method, in this language
+    joiner: str = "."  # between an owner and its method in this language
 
 
 class Grammar(NamedTuple):
-    """Where to find a grammar, and which of its nodes define something or hold what does."""
+    """Where to find a grammar, and which of its nodes are definitions or contain some."""
 
     module: str
     functions: frozenset[str]
     classes: frozenset[str]
-    within: frozenset[str]  # looked into; of everything else only the name is read
-    special: Mapping[str, Callable[["Node"], Found | None]] = {}
+    within: frozenset[str]  # searched for definitions; of other nodes only the name is read
+    special: Mapping[str, Callable[["Node"], Definition | None]] = {}
     loader: str = "language"
-    methods: bool = False  # there are no functions but methods: these are listed
-    goes_on: bool = False  # what it lists also stands deep inside of what is larger than a piece
+    methods: bool = False  # the language has no functions but methods: list these
+    nested: bool = False  # definitions that are listed also occur deep inside what is larger than a piece
 
 
 def text_of(node: "Node | None") -> str:
-    """What stands in the source for a node, on one line."""
+    """Return the source text of a node, on one line."""
     data = node.text if node is not None else None
     return " ".join(data.decode("utf-8", "replace").split()) if data else ""
 
 
-def named(node: "Node", *, is_class: bool = False) -> Found | None:
-    """What a node defines that has its name in a field."""
+def named_definition(node: "Node", *, is_class: bool = False) -> Definition | None:
+    """Return the definition of a node that has its name in a field."""
     name = text_of(node.child_by_field_name("name"))
-    return Found(name, is_class) if name else None
+    return Definition(name, is_class) if name else None
 
 
 # ---------------------------------------------------------------------- C and C++
 
-_POINTING = frozenset(("pointer_declarator", "reference_declarator", "attributed_declarator"))
+_POINTERS = frozenset(("pointer_declarator", "reference_declarator", "attributed_declarator"))
 
 
-def _c_function(node: "Node") -> Found | None:
-    """A function or its prototype; not a variable, a pointer to a function among them."""
+def _c_function(node: "Node") -> Definition | None:
+    """Return a function or its prototype; None for a variable, also for a pointer to a function."""
     for declarator in node.children_by_field_name("declarator"):
         inner: Node | None = declarator
-        while inner is not None and inner.type in _POINTING:
+        while inner is not None and inner.type in _POINTERS:
             inner = inner.child_by_field_name("declarator") or next(iter(inner.named_children), None)
         if inner is None or inner.type != "function_declarator":
             continue
         name = inner.child_by_field_name("declarator")
         if name is not None and name.type not in ("parenthesized_declarator", "function_declarator"):
             owner, _, own = text_of(name).rpartition("::")
-            return Found(own, owner=owner, joint="::")
+            return Definition(own, owner=owner, joiner="::")
     return None
 
 
-def _c_type(node: "Node") -> Found | None:
-    """A type where it is defined, not where it is named."""
-    return named(node, is_class=True) if node.child_by_field_name("body") is not None else None
+def _c_type(node: "Node") -> Definition | None:
+    """Return a type where it is defined, not where it is used."""
+    return named_definition(node, is_class=True) if node.child_by_field_name("body") is not None else None
 
 
-def _typedef(node: "Node") -> Found | None:
-    """A name for a type that is defined right there."""
+def _typedef(node: "Node") -> Definition | None:
+    """Return a name for a type that is defined in the same statement."""
     kind, name = node.child_by_field_name("type"), node.child_by_field_name("declarator")
     if kind is None or kind.child_by_field_name("body") is None or name is None or name.type != "type_identifier":
         return None
-    return Found(text_of(name), is_class=True)
+    return Definition(text_of(name), is_class=True)
 
 
-_C_SPECIAL: dict[str, Callable[["Node"], Found | None]] = {
+_C_SPECIAL: dict[str, Callable[["Node"], Definition | None]] = {
     "function_definition": _c_function,
     "declaration": _c_function,
     "type_definition": _typedef,
@@ -88,17 +88,17 @@ _C_WITHIN = "preproc_ifdef preproc_if preproc_else preproc_elif linkage_specific
 # ---------------------------------------------------------------------- Go and Rust
 
 
-def _go_method(node: "Node") -> Found | None:
-    """A method and, from its receiver, the type it belongs to."""
+def _go_method(node: "Node") -> Definition | None:
+    """Return a method and, from its receiver, the type it belongs to."""
     receiver = text_of(node.child_by_field_name("receiver")).strip("()").rpartition(" ")[2]
-    found = named(node)
+    found = named_definition(node)
     return found._replace(owner=receiver.lstrip("*").partition("[")[0]) if found else None
 
 
-def _rust_impl(node: "Node") -> Found | None:
-    """The type that methods are given to, without its parameters and its module."""
+def _rust_impl(node: "Node") -> Definition | None:
+    """Return the type that gets methods, without its parameters and its module."""
     name = text_of(node.child_by_field_name("type")).partition("<")[0].rpartition("::")[2].lstrip("&")
-    return Found(name, is_class=True) if name.isidentifier() else None
+    return Definition(name, is_class=True) if name.isidentifier() else None
 
 
 # ---------------------------------------------------------------------- JavaScript and TypeScript
@@ -106,19 +106,19 @@ def _rust_impl(node: "Node") -> Found | None:
 _JS_FUNCTIONS = frozenset(("arrow_function", "function_expression", "generator_function", "function"))
 
 
-def _assigned(node: "Node") -> Found | None:
-    """A variable, or a member of `exports`, whose value is a function or a class."""
+def _assigned_definition(node: "Node") -> Definition | None:
+    """Return a variable, or a member of `exports`, whose value is a function or a class."""
     name = node.child_by_field_name("name") or node.child_by_field_name("left")
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     if name is None or value is None or value.type not in (_JS_FUNCTIONS | {"class"}):
         return None
-    said = text_of(name).rpartition(".")[2]
-    return Found(said, value.type == "class") if said.isidentifier() or "$" in said else None
+    own_name = text_of(name).rpartition(".")[2]
+    return Definition(own_name, value.type == "class") if own_name.isidentifier() or "$" in own_name else None
 
 
-_JS_SPECIAL: dict[str, Callable[["Node"], Found | None]] = {
-    "variable_declarator": _assigned,
-    "assignment_expression": _assigned,
+_JS_SPECIAL: dict[str, Callable[["Node"], Definition | None]] = {
+    "variable_declarator": _assigned_definition,
+    "assignment_expression": _assigned_definition,
 }
 _JS_FUNCTION_NODES = "function_declaration generator_function_declaration function_signature"
 _JS_CLASSES = "class_declaration abstract_class_declaration interface_declaration enum_declaration"
@@ -140,7 +140,7 @@ _C = _grammar("tree_sitter_c", "", "", _C_WITHIN, special=_C_SPECIAL)
 _CPP = _grammar("tree_sitter_cpp", "", "", f"{_C_WITHIN} namespace_definition template_declaration", special=_C_SPECIAL)
 
 GRAMMARS: dict[str, tuple[Grammar, ...]] = {
-    # Several: dialects, in the order in which they are tried until one reads the text without an error.
+    # Several grammars are dialects, tried in this order until one parses the text without an error.
     "python": (
         _grammar(
             "tree_sitter_python", "function_definition", "class_definition",
@@ -161,7 +161,7 @@ GRAMMARS: dict[str, tuple[Grammar, ...]] = {
     "java": (
         _grammar(
             "tree_sitter_java", "method_declaration", _JAVA_CLASSES,
-            f"{_JAVA_CLASSES} class_body interface_body enum_body enum_body_declarations", methods=True, goes_on=True,
+            f"{_JAVA_CLASSES} class_body interface_body enum_body enum_body_declarations", methods=True, nested=True,
         ),
     ),
     "c": (_C, _CPP),  # a header may be either
@@ -183,20 +183,20 @@ GRAMMARS: dict[str, tuple[Grammar, ...]] = {
         for loader in ("language_php_only", "language_php")  # a piece without its tag, and with it
     ),
     "ruby": (_grammar("tree_sitter_ruby", "method singleton_method", "class module",
-                      "class module body_statement", goes_on=True),),
+                      "class module body_statement", nested=True),),
     "shell": (_grammar("tree_sitter_bash", "function_definition", "", "if_statement else_clause"),),
 }  # fmt: skip
 
 
-def definitions(root: "Node", grammar: Grammar, *, inside: bool = False) -> Iterator[Found]:
-    """What a tree defines at its top, or the top of a class where it stands inside of one, in source order.
+def definitions(root: "Node", grammar: Grammar, *, inside: bool = False) -> Iterator[Definition]:
+    """Yield what a tree defines at its top, or at the top of a class if the tree is inside one, in source order.
 
-    Without recursion: a tree may be as deep as its text is long.
+    It does not recurse, because a tree may be as deep as its text is long.
     """
-    stack: list[tuple[Node, bool]] = [(root, inside)]  # and whether it stands in a class
+    stack: list[tuple[Node, bool]] = [(root, inside)]  # a node, and whether it is inside a class
     while stack:
         node, inside = stack.pop()
-        found = _found(node, grammar)
+        found = _definition_at(node, grammar)
         if found is not None and (found.is_class or grammar.methods or not inside):
             yield found
         if node is root or (node.type in grammar.within and (found is None or found.is_class)):
@@ -204,9 +204,9 @@ def definitions(root: "Node", grammar: Grammar, *, inside: bool = False) -> Iter
             stack += [(child, inside) for child in reversed(node.named_children)]
 
 
-def _found(node: "Node", grammar: Grammar) -> Found | None:
+def _definition_at(node: "Node", grammar: Grammar) -> Definition | None:
     if node.type in grammar.special:
         return grammar.special[node.type](node)
     if node.type in grammar.functions:
-        return named(node)
-    return named(node, is_class=True) if node.type in grammar.classes else None
+        return named_definition(node)
+    return named_definition(node, is_class=True) if node.type in grammar.classes else None

@@ -1,13 +1,13 @@
-"""What the lines of a text define, told by how they begin: for languages without a grammar, or where none is installed.
+"""What the lines of a text define, by how they begin: for languages without a grammar, or if it is not installed.
 
-Only lines that begin at the margin count where a language indents what belongs to a class. Nothing here knows of
-strings or comments: a definition inside one is taken for one.
+In languages that indent the members of a class only lines without indentation count. Strings and comments are not
+recognised: a definition inside one is taken for one.
 """
 
 import re
 from collections.abc import Iterator
 
-from sightline.shorten.outline.grammars import Found
+from sightline.shorten.outline.grammars import Definition
 
 _NAME = r"([A-Za-z_$][\w$]{0,80})"
 _JS_WORDS = r"^(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:async\s+)?(?:abstract\s+)?"
@@ -22,7 +22,7 @@ _C = (
 )
 _MODIFIERS = r"(?:(?:public|protected|private|static|final|abstract|synchronized|native|default|sealed)\s+)"
 
-# Of each language: what defines a function, and what a class. The name is the first group that is there.
+# For each language: what defines a function, and what a class. The name is the first group that matches.
 _RULES: dict[str, tuple[str, str]] = {
     "python": (rf"^(?:async[ \t]+)?def[ \t]+{_NAME}", rf"^class[ \t]+{_NAME}"),
     "javascript": _JS,
@@ -44,7 +44,7 @@ _RULES: dict[str, tuple[str, str]] = {
     ),
     "ruby": (r"^def\s+(?:self\.)?([A-Za-z_]\w{0,80}[?!]?)", r"^(?:class|module)\s+([A-Z][\w:]{0,80})"),
     "shell": (r"^(?:function\s+([\w:.-]{1,80})|([\w:.-]{1,80})\s{0,4}\(\s{0,4}\))", ""),
-    # There is no wheel of a grammar for R, and the one for SQL knows no procedures.
+    # There is no wheel of a grammar for R, and the one for SQL has no procedures.
     "r": (
         r"^([A-Za-z.][\w.]{0,80})\s{0,4}(?:<<?-|=)\s{0,4}(?:function\s{0,4}\(|\\\()",
         r"^(?:([A-Za-z.][\w.]{0,80})\s{0,4}(?:<-|=)\s{0,4})?(?:R6Class|setRefClass|setClass)\(\s{0,4}[\"']([\w.]{1,80})",
@@ -57,19 +57,19 @@ _RULES: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def defined(text: str, language: str) -> Iterator[Found]:
-    """What the lines of a text define, in their order; nothing for a language without a rule."""
+def defined(text: str, language: str) -> Iterator[Definition]:
+    """Yield what the lines of a text define, in order; nothing for a language without a rule."""
     functions, classes = _RULES.get(language, ("", ""))
     found = [*_matches(functions, text, language), *_matches(classes, text, language, is_class=True)]
     yield from (definition for _, definition in sorted(found, key=lambda each: each[0]))
 
 
-def _matches(pattern: str, text: str, language: str, *, is_class: bool = False) -> Iterator[tuple[int, Found]]:
+def _matches(pattern: str, text: str, language: str, *, is_class: bool = False) -> Iterator[tuple[int, Definition]]:
     flags = re.MULTILINE | (re.IGNORECASE if language == "sql" else 0)
     for match in re.finditer(pattern, text, flags) if pattern else ():
         name = next((group for group in match.groups() if group), "").strip('"`[]')
         if name and name not in _NO_NAMES:
-            yield match.start(), Found(name, is_class)
+            yield match.start(), Definition(name, is_class)
 
 
 _NO_NAMES = frozenset(("if", "else", "for", "while", "switch", "return", "catch", "do", "sizeof"))

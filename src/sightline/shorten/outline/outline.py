@@ -1,4 +1,4 @@
-"""What a file of code defines: its functions and its classes, from a real parser where there is one."""
+"""What a code file defines: its functions and classes, by a parser where there is one."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -6,21 +6,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from sightline.shorten.outline import languages, line_rules
-from sightline.shorten.outline.grammars import GRAMMARS, Found, Grammar, definitions
+from sightline.shorten.outline.grammars import GRAMMARS, Definition, Grammar, definitions
 from sightline.shorten.outline.pieces import Piece, pieces
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
-LARGEST = 512 * 1024  # characters that are read, the first: what people write is smaller, and this takes half a second
+LARGEST = 512 * 1024  # characters that are read at most: what people write is smaller, and this takes half a second
 LONGEST = 100  # characters of a name
-GARBLED = 0.5  # share of a piece that cannot be read, from which it is no code of this language,
-ERRORS = 16  # or places in it that cannot be read;
-PATIENCE = 4  # how many such pieces are tried before the rest is read line by line
+GARBLED = 0.5  # share of a piece that cannot be parsed, from which it is no code of this language,
+ERRORS = 16  # or number of places in it that cannot be parsed;
+MOST_GARBLED = 4  # such pieces before the rest is read line by line
 
 
 class Outline(NamedTuple):
-    """The names a file defines at its top, in source order, each once."""
+    """The names that a file defines at its top level, in source order, each once."""
 
     functions: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
@@ -30,41 +30,41 @@ NOTHING = Outline()
 
 
 def outline(text: str, language: str) -> Outline:
-    """What a text in this language defines, the language named as `languages.language` takes it.
+    """Return what a text in this language defines. `language` is a name that `languages.language` accepts.
 
-    A method belongs to its class and is not listed. Where the class is not in the text it is, behind the name of the
-    class, and in Java, which has nothing else. A text with errors gives what can be read of it; a language that defines
-    nothing gives nothing. Pure and total.
+    A method belongs to its class and is not listed. It is listed with the name of its class if the class is not in the
+    text, and in Java, which has nothing else. A text with errors gives what can be read of it. A language without
+    definitions gives nothing. Pure and total.
     """
     known = languages.language(language)
     if known is None:
         return NOTHING
     text = text[:LARGEST]
-    found = _parsed(text, known.name)
+    found = _parse(text, known.name)
     return _outline(line_rules.defined(text, known.name) if found is None else found)
 
 
-def _outline(found: Iterable[Found]) -> Outline:
-    kept = [each for each in found if each.name and len(each.name) <= LONGEST]
-    classes = dict.fromkeys(each.name for each in kept if each.is_class)
-    functions = [each for each in kept if not each.is_class and not (each.owner and _short(each.owner) in classes)]
-    names = (f"{each.owner}{each.joint}{each.name}" if each.owner else each.name for each in functions)
+def _outline(defined: Iterable[Definition]) -> Outline:
+    valid = [found for found in defined if found.name and len(found.name) <= LONGEST]
+    classes = dict.fromkeys(found.name for found in valid if found.is_class)
+    functions = [found for found in valid if not found.is_class and _base_name(found.owner) not in classes]
+    names = (f"{found.owner}{found.joiner}{found.name}" if found.owner else found.name for found in functions)
     return Outline(tuple(dict.fromkeys(names)), tuple(classes))
 
 
-def _short(owner: str) -> str:
-    """A class without its namespace and its parameters."""
+def _base_name(owner: str) -> str:
+    """Return a class name without its namespace and its parameters."""
     return owner.rpartition("::")[2].partition("<")[0]
 
 
-def _parsed(text: str, language: str) -> list[Found] | None:
-    """What the syntax trees of its pieces define; None where there is no grammar, or it is not installed."""
-    if language not in GRAMMARS or any(_loaded(each.module, each.loader) is None for each in GRAMMARS[language]):
+def _parse(text: str, language: str) -> list[Definition] | None:
+    """Return what the syntax trees of the pieces define; None if there is no grammar or it is not installed."""
+    if language not in GRAMMARS or any(_load(grammar.module, grammar.loader) is None for grammar in GRAMMARS[language]):
         return None
-    found: list[Found] = []
+    found: list[Definition] = []
     garbled = 0
     for piece in pieces(text):
-        read = _read(piece, GRAMMARS[language]) if garbled < PATIENCE else None
+        read = _parse_piece(piece, GRAMMARS[language]) if garbled < MOST_GARBLED else None
         if read is None:
             garbled += 1
             read = [] if piece.continues else list(line_rules.defined(piece.text, language))
@@ -72,15 +72,15 @@ def _parsed(text: str, language: str) -> list[Found] | None:
     return found
 
 
-def _read(piece: Piece, dialects: tuple[Grammar, ...]) -> list[Found] | None:
-    """What one piece defines, in the dialect that reads it best; None where none can read it."""
-    if piece.continues and not dialects[0].goes_on:
+def _parse_piece(piece: Piece, dialects: tuple[Grammar, ...]) -> list[Definition] | None:
+    """Return what one piece defines, in the dialect that reads it best; None if none can read it."""
+    if piece.continues and not dialects[0].nested:
         return []
     source = piece.text.encode("utf-8", "replace")
     least, best = GARBLED, None
     for grammar in dialects:
         root = _root(source, grammar)
-        unread = _unread(root)
+        unread = _unread_share(root)
         if unread <= least:
             least, best = unread, list(definitions(root, grammar, inside=piece.continues))
         if not root.has_error:
@@ -88,8 +88,8 @@ def _read(piece: Piece, dialects: tuple[Grammar, ...]) -> list[Found] | None:
     return best
 
 
-def _unread(root: "Node") -> float:
-    """The share of a text that its tree could not make sense of."""
+def _unread_share(root: "Node") -> float:
+    """Return the share of a text that its tree could not parse."""
     if not root.has_error:
         return 0.0
     if root.type == "ERROR":
@@ -104,17 +104,17 @@ def _unread(root: "Node") -> float:
 def _root(source: bytes, grammar: Grammar) -> "Node":
     from tree_sitter import Parser
 
-    language = _loaded(grammar.module, grammar.loader)
+    language = _load(grammar.module, grammar.loader)
     assert language is not None
-    # A parser of its own: they are cheap, and one may not serve two threads.
+    # Each call makes a parser, because they are cheap and two threads must not share one.
     return Parser(language).parse(source).root_node
 
 
 @cache
-def _loaded(module: str, loader: str) -> "Language | None":
+def _load(module: str, loader: str) -> "Language | None":
     try:
         from tree_sitter import Language
 
         return Language(getattr(import_module(module), loader)())
-    except (ImportError, AttributeError, ValueError, TypeError):  # not installed, or of another time than the rest
+    except (ImportError, AttributeError, ValueError, TypeError):  # not installed, or a version that does not fit
         return None

@@ -1,7 +1,7 @@
-"""Chinese: which sentence sets a rule. The judge reads what `own.plain` makes, clause by clause.
+"""Chinese: which sentence sets a rule, clause by clause. The input is made by `user_sentences.plain`.
 
 A clause binds by its verb or adverb (不要, 必须, 只), by an amount (五百字以内), by a wish or a circumstance of the
-user (我吃素), or because it says what something shall be like (语气正式一点). Unless somebody asks, or tells a story.
+user (我吃素), or because it says how something shall be (语气正式一点). A question or a story does not bind.
 """
 
 import re
@@ -9,7 +9,7 @@ import re
 from sightline.shorten.rules.pattern_table import Table, any_of
 
 WRITTEN = re.compile(r"[\u4e00-\u9fff]")
-CUE = Table(  # in every rule or task stands one of these characters
+CUE = Table(  # every rule or task has one of these characters
     "[不别必务禁勿只仅律定今往从每凡统确证尽避内至最控持留优要规约限注须原条绝未待记忘稍回晚后下明提接遗剩完"
     "放有到始全用先经切牢谨严杜遵越概忽以等过无都需点些行即就左算照沿参喜偏希懂新小外初素封少于"
     "写成换转靠按采为体话格形第称喝忌糖压孕清恐晕盲伤腿改停遇碰旦如当若应使低高优习倾向免除段]"
@@ -19,7 +19,7 @@ NUMBER = "[0-9一二两三四五六七八九十百千万半]"
 
 
 def is_rule(plain: str) -> bool:
-    """Whether a clause of the sentence binds, and nothing says that somebody asks, tells or permits."""
+    """Whether a clause of the sentence binds, and the sentence is no question, story or permission."""
     searches = SEARCHES.in_(plain)
     binds = (not searches and CASES.in_(plain)) or any(
         _binds(clause.strip(), searches) for clause in CLAUSE.split(plain)
@@ -36,7 +36,7 @@ def _binds(clause: str, searches: bool) -> bool:
     return binds and not TELLER.in_(clause)
 
 
-# --- What unsays a rule -------------------------------------------------------------------------------------------
+# --- What cancels a rule -------------------------------------------------------------------------------------------
 
 ASKED = Table(r"""
     (?<!可以吗)(?<!行吗)(?<!好吗)(?<!好不好)(?<!行不行)[？?][\"”]?$  # 必须排序？
@@ -99,7 +99,7 @@ BINDS = Table(
 )
 # what to do when it comes to it
 CASES = Table("(?:如果|当|若|遇到|碰到|一旦)[^。]{1,30}[，,](?:请|则|要|需|先|应)(?![会问不帮]|告诉)")
-# so much and no more; in a search ("find one below 200") it is what is looked for once
+# limits; in a search ("find one below 200") a limit is only what is searched for
 AMOUNTS = Table(
     r"""
     ^(?!.*[了共]).*(?:<number>.{0,4}(?:以内|之内|以下|以上|左右|之间|起步)|以内)(?:吧|就行|即可)?$  # 人均两百左右
@@ -108,7 +108,7 @@ AMOUNTS = Table(
     """,
     number=NUMBER,
 )
-# how the work shall look; a rule that is announced
+# how the result shall look; a rule that is announced
 SHAPE = Table(
     r"""
     ^<whose>?<thing>(?:和<thing>|里的?)?[^，。]{0,6}[要须](?!求|不要|是|么)  # 标题要短

@@ -1,7 +1,7 @@
-"""English: which sentence sets a rule. The judge reads what `own.plain` makes.
+"""English: which sentence sets a rule. The input is made by `user_sentences.plain`.
 
 A rule is an order that says how or what not, a wish or a circumstance of the user, a statement that binds, an
-obligation, or a bare specification ("British spelling, two decimals"). Unless somebody asks, or tells a story.
+obligation, or a specification without a verb ("British spelling, two decimals"). A question or a story is no rule.
 """
 
 import re
@@ -15,13 +15,12 @@ WRITTEN = re.compile(r"[a-z]{2}")
 
 
 def is_rule(plain: str) -> bool:
-    """Whether this sentence sets a rule."""
     requested = REQUESTED.in_(plain)
     binds = requested or _specifies(plain) or obliges(plain) or WISHES.in_(plain) or orders(plain) or SAYS.in_(plain)
     return binds and not TOLD.in_(plain) and (requested or not ASKED.in_(plain))
 
 
-# --- What unsays a rule -------------------------------------------------------------------------------------------
+# --- What cancels a rule -------------------------------------------------------------------------------------------
 
 # "…, ok?" is no question
 ASKED = Table(r"""
@@ -29,7 +28,7 @@ ASKED = Table(r"""
     ^(?:why|how|what|when|where|which|who) (?:do|does|did|can|should|must|to|come|is|are|was|if|about)\b  # why must it
     ^(?:should|shall|must|can|could|may|do|does|did|is|are) (?:i|we|it|they|the|this|that|he|she|there)\b
     """)
-# a rule in the clothes of a question
+# a rule in the form of a question
 REQUESTED = Table(
     r"""
     \b<could> <softly>(?:ensure|avoid|not|never|always|only|stop|refrain)\b  # could you avoid loops?
@@ -96,7 +95,7 @@ WISHES = Table(
     language=any_of(v.LANGUAGE),
     notation=any_of(v.NOTATION),
 )
-# what is, can or goes so and not otherwise
+# how things are, must be or are done
 SAYS = Table(
     r"""
     \b(?:you|to) (?:may |can )?only (?!have\b)\w+|\b(?:in|as|with) (?:[\w'-]+ ){1,3}only\b  # you may only read
@@ -137,7 +136,7 @@ SAYS = Table(
     case=r"(?:if|when|in case) (?!yes\b|no\b|not\b|they do\b)[^.?]{1,120}",
 )
 
-# --- Specifications: no verb, no person, only what it shall be like -----------------------------------------------
+# --- Specifications: no verb, no person, only how it shall be -----------------------------------------------
 
 SPECIFIES = Table(
     r"""
@@ -166,7 +165,7 @@ SPECIFIES = Table(
     tone=any_of(v.TONE),
     arranged=any_of(v.ARRANGED),
 )
-# a sentence with one of these has a verb, or speaks of one thing that is there
+# a sentence with one of these has a verb, or is about one thing that exists
 VERBS = word_set(
     """
     i i'm i've i'd i'll you you're he she they it it's there's we we're this that that's these those is are was were am
@@ -181,13 +180,13 @@ NOT_BARE = Table(
     r"^(?:please |then |now |and |so |also )*<doing>\b|^(?:the|my|your|our|a|an|(?!preferred)\w+ed)\b",
     doing=any_of(v.DOING),
 )
-# what follows is not the rule
+# what follows is the reason, not the rule
 REASON = re.compile(r",? (?:because|since)\b|, (?:so|as|my|i|i'm|we|it|it's|they|the)\b")
-BARE = 160  # characters; who says more uses a verb
+BARE = 160  # characters; a longer sentence has a verb
 
 
 def _specifies(plain: str) -> bool:
-    """Whether this is a bare specification: "Amounts in euros, two decimals"."""
+    """Whether this is a specification without a verb: "Amounts in euros, two decimals"."""
     bare = REASON.split(plain, maxsplit=1)[0]
     if len(bare) > BARE or NOT_BARE.at(bare) or not VERBS.isdisjoint(WORDS.findall(bare)):
         return False

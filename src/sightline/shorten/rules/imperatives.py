@@ -1,4 +1,4 @@
-"""English orders that say how or what not: an imperative that binds by itself, or any task with a manner to it."""
+"""English orders that say how or what not: an imperative that binds by itself, or a task with a manner."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from sightline.shorten.rules.pattern_table import Table, any_of, word_set
 
 
 def orders(plain: str) -> bool:
-    """Whether somewhere in the sentence an order begins that is a rule and not only a task."""
+    """Whether an order begins somewhere in the sentence that is a rule and not only a task."""
     starts = list(_starts(plain))
     if any(BINDS.at(plain, start) for start in starts):
         return True
@@ -27,12 +27,12 @@ START = Table(r"""
     \b(?:and|but|so|or|then|also|(?<!i'll )just|please|pls|plz|again|therefore|you to|ok|okay|though|yes|yeah|sure)\s
     \b(?:remember|note|that|important|importantly|otherwise|instead|however|circumstances)\s
     """)
-GOES_ON = ("and ", "or ", "just ", "that ")  # perhaps with what somebody does
+GOES_ON = ("and ", "or ", "just ", "that ")  # these may continue what somebody does
 DOERS = word_set("i i'm i'll i've we they he she it who")
 
 
 def _starts(plain: str) -> Iterator[int]:
-    """The beginnings of clauses; not where "and" only goes on with what somebody does."""
+    """Yield the beginnings of clauses, except where "and" continues what somebody does."""
     yield 0
     for start in START.pattern.finditer(plain):
         if start[0] not in GOES_ON or not _somebody_does(plain[: start.start()]):
@@ -51,7 +51,7 @@ OBJECT = re.compile(
     r" (?:an?|the|my|your|our|its|all|any|each|every|it|them|this|these|to|on|in|with|for|up|[a-z]+s)\b"
 )
 DOING = word_set(v.DOING)
-NO_VERB = re.compile(r".*(?:s|ed|ing|ly|[^aeiouy]{4}|tion|ment|ness)$")  # of a bare verb at the head of a sentence
+NO_VERB = re.compile(r".*(?:s|ed|ing|ly|[^aeiouy]{4}|tion|ment|ness)$")  # what no verb at the head ends with
 NO_VERBS = word_set("""
     a after all an and another any anyone anything are as at because before both but by can could did do does each
     either else even every everyone everything few first for from good great had half has have he hello here hey hi his
@@ -64,7 +64,7 @@ NO_VERBS = word_set("""
 
 
 def _does(plain: str, start: int) -> bool:
-    """Whether a task's verb stands here: a known one, or what heads the sentence like one."""
+    """Whether the verb of a task is here: a known verb, or a word at the head of the sentence that looks like one."""
     found = VERB.match(plain, start)
     if not found:
         return False
@@ -72,7 +72,7 @@ def _does(plain: str, start: int) -> bool:
 
 
 def _heads(plain: str, word: str, start: int) -> bool:
-    """Whether this word heads the sentence as a verb would: bare, and with what looks like an object after it."""
+    """Whether this word is at the head of the sentence like a verb: not inflected, and with an object after it."""
     bare = word not in NO_VERBS and not NO_VERB.match(word)
     return start == 0 and bare and bool(OBJECT.match(plain, len(word)))
 

@@ -1,4 +1,4 @@
-"""English: whether something must, or should with weight: "the name must be short", not "that must be a bug"."""
+"""English: whether something must be, or with emphasis should: "the name must be short", not "that must be a bug"."""
 
 import re
 
@@ -14,7 +14,7 @@ OBLIGATION = Table(
 SUBJECT = re.compile(r"[\w'›]+(?<!ly)(?= )")
 ADVERBS = frozenset({"also", "just", "then", "now", "always", "never", "all", "each", "both"})
 NO_THING = frozenset({"", "you", "we", "and", "or", "but", "please"})
-WHO_TELLS = word_set(  # what they must is no rule for the agent
+WHO_TELLS = word_set(  # what these people must do is no rule for the agent
     """
     i i'll i'd he she they who people someone everyone everybody users employees boss manager kids friend to do not dont
     don't doesn't didn't would will might may what which that still we'll you'll callers no longer
@@ -28,7 +28,7 @@ GUESSED = Table(
     """,
     be=r"\w+(?:'t| to)? (?:still |not |definitely )?be",
 )
-# what makes a rule of "should" and "needs to"
+# with one of these, "should" and "needs to" make a rule
 WEIGHT = Table(r"""
     \b(?:never|always|only|all|every|each|any|no|not|nothing|without|under|at most|at least|within|more than)\b|n't\b
     \b(?:less than|exactly|format|same|both|max(?:imum)?|min(?:imum)?|before|first|unless|everything|strictly|\d+)\b
@@ -36,7 +36,7 @@ WEIGHT = Table(r"""
 
 
 def obliges(plain: str) -> bool:
-    """Whether the sentence lays an obligation on a thing or on the agent."""
+    """Whether the sentence puts an obligation on a thing or on the agent."""
     return any(_binding(plain, found) for found in OBLIGATION.pattern.finditer(plain))
 
 

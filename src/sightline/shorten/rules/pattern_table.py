@@ -1,6 +1,6 @@
-"""Cues as data: a table has one pattern to a line, and its patterns share classes of words.
+"""Cues as data: a table has one pattern to a line, and its patterns share word classes.
 
-`<name>` stands for the class of that name; in a line, an example follows after two spaces and a number sign.
+`<name>` is replaced by the class of that name. In a line, an example follows after two spaces and a number sign.
 """
 
 import re
@@ -10,31 +10,31 @@ from itertools import pairwise
 
 
 class Table:
-    """One pattern out of many. Compiled when first used: all tables together take longer than the package to load."""
+    """Many patterns as one, compiled when first used: all tables together take longer than the package to load."""
 
     def __init__(self, lines: str, **classes: str) -> None:
         self._lines, self._classes = lines, classes
 
     def rows(self) -> list[tuple[str, str]]:
-        """Each line's pattern and its example; without one, the empty string."""
+        """Return each line's pattern and its example, or the empty string if it has none."""
         halves = (line.partition("  #") for line in self._lines.strip().splitlines())
         return [(self._filled(pattern.strip()), example.strip()) for pattern, _, example in halves]
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """All of them in one, to be searched."""
+        """All patterns in one, to search with."""
         return _compiled(pattern for pattern, _ in self.rows())
 
     @cached_property
     def _by_place(self) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-        """Those that match only at the start of the text, only at the start of a word, and anywhere."""
+        """The patterns that match only at the start of the text, only at the start of a word, and anywhere."""
         every = [each for pattern, _ in self.rows() for each in _alternatives(pattern)]
         first = [each for each in every if each.startswith("^")]
         words = [each for each in every if each.startswith(_WORD)]
         return _compiled(first), _compiled(words), _compiled(each for each in every if each not in {*first, *words})
 
     def in_(self, text: str) -> bool:
-        """Whether a pattern occurs in the text. Most begin with a word, and a text has fewer words than characters."""
+        """Whether a pattern occurs in the text. Most begin at a word, and a text has fewer words than characters."""
         first, word, anywhere = self._by_place
         if first.match(text) or anywhere.search(text):
             return True
@@ -52,7 +52,7 @@ class Table:
 _WORD = r"\b"
 _NOTHING = r"(?!)"
 _STARTS = re.compile(r"\b\w")
-_DEPTH = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")  # what opens, closes or parts, past escapes and classes
+_DEPTH = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")  # brackets and bars outside escapes and classes
 
 
 def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
@@ -60,7 +60,7 @@ def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """The patterns that stand beside each other in one, not inside a group."""
+    """Split a pattern at the alternatives that are not inside a group."""
     depth, cuts = 0, [-1]
     for found in _DEPTH.finditer(pattern):
         depth += {"(": 1, ")": -1}.get(found[0], 0)
@@ -69,16 +69,15 @@ def _alternatives(pattern: str) -> list[str]:
     return [pattern[first + 1 : end] for first, end in pairwise([*cuts, len(pattern)])]
 
 
-@lru_cache(maxsize=8)  # one sentence is asked of every table
+@lru_cache(maxsize=8)  # every table searches the same sentence
 def _word_starts(text: str) -> tuple[int, ...]:
     return tuple(found.start() for found in _STARTS.finditer(text))
 
 
 def any_of(words: str) -> str:
-    """A pattern for one of these words; in a word `~` is a space."""
+    """Return a pattern for one of these words; `~` in a word is a space."""
     return f"(?:{'|'.join(words.split())})".replace("~", " ")
 
 
 def word_set(words: str) -> frozenset[str]:
-    """These words, to look one up."""
     return frozenset(words.split())

@@ -1,4 +1,4 @@
-"""Which sentence lifts an earlier rule, or sets one that the other tables take for a story: both bind."""
+"""Sentences that lift an earlier rule, or set one that the other tables take for a story. Both bind."""
 
 from sightline.shorten.rules.pattern_table import Table
 
@@ -25,5 +25,5 @@ CHINESE = Table(r"""
 
 
 def lifts(sentence: str) -> bool:
-    """Whether this plain sentence, in either language, lifts a rule."""
+    """Whether this plain sentence, in English or Chinese, lifts a rule."""
     return ENGLISH.in_(sentence) or (not sentence.isascii() and CHINESE.in_(sentence))

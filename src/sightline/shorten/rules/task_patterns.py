@@ -1,4 +1,4 @@
-"""Which sentence leaves a task for later, in either language. The judges read what `own.plain` makes."""
+"""Sentences that leave a task for later, in English and Chinese. The input is made by `user_sentences.plain`."""
 
 from sightline.shorten.rules import chinese, english
 from sightline.shorten.rules import vocabulary as v
@@ -6,12 +6,10 @@ from sightline.shorten.rules.pattern_table import Table, any_of
 
 
 def english_task(plain: str) -> bool:
-    """Whether this English sentence leaves something for later."""
     return LATER.in_(plain) and not (NOT_LATER.in_(plain) or english.TOLD.in_(plain) or english.ASKED.in_(plain))
 
 
 def chinese_task(plain: str) -> bool:
-    """Whether this Chinese sentence leaves something for later."""
     return LATER_ZH.in_(plain) and not (NOT_LATER_ZH.in_(plain) or chinese.ASKED.in_(plain))
 
 
@@ -38,7 +36,7 @@ LATER = Table(
     once="(?:once|when|as soon as)",
     over="(?:done|finish(?:ed|es)?|complete[sd]?|ready|pass(?:es|ed)?|merged|green|deployed|over|out)",
 )
-# what the user does, what was, and "later" that compares
+# what the user does, what is past, and "later" in a comparison
 NOT_LATER = Table(r"""
     \bi(?:'ll| will| can| might| am going to|'m going to) (?:[\w']+ ){1,12}(?:later|tomorrow|next week|afterwards?)
     \b(?:i|we|it|they|he|she) \w+ed\b.{0,60}\b(?:later|afterwards?)\b|^i still have to|^after .{0,100}, i'll (?!need)

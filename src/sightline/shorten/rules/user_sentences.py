@@ -1,7 +1,7 @@
-"""The user's own sentences in a message: code, logs, diffs, markup, letters and pasted documents are someone else's.
+"""The user's own sentences in a message. Code, logs, diffs, markup, letters and pasted documents are not the user's.
 
-From lines to blocks to sentences. Each step yields spans of the text, so that what is found is verbatim. Every pattern
-is bounded by its line or sentence: the work does not grow with the message.
+Lines become blocks, and blocks become sentences. Each step yields spans of the text, so that what is found is verbatim.
+Every pattern is bounded by its line or sentence, so the work does not grow faster than the message.
 """
 
 import re
@@ -10,31 +10,31 @@ from typing import NamedTuple
 
 from sightline.shorten.rules.pattern_table import Table
 
-SENTENCE = 400  # characters; a longer sentence is kept as its clause with the cue
+SENTENCE = 400  # characters; of a longer sentence the clause with the cue is kept
 PASTED = 3_000  # characters of one paragraph; nobody types a longer one
-DOCUMENT_HEADINGS = 3  # headings that make a text a document: people who talk write one or two
-DOCUMENT = 1_500  # characters from its first heading on; a shorter one is a well-ordered request
+DOCUMENT_HEADINGS = 3  # headings that make a text a document: a request has one or two
+DOCUMENT = 1_500  # characters from the first heading on; a shorter text is a well-ordered request
 
 
 class Span(NamedTuple):
-    """A piece of the text; `under` is what stands over it: "rule" or "task", "document" or "foreign", or nothing."""
+    """A piece of the text. `kind`: "rule" or "task" under such a heading, "document" or "foreign" in a paste, or ""."""
 
     start: int
     end: int
-    under: str = ""
+    kind: str = ""
 
 
 def sentences(text: str) -> Iterator[Span]:
-    """The user's sentences; an item under a heading is one whole."""
+    """Yield the user's sentences. A list item under a heading is one sentence."""
     for block in _blocks(text):
-        if block.under and block.end - block.start <= SENTENCE:
+        if block.kind and block.end - block.start <= SENTENCE:
             yield block
         elif block.end - block.start <= PASTED:
-            yield from _cut(text, block)
+            yield from _split_block(text, block)
 
 
 def plain(sentence: str) -> str:
-    """The sentence as the judges read it: lower case, one kind of apostrophe, what is quoted or emphasised unmarked."""
+    """Return the sentence as it is judged: lower case, one kind of apostrophe, no quoted text and no emphasis."""
     unquoted = QUOTE.sub("‹›", sentence.lower().replace("’", "'"))
     return " ".join(HALF_QUOTE.sub("‹›", unquoted).replace("*", "").split())
 
@@ -70,40 +70,40 @@ TASK_HEADING = Table(
 
 
 def _blocks(text: str) -> Iterator[Span]:
-    """The user's paragraphs and list items, with what the heading over a list says; of a document only such items."""
-    under = ""
+    """Yield the user's paragraphs and list items, with the kind of heading above a list; of a document only items."""
+    kind = ""
     for block in _paragraphs(text):
         line = text[block.start : block.end]
         item = ITEM.match(line)
         if RULE_HEADING.at(line) or TASK_HEADING.at(line):
-            under = "rule" if RULE_HEADING.at(line) else "task"
+            kind = "rule" if RULE_HEADING.at(line) else "task"
         elif not item:
-            under = ""
-            if not block.under:
+            kind = ""
+            if not block.kind:
                 yield block
-        elif under or not block.under:
-            yield Span(block.start + item.end(), block.end, under)
+        elif kind or not block.kind:
+            yield Span(block.start + item.end(), block.end, kind)
 
 
 def _paragraphs(text: str) -> Iterator[Span]:
-    """Lines, joined where a sentence is wrapped or an item goes on; those of a document are under it."""
+    """Yield lines, joined if a sentence is wrapped or a list item continues; lines of a document are marked."""
     lines = list(_own_lines(text))
     document = _document(text, lines)
     last: Span | None = None
     for line in lines:
-        shown = text[line.start : line.end]
-        if last and _goes_on(text[last.start : last.end], shown):
+        line_text = text[line.start : line.end]
+        if last and _continues(text[last.start : last.end], line_text):
             last = last._replace(end=line.end)
             continue
         if last:
             yield last
-        last = line._replace(under="document" if line.start >= document else "") if shown.strip() else None
+        last = line._replace(kind="document" if line.start >= document else "") if line_text.strip() else None
     if last:
         yield last
 
 
-def _goes_on(paragraph: str, line: str) -> bool:
-    """Whether this line continues the paragraph: text wrapped at a margin, or what is indented under an item."""
+def _continues(paragraph: str, line: str) -> bool:
+    """Whether this line continues the paragraph: text wrapped at a margin, or text indented under a list item."""
     if not line.strip() or ITEM.match(line) or HEADING.match(line):
         return False
     if ITEM.match(paragraph) and line.startswith("  "):
@@ -112,7 +112,7 @@ def _goes_on(paragraph: str, line: str) -> bool:
 
 
 def _document(text: str, lines: list[Span]) -> int:
-    """Where a pasted document begins: at the first heading, when there are several and much stands under them."""
+    """Return where a pasted document begins: at the first heading, if there are several and much text follows."""
     headings = [line.start for line in lines if HEADING.match(text[line.start : line.end])]
     if len(headings) < DOCUMENT_HEADINGS or len(text) - headings[0] < DOCUMENT:
         return len(text)
@@ -123,7 +123,7 @@ def _document(text: str, lines: list[Span]) -> int:
 
 FENCE = re.compile(r"\s*(?:```|~~~)")
 TAG = re.compile(r"\s*<([A-Za-z][\w:-]{0,60})[^<>\n]{0,200}>")
-# what nobody types: quotes, prompts, tables, comments, logs, stack frames, test reports, code
+# what a user does not type: quotes, prompts, tables, comments, logs, stack frames, test reports, code
 FOREIGN_LINE = Table(r"""
     \s*(?:[>|$❯⎿│%]|#!|//|/\*|\*/)
     \s*["“「][^"”」]+["”」]\W*$
@@ -151,28 +151,28 @@ LETTER_ENDS = re.compile(r"\s*(?:(?:best|kind|warm)?\s*regards|sincerely|yours|b
 
 
 def _own_lines(text: str) -> Iterator[Span]:
-    """The lines the user wrote. What is not theirs leaves an empty one, so that nothing is joined across it."""
+    """Yield the lines that the user wrote. Other lines become empty ones, so that nothing is joined across them."""
     foreign = announced = letter = False
     for line in _unfenced_lines(text):
-        shown = text[line.start : line.end]
-        letter = (letter and not LETTER_ENDS.match(shown)) or (line.start > 0 and bool(LETTER.match(shown)))
-        if line.under:
-            foreign = announced = False  # the announced paste was this one
-        elif not shown.strip():
-            foreign = foreign and announced  # an empty line may stand between the announcement and the paste
-        elif FOREIGN_BLOCK.match(shown):
+        line_text = text[line.start : line.end]
+        letter = (letter and not LETTER_ENDS.match(line_text)) or (line.start > 0 and bool(LETTER.match(line_text)))
+        if line.kind:
+            foreign = announced = False  # this was the announced paste
+        elif not line_text.strip():
+            foreign = foreign and announced  # an empty line may be between the announcement and the paste
+        elif FOREIGN_BLOCK.match(line_text):
             foreign = True
-        elif announced and ITEM.match(shown):  # a list is rather the user's remarks on it
+        elif announced and ITEM.match(line_text):  # a list is probably the user's remarks
             foreign = False
-        announced = announced and not shown.strip()
-        own = not (foreign or letter or FOREIGN_LINE.at(shown))
+        announced = announced and not line_text.strip()
+        own = not (foreign or letter or FOREIGN_LINE.at(line_text))
         yield line if own else Span(line.start, line.start)
-        if own and PASTE_FOLLOWS.in_(shown[-100:]) and not RULE_HEADING.at(shown):
+        if own and PASTE_FOLLOWS.in_(line_text[-100:]) and not RULE_HEADING.at(line_text):
             foreign = announced = True
 
 
 def _unfenced_lines(text: str) -> Iterator[Span]:
-    """The lines outside code fences and elements; a fence and an element each leave an empty line."""
+    """Yield the lines outside code fences and elements. A fence and an element each become an empty line."""
     position, fenced, unclosed = 0, False, set[str]()
     while position < len(text):
         end = text.find("\n", position)
@@ -186,7 +186,7 @@ def _unfenced_lines(text: str) -> Iterator[Span]:
         elif tag and not fenced and tag[1] not in unclosed:
             close = text.find(f"</{tag[1]}>", position)
             hidden = close >= 0
-            unclosed |= set() if hidden else {tag[1]}  # looked for once: the search goes to the end
+            unclosed |= set() if hidden else {tag[1]}  # searched once, because the search goes to the end
         yield Span(position, position, "foreign") if hidden else Span(position, position + len(line))
         position = end + 1 if close < 0 else close + len(f"</{tag[1] if tag else ''}>")
 
@@ -203,7 +203,7 @@ STOP = Table(
 CLAUSE = Table(r"[,;，；：]\s?|:\s|\s[-–—]+\s")
 QUOTE = re.compile(r"\"[^\"]{0,300}\"|“[^”]{0,300}”|「[^」]{0,300}」|《[^》]{0,100}》|`[^`]{1,200}`")
 HALF_QUOTE = re.compile(r"(?:^|(?<=\s))[\"“](?=\w).*$|^[^\"”]*[a-z][.!?,]?[\"”](?=\s|$)")  # the next sentence ends it
-# the rest of the paragraph is what the work is done on
+# the rest of the paragraph is the material to work on
 MATERIAL = Table(
     r"""
     (?i:\b(?:translate|proofread|rephrase|paraphrase|polish|correct|summari[sz]e)\b(?![^.:]*\b<terms>)[^.:\n]{0,40}:\s)
@@ -213,21 +213,21 @@ MATERIAL = Table(
 )
 
 
-def _cut(text: str, block: Span) -> Iterator[Span]:
-    """The sentences of a paragraph; of one that is too long, its clauses."""
+def _split_block(text: str, block: Span) -> Iterator[Span]:
+    """Yield the sentences of a paragraph; of a sentence that is too long, its clauses."""
     material = MATERIAL.pattern.search(text, block.start, block.end)
     own = block._replace(end=material.end()) if material else block
-    for sentence in _pieces(text, own, STOP):
+    for sentence in _split_at(text, own, STOP):
         if sentence.end - sentence.start <= SENTENCE:
             yield sentence
             continue
-        for clause in _pieces(text, sentence, CLAUSE):
-            for start in range(clause.start, clause.end, SENTENCE):  # what has no commas is cut anyhow
+        for clause in _split_at(text, sentence, CLAUSE):
+            for start in range(clause.start, clause.end, SENTENCE):  # a text without commas is cut anywhere
                 yield Span(start, min(start + SENTENCE, clause.end))
 
 
-def _pieces(text: str, span: Span, mark: Table) -> Iterator[Span]:
-    """What the marks part, each piece with its mark, without the spaces around it."""
+def _split_at(text: str, span: Span, mark: Table) -> Iterator[Span]:
+    """Yield the pieces between the marks, each with its mark and without surrounding spaces."""
     quoted = [quote.span() for quote in QUOTE.finditer(text, span.start, span.end)]
     marks = (match.span() for match in mark.pattern.finditer(text, span.start, span.end))
     ends = [end for at, end in marks if not any(start < at and end < close for start, close in quoted)]

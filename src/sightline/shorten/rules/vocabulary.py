@@ -1,10 +1,10 @@
-"""English classes of words, and the words at least one of which stands in every rule or task."""
+"""English word classes, and the words of which at least one is in every rule or task."""
 
 from sightline.shorten.rules.pattern_table import word_set
 
 COUNT = r"(?:[$€£]?\d|(?:one|two|three|four|five|six|seven|eight|nine|ten|half)\b)"
 
-# what one tells an agent to do
+# what an agent is asked to do
 DOING = """
     edit change modify touch use write make add delete remove commit push answer reply respond return show run rely give
     list include fix update create look check consider work do send book pick choose output report print call let
@@ -16,9 +16,9 @@ DOING = """
     present provide publish render schedule split state structure take upload verify
     """
 
-# Those below are cues, too: plain words, in every form.
+# The words below are cues too: plain words, in every form.
 
-# verbs that say how by themselves
+# verbs that already say how
 HEEDING = """
     adhere aim assume avoid confine conform eliminate emphasise emphasize employ exclude honor honour imitate limit
     maintain match maximise maximize mimic minimise minimize mirror omit prefer preserve prioritise prioritize refrain

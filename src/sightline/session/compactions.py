@@ -1,0 +1,86 @@
+"""What a branch's log says about its compactions, for whoever shows them."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from sightline.compaction.loss import Loss
+from sightline.errors import BadInput
+from sightline.log import entries
+from sightline.log.branches import Compaction
+from sightline.log.columns import BY_RULE
+from sightline.log.entries import CompactMetadata
+from sightline.log.journal import Journal
+from sightline.plan.view import body_unit, messages_of
+from sightline.values.items import Kind
+
+
+class CompactionInfo(NamedTuple):
+    """One compaction of a branch."""
+
+    boundary: int  # the seq of its entry in the log
+    first: str  # ids of the first and the last item that it covers
+    last: str
+    messages: int  # that it covers
+    tokens: int  # of these messages in full
+    summaries: tuple[str, ...]  # ids of the items that replace them
+    state: str  # "holds", "undone", or "replaced" by a later compaction that covers more
+    timestamp: str
+    by_rule: bool  # no model made the summary
+    trigger: str  # "manual" or "auto"
+    pre_tokens: int  # of the payload before it, and after it by estimate
+    post_tokens: int | None
+    files: tuple[str, ...]  # shown to the model that made the summary
+
+
+def list_compactions(journal: Journal) -> list[CompactionInfo]:
+    """Return the compactions of the journal's branch, oldest first, also those undone or replaced."""
+    timeline, path = journal.timeline, journal.path
+    known = [each for each in timeline.compactions if path.knows(each) and each.summaries]
+    in_effect = {each.seq for each in timeline.compacted(path)}
+    found = []
+    for each in known:
+        state = "undone" if any(map(path.knows, each.undone)) else "replaced"
+        found.append(_describe(journal, each, "holds" if each.seq in in_effect else state))
+    return found
+
+
+def _describe(journal: Journal, compaction: Compaction, state: str) -> CompactionInfo:
+    timeline = journal.timeline
+    first, last = timeline.unit_row[compaction.first], timeline.unit_row[compaction.last]
+    units = [
+        unit
+        for unit in timeline.units_between(journal.path, first, last + 1)
+        if body_unit(timeline, unit) and timeline.unit_kind(unit) is not Kind.SUMMARY
+    ]
+    rows = [timeline.unit_row[unit] for unit in compaction.summaries]
+    entry = journal.reader.entry(rows[0])
+    metadata = entry.compact_metadata or CompactMetadata("", 0)
+    return CompactionInfo(
+        boundary=compaction.seq,
+        first=timeline.id(first),
+        last=timeline.id(last),
+        messages=sum(messages_of(timeline, unit) for unit in units),
+        tokens=sum(timeline.unit_full[unit] for unit in units),
+        summaries=tuple(map(timeline.id, rows)),
+        state=state,
+        timestamp=entry.timestamp,
+        by_rule=bool(timeline.state[rows[0]] & BY_RULE),
+        trigger=metadata.trigger,
+        pre_tokens=metadata.pre_tokens,
+        post_tokens=metadata.post_tokens,
+        files=tuple(metadata.files_included or ()),
+    )
+
+
+def read_losses(journal: Journal) -> Iterator[tuple[int, Loss]]:
+    """Yield the loss reports of the branch, each with the boundary of its compaction. Scans the whole log."""
+    boundaries = [each.seq for each in journal.timeline.compactions if journal.path.knows(each)]
+    for line in journal.store.scan() if boundaries else ():
+        if b'"loss"' not in line.data:  # because decoding every line of a long log is slow
+            continue
+        with suppress(*entries.UNREADABLE, BadInput):
+            entry = entries.decode(line.data)
+            before = [boundary for boundary in boundaries if boundary < entry.seq]
+            if entry.subtype == entries.LOSS and before:
+                yield before[-1], entries.decode_data(entry, Loss)

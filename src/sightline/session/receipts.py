@@ -1,0 +1,29 @@
+"""What was sent in every call: `session.receipts`."""
+
+from collections.abc import Iterator
+
+from sightline.compose.receipts import receipts
+from sightline.compose.verify import Verified, verify
+from sightline.log.annotations import ReceiptNote
+from sightline.log.journal import Journal
+
+
+class Receipts:
+    """The receipts of a session. Iterating gives those of its branch, newest first."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def __len__(self) -> int:
+        """How many payloads were sent, on all branches."""
+        return len(self._journal.timeline.receipt_offset)
+
+    def __iter__(self) -> Iterator[ReceiptNote]:
+        return receipts(self._journal)
+
+    def verify(self) -> Iterator[Verified]:
+        """Compose every payload ever sent again from the log, on all branches, and compare the hashes.
+
+        The session moves from branch to branch while this runs, so do nothing else with it until the end.
+        """
+        return verify(self._journal)

@@ -1,0 +1,197 @@
+"""The SUMMARY and the GIST of an item, made by rule once, when the item is appended."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from sightline.shorten.dialogue import dialogue_levels
+from sightline.shorten.dispatch import text_levels
+from sightline.shorten.file_reads import is_file_read, read_gist
+from sightline.shorten.fill import EMPTY, CountedText, TokenLimit, fill
+from sightline.shorten.identifiers import values_in
+from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
+from sightline.shorten.labels import phrases
+from sightline.shorten.lines import Levels, make_view
+from sightline.shorten.media import media_labels
+from sightline.shorten.sample import OPENING, READ_LIMIT, Opening, encodable, read_opening, read_sample, token_sample
+from sightline.shorten.tool_calls import argument_text, shorten_arguments
+from sightline.values.items import Call, Item, Kind, Result, plain_text
+
+FORMAT = 5  # rises when the same input would give other bytes
+
+SMALLEST = 80  # tokens; a shorter item has no lower level, because a handle and a label would use up what is saved
+SMALLEST_USER = 200  # tokens; the same for a user message, because it is the task, and there is little of it
+SUMMARY_TOKENS = 800
+GIST_TOKENS = 120  # of a long text more, because a value that is missing costs reading all of it again:
+GIST_MORE = 0.05  # this share of the original is added,
+GIST_MOST = 400  # up to this many tokens
+SHARES = (0.6, 0.25)  # of the original, for summary and gist: a summary that saves less than 40 % is not worth a level
+MESSAGE_SHARES = (0.38, 0.12)  # messages have more words for each name, and more of them is never read again
+ONE_LEVEL = 1000  # tokens; a shorter reply has no summary, because it would be rewritten twice on its way to a gist
+HANDLE = 4  # tokens of a handle, at most
+READ_SHARE = 0.5  # of a file, for the line that describes it: the gist of a short file is that line
+OPENING_SHARE = 0.35  # of a summary, for the unchanged beginning; this makes it too short only in a small summary
+
+_MESSAGES = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
+_KINDS = _MESSAGES | {Kind.WINDOW: "window", Kind.RECALL: "recall"}
+
+Count = Callable[[str], int]
+
+
+class Shorter(NamedTuple):
+    """The lower levels of an item. None means that the level does not exist and the next higher one is used."""
+
+    summary: str | None
+    gist: str | None
+
+
+def shorten(
+    item: Item,
+    *,
+    count: Count,
+    name: str = "",
+    subject: str = "",
+    locale: str = "en",
+    tokens: int | None = None,
+) -> Shorter:
+    """Return the summary and the gist of an item. `tokens`, the size of its text or arguments, saves counting them.
+
+    A summary has at most 800 tokens. A gist has at most 120 and 5 % of the original, never more than 400 or a quarter
+    of it. For messages the shares are 38 % and 12 %, and a gist never has more than 120 tokens. Each level is smaller
+    than the one above it, or None. A short reply has only a gist.
+
+    For a call both are JSON objects with all its short arguments. Otherwise they are plain text with a label that gives
+    handle, kind and size. A gist begins with the label. The summary of a result or a user message begins like the
+    original, and the label is at the first gap. The gist of a file that was read begins with the line that describes
+    it, which may take half of a short file.
+
+    Pure and total: the same item gives the same bytes, and no text makes it raise. Of a text beyond 44 KB only parts
+    are read, but functions, rows and keys of a file are searched in more of it. Beyond 128 KB tokens are estimated.
+    """
+    wording = phrases(locale)
+    if item.kind is Kind.CALL:
+        return _shorten_call(item, count, wording, tokens)
+    media = media_labels(item.parts, wording)[:8]
+    text = plain_text(item.parts)
+    original = _count_tokens(text, count) if tokens is None else tokens
+    if original < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST):
+        # The caller compares the labels of pictures and files with the item itself.
+        shown = encodable("\n".join(filter(None, [*media, text]))) if media else None
+        return Shorter(shown, shown)
+    ratio = max(0.5, len(text) / original)
+    summary_tokens, gist_tokens = _limits(original, MESSAGE_SHARES if item.kind in _MESSAGES else SHARES)
+    levels, lines = _find_levels(item, text, subject, wording, int(summary_tokens * ratio * OPENING_SHARE))
+    label = _Label(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
+    summary = EMPTY
+    if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
+        header = "\n".join([label.for_summary(), *media])
+        summary = fill(header, levels.summary, count, TokenLimit(summary_tokens, ratio))
+    header = label.for_gist()
+    if line := _file_line(item, name, text, subject, locale):
+        header = f"{line} #{item.id}"
+        gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
+    gist = fill("\n".join([header, *media]), levels.gist, count, TokenLimit(gist_tokens, ratio))
+    return _keep_smaller(summary, gist, original)
+
+
+def _file_line(item: Item, name: str, text: str, subject: str, locale: str) -> str | None:
+    """Return the line that describes a file that was read; None for everything else, failed reads included."""
+    result = item.parts[0] if item.kind is Kind.RESULT and item.parts else None
+    if not isinstance(result, Result) or result.error or not is_file_read(result.id, name or result.name):
+        return None
+    return read_gist(text, locale, subject)
+
+
+class _Label(NamedTuple):
+    """The line that describes a shortened item."""
+
+    item: Item
+    name: str
+    subject: str
+    tokens: int
+    lines: int
+    wording: Mapping[str, str]
+
+    def for_summary(self) -> str:
+        lines = "lines" if self.lines > 1 else "line"
+        size = self.wording[lines].format(lines=f"{self.lines:,}", tokens=f"{self.tokens:,}")
+        return self.wording["summary"].format(handle=f"#{self.item.id}", what=self._what(160, 160), size=size)
+
+    def for_gist(self) -> str:
+        tokens = f"{self.tokens:,}"
+        return self.wording["gist"].format(handle=f"#{self.item.id}", what=self._what(40, 24), tokens=tokens)
+
+    def _what(self, path_chars: int, command_chars: int) -> str:
+        kind = self.wording.get(_KINDS.get(self.item.kind, ""), "")
+        error = next((part.error for part in self.item.parts if isinstance(part, Result)), "")
+        subject = _short_subject(self.subject, path_chars, command_chars) if self.subject else ""
+        return "".join([f" {word}" for word in (kind, self.name, subject, error[:40]) if word])
+
+
+def _short_subject(subject: str, path_chars: int, command_chars: int) -> str:
+    """Return the subject on one line: the end of a long path, or a long command's first word and the paths in it."""
+    parts = subject.split()
+    if len(parts) <= 1:
+        return subject.strip() if len(subject) <= path_chars else f"…{subject[-path_chars:].strip()}"
+    whole = " ".join(parts)
+    if len(whole) <= command_chars:
+        return whole
+    paths = [value for value in values_in(whole) if "/" in value.strip("/") and len(value) <= path_chars]
+    if not paths or paths[0] in whole[:command_chars]:
+        return f"{whole[:command_chars]}…"
+    return f"{paths[0]} …" if whole.startswith(paths[0]) else f"{parts[0][:command_chars]} … {paths[0]} …"
+
+
+def _count_tokens(text: str, count: Count) -> int:
+    sample, chars = token_sample(text)
+    tokens = count(sample)
+    return tokens if chars == len(text) else tokens * len(text) // chars
+
+
+def _limits(original: int, shares: tuple[float, float]) -> tuple[int, int]:
+    more = GIST_MORE * original if shares is SHARES else 0
+    gist = min(GIST_MOST, GIST_TOKENS + more, original * shares[1])
+    return min(SUMMARY_TOKENS, int(original * shares[0])), int(gist)
+
+
+def _find_levels(item: Item, text: str, subject: str, wording: Mapping[str, str], most: int) -> tuple[Levels, int]:
+    """Return what both levels are chosen from, by the kind of item and of text, and the number of lines.
+
+    The unchanged beginning of a summary has at most `most` characters.
+    """
+    if item.kind in _MESSAGES:
+        sample = read_sample(text, READ_LIMIT)
+        opening = read_opening(text, sample, most) if item.kind is Kind.USER else Opening()
+        return dialogue_levels(sample, opening), sample.numbers[-1]
+    value = parse_json(text)
+    is_result = item.kind is Kind.RESULT
+    if value is None:
+        sample = read_sample(text)
+        opening = read_opening(text, sample, most) if is_result else Opening()
+        return text_levels(make_view(sample, subject, wording, opening)), sample.numbers[-1]
+    opening = Opening(encodable(f"{text[: min(OPENING, most)]}…") if is_result else "")
+    inner = wrapped_text(value, len(text))
+    if inner:
+        levels = text_levels(make_view(read_sample(inner), subject, wording, opening))
+    else:
+        levels = json_levels(value, opening.text)
+    return levels, text.count("\n") + 1
+
+
+def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: int | None) -> Shorter:
+    call = item.parts[0] if item.parts else None
+    if not isinstance(call, Call):
+        return Shorter(None, None)
+    text = argument_text(call)
+    original = _count_tokens(text, count) if tokens is None else tokens
+    if original < SMALLEST:
+        return Shorter(None, None)
+    ratio = max(0.5, len(text) / original)
+    limits = (TokenLimit(limit, ratio) for limit in _limits(original, SHARES))
+    summary, gist = (shorten_arguments(call, f"#{item.id}", count, limit, wording) for limit in limits)
+    return _keep_smaller(summary, gist, original)
+
+
+def _keep_smaller(summary: CountedText, gist: CountedText, original: int) -> Shorter:
+    """Return both levels, each only if it exists and is smaller than the one above it."""
+    above = summary.tokens if 0 < summary.tokens < original else original
+    return Shorter(summary.text if above < original else None, gist.text if 0 < gist.tokens < above else None)

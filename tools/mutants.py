@@ -1,0 +1,248 @@
+"""Puts one-line defects into a copy of the source, one by one, and checks that the tests notice each: `make mutants`.
+
+A line of code whose defect no test notices is a line that the next change may break. The list below has defects in
+every part of the engine. Each one names its file, the exact text that it replaces, the new text, and the test files
+that should fail. The working tree is never changed: the defects go into a temporary copy of src/, which comes first on
+PYTHONPATH.
+
+If a text was reworded, the tool (and tests/test_mutants.py) says which defect no longer applies: copy the new text
+from the file into `old`. Keep it short, an expression rather than a comment, so that this seldom happens. A new policy
+deserves a new defect here: write it, run it with --only, and if it survives, write the test that it lacks.
+
+Examples:
+  python tools/mutants.py                  all of them, some minutes
+  python tools/mutants.py --list           their names and what each replaces
+  python tools/mutants.py --only worth     those with "worth" in their name
+
+The exit code is 1 if a defect survives, if its text is not found exactly once, or if the tests fail without it.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path("src/sightline")
+SECONDS = 300  # for one run of tests; a defect that makes them hang is noticed too
+
+
+class Mutant(NamedTuple):
+    """One defect: in `file`, below the package, `old` becomes `new`. One of `tests`, below tests/, should fail."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+SWEEP, FOCUS, VIEW, PLAN = "plan/strategies/sweep.py", "plan/strategies/focus.py", "plan/view.py", "plan/plan.py"
+TURN, RENDER = "compose/turn.py", "compose/render.py"
+JSONL, WORTH = "log/stores/jsonl.py", ("plan/strategies/test_sweep_worth.py",)
+SWEPT, LIMITS = ("plan/strategies/test_sweep.py",), ("plan/strategies/test_focus_limits.py",)
+COMPOSED, UNASKED = ("compose/test_turn.py",), ("recall/test_unasked.py",)
+STORED, ANTHROPIC = ("log/stores/test_jsonl.py",), ("wire/test_wire_anthropic.py",)
+SESSION, COMPACTED = ("session/test_session.py",), ("compaction/test_compaction.py",)
+FAILING, PLANNED = ("compaction/test_compaction_failures.py",), ("plan/test_plan.py",)
+
+MUTANTS = (
+    # plan: what a sweep takes first
+    Mutant("worth: age does not count", SWEEP, " / (1 + age / _HALF_LIFE)", "", WORTH),
+    Mutant("worth: half-life of 1000 units", SWEEP, "_HALF_LIFE = 10 ", "_HALF_LIFE = 1000 ", WORTH),
+    Mutant("worth: all kinds are equal", SWEEP, "_KIND_WORTH[timeline.kind[row]]", "1.0", WORTH),
+    Mutant("worth: a call is worth a result", SWEEP, "Kind.CALL: 1.2", "Kind.CALL: 1.0", WORTH),
+    Mutant("worth: a recalled piece is worth a message", SWEEP, "Kind.RECALL: 0.05", "Kind.RECALL: 20.0", WORTH),
+    Mutant("worth: later mentions do not count", SWEEP, "1 + 1 / (1 + (len(", "1 + 0 / (1 + (len(", WORTH),
+    Mutant("worth: a superseded read is worth as much", SWEEP, "_SUPERSEDED = 0.2", "_SUPERSEDED = 1.0", WORTH),
+    Mutant("worth: an obsolete item is worth as much", SWEEP, "_OBSOLETE = 0.05", "_OBSOLETE = 1.0", WORTH),
+    Mutant("worth: an error is worth no more", SWEEP, "_FAILED = 1.5", "_FAILED = 1.0", WORTH),
+    Mutant("worth: a gist is worth the whole", SWEEP, "Lod.GIST: 0.3", "Lod.GIST: 1.0", WORTH),
+    Mutant("worth: pins do not count", SWEEP, "if row in self.view.pinned:", "if False:", WORTH),
+    # plan: how far a sweep goes, and what it protects
+    Mutant("sweep: the task is not protected", SWEEP, "self.units[-keep:], self.task,", "self.units[-keep:],", SWEPT),
+    Mutant("sweep: the task may be dropped", SWEEP, "| protected | {self.task}", "| protected", SWEPT),
+    Mutant("sweep: the user has no share", SWEEP, "_USER_SHARE = 0.4", "_USER_SHARE = 0.0", SWEPT),
+    Mutant("sweep: fetched again, not protected", SWEEP, "_FAULT_UNITS = 30", "_FAULT_UNITS = 3", SWEPT),
+    Mutant("sweep: fetched again, without limit", SWEEP, "_FAULT_SHARE = 0.25", "_FAULT_SHARE = 1.0", SWEPT),
+    Mutant("sweep: units are left out late", SWEEP, "_TO = 0.67,", "_TO = 0.99,", SWEPT),
+    Mutant("sweep: too few units are left out", SWEEP, "0.67, 0.35", "0.67, 0.6", SWEPT),
+    Mutant("sweep: a large question stays", SWEEP, "self._shorten_question(limit // 2)", "pass", SWEPT),
+    Mutant("sweep: what the last one kept stays", SWEEP, "plan.swept_count - keep - 1)", "plan.swept_count)", LIMITS),
+    Mutant("sweep: small savings are taken", VIEW, "_LEAST_SAVING = 100", "_LEAST_SAVING = 1", SWEPT),
+    Mutant("sweep: no tokens for the index", PLAN, "INDEX = 0.15", "INDEX = 0.0", SWEPT),
+    # plan: when a sweep comes, and what is shortened at once
+    Mutant("focus: forced too early", FOCUS, "tokens > _forced_above(view)", "tokens >= _forced_above(view)", LIMITS),
+    Mutant("focus: cold is no reason", FOCUS, "if view.cold and tokens >", "if False and tokens >", LIMITS),
+    Mutant("focus: cold needs half", FOCUS, "_COLD_SAVING = 0.1", "_COLD_SAVING = 0.5", LIMITS),
+    Mutant("focus: shortens an empty payload", FOCUS, "_LEAST_FILLED = 0.25", "_LEAST_FILLED = 0.0", LIMITS),
+    Mutant("focus: sweeps twice as late", FOCUS, "_READING_WEIGHT = 2.0", "_READING_WEIGHT = 1.0", LIMITS),
+    Mutant("focus: retried at every call", FOCUS, "_RETRY_GROWTH = 0.1", "_RETRY_GROWTH = 0.0",
+           ("plan/strategies/test_focus.py",)),
+    Mutant("focus: a result fills a small window", FOCUS, "_ENTRY_PART = 20", "_ENTRY_PART = 4", LIMITS),
+    Mutant("focus: small results are shortened", FOCUS, "_ALWAYS_FULL = 200", "_ALWAYS_FULL = 50", LIMITS),
+    Mutant("focus: fetched again, shortened again", FOCUS, "fetched_again = row in view.faults and",
+           "fetched_again = 0 and", LIMITS),
+    Mutant("focus: the answer before a question goes", FOCUS, "self.keep + question_is_newest", "self.keep", SWEPT),
+    Mutant("focus: a summary is wanted at 20 %", FOCUS, "_SUMMARY_ABOVE = 0.7", "_SUMMARY_ABOVE = 0.2", LIMITS),
+    Mutant("focus: half is not summarised", FOCUS, "_RETAINED = 0.2", "_RETAINED = 0.5", LIMITS),
+    # plan: what holds for every strategy
+    Mutant("plan: pinned items may be reduced", PLAN, "lod is not Lod.FULL and view.never_reduced(row)", "False",
+           PLANNED),
+    Mutant("plan: units in any order", PLAN, "before >= after for before", "False for before", PLANNED),
+    Mutant("budget: no margin", "plan/budget.py", "(factor * (1 + margin))", "factor", PLANNED),
+    Mutant("notices: hidden constraints are not shown", "plan/notices.py", "_PREFACE_SHARE = 0.05",
+           "_PREFACE_SHARE = 0.0", ("plan/strategies/test_sliding.py", "compaction/test_compaction_rules.py")),
+    # compose
+    Mutant("compose: the receipt is not synced", TURN, "journal.store.sync()", "journal.store.tips", COMPOSED),
+    Mutant("compose: the last sweep's breakpoint is lost", TURN, "(*self._ends[:1], sent)", "(sent,)", COMPOSED),
+    Mutant("compose: the head's breakpoint is lost", TURN, "breakpoints=(0, *self._ends)", "breakpoints=self._ends",
+           COMPOSED),
+    Mutant("compose: the end's breakpoint is lost", RENDER, "{*around.breakpoints, len(body)}",
+           "{*around.breakpoints}", COMPOSED),
+    Mutant("compose: a changed head is not named", TURN, 'return "tools or system changed"', 'return "layout"',
+           COMPOSED),
+    Mutant("compose: pending calls are sent", TURN, "if calls := self.open_calls():", "if calls := []:", SESSION),
+    Mutant("compose: small payloads calibrate", "compose/decide.py", "TELLING = 2000", "TELLING = 0", COMPOSED),
+    Mutant("compose: any factor is believed", "compose/decide.py", "MOST_FACTOR = 3.0", "MOST_FACTOR = 30.0", COMPOSED),
+    Mutant("compose: an overflow forces no sweep", TURN, 'self.command = "sweep: overflow"', 'self.command = ""',
+           SESSION),
+    # recall
+    Mutant("recall: any match comes back", "recall/recall.py", "_CLEAR = 0.4", "_CLEAR = 0.0", UNASKED),
+    Mutant("recall: no share of the budget", TURN, "int(view.budget.recall * view.limit)", "view.limit", UNASKED),
+    Mutant("recall: again in the middle of a turn", TURN, "self._asked != self._searched and", "",
+           ("recall/test_ask.py",)),
+    # log
+    Mutant("log: appends are never synced", JSONL, 'if self.fsync == "always":', 'if self.fsync == "":', STORED),
+    Mutant("log: a turn is not synced", JSONL, 'if self._unsynced and self.fsync != "never":', "if False:", STORED),
+    Mutant("log: half a batch is kept", JSONL, "if not _ends_batch(tip):", "if False:", STORED),
+    Mutant("log: a full disk leaves a part", JSONL, "if file.size() > self.tips.size:", "if False:", STORED),
+    Mutant("log: two writers follow one entry", "log/stores/sequence.py", "if found != expected_head and",
+           "if False and", ("log/stores/test_store_protocol.py",)),
+    Mutant("log: a branch shows its parent's later rows", "log/branches.py", "row <= self.limits.get(branch, NONE)",
+           "branch in self.limits", SESSION),
+    Mutant("log: results answer a later call first", "log/columns.py", "for row in reversed(self.open_calls):",
+           "for row in self.open_calls:", SESSION),
+    # compaction
+    Mutant("compaction: nearly all is retained", "compaction/compactor.py", "\nRETAINED = 0.2", "\nRETAINED = 0.8",
+           COMPACTED),
+    Mutant("compaction: any length is a summary", "compaction/compactor.py", "if tokens >= stands_for:", "if False:",
+           FAILING),
+    Mutant("compaction: a failing model is asked on", "compaction/compactor.py", "_FAILURES = 3 ", "_FAILURES = 300 ",
+           FAILING),
+    Mutant("compaction: pending calls are covered", VIEW, "or shown[len(sizes) - 1] >= first_pending", "", COMPACTED),
+    # wire
+    Mutant("wire: results in separate messages", "wire/anthropic.py", "message.role is Role.TOOL or", "False or",
+           ANTHROPIC),
+    Mutant("wire: no cache markers", "wire/anthropic.py", 'target["cache_control"] = {', 'target["cached"] = {',
+           ANTHROPIC),
+    Mutant("wire: five cache markers", "wire/anthropic.py", "MOST_BREAKPOINTS = 4", "MOST_BREAKPOINTS = 5", ANTHROPIC),
+    Mutant("wire: call ids may repeat", "wire/call_ids.py", "while wire_id in self._used:", "while False:",
+           ("wire/test_wire_openai.py", "wire/test_wire_laws.py")),
+    # apps
+    Mutant("apps: text can be a marker", "apps/anchors.py", r'return _OURS.sub(r"\\\g<0>", text)', "return text",
+           ("apps/test_anchors.py", "apps/test_elements.py")),
+    Mutant("apps: text can be an element", "apps/elements.py", '.replace("<", "&lt;")', "", ("apps/test_elements.py",)),
+    # session
+    Mutant("session: usage is not learnt from", "session/session.py", "if message.usage is not None and",
+           "if False and", SESSION),
+    Mutant("session: a reply is not synced", "session/session.py", "store.sync()\n            self.answered",
+           "store.tips\n            self.answered", COMPOSED),
+    Mutant("session: an error is not marked", "session/session.py", '"failed" if error else ""', '""', SESSION),
+)  # fmt: skip
+
+
+def problems(mutants: Sequence[Mutant] = MUTANTS, root: Path = ROOT) -> Iterator[str]:
+    """What is wrong with the list: a text not found exactly once, tests that do not exist, a name used twice."""
+    names = [mutant.name for mutant in mutants]
+    for mutant in mutants:
+        file = root / PACKAGE / mutant.file
+        found = file.read_text(encoding="utf-8").count(mutant.old) if file.is_file() else 0
+        if found != 1:
+            yield f"{mutant.name}: {mutant.old!r} is {found} times in {PACKAGE / mutant.file}, not once"
+        if mutant.old == mutant.new or names.count(mutant.name) > 1:
+            yield f"{mutant.name}: changes nothing, or has the name of another"
+        yield from (f"{mutant.name}: no tests/{test}" for test in mutant.tests if not (root / "tests" / test).is_file())
+
+
+def main() -> int:
+    """Try the defects that the command line asks for. The exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", metavar="NAME", default="", help="only defects with this in their name")
+    parser.add_argument("--list", action="store_true", help="print the defects and try none")
+    asked = parser.parse_args()
+    mutants = [mutant for mutant in MUTANTS if asked.only in mutant.name]
+    if not mutants:
+        parser.error(f"no defect has {asked.only!r} in its name; --list shows them")
+    if asked.list:
+        for mutant in mutants:
+            print(f"{mutant.name}\n    {mutant.file}: {mutant.old.strip()!r} → {mutant.new.strip()!r}")
+        return 0
+    wrong = list(problems(mutants))
+    print("\n".join(wrong), end="\n" if wrong else "")
+    if wrong:
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
+        return _try_all(mutants, copy)
+
+
+def _try_all(mutants: Sequence[Mutant], copy: Path) -> int:
+    tests = dict.fromkeys(test for mutant in mutants for test in mutant.tests)
+    print(f"without a defect: {len(tests)} test files …", flush=True)
+    if _run(tests, copy):
+        print("they fail without any defect, so they can show nothing")
+        return 1
+    survived = []
+    for number, mutant in enumerate(mutants, 1):
+        started = time.monotonic()
+        print(f"{number:>3}/{len(mutants)}  {mutant.name:<50}", end=" ", flush=True)
+        caught = _is_caught(mutant, copy)
+        print(f"{'caught' if caught else 'SURVIVED':<8} {time.monotonic() - started:>5.1f} s", flush=True)
+        survived += [] if caught else [mutant]
+    for mutant in survived:
+        print(f"SURVIVED: {mutant.name} ({mutant.file}); strengthen one of {', '.join(mutant.tests)}")
+    print(f"{len(mutants) - len(survived)} of {len(mutants)} caught")
+    return 1 if survived else 0
+
+
+def _is_caught(mutant: Mutant, copy: Path) -> bool:
+    file = copy / "sightline" / mutant.file
+    good = file.read_text(encoding="utf-8")
+    try:
+        file.write_text(good.replace(mutant.old, mutant.new), encoding="utf-8")
+        _forget_bytecode(file)
+        return _run(mutant.tests, copy) != 0
+    finally:
+        file.write_text(good, encoding="utf-8")
+        _forget_bytecode(file)
+
+
+def _forget_bytecode(file: Path) -> None:
+    """Python may take the cached bytecode of a file that changed within a second and kept its size."""
+    Path(cache_from_source(str(file))).unlink(missing_ok=True)
+
+
+def _run(tests: Sequence[str] | dict[str, None], copy: Path) -> int:
+    """Run these tests with the copy first on the path. 0: all passed; 1: one failed, or they took too long."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", *(str(Path("tests") / test) for test in tests)]
+    environment = os.environ | {"PYTHONPATH": str(copy)}
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return 1
+    if done.returncode not in (0, 1):  # not a failed test: a mistake in the list, such as a defect that cannot be read
+        raise SystemExit(f"\npytest could not run:\n{done.stdout.decode()}{done.stderr.decode()}")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
