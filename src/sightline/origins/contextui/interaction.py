@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sightline import wire
 from sightline.apps.app import App
-from sightline.apps.calls import ACTION, CREATE, parameters, tagged
+from sightline.apps.calls import ACTION, CREATE, parameters, read_calls
 from sightline.apps.events import Event, Events
 from sightline.apps.host import Host
 from sightline.apps.window_log import WindowLog
@@ -206,7 +206,7 @@ class ActionParser:
     @staticmethod
     def parse(text: str) -> ParsedAction | None:
         """What the first `<tool_call>` asks for; None where there is none, or one that cannot be read."""
-        call = next(tagged(text), None)
+        call = next(read_calls(text), None)
         if call is None:
             return None
         said = {name: value for name, value in call.input.items() if isinstance(value, str)}
