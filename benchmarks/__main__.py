@@ -86,7 +86,7 @@ def _logs(root: Path, sizes: tuple[int, ...], say: Callable[[str], None]) -> tup
         begun = perf_counter()
         logs.append(stored(root, size))
         taken = perf_counter() - begun
-        note = "generated, imported, the last 500 messages lived through call by call"
+        note = "generated and imported; the last 500 messages composed call by call"
         rows.append(Row("building the histories", f"{size:,} messages", seconds_text(taken), taken, note=note))
     return logs, rows
 

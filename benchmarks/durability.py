@@ -62,7 +62,7 @@ def appending(root: Path, peers: Peers) -> list[Row]:
     return [
         Row(topic, "ours: user, compose, reply", spread_text(whole), whole.median, note=parts),
         Row(topic, "ours: user and reply alone", spread_text(alone), alone.median, note="what the peer does: 1 fsync"),
-        Row(topic, "ours: fsyncs in a turn", f"{syncs:.2f}", syncs, note=f"{seconds_text(waited)} of waiting"),
+        Row(topic, "ours: fsyncs per turn", f"{syncs:.2f}", syncs, note=f"{seconds_text(waited)} of waiting"),
         *_sqlite(topic, root, peers, whole),
         *_weight(path, content),
         *_checkpoints(root, peers, content),
@@ -91,7 +91,7 @@ def _sqlite(topic: str, root: Path, peers: Peers, ours: Spread) -> list[Row]:
             continue
         theirs, note = (
             spread(found["seconds"]),
-            f"{commits} fsync in a turn and those of checkpoints; file {bytes_text(found['bytes'])}",
+            f"{commits} fsync per turn, and those of checkpoints; file {bytes_text(found['bytes'])}",
         )
         ratio = theirs.median / ours.median
         target, met = ("ours no slower", ratio >= 1) if commits == 1 else ("", None)
@@ -104,10 +104,10 @@ def _weight(path: Path, content: int) -> list[Row]:
     ratio = size / content
     return [
         Row(
-            topic, "ours: the log, receipts and renditions included", bytes_text(size), size, f"≤ {DISK_TARGET}×",
+            topic, "ours: the log, with receipts and shortened texts", bytes_text(size), size, f"≤ {DISK_TARGET}×",
             ratio <= DISK_TARGET, times_text(ratio), f"the messages as JSON: {bytes_text(content)}",
         ),
-        Row(topic, "ours: indexes beside it", bytes_text(sides), sides, ratio=times_text(sides / content)),
+        Row(topic, "ours: index files next to the log", bytes_text(sides), sides, ratio=times_text(sides / content)),
     ]  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def resuming(log: Stored, peers: Peers, say: Callable[[str], None]) -> list[Row]
     topic = f"resuming {log.messages:,} messages to the next payload"
     snapshot = Snapshot(log)
     rows = [
-        Row(topic, "the log", bytes_text(log.path.stat().st_size), note=f"beside it {bytes_text(side_bytes(log.path))}")
+        Row(topic, "the log", bytes_text(log.path.stat().st_size), note=f"indexes: {bytes_text(side_bytes(log.path))}")
     ]
     say("resuming with the side index")
     indexed = spread(_resumes(log, snapshot, 7))
@@ -141,9 +141,9 @@ def resuming(log: Stored, peers: Peers, say: Callable[[str], None]) -> list[Row]
     rows.append(Row(topic, "ours, a day later: the provider's cache is cold", spread_text(cold), cold.median))
     say("resuming without the side index")
     bare = spread(_resumes(log, snapshot, 3, without=(".idx",)))
-    rows.append(Row(topic, "ours, the side index gone", spread_text(bare), bare.median))
+    rows.append(Row(topic, "ours, its column index deleted", spread_text(bare), bare.median))
     everything = _resumes(log, snapshot, 1, without=(".idx", ".search"))[0]
-    rows.append(Row(topic, "ours, the search index gone too", seconds_text(everything), everything))
+    rows.append(Row(topic, "ours, its search index deleted too", seconds_text(everything), everything))
     snapshot.restore()
     rows += _sqlite_resume(topic, log, peers, indexed, say)
     rows += _reading(topic, log, say)
@@ -221,5 +221,5 @@ def _idle(topic: str, log: Stored) -> list[Row]:
     note = f"resumed in {seconds_text(taken)}; the process without it: {bytes_text(before)}"
     return [
         Row(topic, "memory of an idle session, resumed", bytes_text(opened - before), opened - before, note=note),
-        Row(topic, "and after its next payload", bytes_text(composed - before), composed - before),
+        Row(topic, "memory of the session after its next payload", bytes_text(composed - before), composed - before),
     ]

@@ -47,9 +47,9 @@ def markdown(rows: Sequence[Row], about: dict[str, str]) -> str:
     """A page of documentation."""
     lines = [
         "# Benchmarks", "",
-        "Speed and size, ours and the peers', measured in one run. Times are medians, in brackets the middle eight",
-        "tenths of the samples. A ratio compares with the target, or a peer's figure with ours. The machine adds its",
-        "own noise, shown at the end; run it on yours.", "",
+        'Speed and size of Sightline ("ours") and of its peers, measured in one run. Times are medians. The range in',
+        "brackets covers the middle 80 % of the samples. A ratio compares a figure with its target, or a peer's figure",
+        "with ours. The machine adds noise of its own, which is shown at the end. Run the command on your machine.", "",
         *(f"- {name}: {f'`{value}`' if name == 'command' else value}" for name, value in about.items()),
         f"- {summary(rows)}", "",
     ]  # fmt: skip

@@ -81,7 +81,7 @@ def composing(logs: Sequence[Stored], peers: Peers, say: Callable[[str], None]) 
         session = in_memory(log)
         session.user(questions()[-1])
         first = times(lambda session=session: session.compose(BUDGET), 1)[0]  # type: ignore[misc]
-        rows.append(Row(topic, f"{log.messages:,}: first compose, indexes made", seconds_text(first), first))
+        rows.append(Row(topic, f"{log.messages:,}: first compose, indexes built", seconds_text(first), first))
         gc.collect()
         steps[log.messages] = warm(session, step)
         asked[log.messages] = warm(session, question)
@@ -105,7 +105,7 @@ def composing(logs: Sequence[Stored], peers: Peers, say: Callable[[str], None]) 
 
 def _warm_row(topic: str, what: str, found: Warm) -> Row:
     median = found.seconds.median
-    note = f"{found.sweeps} sweeps left out" if found.sweeps else ""
+    note = f"{found.sweeps} sweeps not counted" if found.sweeps else ""
     met = median <= MEDIAN_TARGET
     return Row(
         topic, what, spread_text(found.seconds), median, "≤ 0.3 ms", met, times_text(median / MEDIAN_TARGET), note
@@ -242,7 +242,7 @@ def importing() -> list[Row]:
     topic = "importing"
     rows = [
         _imported(topic, "import sightline", sys.executable, "import sightline", IMPORT_TARGET),
-        _imported(topic, "and its Session", sys.executable, "from sightline import Session"),
+        _imported(topic, "import sightline, and its Session", sys.executable, "from sightline import Session"),
     ]
     if python().exists():
         rows += [
@@ -266,5 +266,5 @@ def _imported(topic: str, what: str, interpreter: str, work: str, target: float 
 def machine() -> Row:
     """Measure how much this machine's times vary by themselves right now."""
     found = noise()
-    what = "noise: the same fixed piece of work, again and again"
+    what = "noise: the same fixed work, repeated"
     return Row("the machine", what, spread_text(found), found.median, ratio=times_text(found.high / found.low))

@@ -42,9 +42,9 @@ class Lived(NamedTuple):
 def windows() -> list[Row]:
     """Measure the same session with its windows at the tail, and in their place."""
     rows = []
-    for layout, what in (("stable", "windows at the tail"), ("contextui", "windows in their place")):
+    for layout, what in (("stable", "windows at the end of the payload"), ("contextui", "each window at its place")):
         lived = live(layout)
-        note = f"{lived.fixed:.1%} of head and body; {lived.drawn:.2f} windows built a turn; {lived.tokens:,} tokens"
+        note = f"{lived.fixed:.1%} of head and body; {lived.drawn:.2f} windows built per turn; {lived.tokens:,} tokens"
         rows.append(Row(TOPIC, f"{what}: cached share of the prompt", f"{lived.cached:.1%}", lived.cached, note=note))
         rows.append(Row(TOPIC, f"{what}: compose", spread_text(found := spread(lived.seconds)), found.median))
     return rows

@@ -1,7 +1,7 @@
-"""Write docs/gists.md: fifty gists of generated histories, drawn by chance. With --recorded, print those of real data.
+"""Write docs/gists.md: fifty gists of generated histories, drawn at random. With --recorded, print gists of real data.
 
 python tools/gists_sample.py                          write the page
-python tools/gists_sample.py --recorded claude_code   print fifty of a dataset in SIGHTLINE_DATA; nothing is written
+python tools/gists_sample.py --recorded claude_code   print fifty gists of a dataset in SIGHTLINE_DATA; writes nothing
 """
 
 import argparse
@@ -23,12 +23,12 @@ from sightline import Kind, Lod, MemoryStore, Session, samples  # noqa: E402
 
 TARGET = ROOT / "docs" / "gists.md"
 COUNT, SEED = 50, 7
-LARGEST = 0.25  # of its original: a gist above that does not count
+LARGEST = 0.25  # share of the original; a larger text is not used as a gist
 RUNS = 12  # recorded runs that gists are drawn from
 
 
 class Gist(NamedTuple):
-    """An item at its lowest level."""
+    """An item at its lowest level of detail."""
 
     source: str
     kind: str
@@ -38,12 +38,12 @@ class Gist(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the original."""
+        """The size as a share of the original."""
         return self.tokens / self.original
 
 
 def main() -> None:
-    """Draw and write, or print."""
+    """Write the page, or print the gists of a recorded dataset."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recorded", choices=datasets.RUNS, help="a dataset of agent runs in SIGHTLINE_DATA")
     dataset = parser.parse_args().recorded
@@ -65,7 +65,7 @@ def generated() -> Iterator[Gist]:
 
 
 def recorded(root: Path, dataset: str) -> Iterator[Gist]:
-    """Of recorded runs."""
+    """Return gists of recorded runs."""
     for run in datasets.RUNS[dataset](root)[:RUNS]:
         yield from gists(dataset, [{k: v for k, v in message.items() if k != "ts"} for message in run.messages])
 
@@ -83,20 +83,20 @@ def gists(source: str, messages: Sequence[Any]) -> Iterator[Gist]:
 
 
 def drawn(among: Iterable[Gist]) -> list[Gist]:
-    """Pick fifty of them, the same each time, in their order."""
+    """Pick fifty gists, the same each time, in their order."""
     every = list(among)
     chosen = Random(SEED).sample(range(len(every)), min(COUNT, len(every)))
     return [every[at] for at in sorted(chosen)]
 
 
 def page(chosen: Sequence[Gist]) -> str:
-    """The page of documentation."""
+    """Return the page of documentation."""
     return "\n".join([
         "# Fifty gists", "",
-        "What is left of an item at its lowest level: written by rule, without a model, when the item is appended.",
-        f"These {len(chosen)} are drawn by chance (seed {SEED}) from histories made up for the benchmarks and from the",
-        "samples shipped with the package, so that no recorded data stand here. `python tools/gists_sample.py` writes",
-        "this page; with `--recorded NAME` and `SIGHTLINE_DATA` set it prints those of a recorded dataset instead.",
+        "A gist is an item at its lowest level of detail. It is made by rule, without a model, when the item is",
+        f"appended. These {len(chosen)} were drawn at random (seed {SEED}) from histories generated for benchmarks and",
+        "from the samples in the package. No recorded data is on this page. `python tools/gists_sample.py` writes it.",
+        "With `--recorded NAME`, and `SIGHTLINE_DATA` set, the tool prints gists of a recorded dataset instead.",
         "Sizes are in o200k_base tokens.", "",
         summary(chosen), "",
         listed(chosen),
@@ -104,7 +104,7 @@ def page(chosen: Sequence[Gist]) -> str:
 
 
 def summary(chosen: Sequence[Gist]) -> str:
-    """Summarise how small they are."""
+    """Return one sentence on how small the gists are."""
     shares = [gist.share for gist in chosen]
     above = sum(share > LARGEST for share in shares)
     return (
@@ -114,7 +114,7 @@ def summary(chosen: Sequence[Gist]) -> str:
 
 
 def listed(chosen: Sequence[Gist]) -> str:
-    """Each with its sizes and its text."""
+    """Return each gist with its sizes and its text."""
     out = []
     for number, gist in enumerate(chosen, 1):
         fence = "`" * (3 + ("```" in gist.text) * 2)

@@ -1,4 +1,4 @@
-"""Where Sightline stands: beside the best of all others, better or worse, at each budget."""
+"""Where Sightline stands: compared with the best of all others at each budget."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -42,7 +42,7 @@ def headline_table(rows: Sequence[Row]) -> Lines | None:
     better = sum(cell[-1] == "better" for cell in cells)
     worse = sum(cell[-1] == "worse" for cell in cells)
     note = f"{better} figures better than every other, {len(cells) - better - worse} equal, {worse} worse."
-    return Lines("Sightline beside the best of all others", headings, cells, note) if cells else None
+    return Lines("Sightline and the best of all others", headings, cells, note) if cells else None
 
 
 def _compared(rows: Sequence[Row], headline: Headline) -> Iterator[list[str]]:

@@ -154,7 +154,7 @@ def test_two_calls_with_the_same_id() -> None:
     assert len(set(asked)) == 2
 
 
-def test_arguments_that_are_no_json() -> None:
+def test_arguments_that_are_not_json() -> None:
     """They are sent back as the model wrote them, as the one field of an object."""
     session = new()
     session.extend([calls("c1", arguments='{"path": "a.py'), answers("c1")])
@@ -191,7 +191,7 @@ def test_content_of_the_wrong_type(bad: Any) -> None:
 
 
 @pytest.mark.parametrize("bad", [None, 5, "text", b"text", {"role": "user", "content": "x"}])
-def test_something_that_is_no_message_list(bad: Any) -> None:
+def test_something_that_is_not_a_message_list(bad: Any) -> None:
     """Also a single message is no list of messages."""
     session = new()
     adds_nothing(session, BadInput, lambda: session.extend(bad), "a list of messages")
@@ -215,7 +215,7 @@ def test_an_empty_message(empty: Any) -> None:
     assert message["content"] == [{"type": "text", "text": "[empty]"}]
 
 
-def test_a_message_nested_beyond_reason() -> None:
+def test_a_message_nested_too_deeply() -> None:
     """Ten thousand lists in each other are an error, not a crash."""
     nested: Any = "x"
     for _ in range(10_000):
@@ -295,7 +295,7 @@ strange = st.one_of(
     case=st.sampled_from([(seed, place) for seed in (CHAT, ANTHROPIC, RESPONSES) for place in places(seed)]),
     instead=strange,
 )
-def test_a_message_list_with_anything_in_it_exchanged_for_something_else(
+def test_a_message_list_with_any_value_replaced_by_another(
     case: tuple[list[Any], tuple[Any, ...]], instead: Any
 ) -> None:
     """It is refused whole, or kept, read back the same, and sent to any provider."""
@@ -329,7 +329,7 @@ def test_a_message_list_with_anything_in_it_exchanged_for_something_else(
         Message(Role.USER, (Text("\ud800"),)),
     ],
 )
-def test_a_neutral_message_that_is_none(bad: Any) -> None:
+def test_an_invalid_message_for_session_add(bad: Any) -> None:
     """A value made by hand is checked like anything else."""
     session = new()
     adds_nothing(session, BadInput, lambda: session.add(bad))
@@ -343,7 +343,7 @@ def test_a_neutral_message_that_is_none(bad: Any) -> None:
         {"choices": [{"message": {"role": "assistant", "tool_calls": 5}}]},
     ],
 )  # fmt: skip
-def test_a_reply_that_is_no_reply(bad: Any) -> None:
+def test_a_reply_that_cannot_be_read(bad: Any) -> None:
     """Nothing is added, and the same payload can still be answered."""
     session = new()
     session.user("q")
@@ -355,7 +355,7 @@ def test_a_reply_that_is_no_reply(bad: Any) -> None:
 @pytest.mark.parametrize(
     "usage", [5, "x", [], {"prompt_tokens": "many"}, {"prompt_tokens": -1.5}, {"prompt_tokens": {}}]
 )
-def test_a_reply_with_nonsense_for_usage(usage: Any) -> None:
+def test_a_reply_with_invalid_usage(usage: Any) -> None:
     """A reply is not lost for how it was counted."""
     session = new()
     session.user("q")
@@ -366,7 +366,7 @@ def test_a_reply_with_nonsense_for_usage(usage: Any) -> None:
 
 
 @pytest.mark.parametrize("bad", [None, 5, "read", {"name": "read"}, [None], [5], [{}], [{"name": 5}], [object()]])
-def test_tool_definitions_that_are_none(bad: Any) -> None:
+def test_invalid_tool_definitions(bad: Any) -> None:
     """The tools that were said before stay."""
     session = new()
     session.tools([{"name": "read", "input_schema": {"type": "object"}}], recall=False)
@@ -374,7 +374,7 @@ def test_tool_definitions_that_are_none(bad: Any) -> None:
     assert [tool.name for tool in session.compose(BUDGET).tools] == ["read"]
 
 
-def test_an_id_or_name_that_is_no_unicode() -> None:
+def test_an_id_or_name_that_is_not_valid_unicode() -> None:
     """What must be found again by its text must be text."""
     session = new()
     session.user("q")
@@ -437,7 +437,7 @@ def test_a_window_that_shows_invalid_text() -> None:
 
 
 @pytest.mark.parametrize("bad", ["\ud800", None, 5])
-def test_a_window_id_that_is_no_unicode(bad: Any) -> None:
+def test_a_window_id_that_is_not_valid_unicode(bad: Any) -> None:
     """Opening and closing it are refused alike."""
     session = new()
     adds_nothing(session, BadInput, lambda: session.windows.show(bad), "valid text")
@@ -468,7 +468,7 @@ def test_a_huge_tool_result(tmp_path: Path, megabytes: int) -> None:
 
 
 @pytest.mark.parametrize("bad", [object(), {"a": object()}, Path("/x"), {("a",): 1}])
-def test_a_tool_output_that_is_no_json_value(bad: Any) -> None:
+def test_a_tool_output_that_is_not_a_json_value(bad: Any) -> None:
     """The call stays open and can be answered properly."""
     session = waiting()
     adds_nothing(session, BadInput, lambda: session.tool_result("c1", bad))
@@ -484,7 +484,7 @@ def test_a_tool_output_that_contains_itself() -> None:
     session.tool_result("c1", "proper")
 
 
-def test_a_tool_output_with_file_names_that_are_no_unicode() -> None:
+def test_a_tool_output_with_file_names_that_are_not_valid_unicode() -> None:
     """A listing of a directory with an odd name in it is no reason to lose the listing."""
     session = waiting()
     item = session.tool_result("c1", {"files": [os.fsdecode(b"caf\xe9.txt"), "plain.txt"]})
@@ -508,7 +508,7 @@ def test_a_second_result_for_the_same_call() -> None:
     assert session.items.text(item) == "first"
 
 
-def test_a_result_after_the_call_was_given_up_on() -> None:
+def test_a_result_for_an_interrupted_call() -> None:
     """It comes late, but it is not lost."""
     session = waiting()
     session.interrupt()
@@ -521,7 +521,7 @@ def test_a_result_after_the_call_was_given_up_on() -> None:
 # ---------------------------------------------------------------------- composing
 
 
-def test_calls_that_still_wait_for_their_results() -> None:
+def test_calls_without_results() -> None:
     """The error names them and both ways out; either works."""
     session = waiting("c1", "c2")
     adds_nothing(session, OpenCalls, lambda: session.compose(BUDGET), "'c1', 'c2'", "tool_result", "interrupt()")
@@ -539,7 +539,7 @@ def test_calls_that_still_wait_for_their_results() -> None:
         {"window": 10, "target": 0.96}, {"window": 10, "target": float("nan")}, {"window": 10, "recall": -0.1},
     ],
 )  # fmt: skip
-def test_a_budget_that_makes_no_sense(nonsense: dict[str, Any]) -> None:
+def test_an_invalid_budget(nonsense: dict[str, Any]) -> None:
     """It cannot even be made."""
     refused(BadInput, lambda: Budget(**nonsense), "a budget")
 
@@ -578,7 +578,7 @@ def test_a_system_prompt_larger_than_the_budget() -> None:
     session.compose(Budget(window=800))
 
 
-def test_a_message_larger_than_the_window() -> None:
+def test_a_message_larger_than_the_context_window() -> None:
     """It is shown shortened, with its handle, and brought back by it."""
     session = new()
     item = session.user("\n".join(f"line {number} of a long question" for number in range(5000)))
@@ -658,7 +658,7 @@ def test_an_unknown_profile() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"bogus": 1}, {"entry": "many"}, 5])
-def test_a_configuration_that_the_strategy_does_not_take(bad: Any) -> None:
+def test_a_configuration_that_the_strategy_does_not_accept(bad: Any) -> None:
     """The strategy goes on as it was."""
     session = new()
     session.user("q")
@@ -722,13 +722,13 @@ def test_a_session_id_that_is_too_long(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", ["ü", "会话", "a\u202eb", "\ud800"])
-def test_a_session_id_beyond_ascii(tmp_path: Path, bad: str) -> None:
+def test_a_session_id_that_is_not_ascii(tmp_path: Path, bad: str) -> None:
     """File systems disagree about such names."""
     no_id(tmp_path, bad)
 
 
 @pytest.mark.parametrize("bad", [5, b"s", Path("s")])
-def test_a_session_id_that_is_no_text(tmp_path: Path, bad: Any) -> None:
+def test_a_session_id_that_is_not_text(tmp_path: Path, bad: Any) -> None:
     """Only text is an id."""
     no_id(tmp_path, bad)
 
@@ -759,7 +759,7 @@ def test_a_project_whose_path_is_longer_than_a_file_name_may_be(tmp_path: Path) 
     assert Folder(deep / "other", tmp_path).sessions() == []
 
 
-def test_a_project_whose_path_is_no_unicode(tmp_path: Path) -> None:
+def test_a_project_whose_path_is_not_valid_unicode(tmp_path: Path) -> None:
     """A path may hold any byte; entries, being JSON, say it as far as it can be said."""
     project = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
     Path(project).mkdir()
@@ -922,7 +922,7 @@ def test_two_logs_joined_in_one_file(kept: Log) -> None:
     assert [session.items.text(item) for item in ids] == said(session)
 
 
-def test_a_log_of_another_program_without_numbers(kept: Log) -> None:
+def test_a_log_of_another_program_without_sequence_numbers(kept: Log) -> None:
     """Its lines get ids in order, and what is said next goes on from them."""
     kept.write(
         b'{"uuid":"1","parentUuid":null,"sessionId":"x","timestamp":"2026-01-01T00:00:00Z","type":"user",'
@@ -987,7 +987,7 @@ def test_an_entry_with_fields_of_the_wrong_type(kept: Log, fields: dict[str, Any
     "subtype", ["settings", "tools", "pin", "receipt", "rendition", "window", "head", "recall", "decision"]
 )
 @pytest.mark.parametrize("content", [5, None, {"branch": "x", "parent": "x"}, {"number": 1, "seq": 1 << 80}])
-def test_an_annotation_with_content_of_another_form(kept: Log, subtype: str, content: Any) -> None:
+def test_an_annotation_with_unexpected_content(kept: Log, subtype: str, content: Any) -> None:
     """It says nothing, and stops nothing."""
     kept.write(kept.whole + entry(type="system", subtype=subtype, data=content))
     session = kept.goes_on()
@@ -1006,7 +1006,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Log:
     how=st.sampled_from(["bit", "value", "lost line", "line twice", "swapped lines"]),
     index=st.booleans(),
 )
-def test_a_log_with_anything_in_it_exchanged_for_something_else(sample: Log, seed: int, how: str, index: bool) -> None:
+def test_a_log_with_any_part_damaged_or_replaced(sample: Log, seed: int, how: str, index: bool) -> None:
     """Whatever happens to it, the session opens and goes on; where an index hid the damage, the time after."""
     random = Random(seed)
     good_index = sample.side(".idx")
