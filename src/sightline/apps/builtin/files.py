@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
-from sightline.files.folders import grounds
+from sightline.files.folders import allowed_folders
 from sightline.files.project import is_secret
 
 MOST = 50  # entries shown of one folder; a pattern finds the others
@@ -170,11 +170,11 @@ class Files(App):
 
     def _entries(self, place: Path) -> list[Entry]:
         """Return the entries that may be shown: folders first, then the others, each by name."""
-        ours = grounds(self.host.project, self.host.folders)
+        ours = allowed_folders(self.host.project, self.host.folders)
         with os.scandir(place) as found:
             listed = [each for each in found if _is_listed(each.name)]
-        if not ours.hold(place):
-            listed = [each for each in listed if ours.hold(Path(each.path)) or ours.lead_through(Path(each.path))]
+        if not ours.contain(place):
+            listed = [each for each in listed if ours.contain(Path(each.path)) or ours.are_below(Path(each.path))]
         return sorted(
             map(_entry, listed), key=lambda entry: (entry.kind != "folder", entry.name.casefold(), entry.name)
         )
