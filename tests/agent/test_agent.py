@@ -61,7 +61,7 @@ def test_the_model_and_its_tools_take_turns_until_there_is_an_answer() -> None:
         return await echo(arguments)
 
     model = ScriptedModel([calling(("meets", {"n": 1}), ("meets", {"n": 2})), "Both done."])
-    agent = Agent(session(), model, tools=[tool("meets", meets, seconds=5)])
+    agent = Agent(session(), model, tools=[tool("meets", meets, seconds=60)])
     events = asyncio.run(events_of(agent.stream("Do it")))
     answer = events[-1]
     assert isinstance(answer, Answer)

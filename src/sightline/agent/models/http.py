@@ -2,7 +2,7 @@
 
 from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -16,7 +16,7 @@ from sightline.errors import BadInput, ModelBusy, ModelRefused
 from sightline.session import accept
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
+    from httpx2 import URL, AsyncClient, Response
 
 CONNECT_SECONDS = 10.0  # a server that is there answers much faster
 DRAIN_SECONDS = 0.2  # the end of the response comes with the last event, or never
@@ -87,6 +87,40 @@ def _readable(answer: Assembling) -> dict[str, Any]:
     return raw
 
 
+class StaleConnection(Exception):
+    """The server closed a reused connection before it sent any byte of the response."""
+
+
+class _Watch:
+    """Lets the network stream of a connection that has carried a response raise StaleConnection.
+
+    It replaces the stream's methods, because httpx2 does not tell whether a byte came before the connection was closed.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._read, self._write = stream.read, stream.write
+        self._unanswered = False  # a request was written, and no byte of its response has come
+        stream.read, stream.write = self.read, self.write
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._unanswered = True
+        await self._write(buffer, timeout)
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        from httpcore2 import ReadError
+
+        try:
+            data: bytes = await self._read(max_bytes, timeout)
+        except ReadError:
+            if self._unanswered:
+                raise StaleConnection from None
+            raise
+        if not data and self._unanswered:
+            raise StaleConnection
+        self._unanswered = False
+        return data
+
+
 class Connection:
     """Keeps the connections to one endpoint; opened when it is first asked."""
 
@@ -125,10 +159,11 @@ class Connection:
         """A good answer, not yet read. What breaks while it is read becomes one of our errors too."""
         import httpx2
 
-        client, opened = self._opened(), False
+        opened = False
         try:
             bare = httpx2.URL(url).copy_with(userinfo=b"")  # it is logged; who asks is in a header
-            async with client.stream("POST", bare, content=msgspec.json.encode(body)) as response:
+            async with AsyncExitStack() as stack:
+                response = await self._sent(stack, bare, msgspec.json.encode(body))
                 opened = True
                 if response.status_code >= 300:
                     said = (await response.aread()).decode("utf-8", "replace")
@@ -146,18 +181,34 @@ class Connection:
             broken = errors.cut_off if opened else errors.unreachable
             raise broken(self._endpoint, error) from None
 
-    def _opened(self) -> "AsyncClient":
+    async def _sent(self, stack: AsyncExitStack, url: "URL", content: bytes) -> "Response":
+        """Send a request and return its response, whose body is not read yet. `stack` closes it.
+
+        A server may close an idle connection at the moment a request is sent on it. Such a request is sent once more,
+        by a client of its own because that client has no other connection that could be stale too.
+        """
         if self._client is None:
-            httpx2 = needed()
-            timeout = httpx2.Timeout(self._endpoint.seconds, connect=min(CONNECT_SECONDS, self._endpoint.seconds))
-            self._client = httpx2.AsyncClient(
-                headers=self._headers,
-                auth=login_of(self._endpoint.base_url),
-                timeout=timeout,
-                trust_env=not self._endpoint.on_this_machine,  # a proxy is not for servers of this machine
-                verify=_trust(self._endpoint.base_url),
-            )
-        return self._client
+            self._client = self._new_client()
+        try:
+            response = await stack.enter_async_context(self._client.stream("POST", url, content=content))
+        except StaleConnection:
+            client = await stack.enter_async_context(self._new_client())
+            return await stack.enter_async_context(client.stream("POST", url, content=content))
+        stream = response.extensions["network_stream"]
+        if not isinstance(getattr(stream.read, "__self__", None), _Watch):
+            _Watch(stream)
+        return response
+
+    def _new_client(self) -> "AsyncClient":
+        httpx2 = needed()
+        client: AsyncClient = httpx2.AsyncClient(
+            headers=self._headers,
+            auth=login_of(self._endpoint.base_url),
+            timeout=httpx2.Timeout(self._endpoint.seconds, connect=min(CONNECT_SECONDS, self._endpoint.seconds)),
+            trust_env=not self._endpoint.on_this_machine,  # a proxy is not for servers of this machine
+            verify=_trust(self._endpoint.base_url),
+        )
+        return client
 
     def _told(self, event: Event) -> Told:
         return Told({}, done=True) if event.data.strip() == DONE else Told(self._json(event.data))

@@ -80,7 +80,7 @@ def test_names_of_any_bytes_are_kept(tmp_path: Path) -> None:
 def test_what_is_too_large_is_named_and_not_kept(here: Project) -> None:
     """A file that takes no room until it is copied is said to be lost."""
     keep = here.root / "runs"
-    tool = run_python(here.folders, keep=keep, limits=Limits(seconds=10, disk=ROOM))
+    tool = run_python(here.folders, keep=keep, limits=Limits(seconds=60, disk=ROOM))
     code = "open('large', 'wb').truncate(5 << 20)\nopen('small', 'w').write('x')"
     assert called(tool, code=code) == (
         f"[exit status 0]\n[files written, kept in {keep / 'run_0001'}: small (1B)]\n"
