@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sightline.agent import json_budget, json_protocol
 from sightline.agent.agent import Agent
 from sightline.agent.code.store import CodeStore
-from sightline.agent.events import Composed
+from sightline.agent.events import PayloadComposed
 from sightline.agent.models.retry import RetryingModel
 from sightline.agent.structured_response import MOST_CALLS
 from sightline.agent.tools import Tool
@@ -220,8 +220,8 @@ def test_what_was_sent_beside_is_known_when_it_was_too_long() -> None:
     lines = [ContextOverflow("too long", 5_200), structured("Fine.")]
     agent = Agent(made, ScriptedModel(lines, native=False, window=5_000, output=500), tools=tools("echo", "x"))
 
-    async def composed() -> list[Composed]:
-        return [event async for event in agent.stream("Hello") if isinstance(event, Composed)]
+    async def composed() -> list[PayloadComposed]:
+        return [event async for event in agent.stream("Hello") if isinstance(event, PayloadComposed)]
 
     first, second = asyncio.run(composed())
     assert made.receipt is not None

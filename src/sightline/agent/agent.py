@@ -12,9 +12,9 @@ from sightline.agent.asking import distinct, says_nothing, to_the_end, whole
 from sightline.agent.code.references import Upload, announcement
 from sightline.agent.code.store import CodeStore, Saved
 from sightline.agent.code_window import code_list, kept
-from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied
+from sightline.agent.events import Answer, CodeSaved, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
 from sightline.agent.langgraph_loop import ContextNode, State, loop
-from sightline.agent.models import Model, Reply, Request, Said
+from sightline.agent.models import Model, Reply, Request, TextDelta
 from sightline.agent.summarizer import Summarizing
 from sightline.agent.toolbox import Output, Toolbox
 from sightline.agent.tools import Tool
@@ -93,14 +93,14 @@ class Agent:
     @property
     def budget(self) -> Budget:
         """What a payload may hold."""
-        facts = self.model.facts
+        facts = self.model.info
         return self._given or Budget(window=facts.window, output=min(facts.output, facts.window // 4))
 
     @property
     def protocol(self) -> Protocol:
         """How the model calls tools. One that has none to call answers in plain words."""
         tools = self._recalls or self._toolbox.tools or self.session.windows.apps or self.code
-        return self._protocol or ("native" if self.model.facts.native or not tools else "json")
+        return self._protocol or ("native" if self.model.info.native or not tools else "json")
 
     # ------------------------------------------------------------------ a question
 
@@ -196,7 +196,7 @@ class Agent:
         reused = None if earlier and self.payload is None else self._reused(sent)
         self.payload = sent.payload
         _LOG.info("context built: %d tokens, %s", sent.tokens, sent.reason)
-        self._say(Composed(sent.tokens, sent.limit, reused, sent.reason))
+        self._say(PayloadComposed(sent.tokens, sent.limit, reused, sent.reason))
         return {"sent": sent, "round": state["round"] + 1}
 
     def _reused(self, sent: json_budget.Sent) -> int:
@@ -247,7 +247,7 @@ class Agent:
 
     def _say_but_text(self, event: Event) -> None:
         """Tell what happens while a response in JSON comes: its text is for the parser, its report for the user."""
-        if not isinstance(event, Said) or event.thinking:
+        if not isinstance(event, TextDelta) or event.thinking:
             self._say(event)
 
     async def _called(self, reply: Reply, state: State) -> State:
@@ -272,7 +272,7 @@ class Agent:
         await self._take_in(reply, json_protocol.read(reply.raw, parsed, self._ids), state)
         self._response, self._text = parsed.response, parsed.response.report
         if self._text:
-            self._say(Said(self._text))
+            self._say(TextDelta(self._text))
         await self._keep(parsed.response.action.code_blocks)
         calls = bool(self.session.open_calls or self.session.answered)
         return (self._on("tools", state) if calls else State(next="answer")) | {"told": False}
@@ -286,15 +286,15 @@ class Agent:
 
     async def _take_in(self, reply: Reply, raw: dict[str, Any], state: State) -> None:
         """Log a reply, and answer what is the session's to answer."""
-        extra_tokens = state["sent"].extra_tokens if reply.model == self.model.facts.name else None
+        extra_tokens = state["sent"].extra_tokens if reply.model == self.model.info.name else None
         item = await asyncio.to_thread(
             self._insisting, partial(self.session.reply, distinct(raw), extra_tokens=extra_tokens)
         )
         self._text = self.session.items.text(item)
-        self._say(Replied(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
+        self._say(ReplyReceived(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
         for answered in self.session.answered:
-            self._say(Calling(answered.call))
-            self._say(Called(answered.call, plain_text(answered.result.parts), answered.result.error))
+            self._say(ToolStarted(answered.call))
+            self._say(ToolFinished(answered.call, plain_text(answered.result.parts), answered.result.error))
 
     async def _keep(self, blocks: Sequence[structured_response.CodeBlock]) -> None:
         """Store the code of a response. What cannot be stored is a warning: the answer counts more."""
@@ -322,7 +322,7 @@ class Agent:
         try:
             async with asyncio.TaskGroup() as group:
                 for call in run:
-                    self._say(Calling(call))
+                    self._say(ToolStarted(call))
                     group.create_task(self._run_one(call, _tools_of(state)))
         except ExceptionGroup as failed:  # tools raise nothing: the log could not be written, and the others stopped
             raise failed.exceptions[0] from None
@@ -341,7 +341,7 @@ class Agent:
             item = await asyncio.to_thread(self._insisting, write)
         parts = self.session.items[item].parts
         text = plain_text(tuple(part for part in parts if isinstance(part, Result)) or parts)
-        self._say(Called(call, text, "failed" if failed else ""))
+        self._say(ToolFinished(call, text, "failed" if failed else ""))
         if call.name == WRITE_CODE and self.code is not None and not failed:
             self._note_saved(await asyncio.to_thread(self.code.find, call.input["code_id"]))
 
@@ -383,7 +383,7 @@ class Agent:
 
     def compact_in_background(self) -> bool:
         """Have the oldest part summarised while the conversation goes on, if that is wanted and the model can."""
-        return self.model.facts.capable and self._summarizing().begin()
+        return self.model.info.capable and self._summarizing().begin()
 
     def _summarizing(self) -> Summarizing:
         budget = json_budget.less(self.budget, self._reserve if self.protocol == "json" else 0)

@@ -6,13 +6,15 @@ from contextlib import aclosing
 from itertools import chain, count
 from typing import Any
 
-from sightline.agent.models import Model, Reply, Request, Retrying, Said
+from sightline.agent.models import Model, Reply, Request, RetryScheduled, TextDelta
 from sightline.errors import ModelError
 from sightline.values.items import Opaque, Text, plain_text
 from sightline.wire import read_reply
 
 
-async def whole(model: Model, request: Request, say: Callable[[Said | Retrying], None] | None = None) -> Reply:
+async def whole(
+    model: Model, request: Request, say: Callable[[TextDelta | RetryScheduled], None] | None = None
+) -> Reply:
     """The model's reply, its pieces told as they come."""
     async with aclosing(model.stream(request)) as pieces:
         async for piece in pieces:
@@ -20,7 +22,7 @@ async def whole(model: Model, request: Request, say: Callable[[Said | Retrying],
                 return piece
             if say is not None:
                 say(piece)
-    raise ModelError(f"{model.facts.name} ended without an answer")
+    raise ModelError(f"{model.info.name} ended without an answer")
 
 
 def says_nothing(reply: Reply) -> bool:

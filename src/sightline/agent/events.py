@@ -3,14 +3,24 @@
 from msgspec import Struct
 
 from sightline.agent.code.store import Saved
-from sightline.agent.models import Retrying, Said
+from sightline.agent.models import RetryScheduled, TextDelta
 from sightline.agent.structured_response import StructuredResponse
 from sightline.values.items import Call, Usage
 
-__all__ = ["Answer", "Called", "Calling", "CodeSaved", "Composed", "Event", "Replied", "Retrying", "Said"]
+__all__ = [
+    "Answer",
+    "CodeSaved",
+    "Event",
+    "PayloadComposed",
+    "ReplyReceived",
+    "RetryScheduled",
+    "TextDelta",
+    "ToolFinished",
+    "ToolStarted",
+]
 
 
-class Composed(Struct, frozen=True):
+class PayloadComposed(Struct, frozen=True):
     """What the model is about to see."""
 
     tokens: int
@@ -19,13 +29,13 @@ class Composed(Struct, frozen=True):
     reason: str  # why the rest differs from it; empty where it does not
 
 
-class Calling(Struct, frozen=True):
+class ToolStarted(Struct, frozen=True):
     """A tool begins."""
 
     call: Call
 
 
-class Called(Struct, frozen=True):
+class ToolFinished(Struct, frozen=True):
     """A tool has answered. `error` is empty where it went well."""
 
     call: Call
@@ -33,7 +43,7 @@ class Called(Struct, frozen=True):
     error: str = ""
 
 
-class Replied(Struct, frozen=True):
+class ReplyReceived(Struct, frozen=True):
     """The model has answered, perhaps with calls; all of it is in the log."""
 
     model: str
@@ -63,4 +73,4 @@ class Answer(Struct, frozen=True):
     stop: str = ""  # why the model ended: "length" (it had no more room), "refused" (it may not say this), else empty
 
 
-Event = Composed | Said | Retrying | Replied | Calling | Called | CodeSaved | Answer
+Event = PayloadComposed | TextDelta | RetryScheduled | ReplyReceived | ToolStarted | ToolFinished | CodeSaved | Answer

@@ -24,7 +24,7 @@ class Summarizing(NamedTuple):
 
     async def compact(self) -> Compacted:
         """See `Agent.compact`. The model is asked before anything is decided, so that it can be given up on."""
-        if not self.model.facts.capable:
+        if not self.model.info.capable:
             return await asyncio.to_thread(self.session.summaries.compact, self.budget)
         job = await asyncio.to_thread(self.session.summaries.preview, self.budget)
         summary = await self._summary(job)

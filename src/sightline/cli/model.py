@@ -113,7 +113,7 @@ def _name(endpoint: Endpoint) -> str:
 
 
 def _window(endpoint: Endpoint) -> str:
-    return f"{endpoint.facts.window:,}"
+    return f"{endpoint.info.window:,}"
 
 
 def _why(here: Place, found: Found) -> str:
@@ -127,7 +127,7 @@ def _why(here: Place, found: Found) -> str:
 
 def _facts(found: Found) -> dict[str, Any]:
     """What may be known of a model. Of its key: the variable it is in, and whether it is there."""
-    endpoint, facts = found.endpoint, found.endpoint.facts
+    endpoint, facts = found.endpoint, found.endpoint.info
     return {
         "name": endpoint.name,
         "label": endpoint.label,

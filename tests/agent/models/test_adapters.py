@@ -16,7 +16,7 @@ from model_talk import BUDGET as ROOM
 from model_talk import KEY, KINDS, ask, endpoint, opened, pieces, reply, request, said, session, use
 from stub import Stub, answer, cut, error, failing, hang, raw, unended
 
-from sightline.agent.models import Model, Request, Said
+from sightline.agent.models import Model, Request, TextDelta
 from sightline.agent.models.anthropic import VERSION
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.sdk import SdkModel
@@ -217,7 +217,7 @@ def test_closing_early_closes_the_connection(kind: str) -> None:
     async def stop(model: Model) -> None:
         stream = model.stream(request())
         async for piece in stream:
-            if isinstance(piece, Said):
+            if isinstance(piece, TextDelta):
                 break
         await stream.aclose()
 

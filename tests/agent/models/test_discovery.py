@@ -73,7 +73,7 @@ def test_the_order(tmp_path: Path) -> None:
         ("file", "a"),
         ("tiny", "SmolLM2-135M"),
     ]
-    assert [each.endpoint.facts.window for each in found_[3:5]] == [4_096, 32_000]
+    assert [each.endpoint.info.window for each in found_[3:5]] == [4_096, 32_000]
 
 
 def test_what_is_configured_is_not_looked_for(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_the_tiny_model_is_fetched_as_said(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "models").iterdir()] == ["smollm2"]
     tiny = tiny_endpoint(tmp_path)
     assert tiny is not None
-    assert (tiny.facts.tools, tiny.facts.capable, tiny.facts.provider) == (False, False, "local")
+    assert (tiny.info.tools, tiny.info.capable, tiny.info.provider) == (False, False, "local")
 
 
 def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from model_talk import ask, pieces, request, session
 from stub import Stub, raw
 
-from sightline.agent.models import Reply, Retrying, Said, anthropic, openai
+from sightline.agent.models import Reply, RetryScheduled, TextDelta, anthropic, openai
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import Told, assembled
 from sightline.agent.models.retry import RetryingModel
@@ -87,14 +87,14 @@ def outcome(kind: str, chunks: list[Told]) -> None:
         for chunk in deepcopy(chunks):  # an answer grows in the first of its chunks
             yield chunk
 
-    async def read() -> list[Said | Reply]:
+    async def read() -> list[TextDelta | Reply]:
         return [piece async for piece in assembled(endpoint, WIRES[kind].Answer(endpoint), told())]
 
     try:
         *said, last = asyncio.run(read())
     except ModelError:
         return
-    assert all(isinstance(piece, Said) and isinstance(piece.text, str) for piece in said)
+    assert all(isinstance(piece, TextDelta) and isinstance(piece.text, str) for piece in said)
     assert isinstance(last, Reply)
     talk = session()
     talk.user("Hello")
@@ -171,7 +171,7 @@ def test_garbage_is_asked_again() -> None:
     async def sleep(_: float) -> None:
         """Not now."""
 
-    async def main(stub: Stub) -> list[Said | Retrying | Reply]:
+    async def main(stub: Stub) -> list[TextDelta | RetryScheduled | Reply]:
         model = openai.OpenAiModel(Endpoint("some-model", base_url=f"{stub.url}/v1"))
         try:
             return await pieces(RetryingModel([model], sleep=sleep), request())
@@ -181,5 +181,5 @@ def test_garbage_is_asked_again() -> None:
     good = "".join(f"data: {json.dumps(each)}\n\n" for each in GOOD["openai"]).encode()
     with Stub([raw(b'data: {"choices":[null]}\n\n'), raw(good)]) as stub:
         found = asyncio.run(main(stub))
-    assert isinstance(found[0], Retrying)
+    assert isinstance(found[0], RetryScheduled)
     assert isinstance(found[-1], Reply)

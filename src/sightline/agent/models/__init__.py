@@ -38,14 +38,14 @@ class Request(Struct, frozen=True):
     schema: dict[str, Any] | None = None  # of the answer, where the endpoint can hold it to one
 
 
-class Said(Struct, frozen=True):
+class TextDelta(Struct, frozen=True):
     """A piece of the answer. `thinking` is not part of it, and may be shown apart."""
 
     text: str
     thinking: bool = False
 
 
-class Retrying(Struct, frozen=True):
+class RetryScheduled(Struct, frozen=True):
     """The model could not be asked, and will be again."""
 
     model: str
@@ -68,11 +68,11 @@ class Model(Protocol):
     """Answers requests. Closing the generator early stops the answer."""
 
     @property
-    def facts(self) -> ModelInfo:
+    def info(self) -> ModelInfo:
         """What it is."""
         ...
 
-    def stream(self, request: Request) -> AsyncGenerator[Said | Retrying | Reply, None]:
+    def stream(self, request: Request) -> AsyncGenerator[TextDelta | RetryScheduled | Reply, None]:
         """The answer piece by piece, its `Reply` last. Nothing of an answer that was cut off counts as one.
 
         Raises:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from sightline.agent.models import Request, Said, errors
+from sightline.agent.models import Request, TextDelta, errors
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import Told
 from sightline.agent.models.served import Protocol, ServedModel
@@ -72,7 +72,7 @@ class Answer:
         """Whether the model has said that this is all."""
         return self._ended and bool(self._message)
 
-    def take(self, told: Told) -> list[Said]:
+    def take(self, told: Told) -> list[TextDelta]:
         """One more event; what it says. Events of kinds unknown here say nothing.
 
         Raises:
@@ -115,7 +115,7 @@ class Answer:
             self._blocks[place]["input"] = _arguments("".join(pieces))
         return self._message | {"content": [self._blocks[place] for place in sorted(self._blocks)]}
 
-    def _grow(self, place: int, delta: Json) -> list[Said]:
+    def _grow(self, place: int, delta: Json) -> list[TextDelta]:
         block, kind = self._blocks[place], delta.get("type")
         match delta:
             case {"type": "input_json_delta", "partial_json": str(piece)}:
@@ -129,12 +129,12 @@ class Answer:
         return []
 
 
-def _said(block: Json) -> list[Said]:
+def _said(block: Json) -> list[TextDelta]:
     match block:
         case {"type": "text", "text": str(text)} if text:
-            return [Said(text)]
+            return [TextDelta(text)]
         case {"type": "thinking", "thinking": str(text)} if text:
-            return [Said(text, thinking=True)]
+            return [TextDelta(text, thinking=True)]
         case _:
             return []
 

@@ -42,7 +42,7 @@ class Endpoint(Struct, frozen=True):
     options: dict[str, Any] = {}  # sent along as they are, such as a temperature
 
     @property
-    def facts(self) -> ModelInfo:
+    def info(self) -> ModelInfo:
         """What must be known of it before it is asked."""
         window = self.window or self._usual_window() or (LOCAL_WINDOW if self.on_this_machine else _DEFAULT.window)
         return ModelInfo(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from sightline import wire
-from sightline.agent.models import Reply, Said, errors
+from sightline.agent.models import Reply, TextDelta, errors
 from sightline.agent.models.endpoint import Endpoint, login_of
 from sightline.agent.models.sse import Event, Events
 from sightline.errors import BadInput, ModelBusy, ModelRefused
@@ -44,7 +44,7 @@ class Assembling(Protocol):
         """Whether the model has said that this is all."""
         ...
 
-    def take(self, told: Told) -> Sequence[Said]:
+    def take(self, told: Told) -> Sequence[TextDelta]:
         """One more value; what it says. Raises a ModelError where it is an error."""
         ...
 
@@ -55,7 +55,7 @@ class Assembling(Protocol):
 
 async def assembled(
     endpoint: Endpoint, answer: Assembling, told: AsyncGenerator[Told, None]
-) -> AsyncGenerator[Said | Reply, None]:
+) -> AsyncGenerator[TextDelta | Reply, None]:
     """What an answer says as it comes, then all of it, which the session can read.
 
     Raises:
@@ -70,7 +70,7 @@ async def assembled(
         if not answer.finished:  # else only the usage is lost, or the goodbye
             raise
     raw = _understood(endpoint, _readable, answer)
-    yield Reply(endpoint.name, raw, endpoint.facts.price, wire.why_ended(raw))
+    yield Reply(endpoint.name, raw, endpoint.info.price, wire.why_ended(raw))
 
 
 def _understood(endpoint: Endpoint, read: Callable[[T], U], told: T) -> U:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.agent.models import ModelInfo, Reply, Request, Said
+from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.models.secret import Secret
@@ -33,11 +33,11 @@ class LocalModel:
         self._model: OpenAiModel | None = None
 
     @property
-    def facts(self) -> ModelInfo:
+    def info(self) -> ModelInfo:
         """What it is."""
-        return self.endpoint.facts
+        return self.endpoint.info
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """See `Model.stream`."""
         model = await self._loaded()
         async with aclosing(model.stream(request)) as answer:
@@ -85,7 +85,7 @@ def _serve(endpoint: Endpoint, key: str) -> Any:
 def _parameters(parameters: Any, endpoint: Endpoint, key: str) -> Any:
     parameters.model.path = endpoint.gguf
     parameters.model_alias = {endpoint.name}  # else replies are signed with the file's path
-    parameters.n_ctx = endpoint.facts.window
+    parameters.n_ctx = endpoint.info.window
     parameters.n_parallel = 1
     parameters.n_batch = parameters.n_ubatch = BATCH
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = THREADS

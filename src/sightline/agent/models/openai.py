@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sightline.agent.models import Request, Said, errors
+from sightline.agent.models import Request, TextDelta, errors
 from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import Told
@@ -66,7 +66,7 @@ class Answer:
         """Whether the model has said that this is all."""
         return self._finish not in (None, "error")
 
-    def take(self, told: Told) -> list[Said]:
+    def take(self, told: Told) -> list[TextDelta]:
         """One more chunk; what it says.
 
         Raises:
@@ -106,15 +106,15 @@ class Answer:
         call = {key: value for key, value in self._calls[number].items() if key != "index"}
         return call | {"id": call.get("id") or f"call_{self._head.get('id', '')}_{number}"}  # some servers give none
 
-    def _grow(self, delta: Json) -> list[Said]:
+    def _grow(self, delta: Json) -> list[TextDelta]:
         for call in delta.get("tool_calls") or ():
             self._grow_call(call)
         merge(self._message, {key: value for key, value in delta.items() if key not in ("tool_calls", "role")})
         thought = next((delta[key] for key in THINKING if delta.get(key)), "")
         said = delta.get("content") or delta.get("refusal") or ""
         return [
-            *([Said(thought, thinking=True)] if isinstance(thought, str) and thought else ()),
-            *([Said(said)] if isinstance(said, str) and said else ()),
+            *([TextDelta(thought, thinking=True)] if isinstance(thought, str) and thought else ()),
+            *([TextDelta(said)] if isinstance(said, str) and said else ()),
         ]
 
     def _grow_call(self, delta: Json) -> None:

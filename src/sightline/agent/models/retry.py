@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sightline.agent.models import Model, ModelInfo, Reply, Request, Retrying, Said
+from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta
 from sightline.agent.models.endpoint import ATTEMPTS
 from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
 
@@ -25,11 +25,11 @@ class _Next(NamedTuple):
 
 
 class RetryingModel:
-    """Asks a model again while it is busy, and after that, or where it refuses, the next one.
+    """Asks a model again while it is busy; after its last attempt, or if it refuses, asks the next model.
 
-    Its facts are the first model's: payloads are composed for that one. What was said of an answer that broke off does
-    not count: whoever showed it drops it when `Retrying` comes. A payload that is too long for the first model is not
-    asked again: it must be composed anew. One that is too long for a fallback is only a fallback less.
+    `info` is the first model's, because payloads are composed for that one. Text of an answer that broke off does not
+    count: whoever showed it removes it when `RetryScheduled` comes. A payload that is too long for the first model
+    raises ContextOverflow, because it must be composed again. A fallback for which it is too long is skipped.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class RetryingModel:
         self._sleep, self._jitter = sleep, jitter
 
     @property
-    def facts(self) -> ModelInfo:
+    def info(self) -> ModelInfo:
         """Those of the model that is asked first."""
-        return self.models[0].facts
+        return self.models[0].info
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | Retrying | Reply, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | RetryScheduled | Reply, None]:
         """See `Model.stream`. Where several models failed, the error tells of all of them.
 
         `ContextOverflow` is raised for the first model alone.
@@ -71,10 +71,10 @@ class RetryingModel:
                 following = self._after(failures, place, tries)
             if following is None:
                 raise _summed_up(failures)
-            fallback = self.models[following.place].facts.name if following.place != place else ""
+            fallback = self.models[following.place].info.name if following.place != place else ""
             why = "; ".join(str(failures[each]) for each in (place, *range(place + 1, following.place)))
             tries = 1 if fallback else tries + 1
-            yield Retrying(model.facts.name, why, following.seconds, tries, fallback)
+            yield RetryScheduled(model.info.name, why, following.seconds, tries, fallback)
             await self._sleep(following.seconds)
             place = following.place
 
@@ -85,15 +85,15 @@ class RetryingModel:
 
     def _for(self, place: int, request: Request) -> Request:
         """The request as a model takes it: a fallback may have less room for its answer than the first one."""
-        return replace(request, output=min(request.output, self.models[place].facts.output)) if place else request
+        return replace(request, output=min(request.output, self.models[place].info.output)) if place else request
 
     def _too_small(self, request: Request) -> dict[int, ModelError]:
         """The fallbacks that cannot hold this request, and why."""
         found: dict[int, ModelError] = {}
         for place, model in enumerate(self.models):
             needed = request.payload.tokens + self._for(place, request).output
-            if place and needed > model.facts.window:
-                why = f"{model.facts.name} is not asked: {needed} tokens do not fit into its {model.facts.window}"
+            if place and needed > model.info.window:
+                why = f"{model.info.name} is not asked: {needed} tokens do not fit into its {model.info.window}"
                 found[place] = ModelRefused(why)
         return found
 

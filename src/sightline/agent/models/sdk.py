@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.agent.models import ModelInfo, Price, Reply, Request, Said, anthropic, errors, openai
+from sightline.agent.models import ModelInfo, Price, Reply, Request, TextDelta, anthropic, errors, openai
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import ODD, Told, assembled
 from sightline.agent.models.secret import Secret
@@ -53,11 +53,11 @@ class SdkModel:
         self._refused: set[str] = set()
 
     @property
-    def facts(self) -> ModelInfo:
+    def info(self) -> ModelInfo:
         """What it is."""
-        return self.endpoint.facts
+        return self.endpoint.info
 
-    def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+    def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """See `Model.stream`."""
         return assembled(self.endpoint, self._protocol.answer(self.endpoint), self._told(request))
 

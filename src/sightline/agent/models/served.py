@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from sightline.agent.models import ModelInfo, Reply, Request, Said
+from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.http import Assembling, Connection, Told, assembled, headers_of
 from sightline.errors import ModelRefused
@@ -29,11 +29,11 @@ class ServedModel:
         self._refused: set[str] = set()  # options that this endpoint turned out not to take
 
     @property
-    def facts(self) -> ModelInfo:
+    def info(self) -> ModelInfo:
         """What it is."""
-        return self.endpoint.facts
+        return self.endpoint.info
 
-    def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+    def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """See `Model.stream`."""
         return assembled(self.endpoint, self._protocol.answer(self.endpoint), self._told(request))
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sightline.agent.agent import Agent
 from sightline.agent.code.store import Saved
-from sightline.agent.events import Answer, Composed, Event
+from sightline.agent.events import Answer, Event, PayloadComposed
 from sightline.cli.chat.screen import REFRESH_SECONDS, Screen
 from sightline.cli.chat.seen import cut_question
 from sightline.cli.chat.setup import Assembled
@@ -32,7 +32,7 @@ class Chat:
 
     def __init__(self, made: Assembled) -> None:
         self.made, self.out = made, console()
-        self.composed: Composed | None = None
+        self.composed: PayloadComposed | None = None
         self.over, self.draft = False, ""
         self.screen = Screen(self.out, self.words, time.monotonic, made.resolved, self.file_of)
 
@@ -62,7 +62,7 @@ class Chat:
         agent, session, sent = self.agent, self.session, self.composed
         last = session.receipt  # of an earlier run, or of the branch that this one left: its tokens are there too
         return Status(
-            model=agent.model.facts.name,
+            model=agent.model.info.name,
             tokens=sent.tokens if sent else last.tokens if last else None,
             limit=sent.limit if sent else agent.budget.limit(last.factor if last else 1.0),
             reused=sent.reused if sent else None,
@@ -85,7 +85,7 @@ class Chat:
             async with self._alive(), aclosing(events) as stream:
                 async for event in stream:
                     self.screen.show(event)
-                    if isinstance(event, Composed):
+                    if isinstance(event, PayloadComposed):
                         self.composed = event
                         if cut is None and (cut := cut_question(self.agent)) is not None:
                             self.screen.warn(cut.told(self.words))

@@ -132,7 +132,7 @@ async def _answered(made: "Assembled", asked: Asked) -> bool:
     except (SightlineError, OSError) as error:
         if not asked.as_json:
             raise
-        _told_as_object(error, made.agent.session.id, made.agent.model.facts.name)
+        _told_as_object(error, made.agent.session.id, made.agent.model.info.name)
     finally:
         if not answered:
             made.give_up()

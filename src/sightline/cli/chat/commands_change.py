@@ -29,7 +29,7 @@ async def compact(chat: Chat, rest: str) -> None:
         return
     if "summaries" not in chat.session.settings.reductions:
         raise BadInput(words("summaries off"))
-    by_model = agent.model.facts.capable
+    by_model = agent.model.info.capable
     with chat.out.status(Text(words("compacting"), style="dim")):
         try:
             result = await agent.compact()
@@ -38,7 +38,7 @@ async def compact(chat: Chat, rest: str) -> None:
         with chat.log() as journal:
             done = await asyncio.to_thread(outcome, chat.session, journal, agent.budget, result)
     if not by_model:
-        chat.say("digest", model=agent.model.facts.name, style="dim")
+        chat.say("digest", model=agent.model.info.name, style="dim")
     if not result.success:
         chat.say("no summary", error=result.error, style="yellow")
     print_outcome(chat.out, words, done, by_model=by_model)
@@ -260,7 +260,7 @@ async def model(chat: Chat, rest: str) -> None:
             await chat.made.use(rest)
         except (BadInput, ModelError) as error:
             raise BadInput(chat.words("no such model", name=rest, why=error)) from error
-    facts = chat.agent.model.facts
+    facts = chat.agent.model.info
     chat.say("model now", model=facts.name, window=chat.agent.budget.window, output=chat.agent.budget.output)
     if not facts.capable:
         chat.say("small model", model=facts.name, style="yellow")

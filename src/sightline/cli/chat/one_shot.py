@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from sightline.agent.events import Answer, Called, Composed, Retrying
+from sightline.agent.events import Answer, PayloadComposed, RetryScheduled, ToolFinished
 from sightline.cli.chat.command import failed
 from sightline.cli.chat.screen import retry_words, went_wrong
 from sightline.cli.chat.seen import Cut, cut_question
@@ -44,7 +44,7 @@ class Heard(NamedTuple):
     """What came of a question."""
 
     answer: Answer
-    called: list[Called]
+    called: list[ToolFinished]
     cut: Cut | None  # where the question was not shown in full
 
 
@@ -53,14 +53,14 @@ async def _heard(made: Assembled, question: str, *, quiet: bool) -> Heard:
     words, heard = made.here.words, Heard(Answer(False), [], None)
     async for event in made.agent.stream(question):
         match event:
-            case Called():
+            case ToolFinished():
                 heard.called.append(event)
             case Answer():
                 heard = heard._replace(answer=event)
-            case Composed() if heard.cut is None and (cut := cut_question(made.agent)) is not None:
+            case PayloadComposed() if heard.cut is None and (cut := cut_question(made.agent)) is not None:
                 heard = heard._replace(cut=cut)
                 _tell("" if quiet else cut.told(words), "yellow")
-            case Retrying():
+            case RetryScheduled():
                 _tell("" if quiet else retry_words(event, words), "yellow")
             case _:
                 pass
@@ -93,7 +93,7 @@ def _seen() -> bool:
 def _facts(made: Assembled, heard: Heard) -> dict[str, Any]:
     answer, called, cut = heard
     store = made.agent.code
-    return failed(answer.error, made.agent.session.id, made.agent.model.facts.name) | {
+    return failed(answer.error, made.agent.session.id, made.agent.model.info.name) | {
         "success": answer.success,
         "answer": answer.text,
         "rounds": answer.rounds,

@@ -67,35 +67,35 @@ class Assembled:
         project = shell_directory(self._env) / self.here.project
         self._folders = Folders([project / each for each in self._config.tools.folders], project=project)
         model = await self._model(asked.model)
-        await self._start_servers(model.facts)
+        await self._start_servers(model.info)
         session_id = self.here.find(asked.resume) if asked.resume else None
         if asked.go_on:
             session_id = leftovers.newest(self.here)
         self.continued = session_id is not None
-        self.agent = self._agent(self._session(session_id, None, model.facts), model)
-        self._tell_of_tools(model.facts)
+        self.agent = self._agent(self._session(session_id, None, model.info), model)
+        self._tell_of_tools(model.info)
         if self.continued and asked.strategy:
             self.agent.session.configure(strategy=asked.strategy, config={})
 
     async def enter(self, session_id: str | None, branch: str | None = None) -> None:
         """The same agent in another session, or on another branch; None: in a new one."""
         before = self.agent
-        session = self._session(session_id, branch, before.model.facts)  # where that fails, all is as it was
+        session = self._session(session_id, branch, before.model.info)  # where that fails, all is as it was
         await asyncio.to_thread(before.session.close)
         self.agent = self._agent(session, before.model, before)
 
     async def use(self, name: str) -> None:
         """Ask this model from now on. Raises BadInput."""
         before, model = self.agent, await self._model(name)
-        await self._start_servers(model.facts)
+        await self._start_servers(model.info)
         session = before.session
-        if model.facts.tools != before.model.facts.tools:  # its apps come or go
-            session = self._session(session.id, session.branch, model.facts)
+        if model.info.tools != before.model.info.tools:  # its apps come or go
+            session = self._session(session.id, session.branch, model.info)
             await asyncio.to_thread(before.session.close)
-        _fit(session, model.facts)
+        _fit(session, model.info)
         self.agent = self._agent(session, model, before)
         await before.model.close()
-        self._tell_of_tools(model.facts)
+        self._tell_of_tools(model.info)
 
     def give_up(self) -> None:
         """Nobody answered: where the session began with this question, `--continue` is not to go on with it."""
@@ -144,7 +144,7 @@ class Assembled:
 
     def _as_large_as_asked(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint; where nobody knows what it takes, that is what --budget says."""
-        asked, window = self._asked.budget or 0, endpoint.facts.window
+        asked, window = self._asked.budget or 0, endpoint.info.window
         if asked > 0 and not endpoint.window_known:
             return replace(endpoint, window=asked)
         if asked > window:
@@ -190,7 +190,7 @@ class Assembled:
 
     def _agent(self, session: Session, model: Model, before: Agent | None = None) -> Agent:
         """`before`: who answered until now. What it spent still counts, and so does what its model was sent."""
-        facts, given = model.facts, self._gives_tools(model.facts)
+        facts, given = model.info, self._gives_tools(model.info)
         every = (*self._equipment(session), *(self._started or ()))
         tools = [tool for tool in every if self._offers(tool.name, facts)] if given else None
         agent = Agent(

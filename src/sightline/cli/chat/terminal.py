@@ -80,7 +80,7 @@ def _echoed(chat: Chat, line: str) -> str:
 
 
 def _greet(chat: Chat, sought: bool) -> None:
-    facts, continued = chat.agent.model.facts, chat.made.continued
+    facts, continued = chat.agent.model.info, chat.made.continued
     chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
     if not facts.capable:
         chat.say("small model", model=facts.name, style="yellow")
