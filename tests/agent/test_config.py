@@ -11,9 +11,9 @@ import pytest
 from sightline.agent.config import Config, McpServer, endpoint_of, read_config, with_fallbacks
 from sightline.agent.models import Price
 from sightline.agent.models.catalog import PLACES
+from sightline.agent.models.discovery import make_model, retrying_model
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.errors import failure
-from sightline.agent.models.making import made, patient
 from sightline.agent.models.secret import HIDDEN, Secret, redacted
 from sightline.errors import BadInput
 from sightline.plan.strategies.project_choice import chosen
@@ -257,8 +257,8 @@ def test_a_password_in_an_address_is_not_shown() -> None:
 def test_a_provider_that_wants_a_key_says_which(tmp_path: Path) -> None:
     """Before anything is asked; a server of one's own may want none."""
     with pytest.raises(BadInput, match="set ANTHROPIC_API_KEY"):
-        made(endpoint_of("claude-opus-5-5", Config(), {}))
-    made(endpoint_of("ollama/qwen3", Config(), {}))
+        make_model(endpoint_of("claude-opus-5-5", Config(), {}))
+    make_model(endpoint_of("ollama/qwen3", Config(), {}))
 
 
 @pytest.mark.parametrize(
@@ -284,15 +284,15 @@ def test_a_variable_that_is_named_and_not_set_is_told_of_before_asking(tmp_path:
     """Whoever the server is: the file says that it wants that key. An address alone may want none."""
     far = '[models.far]\nname = "m"\nbase_url = "https://far.example/v1"\n'
     with pytest.raises(BadInput, match=r"set FAR in the environment \(`key_env` of .*\[models\.far\] names it\)"):
-        made(read(tmp_path, f'{far}key_env = "FAR"').models["far"])
-    made(read(tmp_path, far).models["far"])
-    made(read(tmp_path, f'{far}key_env = "FAR"', FAR=KEY).models["far"])
+        make_model(read(tmp_path, f'{far}key_env = "FAR"').models["far"])
+    make_model(read(tmp_path, far).models["far"])
+    make_model(read(tmp_path, f'{far}key_env = "FAR"', FAR=KEY).models["far"])
 
 
 def names(*endpoints: Endpoint, locale: str = "en") -> tuple[list[str], list[str]]:
     """The models that are asked one after the other, and what is warned of."""
     warned: list[str] = []
-    return [model.info.name for model in patient(endpoints, locale, warn=warned.append).models], warned
+    return [model.info.name for model in retrying_model(endpoints, locale, warn=warned.append).models], warned
 
 
 def test_a_fallback_without_its_key_is_left_out_with_a_warning() -> None:

@@ -33,9 +33,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sightline.agent.models import Price
-from sightline.agent.models.catalog import FAMILIES, OWN_KEY, PLACES, Place, place_of
+from sightline.agent.models.catalog import FAMILIES, OWN_KEY, PLACES, PROVIDERS, Place, place_of
 from sightline.agent.models.endpoint import ATTEMPTS, SECONDS, Endpoint, bare_address
-from sightline.agent.models.making import PROVIDERS
 from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput
 from sightline.plan.strategies.project_choice import KEYS as CHOICE_KEYS

@@ -9,8 +9,8 @@ from stub import Stub
 
 from sightline import Budget, Session
 from sightline.agent.models import Model, Reply, Request, RetryScheduled, TextDelta
+from sightline.agent.models.discovery import make_model
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.making import made
 from sightline.agent.models.sdk import SdkModel
 from sightline.agent.models.secret import Secret
 from sightline.testing import MemoryStore, Ticking
@@ -48,7 +48,7 @@ def endpoint(kind: str, stub: Stub, **more: Any) -> Endpoint:
 async def opened(kind: str, stub: Stub, **more: Any) -> AsyncIterator[Model]:
     """A model of this kind in front of the stub; for an SDK, its real client."""
     if not kind.endswith("sdk"):
-        model = made(endpoint(kind, stub, **more))
+        model = make_model(endpoint(kind, stub, **more))
         try:
             yield model
         finally:

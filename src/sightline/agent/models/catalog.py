@@ -7,6 +7,7 @@ from sightline.agent.models import Price
 
 _DATE = re.compile(r"-20\d{6}$")
 
+PROVIDERS = ("openai", "anthropic", "local")  # the protocols; every other endpoint speaks one of them
 OWN_KEY = "SIGHTLINE_API_KEY"  # for an endpoint that is nobody's here: another's key is never sent to it unasked
 
 

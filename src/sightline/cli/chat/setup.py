@@ -16,9 +16,8 @@ from sightline.agent.code.references import shown
 from sightline.agent.code.store import CodeStore
 from sightline.agent.config import read_config, with_fallbacks
 from sightline.agent.models import Model, ModelInfo
-from sightline.agent.models.discovery import Found, Probe, found, named
+from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.making import patient
 from sightline.agent.models.tiny_model import MEGABYTES, TINY, fetch_tiny, tiny_file
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders, shell_directory
@@ -140,7 +139,7 @@ class Assembled:
         endpoint = named(name, self._config, self._env, self.here.home) if name else (await self._found()).endpoint
         endpoints = with_fallbacks(endpoint, self._config, self._env)
         endpoints[0] = self._as_large_as_asked(endpoint)
-        return patient(endpoints, self.here.words.language, warn=_warn)
+        return retrying_model(endpoints, self.here.words.language, warn=_warn)
 
     def _as_large_as_asked(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint; where nobody knows what it takes, that is what --budget says."""
