@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from sightline.agent.agent import Agent
-from sightline.agent.asking import distinct
 from sightline.agent.code.references import Upload
 from sightline.agent.code.store import CodeStore
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, TextDelta, ToolFinished, ToolStarted
 from sightline.agent.langgraph_loop import ContextNode
 from sightline.agent.models import Price, Reply, Request
+from sightline.agent.toolbox import unique_call_ids
 from sightline.agent.tools import Tool
 from sightline.errors import BadInput, ContextOverflow, ModelBusy, ToolFailed
 from sightline.plan.budget import Budget
@@ -173,8 +173,8 @@ def test_ids_are_made_distinct_in_both_formats(ids: list[Any], own: list[Any]) -
         choices = [{"index": 0, "message": message}, {"index": 1}]
         return [{"model": "m", "choices": choices}, {"role": "assistant", "content": blocks, "id": "msg"}]
 
-    assert [distinct(raw) for raw in replies(ids)] == replies(own)
-    assert distinct(reply_of("x")) == reply_of("x")
+    assert [unique_call_ids(raw) for raw in replies(ids)] == replies(own)
+    assert unique_call_ids(reply_of("x")) == reply_of("x")
 
 
 def test_who_calls_what_is_not_there_is_told_what_is() -> None:
