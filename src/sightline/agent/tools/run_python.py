@@ -68,7 +68,7 @@ def run_python(
     if not protected.network:
         raise ToolFailed(_unavailable(locale))
     limits = limits or Limits()
-    runner = _Runner(folders.saying(locale), codes, limits, keep, locale, protected)
+    runner = _Runner(folders.with_locale(locale), codes, limits, keep, locale, protected)
     seconds = Parameter(
         "seconds",
         "integer",

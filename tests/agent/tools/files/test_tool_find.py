@@ -125,8 +125,8 @@ def test_the_matcher_itself_says_that_it_was_stopped() -> None:
 
 def test_a_search_that_takes_too_long_ends(here: Project) -> None:
     """By the clock that it is given."""
-    from sightline.agent.tools.files.find import searched
+    from sightline.agent.tools.files.find import search
 
     ticks = iter([0.0, 1.0, 30.0])
-    answer = searched(here.folders, {"query": "e"}, clock=lambda: next(ticks))
+    answer = search(here.folders, {"query": "e"}, clock=lambda: next(ticks))
     assert answer.splitlines()[-1] == "[stopped after 20 s: name a path, or a simpler query]"
