@@ -26,9 +26,7 @@ _DEFAULT = ToolSettings()
 def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[str]:
     """Return what the file does outside the project, in a few words, without secrets; if nothing, it needs no trust."""
     found = [*_servers(config), *_models(config, Path(project), env), *_tools(config, Path(project))]
-    return list(
-        dict.fromkeys(map(printable, found))
-    )  # so that no text can look like another line, or like the question
+    return list(dict.fromkeys(map(printable, found)))  # so that no text looks like another line, or like the question
 
 
 def _servers(config: Config) -> Iterator[str]:

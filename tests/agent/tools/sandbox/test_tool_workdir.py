@@ -13,6 +13,7 @@ from tool_project import SECRET, Project, called
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.in_thread import GivenUp
 from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.sandbox import run
 from sightline.agent.tools.sandbox.run import Limits
 from sightline.agent.tools.sandbox.workdir import File, Left, Place, collect_files
 
@@ -77,8 +78,9 @@ def test_names_of_any_bytes_are_kept(tmp_path: Path) -> None:
     assert [os.fsencode(each.name) for each in Path(left.where).iterdir()] == [b"a\xff\n"]
 
 
-def test_what_is_too_large_is_named_and_not_kept(here: Project) -> None:
+def test_what_is_too_large_is_named_and_not_kept(here: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that takes no room until it is copied is said to be lost."""
+    monkeypatch.setattr(run, "WATCHED", 60.0)  # the program ends before its files are measured
     keep = here.root / "runs"
     tool = run_python(here.folders, keep=keep, limits=Limits(seconds=60, disk=ROOM))
     code = "open('large', 'wb').truncate(5 << 20)\nopen('small', 'w').write('x')"
