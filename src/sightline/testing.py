@@ -12,7 +12,7 @@ import msgspec
 from sightline.log.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from sightline.agent.models import ModelInfo, Reply, Request, Said
+    from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
     from sightline.apps import App, AppWindow
     from sightline.wire.payload import Payload
 
@@ -62,22 +62,22 @@ class ScriptedModel:
         self.asked: list[dict[str, Any]] = []
 
     @property
-    def facts(self) -> "ModelInfo":
+    def info(self) -> "ModelInfo":
         """The model's name, provider and other facts."""
         from sightline.agent.models import ModelInfo
 
         return ModelInfo(**({"name": "scripted", "provider": "openai"} | self._facts))
 
-    async def stream(self, request: "Request") -> "AsyncGenerator[Said | Reply, None]":
+    async def stream(self, request: "Request") -> "AsyncGenerator[TextDelta | Reply, None]":
         """Stream the next line, as an `Agent` asks for it."""
-        from sightline.agent.models import Reply, Said
+        from sightline.agent.models import Reply, TextDelta
 
         line = self(request.payload)
         raw = reply_of(line) if isinstance(line, str) else line
         text = raw["choices"][0]["message"]["content"] or ""
         for word in re.findall(r"\S+\s*", text):
-            yield Said(word)
-        yield Reply(self.facts.name, raw, self.facts.price)
+            yield TextDelta(word)
+        yield Reply(self.info.name, raw, self.info.price)
 
     async def close(self) -> None:
         """Does nothing."""
