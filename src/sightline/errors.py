@@ -1,44 +1,45 @@
-"""Everything Sightline raises on purpose.
+"""All errors that Sightline raises on purpose.
 
 SightlineError
-├── BadInput             what was handed in cannot be used, and how to hand it in instead
-│   ├── BadSessionId     an id that is no plain file name
-│   ├── UnknownItem      an id that is not on this branch
-│   ├── UnknownCall      a result for a call nobody made
-│   ├── BadCodeId        an id that no piece of code may have
-│   ├── UnknownCode      no piece of code has this id
-│   └── NoModel          none is configured, and none was found on this machine
-├── OpenCalls            the model's calls still wait for results
-├── PinnedOverflow       what may not be reduced is larger than the budget
-├── StrategyError        a strategy asked for something the laws forbid
-├── AppError             an app or its window
-│   ├── Refused          an action cannot be done, and why: what an app raises
-│   ├── UnknownApp       no app of that name is registered
-│   ├── InvalidSourceData   what an app holds cannot be shown
-│   ├── VersionMismatch  a context of other data than those there are now
-│   ├── AnchorConflict   two anchors of one name: the first holds
-│   └── ContextTooLarge  it does not fit even at its lowest level
-├── ModelError           the model could not be asked
-│   ├── ModelBusy        it may work later: asked too often, its server failed, cut off, too slow
-│   ├── ModelRefused     it would not work later either: no permission, no such model, a request it does not take
-│   └── ContextOverflow  it takes less than it was sent
-├── ToolFailed           a tool could not do it, and why: what a tool raises
-└── StoreError           the log could not be read or written
-    ├── Conflict         another writer was first; refresh and try again
-    ├── Damaged          a line that was whole can no longer be read
-    ├── SessionNotFound  no session of that id in this project
-    └── Unwritable       the disk refused: full, read-only, not permitted
+├── BadInput                an argument cannot be used; the message says what is accepted
+│   ├── BadSessionId        the id is no plain file name
+│   ├── UnknownItem         no item of this id on the branch
+│   │   └── NothingCompacted   there is no compaction to undo
+│   ├── UnknownCall         a result for a call that is not pending
+│   ├── BadCodeId           the id is not allowed for a piece of code
+│   ├── UnknownCode         no piece of code of this id
+│   └── NoModel             no model is configured, and none was found on this machine
+├── OpenCalls               tool calls still have no result
+├── PinnedOverflow          what may not be reduced is larger than the token budget
+├── StrategyError           a strategy broke a rule that every plan must keep
+├── AppError                an app or its window
+│   ├── Refused             an action cannot be done; raised by apps
+│   ├── UnknownApp          no app of this name is registered
+│   ├── InvalidSourceData   the data of an app cannot be shown
+│   ├── VersionMismatch     a context was built from other data than the app has now
+│   ├── AnchorConflict      two anchors have the same name; the first one is used
+│   └── ContextTooLarge     an app does not fit even at its lowest level of detail
+├── ModelError              a call of the model failed
+│   ├── ModelBusy           it may work later: rate limit, server error, lost connection, timeout
+│   ├── ModelRefused        it would fail again: no permission, no such model, an invalid request
+│   └── ContextOverflow     the request is longer than the context window
+├── ToolFailed              a tool could not do its work; raised by tools
+└── StoreError              the log could not be read or written
+    ├── Conflict            another writer appended first; refresh and try again
+    ├── Damaged             a line of the log can no longer be read
+    ├── SessionNotFound     no session of this id in this project
+    └── Unwritable          the disk refused: full, read-only, no permission
 """
 
 from collections.abc import Sequence
 
 
 class SightlineError(Exception):
-    """The root. Catch this to catch everything of ours and nothing else."""
+    """The root. Catch this to catch every error of Sightline and no other."""
 
 
 class BadInput(SightlineError, ValueError):
-    """What was handed in cannot be used."""
+    """An argument cannot be used."""
 
 
 class BadSessionId(BadInput):
@@ -62,7 +63,7 @@ class UnknownItem(BadInput, KeyError):
 
 
 class UnknownCall(BadInput):
-    """A tool result that answers no call of the model."""
+    """A tool result for a call that is not pending."""
 
     def __init__(self, call_id: str, waiting: Sequence[str]) -> None:
         self.call_id, self.waiting = call_id, tuple(waiting)
@@ -74,7 +75,7 @@ class UnknownCall(BadInput):
 
 
 class BadCodeId(BadInput):
-    """An id that no piece of code may have."""
+    """An id that is not allowed for a piece of code."""
 
     def __init__(self, code_id: str) -> None:
         self.code_id = code_id
@@ -97,7 +98,7 @@ class NoModel(BadInput):
 
 
 class OpenCalls(SightlineError):
-    """The model's calls still wait for results: no provider would accept the messages."""
+    """Tool calls still have no result, so no provider would accept the messages."""
 
     def __init__(self, call_ids: Sequence[str]) -> None:
         self.call_ids = tuple(call_ids)
@@ -108,7 +109,7 @@ class OpenCalls(SightlineError):
 
 
 class PinnedOverflow(SightlineError):
-    """What may not be reduced needs more than the budget."""
+    """What may not be reduced is larger than the token budget."""
 
     def __init__(self, pinned: Sequence[str], short_by: int) -> None:
         self.pinned, self.short_by = tuple(pinned), short_by
@@ -119,15 +120,15 @@ class PinnedOverflow(SightlineError):
 
 
 class StrategyError(SightlineError):
-    """A strategy asked for something the laws forbid."""
+    """A strategy broke a rule that every plan must keep."""
 
 
 class AppError(SightlineError):
-    """An app, or one of its windows."""
+    """An error of an app or one of its windows."""
 
 
 class Refused(AppError):
-    """An action cannot be done. Apps raise it; the model is shown the message."""
+    """An action cannot be done. Apps raise it, and the model sees the message."""
 
 
 class UnknownApp(AppError, BadInput):
@@ -140,11 +141,11 @@ class UnknownApp(AppError, BadInput):
 
 
 class InvalidSourceData(AppError):
-    """What an app holds cannot be shown."""
+    """The data of an app cannot be shown."""
 
 
 class VersionMismatch(AppError):
-    """A context of other data than those there are now."""
+    """A context was built from other data than the app has now."""
 
     def __init__(self, held: str, now: str) -> None:
         self.held, self.now = held, now
@@ -152,7 +153,7 @@ class VersionMismatch(AppError):
 
 
 class AnchorConflict(AppError):
-    """Two anchors of one name. The first holds."""
+    """Two anchors have the same name. The first one is used."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -160,7 +161,7 @@ class AnchorConflict(AppError):
 
 
 class ContextTooLarge(AppError):
-    """It does not fit even at its lowest level."""
+    """An app does not fit even at its lowest level of detail."""
 
     def __init__(self, app_id: str, tokens: int, limit: int) -> None:
         self.app_id, self.tokens, self.limit = app_id, tokens, limit
@@ -171,11 +172,11 @@ class ContextTooLarge(AppError):
 
 
 class ModelError(SightlineError):
-    """The model could not be asked."""
+    """A call of the model failed."""
 
 
 class ModelBusy(ModelError):
-    """It may work later. `retry_after`: seconds that the provider asks to wait; None where it does not say."""
+    """The call may work later. `retry_after`: seconds to wait, if the provider says so."""
 
     def __init__(self, why: str, retry_after: float | None = None) -> None:
         self.why, self.retry_after = why, retry_after
@@ -183,11 +184,11 @@ class ModelBusy(ModelError):
 
 
 class ModelRefused(ModelError):
-    """It would not work later either."""
+    """The call would fail again."""
 
 
 class ContextOverflow(ModelError):
-    """The model takes less than it was sent. `input_tokens`: what the provider counted, where it says so."""
+    """The request is longer than the context window. `input_tokens`: its length, if the provider says so."""
 
     def __init__(self, why: str, input_tokens: int | None = None) -> None:
         self.why, self.input_tokens = why, input_tokens
@@ -195,7 +196,7 @@ class ContextOverflow(ModelError):
 
 
 class ToolFailed(SightlineError):
-    """A tool could not do it. Tools raise it; the model is shown the message."""
+    """A tool could not do its work. Tools raise it, and the model sees the message."""
 
 
 class StoreError(SightlineError):
@@ -214,7 +215,7 @@ class Conflict(StoreError):
 
 
 class Damaged(StoreError):
-    """A line that was whole when it was written can no longer be read."""
+    """A line of the log can no longer be read."""
 
     def __init__(self, session_id: str, place: str) -> None:
         self.session_id, self.place = session_id, place
@@ -225,7 +226,7 @@ class Damaged(StoreError):
 
 
 class SessionNotFound(StoreError):
-    """No session of that id in this project."""
+    """No session of this id in this project."""
 
     def __init__(self, session_id: str, where: str) -> None:
         self.session_id = session_id

@@ -1,4 +1,4 @@
-"""For tests, ours and yours: a word counter, clocks and ids that repeat, a scripted model, what apps must keep to."""
+"""For tests of Sightline and of your agents: a word counter, clocks and ids that repeat, a model, checks of apps."""
 
 import json
 import re
@@ -12,7 +12,7 @@ import msgspec
 from sightline.log.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from sightline.agent.models import ModelInfo, Reply, Request, Said
+    from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
     from sightline.apps import App, AppWindow
     from sightline.wire.payload import Payload
 
@@ -20,17 +20,17 @@ __all__ = ["MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "calling", 
 
 
 class WordCounter:
-    """Counts words, so that a test can count on its fingers."""
+    """Counts words, so that the numbers in a test are easy to check."""
 
     name = "words"
 
     def count(self, text: str) -> int:
-        """Words between white space."""
+        """The words of a text, split at white space."""
         return len(text.split())
 
 
 class Ticking:
-    """A clock that moves by `step` milliseconds each time it is read, and further when told."""
+    """A clock that advances by `step` milliseconds each time it is read, and by `wait`."""
 
     def __init__(self, start: int = 1_700_000_000_000, step: int = 1000) -> None:
         self._now, self._step = start, step
@@ -40,21 +40,21 @@ class Ticking:
         return self._now
 
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self._now += round(seconds * 1000)
 
 
 def numbered_ids(prefix: str = "id") -> Callable[[], str]:
-    """Ids that repeat from run to run: id000000000000000000001 and so on, 21 characters."""
+    """Ids that are the same in every run: id000000000000000000001 and so on, 21 characters."""
     numbers = count(1)
     return lambda: f"{prefix}{next(numbers):0{max(1, 21 - len(prefix))}d}"
 
 
 class ScriptedModel:
-    """Says its lines in order, and remembers what it was asked. A line that is an exception is raised.
+    """A model that returns these lines in order and records the requests in `asked`. A line may be an error to raise.
 
-    It is also the model of an `Agent`: there a line of text is said word by word. Other keywords are facts about it,
-    such as its window.
+    It is also the model of an `Agent`, which gets a line of text word by word. Other keywords are fields of its
+    `ModelInfo`, such as the context window.
     """
 
     def __init__(self, lines: Iterable[Any], **facts: Any) -> None:
@@ -62,28 +62,28 @@ class ScriptedModel:
         self.asked: list[dict[str, Any]] = []
 
     @property
-    def facts(self) -> "ModelInfo":
-        """What it is."""
+    def info(self) -> "ModelInfo":
+        """The model's name, provider and other facts."""
         from sightline.agent.models import ModelInfo
 
         return ModelInfo(**({"name": "scripted", "provider": "openai"} | self._facts))
 
-    async def stream(self, request: "Request") -> "AsyncGenerator[Said | Reply, None]":
-        """The next line, as an agent's model gives it."""
-        from sightline.agent.models import Reply, Said
+    async def stream(self, request: "Request") -> "AsyncGenerator[TextDelta | Reply, None]":
+        """Stream the next line, as an `Agent` asks for it."""
+        from sightline.agent.models import Reply, TextDelta
 
         line = self(request.payload)
         raw = reply_of(line) if isinstance(line, str) else line
         text = raw["choices"][0]["message"]["content"] or ""
         for word in re.findall(r"\S+\s*", text):
-            yield Said(word)
-        yield Reply(self.facts.name, raw, self.facts.price)
+            yield TextDelta(word)
+        yield Reply(self.info.name, raw, self.info.price)
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Does nothing."""
 
     def __call__(self, payload: "Payload | None" = None, **request: Any) -> Any:
-        """The next line, for an SDK's keyword arguments or for a payload."""
+        """Return the next line, for the keyword arguments of an SDK or for a payload."""
         self.asked.append(request if payload is None else payload.openai())
         line = next(self._lines)
         if isinstance(line, BaseException):
@@ -92,7 +92,7 @@ class ScriptedModel:
 
 
 def calling(*calls: tuple[str, Mapping[str, Any]], text: str = "") -> dict[str, Any]:
-    """A reply of an OpenAI-compatible model that calls tools, each given by its name and its arguments."""
+    """A reply of an OpenAI-compatible model that calls tools, each given by name and arguments."""
     made = [
         {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
         for number, (name, arguments) in enumerate(calls, 1)
@@ -115,13 +115,13 @@ def check_app(
     project: str | Path = ".",
     others: "Iterable[type[App]]" = (),
 ) -> None:
-    """Open an app, do these things in it, and look after each whether it keeps to what every app must keep to.
+    """Open an app, do these actions in it, and check after each what every app must guarantee.
 
-    The same data are shown the same way, in both languages and at every level; a higher level offers what a lower one
-    offers; what is saved brings everything back; every act succeeds.
+    The same data are shown the same way, in both languages and at every level of detail. A higher level has all anchors
+    of a lower one. Restoring what was saved restores everything. Every action succeeds.
 
     Raises:
-        AssertionError: says what does not hold, and after which act.
+        AssertionError: a check failed. The message says which one, and after which action.
     """
     from sightline.session.session import Session
 
@@ -136,7 +136,7 @@ def check_app(
                 assert outcome.success, f"{where}: {outcome}"
             window = session.windows.window(window_id)
             if window is None:
-                return  # an act has closed it
+                return  # an action has closed it
             try:
                 _check_window(window, where)
             except AssertionError:
@@ -153,8 +153,10 @@ def _check_window(window: "AppWindow", where: str) -> None:
     again.host, again.target = app.host, app.target
     again.restore(msgspec.json.decode(msgspec.json.encode(app.save())))
     for name, value in vars(app).items():
-        told = f"{where}: {name} comes back as {vars(again).get(name)!r}, not {value!r}; declare its type on the class"
-        assert name.startswith("_") or vars(again).get(name) == value, told
+        message = (
+            f"{where}: {name} comes back as {vars(again).get(name)!r}, not {value!r}; declare its type on the class"
+        )
+        assert name.startswith("_") or vars(again).get(name) == value, message
     for lod in Lod:
         page = app.page(lod)
         assert app.page(lod) == page, f"{where}: what it shows at {lod.name} differs from one time to the next"

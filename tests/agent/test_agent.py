@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from sightline.agent.agent import Agent
-from sightline.agent.asking import distinct
 from sightline.agent.code.references import Upload
 from sightline.agent.code.store import CodeStore
-from sightline.agent.events import Answer, Called, Calling, Composed, Event, Replied, Said
+from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, TextDelta, ToolFinished, ToolStarted
 from sightline.agent.langgraph_loop import ContextNode
 from sightline.agent.models import Price, Reply, Request
+from sightline.agent.toolbox import unique_call_ids
 from sightline.agent.tools import Tool
 from sightline.errors import BadInput, ContextOverflow, ModelBusy, ToolFailed
 from sightline.plan.budget import Budget
@@ -61,14 +61,14 @@ def test_the_model_and_its_tools_take_turns_until_there_is_an_answer() -> None:
         return await echo(arguments)
 
     model = ScriptedModel([calling(("meets", {"n": 1}), ("meets", {"n": 2})), "Both done."])
-    agent = Agent(session(), model, tools=[tool("meets", meets, seconds=5)])
+    agent = Agent(session(), model, tools=[tool("meets", meets, seconds=60)])
     events = asyncio.run(events_of(agent.stream("Do it")))
     answer = events[-1]
     assert isinstance(answer, Answer)
     assert answer.success
     assert (answer.text, answer.rounds) == ("Both done.", 2)
-    assert sorted(event.text for event in events if isinstance(event, Called)) == ["got 1", "got 2"]
-    assert [type(event) for event in events[:2]] == [Composed, Replied]
+    assert sorted(event.text for event in events if isinstance(event, ToolFinished)) == ["got 1", "got 2"]
+    assert [type(event) for event in events[:2]] == [PayloadComposed, ReplyReceived]
     kinds = [item.kind for item in agent.session.items]
     assert kinds.count(Kind.CALL) == kinds.count(Kind.RESULT) == 2
     roles = [message["role"] for message in model.asked[1]["messages"]]
@@ -79,7 +79,7 @@ def test_the_model_and_its_tools_take_turns_until_there_is_an_answer() -> None:
 def test_text_is_told_as_it_comes() -> None:
     """The pieces of an answer come before the answer and are it, put together."""
     events = asyncio.run(events_of(Agent(session(), ScriptedModel(["one two three"])).stream("Count")))
-    assert "".join(event.text for event in events if isinstance(event, Said)).strip() == "one two three"
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)).strip() == "one two three"
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_ids_are_made_distinct_in_both_formats(ids: list[Any], own: list[Any]) -
         choices = [{"index": 0, "message": message}, {"index": 1}]
         return [{"model": "m", "choices": choices}, {"role": "assistant", "content": blocks, "id": "msg"}]
 
-    assert [distinct(raw) for raw in replies(ids)] == replies(own)
-    assert distinct(reply_of("x")) == reply_of("x")
+    assert [unique_call_ids(raw) for raw in replies(ids)] == replies(own)
+    assert unique_call_ids(reply_of("x")) == reply_of("x")
 
 
 def test_who_calls_what_is_not_there_is_told_what_is() -> None:
@@ -263,9 +263,9 @@ def test_a_refusal_as_too_long_costs_no_round() -> None:
 class Slow(ScriptedModel):
     """Says one word and then nothing for long."""
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """One word."""
-        yield Said("Well")
+        yield TextDelta("Well")
         await asyncio.sleep(3600)
 
 
@@ -276,7 +276,7 @@ def test_stopping_an_answer_leaves_no_half_turn() -> None:
         agent = Agent(session(), Slow([]))
         stream = agent.stream("Tell me everything")
         async for event in stream:
-            if isinstance(event, Said):
+            if isinstance(event, TextDelta):
                 break
         await stream.aclose()
         agent.model = ScriptedModel(["In short: no."])
@@ -299,7 +299,7 @@ def test_stopping_while_tools_run_gives_up_on_their_calls() -> None:
         agent = Agent(session(), ScriptedModel([calling(("hangs", {})), "Next."]), tools=[tool("hangs", hangs)])
         stream = agent.stream("Go")
         async for event in stream:
-            if isinstance(event, Calling):
+            if isinstance(event, ToolStarted):
                 break
         await stream.aclose()
         assert not agent.session.open_calls
@@ -366,7 +366,7 @@ def test_of_a_response_in_json_the_report_is_told() -> None:
     text = structured("All is well.")
     for native, said in ((False, "All is well."), (True, text)):
         events = asyncio.run(events_of(Agent(session(), ScriptedModel([text], native=native)).stream("And?")))
-        assert "".join(event.text for event in events if isinstance(event, Said)).strip() == said
+        assert "".join(event.text for event in events if isinstance(event, TextDelta)).strip() == said
 
 
 @pytest.mark.accepts(344)
@@ -441,7 +441,7 @@ def test_what_a_fallback_counted_does_not_change_the_budget() -> None:
     """Another model's tokens say nothing about the usual one's."""
 
     class Other(ScriptedModel):
-        async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
             raw = reply_of("Instead.") | {"usage": {"prompt_tokens": 90_000, "completion_tokens": 1}}
             yield Reply("another", raw)
 

@@ -31,7 +31,7 @@ def test_the_model_of_the_page_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(MODEL, names)
     [model] = names["model"].models
     assert isinstance(model, OpenAiModel)
-    assert model.facts.window == 32_768
+    assert model.info.window == 32_768
     assert "sk-hidden" not in repr(model.endpoint)
 
 

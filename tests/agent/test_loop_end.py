@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sightline.agent.agent import Agent
-from sightline.agent.events import Calling
-from sightline.agent.models import Price, Reply, Request, Said
+from sightline.agent.events import ToolStarted
+from sightline.agent.models import Price, Reply, Request, TextDelta
 from sightline.agent.tools import Tool
 from sightline.errors import Conflict, StoreError
 from sightline.session.session import Session
@@ -24,7 +24,7 @@ class Ending(ScriptedModel):
         super().__init__(lines, **facts)
         self._stop, self._costs = stop, costs
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """The next line."""
         line = self(request.payload)
         yield Reply("speaker", line if isinstance(line, dict) else reply_of(line), self._costs, self._stop)
@@ -122,7 +122,7 @@ def test_stopping_twice_leaves_no_open_call() -> None:
 
         async def ask() -> None:
             async for event in agent.stream("one"):
-                if isinstance(event, Calling):
+                if isinstance(event, ToolStarted):
                     began.set()
 
         asking = asyncio.create_task(ask())
@@ -163,7 +163,7 @@ def test_another_program_s_words_do_not_cost_what_was_paid_for(
             other.user("meanwhile")
 
     class Interrupted(ScriptedModel):
-        async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
             meanwhile()
             async for piece in super().stream(request):
                 yield piece
@@ -211,7 +211,7 @@ class Summarizing(ScriptedModel):
         super().__init__(lines, price=Price(input=10))
         self.began, self.slow, self.left = asyncio.Event(), False, False
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """The next line, late where it is slow."""
         if self.slow:
             self.began.set()
@@ -251,7 +251,7 @@ def test_a_summary_of_what_has_changed_since_is_not_used() -> None:
     """Words that came while the model wrote are not covered by it: the compaction says that it failed."""
 
     class Overtaken(ScriptedModel):
-        async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+        async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
             if overtake:
                 made.extend([{"role": "user", "content": "meanwhile " * 100}, {"role": "assistant", "content": "ok"}])
             async for piece in super().stream(request):

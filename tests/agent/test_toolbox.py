@@ -11,7 +11,7 @@ import pytest
 
 from sightline.agent.toolbox import Output, Toolbox
 from sightline.agent.tools import Tool
-from sightline.agent.tools.files.find import list_files, search_files, searched
+from sightline.agent.tools.files.find import list_files, search, search_files
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.in_thread import GivenUp, go_on, in_thread
 from sightline.values.items import Call, ToolDefinition
@@ -119,15 +119,15 @@ def test_a_pattern_that_takes_for_ever_ends_when_it_is_given_up(tmp_path: Path) 
     (tmp_path / "a.txt").write_text("a" * 200 + "!")
     began, ended = threading.Event(), threading.Event()
 
-    def search() -> None:
+    def hopeless() -> None:
         began.set()
         try:
-            searched(Folders([tmp_path]), {"query": "(a+)+$", "regex": True})
+            search(Folders([tmp_path]), {"query": "(a+)+$", "regex": True})
         finally:
             ended.set()
 
     async def cancelled() -> None:
-        task = asyncio.create_task(in_thread(search))
+        task = asyncio.create_task(in_thread(hopeless))
         await asyncio.to_thread(began.wait)
         await asyncio.sleep(0.3)
         assert not ended.is_set()

@@ -122,3 +122,10 @@ def test_a_key_names_the_command_and_its_target() -> None:
 def test_what_is_not_ours_is_left_alone(text: str) -> None:
     """Escaping touches nothing but markers, labels and entries."""
     assert escaped(text) == text
+
+
+@pytest.mark.parametrize("text", ["[button:pay]", "see [form:add text=x] here", "[ref:entry-1]", "a\n[expand:b]"])
+def test_an_escaped_text_holds_no_marker(text: str) -> None:
+    """The same text would be one if it were ours."""
+    assert list(markers(text))
+    assert not list(markers(escaped(text)))

@@ -7,11 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.apps.calls import parameters, spoken, tagged
+from sightline.apps.calls import parameters, read_calls
 from sightline.values.items import Call
 
 CREATE = '<tool_call>{"name": "create", "arguments": {"name": "todo"}}</tool_call>'
 OPEN_TODO = Call("", "create", {"name": "todo"})
+
+
+def readable_calls(text: str) -> list[Call]:
+    return [call for call in read_calls(text) if call is not None]
 
 
 def tag(**said: Any) -> str:
@@ -40,7 +44,7 @@ def tag(**said: Any) -> str:
 )  # fmt: skip
 def test_a_call_outside_code_is_meant(text: str) -> None:
     """It is read, whatever stands around it."""
-    assert list(spoken(text)) == [OPEN_TODO]
+    assert readable_calls(text) == [OPEN_TODO]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +65,7 @@ def test_a_call_outside_code_is_meant(text: str) -> None:
 )
 def test_a_call_in_code_is_only_shown(text: str) -> None:
     """In a fence, closed or not, in a list or a quotation, or between backticks, it is text about a call."""
-    assert list(spoken(text)) == []
+    assert readable_calls(text) == []
 
 
 @pytest.mark.parametrize(
@@ -70,18 +74,18 @@ def test_a_call_in_code_is_only_shown(text: str) -> None:
      '{"name": "create", "arguments": "todo"}', '{"name": "a"} {"name": "b"}', "[" * 100_000],
 )  # fmt: skip
 def test_what_is_no_call_is_only_text(inside: str) -> None:
-    """Nothing is raised; `tagged` says that something was there, and a good call after it is still read."""
+    """Nothing is raised; `read_calls` says that something was there, and a good call after it is still read."""
     text = f"<tool_call>{inside}</tool_call>"
-    assert list(tagged(text)) == [None]
-    assert list(spoken(text)) == []
-    assert list(spoken(text + CREATE)) == [OPEN_TODO]
+    assert list(read_calls(text)) == [None]
+    assert readable_calls(text) == []
+    assert readable_calls(text + CREATE) == [OPEN_TODO]
 
 
 def test_several_calls_come_in_order() -> None:
     """Each once, the ones in code left out."""
     said = [tag(name=f"call{number}", arguments={"n": number}) for number in range(5)]
     text = f"{said[0]} and {said[1]}\n```\n{said[2]}\n```\n`{said[3]}`\n{said[4]}{said[0]}"
-    assert [(call.name, call.input["n"]) for call in spoken(text)] == [
+    assert [(call.name, call.input["n"]) for call in readable_calls(text)] == [
         ("call0", 0), ("call1", 1), ("call4", 4), ("call0", 0),
     ]  # fmt: skip
 
@@ -90,25 +94,28 @@ def test_several_calls_come_in_order() -> None:
 def test_what_arguments_say_is_kept_as_it_is(text: str) -> None:
     """Backticks and fences in an argument are the argument's: they make no code of the call and lose nothing."""
     said = tag(name="action", arguments={"window_id": "w", "params": {"text": text}})
-    assert [parameters(call.input) for call in spoken(f"Done. {said} {CREATE}")] == [{"text": text}, {"name": "todo"}]
+    assert [parameters(call.input) for call in readable_calls(f"Done. {said} {CREATE}")] == [
+        {"text": text},
+        {"name": "todo"},
+    ]
 
 
 @given(text=st.text().filter(lambda text: "</tool_call>" not in text))
 def test_any_argument_comes_back(text: str) -> None:
     """What a model writes as JSON is what the action is given."""
-    [call] = spoken(tag(name="action", arguments={"params": {"text": text}}))
+    [call] = readable_calls(tag(name="action", arguments={"params": {"text": text}}))
     assert parameters(call.input) == {"text": text}
 
 
 @given(text=st.text(st.sampled_from(list('`~> \n<tool_call>/{}"name:ab')), max_size=200))
 def test_no_text_breaks_the_reading(text: str) -> None:
     """Whatever is written, it is read without an error, and a call in a paragraph of its own after it or not at all."""
-    assert list(spoken(f"{text}\n\n{CREATE}"))[-1:] in ([], [OPEN_TODO])
+    assert readable_calls(f"{text}\n\n{CREATE}")[-1:] in ([], [OPEN_TODO])
 
 
 def test_thousands_of_open_tags_are_read_like_one() -> None:
     """A model that repeats itself costs no time: the rest after a tag without end is looked at once."""
-    assert list(spoken(f"{CREATE}{'<tool_call>' * 200_000}")) == [OPEN_TODO]
+    assert readable_calls(f"{CREATE}{'<tool_call>' * 200_000}") == [OPEN_TODO]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +133,8 @@ def test_parameters_are_an_object_or_none(given: Any, read: dict[str, Any] | Non
 def test_a_call_ends_where_its_json_does() -> None:
     """What its arguments say may hold the closing tag; what cannot be read is told apart from what is not there."""
     said = json.dumps({"name": "create", "arguments": {"name": "todo", "target": "</tool_call>"}})
-    [call] = tagged(f"<tool_call>{said}</tool_call>")
+    [call] = read_calls(f"<tool_call>{said}</tool_call>")
     assert call is not None
     assert call.input["target"] == "</tool_call>"
-    assert list(tagged(f"<tool_call>{{broken,}}</tool_call>{CREATE}")) == [None, OPEN_TODO]
-    assert list(tagged("<tool_call>{} trailing</tool_call><tool_call>never closed")) == [None, None]
+    assert list(read_calls(f"<tool_call>{{broken,}}</tool_call>{CREATE}")) == [None, OPEN_TODO]
+    assert list(read_calls("<tool_call>{} trailing</tool_call><tool_call>never closed")) == [None, None]

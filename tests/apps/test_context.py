@@ -16,8 +16,8 @@ from sightline.apps.context import (
     Round,
     State,
     Version,
+    freeze,
     from_json,
-    frozen,
     to_json,
 )
 from sightline.errors import BadInput
@@ -72,7 +72,7 @@ def test_what_is_frozen_is_the_same_data(value: Any) -> None:
             return [thawed(each) for each in held]
         return {name: thawed(each) for name, each in held.items()} if hasattr(held, "items") else held
 
-    assert thawed(frozen(value)) == value
+    assert thawed(freeze(value)) == value
 
 
 def test_a_context_keeps_what_it_was_made_of() -> None:
@@ -132,6 +132,6 @@ def test_json_that_is_wrong_is_refused_where_it_is_wrong(path: tuple[str, ...], 
 def test_versions_are_ordered() -> None:
     """A later version is greater, part by part."""
     first = Version(1, 0, 0)
-    assert first < first.rendered() < first.switched() < first.changed()
-    assert first.switched().rendered().switched() == Version(1, 2, 0)
-    assert first.switched().rendered().changed() == Version(2, 0, 0)
+    assert first < first.after_rerender() < first.after_switch() < first.after_change()
+    assert first.after_switch().after_rerender().after_switch() == Version(1, 2, 0)
+    assert first.after_switch().after_rerender().after_change() == Version(2, 0, 0)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.apps.elements import Element, Page, markdown, redacted, walk, xml, xml_attributes
+from sightline.apps.elements import Element, Page, markdown, redact_page, walk, xml, xml_attributes
 from sightline.errors import InvalidSourceData
 from sightline.values.items import Lod
 
@@ -210,7 +210,7 @@ def test_a_filter_sees_every_text() -> None:
     page = Page(
         "k", (Element(text="k", children=(Element(text="x", children=(inner,)),)),), "k", {"k": ["k", {"a": "k"}]}
     )
-    filtered = redacted(page, lambda text: text.replace("k", "?"))
+    filtered = redact_page(page, lambda text: text.replace("k", "?"))
     shown = markdown(filtered, offer) + "".join(line for each in filtered.elements for line in xml(each, ""))
     assert "k" not in shown
     assert filtered.focus == "_"
@@ -222,6 +222,6 @@ def test_a_filter_sees_every_text() -> None:
 def test_a_filtered_id_is_still_an_id(mask: str, left: str) -> None:
     """Whatever a filter puts in place of a part of a name, actions are still offered on it, and the focus follows."""
     page = Page("t", (Element(id="a-s3", actions=("open",)), Element(id="s3", actions=("open",))), "a-s3")
-    filtered = redacted(page, lambda text: text.replace("s3", mask))
+    filtered = redact_page(page, lambda text: text.replace("s3", mask))
     assert filtered.elements[0].id == filtered.focus == left
     assert filtered.elements[1].id

@@ -6,7 +6,16 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from sightline.agent.events import Answer, Called, Calling, Composed, Event, Replied, Retrying, Said
+from sightline.agent.events import (
+    Answer,
+    Event,
+    PayloadComposed,
+    ReplyReceived,
+    RetryScheduled,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
 from sightline.agent.structured_response import Action, StructuredResponse
 from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.chat.screen import Screen
@@ -37,38 +46,46 @@ def shown(*events: object, language: str = "en", terminal: bool = False) -> str:
 
 
 READ = Call("c1", "file_reader", {"path": "data.csv"})
-DONE = Replied("m", "1", None, None)
+DONE = ReplyReceived("m", "1", None, None)
 
 
 def test_an_answer_is_shown_once_and_whole() -> None:
     """Piece by piece or not, with its tags resolved, and not again when the Answer comes."""
     text = "# Title\n\nOne <code_ref>x\n\n- two\n"
-    pieces = [Said(text[at : at + 3]) for at in range(0, len(text), 3)]
+    pieces = [TextDelta(text[at : at + 3]) for at in range(0, len(text), 3)]
     screen = shown(*pieces, DONE, Answer(True, text))
     assert screen.count("Title") == screen.count("One «x") == screen.count("two") == 1
 
 
 def test_thinking_is_not_shown() -> None:
     """Only what is said for the user is."""
-    assert "hmm" not in shown(Said("hmm", thinking=True), Said("yes"), DONE, Answer(True, "yes"))
+    assert "hmm" not in shown(TextDelta("hmm", thinking=True), TextDelta("yes"), DONE, Answer(True, "yes"))
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', '```json\n{"a": 1}\n```'])
 def test_json_is_shown_as_any_other_words(text: str) -> None:
     """Where it is the answer, once; also where it stands before a call, and where it is cut off."""
-    assert shown(Said(text), DONE, Answer(True, text)).count('{"a": 1}') == 1
-    assert '{"a": 1}' in shown(Said(text), DONE, Calling(READ), Called(READ, "a,b"), Composed(9, 99, 0, ""))
-    assert '{"a": 1}' in shown(Said(text))
+    assert shown(TextDelta(text), DONE, Answer(True, text)).count('{"a": 1}') == 1
+    assert '{"a": 1}' in shown(
+        TextDelta(text), DONE, ToolStarted(READ), ToolFinished(READ, "a,b"), PayloadComposed(9, 99, 0, "")
+    )
+    assert '{"a": 1}' in shown(TextDelta(text))
 
 
 def test_tools_are_one_line_each() -> None:
     """Name, what it is about, how it went, how long it took."""
     screen = shown(
-        Said("Let me look."), DONE, Calling(READ), Called(READ, "a,b"), Said("Done."), DONE, Answer(True, "Done.")
+        TextDelta("Let me look."),
+        DONE,
+        ToolStarted(READ),
+        ToolFinished(READ, "a,b"),
+        TextDelta("Done."),
+        DONE,
+        Answer(True, "Done."),
     )
     assert "✓ file_reader data.csv  0.5 s" in screen
     assert screen.index("Let me look.") < screen.index("file_reader") < screen.index("Done.")
-    failed = shown(Calling(READ), Called(READ, "no such\nfile", "failed"), Answer(True, ""))
+    failed = shown(ToolStarted(READ), ToolFinished(READ, "no such\nfile", "failed"), Answer(True, ""))
     assert "✗ file_reader data.csv  failed: no such file" in failed
 
 
@@ -84,10 +101,10 @@ def test_while_a_call_runs_it_is_named() -> None:
         return out.getvalue()
 
     with screen.answering():
-        moving(Calling(READ))
-        assert "search_files" in moving(Calling(other))
-        assert "file_reader data.csv" in moving(Called(other, "none"))
-        assert "thinking" in moving(Called(READ, "a,b"))
+        moving(ToolStarted(READ))
+        assert "search_files" in moving(ToolStarted(other))
+        assert "file_reader data.csv" in moving(ToolFinished(other, "none"))
+        assert "thinking" in moving(ToolFinished(READ, "a,b"))
 
 
 @pytest.mark.parametrize(("text", "well"), [
@@ -97,9 +114,11 @@ def test_while_a_call_runs_it_is_named() -> None:
 def test_a_program_that_failed_is_a_failed_call(text: str, well: bool) -> None:
     """Though the tool did what it should; what another tool's result begins with means nothing."""
     run = Call("c1", "run_python", {"code_id": "code_sum"})
-    assert ("✓ run_python code_sum" in shown(Calling(run), Called(run, text))) == well
-    assert ("✗ run_python code_sum  failed: [" in shown(Calling(run), Called(run, text), language="en")) != well
-    assert "✓ file_reader" in shown(Calling(READ), Called(READ, "[exit status 1]"))
+    assert ("✓ run_python code_sum" in shown(ToolStarted(run), ToolFinished(run, text))) == well
+    assert (
+        "✗ run_python code_sum  failed: [" in shown(ToolStarted(run), ToolFinished(run, text), language="en")
+    ) != well
+    assert "✓ file_reader" in shown(ToolStarted(READ), ToolFinished(READ, "[exit status 1]"))
 
 
 @pytest.mark.parametrize(("name", "given", "about"), [
@@ -111,36 +130,40 @@ def test_a_program_that_failed_is_a_failed_call(text: str, well: bool) -> None:
 def test_a_call_of_a_window_says_what_is_done(name: str, given: object, about: str) -> None:
     """The window and its action; the app and what it is opened for; what is looked for."""
     call = Call("c1", name, given)
-    assert f"✓ {name} {about}".rstrip() + "  0.5 s" in shown(Calling(call), Called(call, "done"))
+    assert f"✓ {name} {about}".rstrip() + "  0.5 s" in shown(ToolStarted(call), ToolFinished(call, "done"))
 
 
 def test_seconds_are_told_to_a_tenth() -> None:
     """As people say them."""
-    assert "again in 0.6 s (attempt 2)" in shown(Retrying("m", "503", 0.586417, 2))
+    assert "again in 0.6 s (attempt 2)" in shown(RetryScheduled("m", "503", 0.586417, 2))
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "running? again in 2 s"), ("zh", "running? 2 秒后")])
 def test_a_reason_may_be_a_question(language: str, said: str) -> None:
     """Nothing stands behind its question mark."""
-    assert said in shown(Retrying("m", "is its server running?", 2.0, 2), language=language)
+    assert said in shown(RetryScheduled("m", "is its server running?", 2.0, 2), language=language)
 
 
 @pytest.mark.parametrize("why", ["503", "m-1: 503", "m-1 was silent"])
 def test_a_model_that_is_asked_again_is_named_once(why: str) -> None:
     """Whether the reason names it or not."""
-    assert shown(Retrying("m-1", why, 2.0, 2)).strip().startswith("m-1")
-    assert shown(Retrying("m-1", why, 2.0, 2)).count("m-1") == 1
+    assert shown(RetryScheduled("m-1", why, 2.0, 2)).strip().startswith("m-1")
+    assert shown(RetryScheduled("m-1", why, 2.0, 2)).count("m-1") == 1
 
 
 def test_what_was_cut_off_is_not_shown_as_said() -> None:
     """A model that is asked again says it again; the line says why, and after how long."""
     screen = shown(
-        Said("half a wo"), Retrying("m", "503", 2.0, 2), Said("whole words"), DONE, Answer(True, "whole words")
+        TextDelta("half a wo"),
+        RetryScheduled("m", "503", 2.0, 2),
+        TextDelta("whole words"),
+        DONE,
+        Answer(True, "whole words"),
     )
     assert "half" not in screen
     assert "m: 503; again in 2 s (attempt 2)" in screen
     assert "whole words" in screen
-    assert "asking other instead" in shown(Retrying("m", "503", 0, 2, "other"))
+    assert "asking other instead" in shown(RetryScheduled("m", "503", 0, 2, "other"))
 
 
 def test_a_failed_answer_says_why_and_how_to_go_on() -> None:
@@ -159,14 +182,14 @@ def test_what_stands_beside_an_answer_is_shown() -> None:
 
 def test_a_sweep_is_told() -> None:
     """When levels change the reader is told in a dim line; other calls say nothing."""
-    assert "sweep: forced" in shown(Composed(900, 1000, 0, "sweep: forced"))
-    assert shown(Composed(900, 1000, 800, "")).strip() == ""
+    assert "sweep: forced" in shown(PayloadComposed(900, 1000, 0, "sweep: forced"))
+    assert shown(PayloadComposed(900, 1000, 800, "")).strip() == ""
 
 
 @pytest.mark.parametrize("event", [
-    Said("\x1b[2Jx"), Called(Call("c", "t\x1b[2J", {"path": "\x1b[2J"}), "\x1b[2J", "failed"),
+    TextDelta("\x1b[2Jx"), ToolFinished(Call("c", "t\x1b[2J", {"path": "\x1b[2J"}), "\x1b[2J", "failed"),
     Answer(False, error="\x1b[2J"), Answer(True, "", warnings=("\x1b[2J",)),
-    Retrying("m\x1b[2J", "\x1b[2J", 1, 2), Answer(True, "&#27;[2J"),
+    RetryScheduled("m\x1b[2J", "\x1b[2J", 1, 2), Answer(True, "&#27;[2J"),
 ])  # fmt: skip
 def test_nothing_that_is_said_acts_on_the_terminal(event: object) -> None:
     """Not the model's words, a tool's name, its result, nor a provider's message."""
@@ -175,7 +198,7 @@ def test_nothing_that_is_said_acts_on_the_terminal(event: object) -> None:
 
 def test_on_a_terminal_the_unfinished_part_moves_and_then_stays() -> None:
     """What is finished is printed for good; the cursor comes back at the end."""
-    screen = shown(Said("One.\n\nTwo"), DONE, Answer(True, "One.\n\nTwo"), terminal=True)
+    screen = shown(TextDelta("One.\n\nTwo"), DONE, Answer(True, "One.\n\nTwo"), terminal=True)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen)
     assert plain.index("answering") < plain.rindex("One.") < plain.rindex("Two")
     assert screen.rindex("\x1b[?25h") > screen.rindex("\x1b[?25l")

@@ -402,7 +402,7 @@ def test_the_service_shows_what_the_context_manager_would_build(tmp_path: Path) 
 
 @pytest.mark.accepts(296)
 def test_the_model_is_any_with_the_seam_and_the_loop_is_langgraph(tmp_path: Path) -> None:
-    """A model is what has `facts` and `stream`; the service's turns run through a compiled LangGraph graph."""
+    """A model is what has `info` and `stream`; the service's turns run through a compiled LangGraph graph."""
     from langgraph.graph.state import CompiledStateGraph
 
     class Counting(ScriptedModel):

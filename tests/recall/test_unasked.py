@@ -4,7 +4,7 @@ import pytest
 
 from sightline import Budget, MemoryStore, Session
 from sightline.testing import WordCounter
-from sightline.values.items import Kind
+from sightline.values.items import Call, Kind
 from sightline.wire.payload import Payload
 
 FACT = "The lighthouse keeper's brown harbour dog is called Bello."
@@ -19,11 +19,11 @@ def session() -> Session:
     return talk(SAID)
 
 
-def talk(said: dict[int, str]) -> Session:
+def talk(said: dict[int, str], window: int = 1_200) -> Session:
     session = Session(MemoryStore("harbour"), token_counter=WordCounter())
     for at in range(60):
         session.user(f"Tell me of pier {at}. " + FILLER)
-        session.compose(Budget(1_200, recall=0))
+        session.compose(Budget(window, recall=0))
         session.assistant(said.get(at, f"Pier {at} is fine. ") + FILLER)
     return session
 
@@ -64,3 +64,15 @@ def test_a_message_is_searched_for_once(session: Session) -> None:
     first = recalled(session, "What is the brown harbour dog of the lighthouse keeper called?")
     assert len(first) == 1
     assert pieces(session.compose(Budget(1_300, recall=0.5))) == first
+
+
+def test_a_message_is_searched_for_only_at_its_first_call() -> None:
+    """What is hidden later in the turn does not come back by itself: that would be after a tool's answer."""
+    session = talk({9: FACT}, window=100_000)
+    session.user("What is the brown harbour dog of the lighthouse keeper called?")
+    assert pieces(session.compose(Budget(100_000))) == []
+    session.assistant([Call("c", "look", {})])
+    session.tool_result("c", FILLER)
+    payload = session.compose(Budget(1_200))
+    assert payload.plan.left_out is not None
+    assert pieces(payload) == []

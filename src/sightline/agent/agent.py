@@ -1,25 +1,25 @@
-"""The query service: a question goes in, context, model and tools take turns, the answer comes out. All is logged."""
+"""The agent: a question goes in, context, model and tools take turns, the answer comes out. Everything is logged."""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Literal, TypeVar
 
 from sightline.agent import json_budget, json_protocol, structured_response
-from sightline.agent.asking import distinct, says_nothing, to_the_end, whole
 from sightline.agent.code.references import Upload, announcement
-from sightline.agent.code.store import CodeStore, Saved
-from sightline.agent.code_window import code_list, kept
-from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied
+from sightline.agent.code.store import CodeStore
+from sightline.agent.code_window import code_list
+from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
 from sightline.agent.langgraph_loop import ContextNode, State, loop
-from sightline.agent.models import Model, Reply, Request, Said
-from sightline.agent.summarizer import Summarizing
-from sightline.agent.toolbox import Output, Toolbox
+from sightline.agent.models import Model, Reply, Request, TextDelta, full_reply
+from sightline.agent.summarizer import Summarizer
+from sightline.agent.toolbox import Output, Toolbox, unique_call_ids
 from sightline.agent.tools import Tool
 from sightline.agent.tools.from_function import tool_of
 from sightline.agent.tools.write_code import WRITE_CODE
+from sightline.agent.turn import Turn
 from sightline.agent.usage import Spent, cost_of
 from sightline.compaction.compactor import Compacted
 from sightline.errors import BadInput, Conflict, ContextOverflow, ModelError, SightlineError, StoreError
@@ -27,12 +27,12 @@ from sightline.plan.budget import Budget
 from sightline.replay.replay import reused_tokens
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
-from sightline.values.items import Call, Result, plain_text
+from sightline.values.items import Call, Opaque, Result, Text, plain_text
 from sightline.values.profiles import profile
 from sightline.wire import read_reply
 from sightline.wire.payload import Payload
 
-ROUNDS = 12  # that a model may ask for tools before its answer
+ROUNDS = 12  # model calls in which a model may ask for tools before it answers
 _STEPS = 4  # nodes of the graph in one round, with one to spare
 _LOG = logging.getLogger("sightline.agent")
 
@@ -56,80 +56,78 @@ class Agent:
         instructions: str = "",
         ids: Ids = nanoid,
     ) -> None:
-        """`protocol`: how the model calls tools, natively or in the JSON of a structured response; else as it can.
+        """`protocol`: tool calls are native or in the JSON of a structured response; None: what the model supports.
 
-        A tool is a `Tool`, or a function with type hints and a docstring, which the model is told. `expand` and
-        `recall` come with them, unless `tools` is None.
-        `instructions` open the conversation, as a system message. Nothing else is said unasked, but for the form of a
-        structured response, which every request has where the protocol is JSON.
+        A tool is a `Tool`, or a function with type hints and a docstring, which the model reads. `expand` and `recall`
+        are added to the tools, unless `tools` is None.
+        `instructions` open the conversation, as a system message. The agent adds nothing else, except the form of a
+        structured response, which is in every request of the JSON protocol.
         """
         if rounds < 1:
             raise BadInput(f"rounds must be at least 1, not {rounds}")
         self.session, self.model, self.code, self.rounds = session, model, code, rounds
         self.spent = Spent()  # summaries included
         self.question = ""  # the item of the last question; empty while it is not in the log
+        self.payload: Payload | None = None  # what the model was shown last; None: not known
         self._toolbox, self._ids = Toolbox([tool_of(tool) for tool in tools or ()]), ids
         self._recalls = tools is not None
         self._given, self._protocol, self._instructions = budget, protocol, instructions
         self._busy = asyncio.Lock()
-        self._saved: list[Saved] = []
-        self._warnings: list[str] = []
-        self._turn = Spent()
-        self._text = ""
-        self._response: structured_response.StructuredResponse | None = None
-        self._stop = ""
-        self._reserve = 0  # tokens of the budget kept for what the JSON protocol adds to a payload
-        self.payload: Payload | None = None  # what the model was shown last; None: nothing yet, as far as is known
-        self._say: Callable[[Event], None] = _to_nobody
+        self._turn = Turn(asyncio.Queue())
+        self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
         self._graph = loop(self._context, self._model, self._tools, self._answer)
         if code is not None:
             session.windows.register(code_list(code, session.id))
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What it can do."""
+        """The agent's own tools."""
         return self._toolbox.tools
 
     @property
     def budget(self) -> Budget:
-        """What a payload may hold."""
-        facts = self.model.facts
-        return self._given or Budget(window=facts.window, output=min(facts.output, facts.window // 4))
+        """The token budget of a payload."""
+        info = self.model.info
+        return self._given or Budget(window=info.window, output=min(info.output, info.window // 4))
 
     @property
     def protocol(self) -> Protocol:
-        """How the model calls tools. One that has none to call answers in plain words."""
+        """How the model calls tools. Without tools it is "native", because then the model answers in plain text."""
         tools = self._recalls or self._toolbox.tools or self.session.windows.apps or self.code
-        return self._protocol or ("native" if self.model.facts.native or not tools else "json")
+        return self._protocol or ("native" if self.model.info.native or not tools else "json")
 
     # ------------------------------------------------------------------ a question
 
     async def query(self, text: str, *, uploads: Sequence[Upload] = ()) -> Answer:
-        """The answer to a question. `stream` tells what happens meanwhile."""
-        return await _last(self.stream(text, uploads=uploads))
+        """Return the answer to a question. `stream` also yields what happens meanwhile."""
+        answer = Answer(False, error="the question was not answered")
+        async for event in self.stream(text, uploads=uploads):
+            if isinstance(event, Answer):
+                answer = event
+        return answer
 
     async def stream(self, text: str, *, uploads: Sequence[Upload] = ()) -> AsyncGenerator[Event, None]:
-        """What happens while a question is answered, the Answer last.
+        """Yield what happens while a question is answered, the Answer last.
 
-        Closing the iterator, or cancelling who reads it, stops the answer: what the model was saying is not in the
-        log, calls under way are given up on, and `proceed` asks again.
+        Closing the iterator, or cancelling whoever reads it, stops the answer: the reply that was coming is not in the
+        log, running calls are given up, and `proceed` asks again.
 
         Raises:
-            PinnedOverflow: what may not be reduced is larger than the model's window.
+            PinnedOverflow: what may not be reduced is larger than the model's context window.
             StoreError: the log cannot be written.
         """
         async with self._one_at_a_time():
             self.question = ""
-            await to_the_end(asyncio.to_thread(self._ask, text, uploads))
-            async with aclosing(self._answered()) as events:
+            await _shielded(asyncio.to_thread(self._ask, text, uploads))
+            async with aclosing(self._events()) as events:
                 async for event in events:
                     yield event
 
     async def proceed(self) -> AsyncGenerator[Event, None]:
-        """Go on where the last turn stopped: after a failed or cut call, a limit, or an interruption."""
+        """Continue where the last turn stopped: after a failed or cut model call, a limit, or an interruption."""
         async with self._one_at_a_time():
-            await asyncio.to_thread(self._insisting, self._prepare)
-            async with aclosing(self._answered()) as events:
+            await self._log(self._prepare)
+            async with aclosing(self._events()) as events:
                 async for event in events:
                     yield event
 
@@ -139,21 +137,24 @@ class Agent:
         return self._busy
 
     def _ask(self, text: str, uploads: Sequence[Upload]) -> None:
-        self._insisting(self._prepare)
+        self._write(self._prepare)
         if uploads:
-            self._insisting(lambda: self.session.note(announcement(uploads, self._locale)))
-        self.question = self._insisting(lambda: self.session.user(text))
+            self._write(lambda: self.session.note(announcement(uploads, self._locale)))
+        self.question = self._write(lambda: self.session.user(text))
 
-    def _insisting(self, write: Callable[[], T]) -> T:
-        """Write; once more where another program wrote to the session first: none of this depends on what it said."""
+    def _write(self, write: Callable[[], T]) -> T:
+        """Write to the session; once more if another program wrote first, because nothing here depends on its text."""
         try:
             return write()
         except Conflict:
             self.session.refresh()
             return write()
 
+    async def _log(self, write: Callable[[], T]) -> T:
+        return await asyncio.to_thread(self._write, write)
+
     def _prepare(self) -> None:
-        """Say how to answer and with which tools. Saying it again changes nothing."""
+        """Append the instructions and the tool definitions, if they have changed."""
         session = self.session
         if self._instructions:
             session.system(self._instructions)
@@ -161,65 +162,63 @@ class Agent:
         windows = session.windows.tools() if set(session.windows.apps) - {"code_list"} else ()
         session.tools([*definitions, *windows], recall=self._recalls)
 
-    async def _answered(self) -> AsyncGenerator[Event, None]:
-        await asyncio.to_thread(self.session.interrupt)  # what a stopped turn may have left
-        self._saved, self._warnings, self._turn, self._text, self._stop, self._response = [], [], Spent(), "", "", None
-        events: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._say = events.put_nowait
-        running = asyncio.create_task(self._run(events))
+    async def _events(self) -> AsyncGenerator[Event, None]:
+        """Run one turn and yield its events."""
+        await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
+        self._turn = turn = Turn(asyncio.Queue())
+        running = asyncio.create_task(self._run(turn))
         try:
-            while (event := await events.get()) is not None:
+            while (event := await turn.events.get()) is not None:
                 yield event
             await running
         finally:
-            self._say = _to_nobody
             running.cancel()
             try:
                 await asyncio.gather(running, return_exceptions=True)
             finally:
-                with suppress(StoreError):  # of a log that cannot be written: the next turn tries again
+                with suppress(StoreError):  # if the log cannot be written, the next turn tries again
                     self.session.interrupt()
 
-    async def _run(self, events: "asyncio.Queue[Event | None]") -> None:
+    async def _run(self, turn: Turn) -> None:
         try:
             await self._graph.ainvoke({"round": 0}, {"recursion_limit": _STEPS * (self.rounds + 2) * 2})
         finally:
-            events.put_nowait(None)
+            turn.events.put_nowait(None)
 
     # ------------------------------------------------------------------ the nodes
 
     async def _context(self, state: State) -> State:
+        """Compose what the model sees."""
         if self.code is not None:
-            await asyncio.to_thread(self._show_code_list)
-        earlier = self.session.receipt is not None  # of this agent, or of one before it
-        sent = await self._composed()
-        reused = None if earlier and self.payload is None else self._reused(sent)
+            await asyncio.to_thread(self._show_code_list, self.code)
+        has_receipt = self.session.receipt is not None  # of this agent, or of one before it
+        sent = await self._compose()
+        reused = None
+        if self.payload is not None or not has_receipt:
+            shared = reused_tokens(self.payload, sent.payload, profile(self.session.settings.profile))
+            reused = min(shared, sent.tokens)
         self.payload = sent.payload
         _LOG.info("context built: %d tokens, %s", sent.tokens, sent.reason)
-        self._say(Composed(sent.tokens, sent.limit, reused, sent.reason))
+        self._turn.say(PayloadComposed(sent.tokens, sent.limit, reused, sent.reason))
         return {"sent": sent, "round": state["round"] + 1}
 
-    def _reused(self, sent: json_budget.Sent) -> int:
-        shared = reused_tokens(self.payload, sent.payload, profile(self.session.settings.profile))
-        return min(shared, sent.tokens)
-
-    async def _composed(self) -> json_budget.Sent:
+    async def _compose(self) -> json_budget.Sent:
         if self.protocol == "native":
             return json_budget.native(self.session, (await ContextNode(self.session, self.budget)({}))["payload"])
-        sent = await asyncio.to_thread(json_budget.fitted, self.session, self.budget, self._written, self._reserve)
+        sent = await asyncio.to_thread(json_budget.compose, self.session, self.budget, self._as_text, self._reserve)
         self._reserve = sent.reserve
         return sent
 
-    def _written(self, payload: Payload, form: bool = True) -> Payload:
-        return json_protocol.written(payload, self._locale, form=form, stores=self.code is not None)
+    def _as_text(self, payload: Payload, form: bool = True) -> Payload:
+        return json_protocol.as_text(payload, self._locale, form=form, stores=self.code is not None)
 
-    def _show_code_list(self) -> None:
-        """Open the list of code once there is any. It shows what there is from then on."""
-        assert self.code is not None
-        if self.session.windows.window("code_list") is None and self.code.list(self.session.id):
+    def _show_code_list(self, code: CodeStore) -> None:
+        """Open the window that lists the session's code, once there is any. It is live from then on."""
+        if self.session.windows.window("code_list") is None and code.list(self.session.id):
             self.session.windows.open("code_list")
 
     async def _model(self, state: State) -> State:
+        """Ask the model, and log its reply."""
         try:
             reply = await self._reply_to(state)
         except ContextOverflow as error:
@@ -232,146 +231,131 @@ class Agent:
         except ModelError as error:
             _LOG.warning("the model could not be asked: %s", error)
             return {"next": "answer", "error": str(error)}
-        self.spent, self._turn, self._stop = self.spent.and_also(reply), self._turn.and_also(reply), reply.stop
-        if says_nothing(reply):  # it is not logged: asking again is asking the same
+        turn = self._turn
+        self.spent, turn.spent, turn.stop = self.spent.plus(reply), turn.spent.plus(reply), reply.stop
+        parts = read_reply(reply.raw).parts
+        if not plain_text(parts).strip() and all(isinstance(part, Text | Opaque) for part in parts):
+            # An empty reply, or one with thinking only, is not logged: asking again sends the same request.
             did = "refused to answer" if reply.stop == "refused" else "said nothing"
             return {"next": "answer", "error": f"{reply.model} {did}"}
-        return await (self._spoken if self.protocol == "json" else self._called)(reply, state) | {"overflowed": False}
+        if self.protocol == "native":
+            return await self._take_native(reply, state) | {"overflowed": False}
+        if any(isinstance(part, Call) for part in parts):  # the model calls natively all the same
+            return await self._take_native(reply, state) | {"told": False, "overflowed": False}
+        return await self._take_json(reply, plain_text(parts), state) | {"overflowed": False}
 
     async def _reply_to(self, state: State) -> Reply:
         sent, output = state["sent"], self.budget.output
         if self.protocol == "native":
-            return await whole(self.model, Request(sent.written, output), self._say)
+            return await full_reply(self.model, Request(sent.written, output), self._turn.say)
         request = Request(sent.written, output, structured_response.schema(sent.payload.tools))
-        return await whole(self.model, request, self._say_but_text)
+        return await full_reply(self.model, request, self._say_but_text)
 
     def _say_but_text(self, event: Event) -> None:
-        """Tell what happens while a response in JSON comes: its text is for the parser, its report for the user."""
-        if not isinstance(event, Said) or event.thinking:
-            self._say(event)
+        """Hand on the events of a structured response, except its JSON text, which is not for the user."""
+        if not isinstance(event, TextDelta) or event.thinking:
+            self._turn.say(event)
 
-    async def _called(self, reply: Reply, state: State) -> State:
-        """A reply whose calls are native."""
-        await self._take_in(reply, reply.raw, state)
+    async def _take_native(self, reply: Reply, state: State) -> State:
+        """Log a reply whose calls are native."""
+        await self._log_reply(reply, reply.raw, state)
+        return self._after_reply(state)
+
+    async def _take_json(self, reply: Reply, text: str, state: State) -> State:
+        """Log a structured response. If it cannot be acted on, ask once more, and tell the model what is wrong."""
+        parsed = structured_response.parse(text, _tool_names(state), self._locale)
+        if parsed.problems and not state.get("told"):
+            await self._log_reply(reply, reply.raw, state)
+            await self._log(partial(self.session.note, structured_response.again(parsed.problems, self._locale)))
+            error = "the model's last response is not in the form asked for"
+            return self._go_on("context", state, error) | {"told": True}
+        await self._log_reply(reply, json_protocol.with_calls(reply.raw, parsed, self._ids), state)
+        self._turn.response, self._turn.text = parsed.response, parsed.response.report
+        if self._turn.text:
+            self._turn.say(TextDelta(self._turn.text))
+        await self._store_code(parsed.response.action.code_blocks)
+        return self._after_reply(state) | {"told": False}
+
+    def _after_reply(self, state: State) -> State:
         if self.session.open_calls or self.session.answered:
-            return self._on("tools", state)
+            return self._go_on("tools", state, f"the model asked for tools {self.rounds} times")
         return {"next": "answer"}
 
-    async def _spoken(self, reply: Reply, state: State) -> State:
-        """A reply that is a structured response; or, of a model that calls natively all the same, one with calls."""
-        parts = read_reply(reply.raw).parts
-        if any(isinstance(part, Call) for part in parts):
-            return await self._called(reply, state) | {"told": False}
-        text = plain_text(parts)
-        parsed = structured_response.parse(text, _tools_of(state), self._locale)
-        if parsed.problems and not state.get("told"):
-            await self._take_in(reply, reply.raw, state)
-            again = partial(self.session.note, structured_response.again(parsed.problems, self._locale))
-            await asyncio.to_thread(self._insisting, again)
-            return self._on("context", state, "the model's last response is not in the form asked for") | {"told": True}
-        await self._take_in(reply, json_protocol.read(reply.raw, parsed, self._ids), state)
-        self._response, self._text = parsed.response, parsed.response.report
-        if self._text:
-            self._say(Said(self._text))
-        await self._keep(parsed.response.action.code_blocks)
-        calls = bool(self.session.open_calls or self.session.answered)
-        return (self._on("tools", state) if calls else State(next="answer")) | {"told": False}
-
-    def _on(self, node: str, state: State, why: str = "") -> State:
-        """The next node, unless the model has been asked often enough. `why`: to be told then, if not of tools."""
+    def _go_on(self, node: str, state: State, error: str) -> State:
+        """Return the next node; if the model has been asked often enough, the end of the turn with this error."""
         if state["round"] < self.rounds:
             return {"next": node}
-        why = why or f"the model asked for tools {self.rounds} times"
-        return {"next": "answer", "error": f"{why}; let it go on, or ask anew"}
+        return {"next": "answer", "error": f"{error}; let it go on, or ask anew"}
 
-    async def _take_in(self, reply: Reply, raw: dict[str, Any], state: State) -> None:
-        """Log a reply, and answer what is the session's to answer."""
-        extra_tokens = state["sent"].extra_tokens if reply.model == self.model.facts.name else None
-        item = await asyncio.to_thread(
-            self._insisting, partial(self.session.reply, distinct(raw), extra_tokens=extra_tokens)
-        )
-        self._text = self.session.items.text(item)
-        self._say(Replied(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
+    async def _log_reply(self, reply: Reply, raw: dict[str, Any], state: State) -> None:
+        """Log a reply; the session answers its calls of windows, `expand` and `recall`."""
+        extra_tokens = state["sent"].extra_tokens if reply.model == self.model.info.name else None
+        item = await self._log(partial(self.session.reply, unique_call_ids(raw), extra_tokens=extra_tokens))
+        turn = self._turn
+        turn.text = self.session.items.text(item)
+        turn.say(ReplyReceived(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
         for answered in self.session.answered:
-            self._say(Calling(answered.call))
-            self._say(Called(answered.call, plain_text(answered.result.parts), answered.result.error))
+            turn.say(ToolStarted(answered.call))
+            turn.say(ToolFinished(answered.call, plain_text(answered.result.parts), answered.result.error))
 
-    async def _keep(self, blocks: Sequence[structured_response.CodeBlock]) -> None:
-        """Store the code of a response. What cannot be stored is a warning: the answer counts more."""
-        for block in blocks if self.code is not None else ():
-            assert self.code is not None
+    async def _store_code(self, blocks: Sequence[structured_response.CodeBlock]) -> None:
+        """Store the code of a response. If that fails it is a warning, because the answer matters more."""
+        if self.code is None:
+            return
+        for block in blocks:
+            store = partial(self.code.store, block.code_id, block.code, language=block.language)
             try:
-                self._note_saved(await asyncio.to_thread(kept, block, self.code, self.session.id))
+                saved = await asyncio.to_thread(store, description=block.description, session_id=self.session.id)
+                self._turn.add_saved(saved)
             except (SightlineError, OSError) as error:
                 _LOG.warning("code %s was not saved: %s", block.code_id, error)
-                self._warnings.append(str(error))
-
-    def _note_saved(self, saved: Saved) -> None:
-        _LOG.info("code saved: %s (%s, version %d)", saved.code_id, saved.language, saved.version)
-        self._saved.append(saved)
-        self._warnings += [saved.warning] if saved.warning else []
-        self._say(CodeSaved(saved))
+                self._turn.warnings.append(str(error))
 
     async def _tools(self, state: State) -> State:
-        """Run the calls that wait, side by side; each result is logged when it comes."""
-        calls = self.session.open_calls
-        run, beyond = calls[: structured_response.MOST_CALLS], calls[structured_response.MOST_CALLS :]
-        for call in beyond:
-            why = f"not run: at most {structured_response.MOST_CALLS} calls in one response; make this one again"
+        """Run the pending calls at the same time; each result is logged when it comes."""
+        calls, most = self.session.open_calls, structured_response.MOST_CALLS
+        for call in calls[most:]:
+            why = f"not run: at most {most} calls in one response; make this one again"
             await self._log_output(Output(call, why, failed=True))
         try:
             async with asyncio.TaskGroup() as group:
-                for call in run:
-                    self._say(Calling(call))
-                    group.create_task(self._run_one(call, _tools_of(state)))
+                for call in calls[:most]:
+                    self._turn.say(ToolStarted(call))
+                    group.create_task(self._run_tool(call, _tool_names(state)))
         except ExceptionGroup as failed:  # tools raise nothing: the log could not be written, and the others stopped
             raise failed.exceptions[0] from None
         return {"next": "context"}
 
-    async def _run_one(self, call: Call, given: Sequence[str]) -> None:
-        await self._log_output(await self._toolbox.run(call, given))
+    async def _run_tool(self, call: Call, names: Sequence[str]) -> None:
+        await self._log_output(await self._toolbox.run(call, names))
 
     async def _log_output(self, output: Output) -> None:
         call, failed = output.call, output.failed
         try:
-            write = partial(self.session.tool_result, call.id, output.value, error=failed)
-            item = await asyncio.to_thread(self._insisting, write)
-        except BadInput as error:  # a tool gave what no result can hold
-            write, failed = partial(self.session.tool_result, call.id, str(error), error=True), True
-            item = await asyncio.to_thread(self._insisting, write)
+            item = await self._log(partial(self.session.tool_result, call.id, output.value, error=failed))
+        except BadInput as error:  # the tool returned what no result can hold
+            failed = True
+            item = await self._log(partial(self.session.tool_result, call.id, str(error), error=True))
         parts = self.session.items[item].parts
         text = plain_text(tuple(part for part in parts if isinstance(part, Result)) or parts)
-        self._say(Called(call, text, "failed" if failed else ""))
+        self._turn.say(ToolFinished(call, text, "failed" if failed else ""))
         if call.name == WRITE_CODE and self.code is not None and not failed:
-            self._note_saved(await asyncio.to_thread(self.code.find, call.input["code_id"]))
+            self._turn.add_saved(await asyncio.to_thread(self.code.find, call.input["code_id"]))
 
     async def _answer(self, state: State) -> State:
         error, turn = state.get("error", ""), self._turn
-        if not error and not self._text.strip() and not self._saved:
+        if not error and not turn.text.strip() and not turn.saved:
             error = "the model's report is empty"
         if error:
             await asyncio.to_thread(self.session.interrupt)
         await asyncio.to_thread(self.session.flush)
-        self._say(
-            Answer(
-                success=not error,
-                text=self._text,
-                error=error,
-                response=self._response,
-                saved=tuple(self._saved),
-                warnings=tuple(self._warnings),
-                rounds=turn.calls,
-                usage=turn.usage if turn.calls else None,
-                cost=turn.cost,
-                stop=self._stop,
-            )
-        )
+        turn.say(turn.answer(error))
         return {}
 
     # ------------------------------------------------------------------ summaries
 
     async def compact(self) -> Compacted:
-        """Put a summary in the place of the oldest messages: the model's, where its words can be trusted with one.
+        """Replace the oldest messages by a summary: the model's, if it can be trusted with one.
 
         Cancelling it while the model writes leaves everything as it was.
 
@@ -379,37 +363,36 @@ class Agent:
             BadInput: there is too little to compact.
         """
         async with self._one_at_a_time():
-            return await self._summarizing().compact()
+            return await self._summarizer().compact()
 
     def compact_in_background(self) -> bool:
-        """Have the oldest part summarised while the conversation goes on, if that is wanted and the model can."""
-        return self.model.facts.capable and self._summarizing().begin()
+        """Summarise the oldest part while the conversation goes on, if that is wanted and the model can."""
+        return self.model.info.capable and self._summarizer().begin()
 
-    def _summarizing(self) -> Summarizing:
-        budget = json_budget.less(self.budget, self._reserve if self.protocol == "json" else 0)
-        written = partial(self._written, form=False) if self.protocol == "json" else None
-        return Summarizing(self.session, self.model, budget, self._count_summary, written)
+    def _summarizer(self) -> Summarizer:
+        if self.protocol == "native":
+            return Summarizer(self.session, self.model, self.budget, self._count_summary)
+        budget = json_budget.less(self.budget, self._reserve)
+        return Summarizer(self.session, self.model, budget, self._count_summary, partial(self._as_text, form=False))
 
     def _count_summary(self, reply: Reply) -> None:
-        self.spent = self.spent.and_also(reply)
+        self.spent = self.spent.plus(reply)
 
     @property
     def _locale(self) -> str:
         return self.session.settings.locale
 
 
-def _tools_of(state: State) -> list[str]:
-    """The names of the tools that the model was told of."""
+def _tool_names(state: State) -> list[str]:
+    """Return the names of the tools that the model was sent."""
     return [tool.name for tool in state["sent"].payload.tools]
 
 
-def _to_nobody(_: Event) -> None:
-    """Nobody asks."""
-
-
-async def _last(events: AsyncGenerator[Event, None]) -> Answer:
-    answer = Answer(False, error="the question was not answered")
-    async for event in events:
-        if isinstance(event, Answer):
-            answer = event
-    return answer
+async def _shielded(work: Coroutine[Any, Any, None]) -> None:
+    """Do something short to its end; a cancellation takes effect afterwards."""
+    doing = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await doing
+        raise

@@ -1,24 +1,16 @@
-"""The code of a session: what a response brings is kept, and a window shows what there is now.
+"""The window that lists a session's code.
 
-As a window, because then the model always sees the list as it is and the prompt's prefix stays.
+It is a window because then the model always sees the current list, and the prompt prefix stays the same.
 """
 
-from sightline.agent.code.store import CodeStore, Saved
-from sightline.agent.structured_response import CodeBlock
+from sightline.agent.code.store import CodeStore
 from sightline.apps import App, Element, Lod, Options
 
-_MOST = {Lod.SUMMARY: 20, Lod.GIST: 5}  # of the newest pieces of code: some hundred tokens, and some thirty
-
-
-def kept(block: CodeBlock, store: CodeStore, session_id: str) -> Saved:
-    """Store a piece of code that a response brings. Raises what `CodeStore.store` raises."""
-    return store.store(
-        block.code_id, block.code, language=block.language, description=block.description, session_id=session_id
-    )
+_MOST = {Lod.SUMMARY: 20, Lod.GIST: 5}  # newest pieces of code that are shown: about 100 tokens, and about 30
 
 
 def code_list(store: CodeStore, session_id: str) -> type[App]:
-    """The app that lists a session's code."""
+    """Return the app that lists a session's code."""
 
     class CodeList(App):
         """List the code of this conversation."""
@@ -33,21 +25,21 @@ def code_list(store: CodeStore, session_id: str) -> type[App]:
             self.listed = ""
 
         def opened(self) -> None:
-            """Look up what there is."""
+            """List the code."""
             self.refresh()
 
         def refresh(self) -> bool:
-            """Code may have been saved since."""
+            """List the code again; whether the list has changed."""
             before, self.listed = self.listed, store.listing(session_id, self.says("en", "zh"))
             return self.listed != before
 
         def view(self, lod: Lod) -> list[Element]:
-            """All of the list, since each line of it may be the one that is needed; where there is no room, the newest.
+            """Return the whole list, because any line may be the one that is needed; at lower levels, the newest.
 
-            The newest come first then, and a line behind them says how many more there are.
+            Then the newest come first, and a line after them says how many older ones there are.
             """
             lines = [line for line in self.listed.split("\n") if line]
-            if lod in _MOST and len(lines) > _MOST[lod] + 2:  # the first says what it is, the last how to refer to it
+            if lod in _MOST and len(lines) > _MOST[lod] + 2:  # the first is a heading, the last says how to refer
                 older = len(lines) - 2 - _MOST[lod]
                 more = self.says(
                     f"… and {older:,} older: file_reader reads each by its id",

@@ -1,4 +1,4 @@
-"""What a project says of its models, tools and chat: `sightline.toml`, then the environment.
+"""A project's settings for models, tools and chat: `sightline.toml`, then the environment.
 
     model = "fast"                      # which of the models below; or a [model] table of its own
     [models.fast]
@@ -18,7 +18,7 @@
     [chat]
     locale = "zh"
 
-The strategy stands in the same file; `sightline.plan.strategies.project_choice` reads it.
+The strategy is in the same file; `sightline.plan.strategies.project_choice` reads it.
 """
 
 import os
@@ -33,9 +33,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sightline.agent.models import Price
-from sightline.agent.models.catalog import FAMILIES, OWN_KEY, PLACES, Place, place_of
+from sightline.agent.models.catalog import FAMILIES, OWN_KEY, PLACES, PROVIDERS, Place, place_of
 from sightline.agent.models.endpoint import ATTEMPTS, SECONDS, Endpoint, bare_address
-from sightline.agent.models.making import PROVIDERS
 from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput
 from sightline.plan.strategies.project_choice import KEYS as CHOICE_KEYS
@@ -48,11 +47,11 @@ T = TypeVar("T", bound=Struct)
 
 
 class ToolSettings(Struct, frozen=True):
-    """What the agent's tools are, and what they may do."""
+    """Which tools the agent has, and what they may do."""
 
-    only: tuple[str, ...] = ()  # the tools it has, "apps" among them; empty: all
-    folders: tuple[str, ...] = (".",)  # that files may be read in, from the project's directory
-    edit: bool = False  # whether the app `editor` is there, which writes into them
+    only: tuple[str, ...] = ()  # the tools, "apps" among them; empty: all
+    folders: tuple[str, ...] = (".",)  # in which files may be read, relative to the project's directory
+    edit: bool = False  # whether the app `editor` is available, which writes files there
     run_python: bool = False
     python_seconds: float = 30.0
     python_memory_mb: int = 1024  # numpy and pandas alone reserve half of it
@@ -60,7 +59,7 @@ class ToolSettings(Struct, frozen=True):
 
 
 class McpServer(Struct, frozen=True):
-    """A server of tools: a command to start, or an address. `env` are variables for the command, values kept secret."""
+    """A server of tools: a command to start, or an address. `env`: secret variables for the command."""
 
     command: str = ""
     args: tuple[str, ...] = ()
@@ -69,36 +68,36 @@ class McpServer(Struct, frozen=True):
 
 
 class ChatSettings(Struct, frozen=True):
-    """How `sightline chat` begins. Empty: what it would do anyway."""
+    """How `sightline chat` begins. Empty: the default."""
 
     locale: str = ""
     strategy: str = ""
 
 
 class Config(Struct, frozen=True):
-    """What a project says. `model` is the label of the model that it chose; empty: it chose none."""
+    """A project's settings. `model` is the label of the chosen model; empty: none is chosen."""
 
     models: dict[str, Endpoint] = {}
     model: str = ""
     tools: ToolSettings = field(default_factory=ToolSettings)
     mcp: dict[str, McpServer] = {}
     chat: ChatSettings = field(default_factory=ChatSettings)
-    file: str = ""  # that says so; empty: there is none
-    digest: str = ""  # of where that file really is, and of the bytes that were read
+    file: str = ""  # its path; empty: there is none
+    digest: str = ""  # of the file's real path and of the bytes that were read
 
 
 def read_config(project: str | Path, env: Mapping[str, str]) -> Config:
-    """The configuration of the project in this directory, with keys from this environment.
+    """Return the configuration of the project in this directory, with keys from this environment.
 
     Raises:
-        BadInput: the file, the key and the choices there are. Never a secret.
+        BadInput: names the file, the key and the choices there are, and never a secret.
     """
     file = Path(project) / FILE
     if not file.is_file():
         return Config()
     try:
         real = file.resolve(strict=True)
-        data = real.read_bytes()  # once: what is trusted later is what was read here
+        data = real.read_bytes()  # once, because exactly these bytes are trusted later
         table = tomllib.loads(data.decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{file} cannot be read as TOML: {error}") from error
@@ -107,10 +106,10 @@ def read_config(project: str | Path, env: Mapping[str, str]) -> Config:
 
 
 def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) -> Config:
-    """What the tables of a `sightline.toml` say.
+    """Return the configuration in the tables of a `sightline.toml`.
 
     Raises:
-        BadInput: `where`, the key and the choices there are. Never a secret.
+        BadInput: names `where`, the key and the choices there are, and never a secret.
     """
     _known(table, (*CHOICE_KEYS, *OTHER_KEYS), where)
     models = {
@@ -133,13 +132,13 @@ def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) ->
 
 
 def endpoint_of(given: str, config: Config, env: Mapping[str, str]) -> Endpoint:
-    """The model that these words mean, as `--model` takes them.
+    """Return the model that a text names, as `--model` takes it.
 
-    A label of the configuration; `provider/name`; an address and a name; a path to a .gguf file; or a name alone that
+    It is a label of the configuration; `provider/name`; an address and a name; a path to a .gguf file; or a name that
     can only be one provider's.
 
     Raises:
-        BadInput: they mean none; it says the forms there are.
+        BadInput: it names none; the message tells the forms there are.
     """
     given = given.strip()
     if given in config.models:
@@ -161,7 +160,7 @@ def endpoint_of(given: str, config: Config, env: Mapping[str, str]) -> Endpoint:
 
 
 def with_fallbacks(endpoint: Endpoint, config: Config, env: Mapping[str, str]) -> list[Endpoint]:
-    """The model, and those that are asked when it cannot be: each once, without their own fallbacks."""
+    """Return the model and its fallbacks, each once, without the fallbacks' own fallbacks."""
     others = [endpoint_of(each, config, env) for each in endpoint.fallback]
     found = [endpoint]
     found += [each for at, each in enumerate(others) if each != endpoint and each not in others[:at]]
@@ -169,7 +168,7 @@ def with_fallbacks(endpoint: Endpoint, config: Config, env: Mapping[str, str]) -
 
 
 def at_place(place_name: str, name: str, env: Mapping[str, str]) -> Endpoint:
-    """A model at one of the places that are known. `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` are heeded."""
+    """Return a model at one of the known places. `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` are used."""
     place = PLACES[place_name]
     key = env.get(place.key_env, "") if place.key_env else ""
     return Endpoint(
@@ -182,7 +181,7 @@ def at_place(place_name: str, name: str, env: Mapping[str, str]) -> Endpoint:
 
 
 def usual_places(base_url: str, env: Mapping[str, str]) -> list[Place]:
-    """The known places that are at this address: at their own, or where this environment has moved them."""
+    """Return the known places with this address, which may come from this environment."""
     address = base_url.rstrip("/")
     return [each for each in PLACES.values() if address in (each.base_url, _address(each, env).rstrip("/"))]
 
@@ -193,7 +192,7 @@ def _address(place: Place, env: Mapping[str, str]) -> str:
 
 
 def _file_endpoint(path: str) -> Endpoint:
-    # Tools as JSON, and no summaries: what such a file can do is not known; [models.NAME] says more of it.
+    # Tools as JSON, and no summaries, because its abilities are not known; [models.NAME] can tell them.
     return Endpoint(Path(path).stem, "local", gguf=str(Path(path).expanduser()), native=False, capable=False)
 
 
@@ -237,55 +236,48 @@ class _ModelTable(Struct):
     options: dict[str, Any] = {}
 
 
-class _McpTable(Struct):
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-    url: str = ""
-
-
 def _endpoint(table: Any, where: str, label: str, env: Mapping[str, str], folder: Path) -> Endpoint:
-    said = _struct(table, _ModelTable, where)
-    provider = said.provider or ("local" if said.gguf else "openai")
+    given = _struct(table, _ModelTable, where)
+    provider = given.provider or ("local" if given.gguf else "openai")
     if provider not in (*PROVIDERS, *PLACES):
         raise BadInput(f"{where}: unknown provider; choose one of {', '.join(dict.fromkeys([*PROVIDERS, *PLACES]))}")
-    if provider == "local" and not said.gguf:
+    if provider == "local" and not given.gguf:
         raise BadInput(f"{where}: a local model needs gguf, the path of its file")
-    if provider != "local" and not said.name:
+    if provider != "local" and not given.name:
         raise BadInput(f"{where}: name is missing, the model's name as its provider has it")
-    if min(said.window, said.output) < 0 or said.seconds <= 0 or said.attempts < 1:
+    if min(given.window, given.output) < 0 or given.seconds <= 0 or given.attempts < 1:
         raise BadInput(f"{where}: window and output are at least 0, seconds above 0, attempts at least 1")
     place = PLACES.get(provider)
-    base_url = said.base_url or (_address(place, env) if place else "")
-    usual = place.key_env if place and not said.base_url else _usual_variable(base_url)
-    variable = "" if said.key else said.key_env or usual
-    key = said.key or (env.get(variable, "") if variable else "")
+    base_url = given.base_url or (_address(place, env) if place else "")
+    usual = place.key_env if place and not given.base_url else _usual_variable(base_url)
+    variable = "" if given.key else given.key_env or usual
+    key = given.key or (env.get(variable, "") if variable else "")
     local = provider == "local"
     return Endpoint(
-        name=said.name or Path(said.gguf).stem,
+        name=given.name or Path(given.gguf).stem,
         provider=place.provider if place else provider,
         label=label,
         base_url=base_url,
         key=Secret(key) if key else None,
         key_env=variable,
-        key_said=f"`key` of {where}" if said.key else f"`key_env` of {where}" if said.key_env else "",
-        window=said.window,
-        output=said.output,
-        native=not local if said.native is None else said.native,
-        tools=said.tools,
-        capable=not local if said.capable is None else said.capable,
-        price=said.price,
-        seconds=said.seconds,
-        attempts=said.attempts,
-        fallback=said.fallback,
-        gguf=str(folder / Path(said.gguf).expanduser()) if said.gguf else "",
-        headers={name: Secret(value) for name, value in said.headers.items()},
-        options=said.options,
+        key_said=f"`key` of {where}" if given.key else f"`key_env` of {where}" if given.key_env else "",
+        window=given.window,
+        output=given.output,
+        native=not local if given.native is None else given.native,
+        tools=given.tools,
+        capable=not local if given.capable is None else given.capable,
+        price=given.price,
+        seconds=given.seconds,
+        attempts=given.attempts,
+        fallback=given.fallback,
+        gguf=str(folder / Path(given.gguf).expanduser()) if given.gguf else "",
+        headers={name: Secret(value) for name, value in given.headers.items()},
+        options=given.options,
     )
 
 
 def _usual_variable(base_url: str) -> str:
-    """Where the key is if nobody says so. A key goes only to the provider it is for: a file may name any address."""
+    """Return the variable of the key if none is given. A key is sent to no other address than its provider's."""
     if not base_url:
         return ""
     place = place_of(base_url)
@@ -293,10 +285,10 @@ def _usual_variable(base_url: str) -> str:
 
 
 def _mcp(table: Any, where: str) -> McpServer:
-    said = _struct(table, _McpTable, where)
-    if bool(said.command) == bool(said.url):
+    server = _struct(table, McpServer, where)
+    if bool(server.command) == bool(server.url):
         raise BadInput(f"{where}: say either command, with args and env, or url")
-    return McpServer(said.command, said.args, {name: Secret(value) for name, value in said.env.items()}, said.url)
+    return server
 
 
 def _chat(table: Any, where: str) -> ChatSettings:
@@ -307,7 +299,7 @@ def _chat(table: Any, where: str) -> ChatSettings:
 
 
 def _consistent(config: Config, env: Mapping[str, str]) -> Config:
-    """The configuration, if the model it chooses and all fallbacks are there; a model in --model's form is added."""
+    """Return the configuration. Its model and all fallbacks must exist; a model in --model's form is added."""
     if not isinstance(config.model, str):
         raise BadInput(f"{config.file}: model is a name or a table")
     if config.model and config.model not in config.models:
@@ -338,9 +330,13 @@ def _struct(table: Any, kind: type[T], where: str) -> T:
         raise BadInput(f"{where} is a table")
     _known(table, kind.__struct_fields__, where)
     try:
-        return msgspec.convert(table, kind)
-    except msgspec.ValidationError as error:  # it says the types and the place, not the value
+        return msgspec.convert(table, kind, dec_hook=_secret)
+    except msgspec.ValidationError as error:  # the message has the types and the place, not the value
         raise BadInput(f"{where}: {error}") from None
+
+
+def _secret(_: type, value: Any) -> Secret:
+    return Secret(msgspec.convert(value, str))
 
 
 def _known(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:

@@ -1,40 +1,50 @@
-"""What happens while a question is answered, as it happens: for whoever shows it."""
+"""What happens while a question is answered, as it happens: for a program that shows it."""
 
 from msgspec import Struct
 
 from sightline.agent.code.store import Saved
-from sightline.agent.models import Retrying, Said
+from sightline.agent.models import RetryScheduled, TextDelta
 from sightline.agent.structured_response import StructuredResponse
 from sightline.values.items import Call, Usage
 
-__all__ = ["Answer", "Called", "Calling", "CodeSaved", "Composed", "Event", "Replied", "Retrying", "Said"]
+__all__ = [
+    "Answer",
+    "CodeSaved",
+    "Event",
+    "PayloadComposed",
+    "ReplyReceived",
+    "RetryScheduled",
+    "TextDelta",
+    "ToolFinished",
+    "ToolStarted",
+]
 
 
-class Composed(Struct, frozen=True):
-    """What the model is about to see."""
+class PayloadComposed(Struct, frozen=True):
+    """The payload that the model gets next was composed."""
 
     tokens: int
     limit: int
-    reused: int | None  # tokens of it that begin as the last call's did; None: that call is not known
-    reason: str  # why the rest differs from it; empty where it does not
+    reused: int | None  # tokens of the prefix that it shares with the last payload; None: that one is not known
+    reason: str  # why the prefix ends there; empty: all of the last payload is in it
 
 
-class Calling(Struct, frozen=True):
-    """A tool begins."""
+class ToolStarted(Struct, frozen=True):
+    """A tool call begins."""
 
     call: Call
 
 
-class Called(Struct, frozen=True):
-    """A tool has answered. `error` is empty where it went well."""
+class ToolFinished(Struct, frozen=True):
+    """A tool call has its result. `error` is empty if it succeeded."""
 
     call: Call
     text: str
     error: str = ""
 
 
-class Replied(Struct, frozen=True):
-    """The model has answered, perhaps with calls; all of it is in the log."""
+class ReplyReceived(Struct, frozen=True):
+    """The model has replied, perhaps with calls. The reply is in the log."""
 
     model: str
     item: str
@@ -43,24 +53,24 @@ class Replied(Struct, frozen=True):
 
 
 class CodeSaved(Struct, frozen=True):
-    """A piece of code went into the store."""
+    """A piece of code was saved in the store."""
 
     saved: Saved
 
 
 class Answer(Struct, frozen=True):
-    """What came of a question. `success` is False where `error` says what stands in the way: asking again goes on."""
+    """The end of a turn. If `success` is False, `error` says why; `Agent.proceed` continues the turn."""
 
     success: bool
-    text: str = ""  # for the user; references to code stand in it as tags
+    text: str = ""  # for the user; it refers to code by tags
     error: str = ""
-    response: StructuredResponse | None = None  # where the model answers in the document's form
+    response: StructuredResponse | None = None  # only with the JSON protocol
     saved: tuple[Saved, ...] = ()
-    warnings: tuple[str, ...] = ()  # what went wrong beside the answer, such as code that could not be saved
-    rounds: int = 0  # how often the model was asked
+    warnings: tuple[str, ...] = ()  # such as code that could not be saved
+    rounds: int = 0  # model calls
     usage: Usage | None = None  # of all rounds
     cost: float | None = None
-    stop: str = ""  # why the model ended: "length" (it had no more room), "refused" (it may not say this), else empty
+    stop: str = ""  # see `Reply.stop`
 
 
-Event = Composed | Said | Retrying | Replied | Calling | Called | CodeSaved | Answer
+Event = PayloadComposed | TextDelta | RetryScheduled | ReplyReceived | ToolStarted | ToolFinished | CodeSaved | Answer

@@ -1,4 +1,7 @@
-"""Composing for a model that reads calls, results and tools as text: what is sent fits, not only what was composed."""
+"""Composing for a model that gets calls, results and tools as text.
+
+The text has more tokens than the payload that was composed, and it must fit the token budget too.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,61 +14,61 @@ from sightline.errors import PinnedOverflow
 from sightline.log.annotations import ReceiptNote
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
-from sightline.values.items import File, Image, Message, Opaque, Part, plain_text
+from sightline.values.items import File, Image, Opaque, Part, plain_text
 from sightline.values.profiles import Profile, media_tokens, profile
 from sightline.wire.payload import Payload
 
-_SPARE = 1.25  # times what the text takes beside the payload: the next messages are written out too
+_SPARE = 1.25  # times the extra tokens of the text, because the next messages are written as text too
 
 
 class Sent(NamedTuple):
-    """A payload as it was composed and as the model gets it."""
+    """A payload as it was composed, and as the model gets it."""
 
     payload: Payload
     written: Payload
     limit: int  # tokens that the model may get
-    reason: str  # why it does not go on from the last one; empty: it does
+    reason: str  # why its prefix differs from the last one; empty: it does not
 
     @property
     def tokens(self) -> int:
-        """Of what the model gets."""
+        """Tokens of what the model gets."""
         return self.written.tokens
 
     @property
     def extra_tokens(self) -> int:
-        """Tokens that the model gets beside those of the payload; fewer than none where writing it out saves some."""
+        """Tokens that the text adds to those of the payload; negative if it has fewer."""
         return self.tokens - self.payload.tokens
 
     @property
     def reserve(self) -> int:
-        """Tokens to keep free of the next payload."""
+        """Tokens to keep free in the next payload."""
         return max(0, round(self.extra_tokens * _SPARE))
 
 
 def native(session: Session, payload: Payload) -> Sent:
-    """The session's newest payload, for a model that takes it as it is."""
+    """Return the session's newest payload, for a model that takes it as it is."""
     receipt = _receipt(session)
     return Sent(payload, payload, receipt.limit, receipt.reason)
 
 
-def fitted(session: Session, budget: Budget, write: Callable[[Payload], Payload], reserve: int = 0) -> Sent:
-    """A payload that is within the budget also when it is written out. `reserve`: what the last one asks for.
+def compose(session: Session, budget: Budget, write: Callable[[Payload], Payload], reserve: int = 0) -> Sent:
+    """Return a payload whose text, as `write` makes it, is within the budget. `reserve`: the last one's.
 
-    Where it is not, it is composed again with less room: at most some twenty times, since each time half as much
-    again is reserved.
+    If it is not, it is composed again with more tokens kept free: at most some twenty times, because each time half as
+    many again are kept free.
 
     Raises:
         PinnedOverflow: it cannot be made small enough.
     """
-    room, reason = budget.window - budget.output, ""
+    most, reason = budget.window - budget.output, ""
     while True:
         payload = session.compose(less(budget, reserve))
-        written, left = write(payload), max(room - reserve, 1)
+        written, left = write(payload), max(most - reserve, 1)
         written = replace(written, tokens=tokens_of(written, session))
         receipt = _receipt(session)
-        reason = reason or receipt.reason  # also of one that was not sent: the next goes on from it
-        limit = receipt.limit * room // left  # as the session would set it for the whole budget
-        sent = Sent(payload, written, min(limit, room), reason)
+        reason = reason or receipt.reason  # also of a payload that was not sent, because the next continues it
+        limit = receipt.limit * most // left  # as the session would set it for the whole budget
+        sent = Sent(payload, written, min(limit, most), reason)
         if sent.tokens <= sent.limit:
             return sent
         if left == 1:
@@ -74,19 +77,16 @@ def fitted(session: Session, budget: Budget, write: Callable[[Payload], Payload]
 
 
 def less(budget: Budget, reserve: int) -> Budget:
-    """A budget with so much less room, and never none."""
+    """Return a budget with so many tokens less, but at least one."""
     return set_fields(budget, window=max(budget.window - reserve, budget.output + 1))
 
 
 def tokens_of(payload: Payload, session: Session) -> int:
-    """Tokens of a payload without tools, counted as this session counts."""
+    """Count the tokens of a payload without tools, as this session counts them."""
     rules = profile(session.settings.profile)
     messages = (*payload.system, *payload.body, *payload.tail)
-    return rules.request_tokens + sum(_message_tokens(message, session, rules) for message in messages)
-
-
-def _message_tokens(message: Message, session: Session, rules: Profile) -> int:
-    return rules.message_tokens + sum(_part_tokens(part, session, rules) for part in message.parts)
+    parts = (_part_tokens(part, session, rules) for message in messages for part in message.parts)
+    return rules.request_tokens + rules.message_tokens * len(messages) + sum(parts)
 
 
 def _part_tokens(part: Part, session: Session, rules: Profile) -> int:

@@ -1,4 +1,7 @@
-"""Calls, results and tool definitions as text, for a model that takes no tools: the structured response both ways."""
+"""Calls, results and tool definitions as text, for a model that takes no tools.
+
+A payload is written as text, and the calls of a structured response are read from text.
+"""
 
 import json
 import re
@@ -16,55 +19,52 @@ from sightline.agent.tools.files.read import call_id
 from sightline.shorten.file_reads import TOOLS as FILE_READERS
 from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Ids
-from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
+from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, plain_text
 from sightline.values.phrases import plain_label, said_by_another, say
 from sightline.wire.common import arguments_object
 from sightline.wire.payload import Payload
 
-READER, EXPAND = "file_reader", "expand"  # the tools by which code is seen again
-SHORT_CODE = 200  # characters: as many as it takes to say where the code is
-_NAME = re.compile(r"[^A-Za-z0-9_-]")  # what no provider takes in a tool's name
+READER, EXPAND = "file_reader", "expand"  # the tools that show code again
+SHORT_CODE = 200  # characters: about as long as the note that replaces longer code
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # characters that no provider takes in a tool's name
 _LONGEST_NAME = 64
 
 
-def written(payload: Payload, locale: str, *, form: bool = True, stores: bool = False) -> Payload:
-    """The same payload without tools: an assistant's calls are its text, results are said.
+def as_text(payload: Payload, locale: str, *, form: bool = True, stores: bool = False) -> Payload:
+    """Return the payload without tools: calls are in the assistant's text, results are messages with the user role.
 
-    With `form` the head says how to answer, unless the conversation does, and lists the tools. None of that is in the
-    log, so another model can go on with it natively. `stores`: code of responses is stored, where file_reader reads it.
+    With `form` the system messages explain how to answer, unless the conversation does, and list the tools. None of
+    that is in the log, so another model can continue natively. `stores`: the code of responses is stored, so
+    file_reader can read it.
     """
-    names: dict[str, str] = {}  # of calls, for their results
+    names: dict[str, str] = {}  # of calls by id, for their results
     ways = {tool.name for tool in payload.tools} & ({READER, EXPAND} if stores else {EXPAND})
     head = [Message(Role.SYSTEM, (Text(text),)) for text in _head(payload, locale)] if form else []
     return replace(
         payload,
         system=(*payload.system, *head),
         tools=(),
-        body=[_said(message, names, ways, locale) for message in payload.body],
+        body=[_message_as_text(message, names, ways, locale) for message in payload.body],
     )
 
 
 def _head(payload: Payload, locale: str) -> Iterator[str]:
-    told = prompt(locale)
-    if not any(plain_text(each.parts) == told for each in (*payload.system, *payload.body) if each.role is Role.SYSTEM):
-        yield told
+    form = prompt(locale)
+    if not any(plain_text(each.parts) == form for each in (*payload.system, *payload.body) if each.role is Role.SYSTEM):
+        yield form
     if payload.tools:
-        yield _listed(payload.tools, locale)
-
-
-def _listed(tools: Sequence[ToolDefinition], locale: str) -> str:
-    lines = [
-        json.dumps(
-            {"tool_name": tool.name, "description": tool.description, "arguments": tool.schema}, ensure_ascii=False
+        tools = (
+            {"tool_name": tool.name, "description": tool.description, "arguments": tool.schema}
+            for tool in payload.tools
         )
-        for tool in tools
-    ]
-    return "\n".join(["可用工具：" if locale == "zh" else "Tools you may call:", *lines])
+        yield "\n".join(["可用工具：" if locale == "zh" else "Tools you may call:", *map(_json, tools)])
 
 
-def _said(message: Message, names: dict[str, str], ways: Set[str], locale: str) -> Message:
+def _message_as_text(message: Message, names: dict[str, str], ways: Set[str], locale: str) -> Message:
     if message.role is Role.TOOL:
-        return Message(Role.USER, tuple(part for result in message.parts for part in _told(result, names, locale)))
+        return Message(
+            Role.USER, tuple(part for result in message.parts for part in _result_as_text(result, names, locale))
+        )
     if message.role is Role.ASSISTANT:
         message = _without_code(message, ways, locale)
     calls = [part for part in message.parts if isinstance(part, Call)]
@@ -72,21 +72,21 @@ def _said(message: Message, names: dict[str, str], ways: Set[str], locale: str) 
     if not calls:
         return message
     text = plain_text(message.parts)
-    if any(f'"{call.name}"' not in text for call in calls):  # shortened, or called natively by another model
-        text = _spelled(text, calls)
+    if any(f'"{call.name}"' not in text for call in calls):  # a shortened text, or native calls of another model
+        text = _response_with(text, calls)
     return Message(Role.ASSISTANT, (Text(text),))
 
 
 def _without_code(message: Message, ways: Set[str], locale: str) -> Message:
-    """A response whose code blocks are named and not repeated, where the model has a way to see them.
+    """Return a response whose long code is replaced by a note on how to see it, if the model has a tool for that.
 
-    From the first time it is shown, so that no later payload differs.
+    This is so from the first payload on, because then the prompt prefix stays the same.
     """
     text = plain_text(message.parts)
     response, problems = parse(text) if ways and '"code_blocks"' in text else Parsed(StructuredResponse())
-    if problems:  # the code of a response that the model was told to give again is not in the store
+    if problems:  # the code of a response that was sent back to the model is not in the store
         ways = ways - {READER}
-    blocks = tuple(_named(block, message.id, ways, locale) for block in response.action.code_blocks)
+    blocks = tuple(_without_long_code(block, message.id, ways, locale) for block in response.action.code_blocks)
     if blocks == response.action.code_blocks:
         return message
     response = set_fields(response, action=set_fields(response.action, code_blocks=blocks))
@@ -94,23 +94,22 @@ def _without_code(message: Message, ways: Set[str], locale: str) -> Message:
     return set_fields(message, parts=(Text(msgspec.json.encode(response).decode()), *others))
 
 
-def _named(block: CodeBlock, item: str, ways: Set[str], locale: str) -> CodeBlock:
-    chinese, told = locale == "zh", list[str]()
+def _without_long_code(block: CodeBlock, item: str, ways: Set[str], locale: str) -> CodeBlock:
+    chinese, tools = locale == "zh", list[str]()
     if READER in ways and is_code_id(block.code_id):
-        told.append(f"{READER} 读取 {block.code_id}" if chinese else f"{READER} reads {block.code_id}")
+        tools.append(f"{READER} 读取 {block.code_id}" if chinese else f"{READER} reads {block.code_id}")
     if EXPAND in ways:
-        told.append(f"{EXPAND} 查看 #{item}" if chinese else f"{EXPAND} shows #{item}")
-    if len(block.code) <= SHORT_CODE or not told:
+        tools.append(f"{EXPAND} 查看 #{item}" if chinese else f"{EXPAND} shows #{item}")
+    if len(block.code) <= SHORT_CODE or not tools:
         return block
     lines = block.code.count("\n") + 1
-    said = f"[{lines} lines, not repeated here: {', '.join(told)}]"
     if chinese:
-        said = f"[{lines} 行，此处不再重复：可用 {'，或用 '.join(told)}]"
-    return set_fields(block, code=said)
+        return set_fields(block, code=f"[{lines} 行，此处不再重复：可用 {'，或用 '.join(tools)}]")
+    return set_fields(block, code=f"[{lines} lines, not repeated here: {', '.join(tools)}]")
 
 
-def _told(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:
-    """A result as something said. No line of it begins like one of ours."""
+def _result_as_text(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:
+    """Yield a result as message text. None of its lines can be taken for one of the engine's."""
     if not isinstance(result, Result):
         return
     name = plain_label(one_line(result.name or names.get(result.id, ""), _LONGEST_NAME))
@@ -119,47 +118,42 @@ def _told(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:
     yield from (part for part in result.parts if not isinstance(part, Text | Opaque))
 
 
-def _spelled(text: str, calls: Sequence[Call]) -> str:
+def _response_with(text: str, calls: Sequence[Call]) -> str:
     content = [{"tool_name": call.name, "tool_call_id": call.id, "arguments": arguments_object(call)} for call in calls]
     action = {"type": "tool_call", "content": content}
-    said = {"task_analysis": text, "execution_plan": "R1", "current_round": 1, "action": action}
-    return json.dumps(said, ensure_ascii=False)
+    return _json({"task_analysis": text, "execution_plan": "R1", "current_round": 1, "action": action})
 
 
-def read(raw: dict[str, Any], parsed: Parsed, ids: Ids) -> dict[str, Any]:
-    """A model's reply with the calls of its text as calls, all of them, so that the log pairs them with their results.
+def with_calls(raw: dict[str, Any], parsed: Parsed, ids: Ids) -> dict[str, Any]:
+    """Return a model's reply with the calls of its text as native calls, because the log pairs those with results.
 
-    A file reader's call has an id that says so. A name that no provider would take back is written as one it would.
+    The id of a file reader's call shows that it is one. A name that no provider takes is written as one that all take.
     """
-    calls = [(call, name := _name(call.tool_name), _id(name, ids)) for call in parsed.response.calls]
+    calls = []
+    for call in parsed.response.calls:
+        name = _NOT_IN_NAMES.sub("_", call.tool_name)[:_LONGEST_NAME] or "unnamed"
+        id_ = call_id(ids()) if name in FILE_READERS else f"call_{name[:30]}_{ids()[:12]}"
+        calls.append((id_, name, call.arguments))
     match raw:
         case {"choices": [{"message": dict(message)} as choice, *rest]} if calls:
             made = [
-                {"id": id_, "type": "function", "function": {"name": name, "arguments": _encoded(call.arguments)}}
-                for call, name, id_ in calls
+                {"id": id_, "type": "function", "function": {"name": name, "arguments": _json(arguments)}}
+                for id_, name, arguments in calls
             ]
             return raw | {"choices": [choice | {"message": message | {"tool_calls": made}}, *rest]}
         case {"content": [*blocks], "role": "assistant"} if calls:
-            uses = [{"type": "tool_use", "id": id_, "name": name, "input": call.arguments} for call, name, id_ in calls]
+            uses = [{"type": "tool_use", "id": id_, "name": name, "input": arguments} for id_, name, arguments in calls]
             return raw | {"content": [*blocks, *uses]}
         case _:
             return raw
 
 
-def _name(said: str) -> str:
-    return _NAME.sub("_", said)[:_LONGEST_NAME] or "unnamed"
-
-
-def _id(name: str, ids: Ids) -> str:
-    return call_id(ids()) if name in FILE_READERS else f"call_{name[:30]}_{ids()[:12]}"
-
-
-def _encoded(arguments: dict[str, Any]) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def prompt(locale: str) -> str:
-    """How the model is to answer: the form of a response, the rules for calls and for code, the languages."""
+    """Return the instructions for the model: the form of a response, the rules for calls and code, the languages."""
     languages = ", ".join(language.name for language in LANGUAGES)
     return (_CHINESE if locale == "zh" else _ENGLISH).format(most=MOST_CALLS, languages=languages, form=_FORM)
 

@@ -14,21 +14,21 @@ from sightline.wire.payload import Payload
 
 
 class State(TypedDict, total=False):
-    """What goes from node to node while one question is answered."""
+    """What the nodes hand on while one question is answered."""
 
-    sent: Sent  # what the model is about to see
+    sent: Sent  # what the model gets next
     round: int  # how often it has been asked
-    next: str  # the node to go on with
-    told: bool  # that its last response was not in the form asked for
-    overflowed: bool  # the last payload was too long for it
-    error: str  # what stands in the way of an answer
+    next: str  # the next node
+    told: bool  # the model was told that its last response is not in the form asked for
+    overflowed: bool  # the last payload was larger than its context window
+    error: str  # why there is no answer
 
 
 Node = Callable[[State], Awaitable[State]]
 
 
 def loop(context: Node, model: Node, tools: Node, answer: Node) -> Any:
-    """The compiled graph: context → model → tools → context, and so on, until the model has its answer.
+    """Return the compiled graph: context → model → tools → context, and so on, until the model answers.
 
     Raises:
         ModuleNotFoundError: LangGraph is not installed; the message says how to install it.
@@ -55,17 +55,17 @@ def _next(state: State) -> str:
 
 
 class ContextNode:
-    """What the model sees, as a node: ours, or one of a graph of yours.
+    """The node that composes what the model sees: in our graph, or in a graph of yours.
 
-    It puts a `payload` into the state. Where the state has LangChain's `messages`, it first takes in those that are
-    new, and also gives `llm_input_messages`, as LangGraph's agents take them from a `pre_model_hook`: the state keeps
-    every message, and the model is sent what fits. One node and its session belong to one thread; over a session that
-    was resumed, what a checkpointer brings back is known already. Runs in async graphs (`ainvoke`, `astream`).
+    It puts a `payload` into the state. If the state has LangChain's `messages`, it first appends the new ones to the
+    session, and also returns `llm_input_messages`, as LangGraph's agents take them from a `pre_model_hook`: the state
+    keeps every message, and the model gets what fits. One node and its session belong to one thread. If the session
+    was resumed, the messages that a checkpointer restores are recognised. Runs in async graphs (`ainvoke`, `astream`).
     """
 
     def __init__(self, session: Session, budget: Budget) -> None:
         self.session, self.budget = session, budget
-        self._taken: int | None = None  # messages of the state that are in the session; None: not yet looked at
+        self._taken: int | None = None  # messages of the state that are in the session; None: not yet counted
 
     async def __call__(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Compose. Raises what `Session.compose` raises."""
@@ -74,22 +74,22 @@ class ContextNode:
             return {"payload": await asyncio.to_thread(self.session.compose, self.budget)}
         from langchain_core.messages import convert_to_messages, convert_to_openai_messages
 
-        payload = await asyncio.to_thread(self._with, convert_to_openai_messages(messages))
+        payload = await asyncio.to_thread(self._compose_with, convert_to_openai_messages(messages))
         return {"payload": payload, "llm_input_messages": convert_to_messages(payload.openai()["messages"])}
 
-    def _with(self, messages: list[Any]) -> Payload:
+    def _compose_with(self, messages: list[Any]) -> Payload:
         if self._taken is None:
-            self._taken = _known(self.session, messages)
+            self._taken = _count_known(self.session, messages)
         self.session.extend(messages[self._taken :])
         self._taken = len(messages)
         return self.session.compose(self.budget)
 
 
-def _known(session: Session, messages: list[Any]) -> int:
-    """How many of these messages, from the first on, the session has, in this order."""
-    said = (plain_text(item.parts) for item in session.items)
+def _count_known(session: Session, messages: list[Any]) -> int:
+    """Count how many of these messages, from the first on, the session has, in this order."""
+    texts = (plain_text(item.parts) for item in session.items)
     for number, message in enumerate(read_messages(deepcopy(messages))):
         text = plain_text(message.parts)
-        if text and text not in said:  # looks on from where the last one was found
+        if text and text not in texts:  # a generator: the search continues after the last match
             return number
     return len(messages) if len(session.items) else 0

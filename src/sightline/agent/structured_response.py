@@ -1,7 +1,7 @@
-"""The structured response: what a model answers with where calls and code travel as JSON instead of natively.
+"""The structured response: the JSON with which a model answers if its calls are not native.
 
-The form is BA-Agent's. Reading it is lenient, since models are not exact; what is wrong is named, so that the model can
-be told once.
+The form is BA-Agent's. It is read leniently, because models are not exact. What is wrong with it is listed, so that the
+model can correct it once.
 """
 
 import json
@@ -17,11 +17,11 @@ from sightline.wire.common import valid
 
 MOST_CALLS = 6  # in one response
 LEAST_ANALYSIS = 10  # characters
-_BRACES = 200  # places of a text where an object may begin: more of them are code, not an answer
+_BRACES = 200  # places in a text where an object may begin; a text with more is code, not an answer
 
 
 class CodeBlock(Struct, frozen=True, omit_defaults=True):
-    """A piece of code to keep."""
+    """A piece of code to store."""
 
     code_id: str = ""
     language: str = "python"
@@ -38,7 +38,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
 
 
 class Action(Struct, frozen=True, omit_defaults=True):
-    """What to do now: call tools, or give the user the final report."""
+    """What the model does: call tools, or give the user the final report."""
 
     type: Literal["tool_call", "complete"] = "complete"
     content: tuple[ToolCall, ...] | str = ""
@@ -62,28 +62,28 @@ class StructuredResponse(Struct, frozen=True):
 
     @property
     def report(self) -> str:
-        """What the user is to read."""
+        """The text for the user."""
         return self.action.content if isinstance(self.action.content, str) else ""
 
 
 class Parsed(NamedTuple):
-    """A response, and what is wrong with it; nothing: it can be acted on."""
+    """A response, and what is wrong with it; nothing if it can be acted on."""
 
     response: StructuredResponse
     problems: tuple[str, ...] = ()
 
 
 def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> Parsed:
-    """What a model's text says: the whole of it as JSON, or one fenced block that is all of it; else the report.
+    """Read a model's text: the whole of it as JSON, perhaps in a fence; else the text is the report.
 
-    An object among other words may be quoted from anywhere: the report of a complete one is read, and nothing of it is
-    acted on, neither calls nor code. A text that holds no response is one by itself: the report. `tools`: the names
-    there are. Total: no text makes it raise.
+    An object between other words may be a quotation: if it is complete its report is read, but its calls and code are
+    not acted on. A text without a response is itself the report. `tools`: the names of the tools there are. No text
+    makes it raise.
     """
     whole, why = _whole(text), ""
     for found in [whole] if whole is not None else _objects(text):
         try:
-            response = msgspec.convert(_plain(found), StructuredResponse, strict=False)
+            response = msgspec.convert(_without_nulls(found), StructuredResponse, strict=False)
         except (msgspec.ValidationError, RecursionError) as error:
             why = why or str(error)
             continue
@@ -96,7 +96,7 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
 
 
 def _whole(text: str) -> dict[str, Any] | None:
-    """The object that a text is, perhaps in a fence; None where it is anything else."""
+    """Return the object that the whole text is, perhaps in a fence; None if it is not one."""
     fenced = _FENCED.fullmatch(text)
     try:
         found = valid(_DECODER.decode((fenced["inside"] if fenced else text).strip()))
@@ -106,7 +106,7 @@ def _whole(text: str) -> dict[str, Any] | None:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Objects somewhere in a text that may be a response, in order, none of them inside another."""
+    """Yield the objects in a text that may be a response, in order, none of them inside another."""
     at = 0
     for _ in range(_BRACES):
         at = text.find("{", at)
@@ -127,18 +127,18 @@ def _may_be_response(found: Any) -> bool:
 
 
 def _only_reports(response: StructuredResponse) -> bool:
-    """Whether there is a report and nothing to act on."""
+    """Whether it has a report, and nothing to act on."""
     action = response.action
     return action.type == "complete" and bool(response.report) and not action.code_blocks
 
 
 _FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.DOTALL)
-_DECODER = json.JSONDecoder(strict=False)  # models put real line breaks into strings; halves of characters are escaped
+_DECODER = json.JSONDecoder(strict=False)  # not strict, because models put real line breaks into strings
 _AGAIN = ("Please say again what you need", "请重新描述您的需求")
 
 
-def _plain(found: dict[str, Any]) -> dict[str, Any]:
-    """The object without what is null: a model says so of what it leaves out."""
+def _without_nulls(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the object without nulls, because a model writes null for what it leaves out."""
     action = found.get("action")
     if isinstance(action, dict):
         found = found | {"action": {key: value for key, value in action.items() if value is not None}}
@@ -178,17 +178,17 @@ def _problems_of_action(action: Action, tools: Sequence[str] | None) -> Iterator
 
 
 def again(problems: Sequence[str], locale: str = "en") -> str:
-    """What the model is told when its response cannot be acted on."""
-    told = "\n".join(f"- {problem}" for problem in problems)
+    """Return what the model is told if its response cannot be acted on."""
+    listed = "\n".join(f"- {problem}" for problem in problems)
     if locale == "zh":
-        return f"[你的上一条回复不符合要求的 JSON 格式]\n{told}\n请只返回一个符合格式的 JSON 对象。"
+        return f"[你的上一条回复不符合要求的 JSON 格式]\n{listed}\n请只返回一个符合格式的 JSON 对象。"
     asked = "Answer with one JSON object in that form, and nothing else."
-    return f"[your last response is not in the form asked for]\n{told}\n{asked}"
+    return f"[your last response is not in the form asked for]\n{listed}\n{asked}"
 
 
 def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:
-    """The JSON Schema of a response that calls these tools, for endpoints that hold a model to one."""
-    shared: dict[str, Any] = {}  # what schemas of tools refer to: it must stand at the top
+    """Return the JSON Schema of a response that calls these tools, for endpoints that can demand one."""
+    shared: dict[str, Any] = {}  # definitions that the tools' schemas refer to; they must be at the top level
     calls = [_call_schema(tool, shared) for tool in tools]
     actions = [_COMPLETE]
     if calls:
@@ -212,7 +212,7 @@ _REFERENCE = re.compile(r'(?<="\$ref": ")#/(?:\$defs|definitions)/')
 
 
 def _call_schema(tool: ToolDefinition, shared: dict[str, Any]) -> dict[str, Any]:
-    """A call of this tool. What its schema refers to goes among what is shared, under names of its own."""
+    """Return the schema of a call. The definitions of the tool's schema go to `shared`, under names with the tool's."""
     written = json.dumps(tool.schema or {"type": "object"})
     arguments = json.loads(_REFERENCE.sub(lambda _: f"#/$defs/{tool.name}.", written))
     for key in ("$defs", "definitions"):

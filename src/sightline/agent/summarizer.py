@@ -1,11 +1,10 @@
-"""Summaries by the agent's model: asked for, counted, and given up on when whoever waits gives up."""
+"""Summaries by the agent's model. They count in what was spent, and a cancelled one changes nothing."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sightline.agent.asking import whole
-from sightline.agent.models import Model, Reply, Request
+from sightline.agent.models import Model, Reply, Request, full_reply
 from sightline.compaction.compactor import SECONDS, Compacted, Job
 from sightline.errors import ModelBusy, SightlineError
 from sightline.plan.budget import Budget
@@ -13,33 +12,33 @@ from sightline.session.session import Session
 from sightline.wire.payload import Payload
 
 
-class Summarizing(NamedTuple):
-    """Who summarises a session, and for which budget."""
+class Summarizer(NamedTuple):
+    """Summarises a session for a token budget."""
 
     session: Session
     model: Model
     budget: Budget
-    counted: Callable[[Reply], None]  # what a summary used is spent, whatever becomes of it
-    written: Callable[[Payload], Payload] | None = None  # where the model takes no calls
+    on_reply: Callable[[Reply], None]  # called for each reply, also if its summary is not used
+    as_text: Callable[[Payload], Payload] | None = None  # for a model that takes no tools
 
     async def compact(self) -> Compacted:
-        """See `Agent.compact`. The model is asked before anything is decided, so that it can be given up on."""
-        if not self.model.facts.capable:
+        """See `Agent.compact`. The model writes first, because then a cancellation leaves everything as it was."""
+        if not self.model.info.capable:
             return await asyncio.to_thread(self.session.summaries.compact, self.budget)
         job = await asyncio.to_thread(self.session.summaries.preview, self.budget)
         summary = await self._summary(job)
 
-        def said(asked: Payload) -> Any:
+        def prepared(asked: Payload) -> Any:
             if asked.hash != job.request.hash:
                 raise ModelBusy("the conversation went on while it was summarised")
             if isinstance(summary, Exception):
                 raise summary
             return summary
 
-        return await asyncio.to_thread(self.session.summaries.compact, self.budget, model=said)
+        return await asyncio.to_thread(self.session.summaries.compact, self.budget, model=prepared)
 
     async def _summary(self, job: Job) -> Any:
-        """The model's answer, or why there is none."""
+        """Return the model's reply, or the error if there is none."""
         try:
             async with asyncio.timeout(SECONDS):
                 return await self._answer(job.request)
@@ -49,13 +48,13 @@ class Summarizing(NamedTuple):
             return error
 
     async def _answer(self, payload: Payload) -> dict[str, Any]:
-        request = Request(self.written(payload) if self.written is not None else payload, self.budget.output)
-        reply = await whole(self.model, request)
-        self.counted(reply)
+        request = Request(self.as_text(payload) if self.as_text is not None else payload, self.budget.output)
+        reply = await full_reply(self.model, request)
+        self.on_reply(reply)
         return reply.raw
 
     def begin(self) -> bool:
-        """See `Agent.compact_in_background`: the model as a plain function, for the thread that summarises."""
+        """See `Agent.compact_in_background`. A thread summarises, and gets the model as a plain function."""
         running = asyncio.get_running_loop()
         return self.session.summaries.in_background(
             lambda payload: asyncio.run_coroutine_threadsafe(self._answer(payload), running).result()

@@ -1,9 +1,10 @@
-"""Running the model's calls: side by side, each within its time, and none of them able to break the turn."""
+"""The model's calls and the tools that they run. A call has a time limit, and no tool can break the turn."""
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 from sightline.agent.tools import Tool
@@ -14,7 +15,7 @@ _LOG = logging.getLogger("sightline.agent")
 
 
 class Output(NamedTuple):
-    """What came of a call. `failed`: the value says why."""
+    """What a call returned. `failed`: the value says why."""
 
     call: Call
     value: Any
@@ -22,20 +23,19 @@ class Output(NamedTuple):
 
 
 class Toolbox:
-    """The agent's tools by every name they answer to."""
+    """The agent's tools, by their names and aliases."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self.tools = tuple(tools)
         self._named = {name: tool for tool in tools for name in (*tool.aliases, tool.name)}
 
-    async def run(self, call: Call, given: Sequence[str] = ()) -> Output:
-        """Do what a call says. Raises nothing but what cancels it. `given`: all tools that the model was told of."""
+    async def run(self, call: Call, offered: Sequence[str] = ()) -> Output:
+        """Run a call. Only a cancellation is raised. `offered`: the names of all tools that the model was sent."""
         tool = self._named.get(call.name)
         try:
             if tool is None:
-                raise ToolFailed(_unknown(call.name, given or [each.name for each in self.tools]))
-            arguments = _arguments(call, tool)
-            return Output(call, await _answered(tool, arguments))
+                raise ToolFailed(_unknown(call.name, offered or [each.name for each in self.tools]))
+            return Output(call, await _run(tool, _arguments(call, tool)))
         except SightlineError as error:
             return Output(call, str(error), failed=True)
         except asyncio.CancelledError:
@@ -43,13 +43,13 @@ class Toolbox:
             if task is not None and task.cancelling():
                 raise
             return Output(call, f"{call.name} was cancelled from within", failed=True)
-        except (Exception, SystemExit) as error:  # a tool is somebody else's code: what it raises is its result
+        except (Exception, SystemExit) as error:  # a tool is other people's code: what it raises is its result
             _LOG.warning("tool %s failed: %s", call.name, error, exc_info=True)
             return Output(call, f"{type(error).__name__}: {error}", failed=True)
 
 
-async def _answered(tool: Tool, arguments: Mapping[str, Any]) -> Any:
-    """What it answers within its time. A TimeoutError that it raises before is its own."""
+async def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
+    """Return the tool's result within its time limit. A TimeoutError that it raises earlier is its own."""
     try:
         async with asyncio.timeout(tool.seconds) as time:
             return await tool.run(arguments)
@@ -77,3 +77,28 @@ def _arguments(call: Call, tool: Tool) -> Mapping[str, Any]:
     if missing := [name for name in tool.definition.schema.get("required", ()) if name not in arguments]:
         raise ToolFailed(f"{call.name} lacks {', '.join(missing)}")
     return arguments
+
+
+def unique_call_ids(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return a reply whose calls have different ids, because some servers give all calls of a tool the same id."""
+    match raw:
+        case {"choices": [{"message": {"tool_calls": [*calls]} as message} as choice, *rest]}:
+            return raw | {"choices": [choice | {"message": message | {"tool_calls": _with_unique_ids(calls)}}, *rest]}
+        case {"content": [*blocks], "role": "assistant"}:
+            return raw | {"content": _with_unique_ids(blocks)}
+        case _:
+            return raw
+
+
+def _with_unique_ids(calls: list[Any]) -> list[Any]:
+    seen: set[str] = set()
+    unique = []
+    for call in calls:
+        match call:
+            case {"id": str(given)}:
+                own = next(name for name in chain([given], (f"{given}_{n}" for n in count(2))) if name not in seen)
+                seen.add(own)
+                unique.append(call | {"id": own})
+            case _:
+                unique.append(call)
+    return unique

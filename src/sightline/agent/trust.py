@@ -1,8 +1,8 @@
-"""What a project's own `sightline.toml` may do before anybody has looked at it: nothing that reaches beyond it.
+"""What a project's own `sightline.toml` may do before the user has approved it: nothing outside the project.
 
-A cloned folder can hold a file that starts programs, sends the conversation or the keys of this shell to an address of
-its choice, lets the model write, run Python or take more of the machine for it, or opens folders and files outside of
-it. Such a file is obeyed once somebody has said so; when it changes, or what it reaches does, it is asked about again.
+A cloned folder can contain a file that starts programs, sends the conversation or the keys of this shell to any
+address, lets the model write, run Python or use more of the machine, or opens folders and files outside the project.
+Such a file is used once the user has approved it. If the file or what it reaches changes, the user is asked again.
 """
 
 import shlex
@@ -24,16 +24,16 @@ _DEFAULT = ToolSettings()
 
 
 def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[str]:
-    """What the file does beyond the project, each in a few words and without a secret; nothing: it needs no trust."""
+    """Return what the file does outside the project, in a few words, without secrets; if nothing, it needs no trust."""
     found = [*_servers(config), *_models(config, Path(project), env), *_tools(config, Path(project))]
-    return list(dict.fromkeys(map(printable, found)))  # nothing in it can pass for the next line, or for the question
+    return list(dict.fromkeys(map(printable, found)))  # so that no text looks like another line, or like the question
 
 
 def _servers(config: Config) -> Iterator[str]:
     for name, server in config.mcp.items():
-        said = shlex.join([server.command, *server.args]) if server.command else bare_address(server.url)
+        target = shlex.join([server.command, *server.args]) if server.command else bare_address(server.url)
         variables = f" (env {', '.join(server.env)})" if server.env else ""
-        yield f"mcp.{name}: {said}{variables}"
+        yield f"mcp.{name}: {target}{variables}"
 
 
 def _models(config: Config, project: Path, env: Mapping[str, str]) -> Iterator[str]:
@@ -43,16 +43,16 @@ def _models(config: Config, project: Path, env: Mapping[str, str]) -> Iterator[s
             if each.provider == "local":
                 if _outside(real := Path(each.gguf).resolve(), project):
                     yield f"{name}: gguf → {real}"
-            elif (sent := _sent(each, env)) is not None:
+            elif (sent := _sent_besides(each, env)) is not None:
                 yield f"{name}: {', '.join(sent)}{' ' * bool(sent)}→ {each.address}"
 
 
-def _sent(endpoint: Endpoint, env: Mapping[str, str]) -> list[str] | None:
-    """What the file has sent there besides the conversation; None where all is as if the file had said nothing.
+def _sent_besides(endpoint: Endpoint, env: Mapping[str, str]) -> list[str] | None:
+    """Return what is sent there besides the conversation; None if the file changes nothing.
 
-    A key of the file's own is among it, and so are headers: they decide whose account the conversation is kept in. An
-    option that is a table or a list can name others whom a provider calls. On this machine, where any of its users may
-    listen, it is keys and headers.
+    That includes a key of the file's own and headers, because they decide whose account gets the conversation. An
+    option that is a table or a list can name other services that a provider calls. On this machine, where any user may
+    run a server, it is keys and headers.
     """
     usual = [place.key_env for place in usual_places(endpoint.base_url, env)]
     if endpoint.on_this_machine:
@@ -76,7 +76,7 @@ def _tools(config: Config, project: Path) -> Iterator[str]:
         if getattr(config.tools, name):
             yield f"tools.{name}: true"
     for name in ("python_seconds", "python_memory_mb"):
-        if not (asked := getattr(config.tools, name)) <= getattr(_DEFAULT, name):  # also what is no number
+        if not (asked := getattr(config.tools, name)) <= getattr(_DEFAULT, name):  # also NaN
             yield f"tools.{name}: {asked}"
     for folder in config.tools.folders:
         if _outside(real := (project / folder).resolve(), project):
@@ -88,18 +88,18 @@ def _outside(real: Path, project: Path) -> bool:
 
 
 class Trusted:
-    """The files that somebody has looked at: by place, by content, and by what they reached then."""
+    """The files that the user has approved: by path, by content, and by what they reached then."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / FILE
 
     def holds(self, config: Config, reached: Sequence[str]) -> bool:
-        """Whether somebody has said yes to this file, as it was read, and to all that it reaches."""
-        return self._known().get(_path(config)) == _seen(config, reached)
+        """Whether the user has approved this file, as it was read, and everything that it reaches."""
+        return self._approved().get(_path(config)) == _fingerprint(config, reached)
 
     def add(self, config: Config, reached: Sequence[str]) -> None:
-        """Obey this file from now on, as it was read, while it reaches no more than this. Raises Unwritable."""
-        known = self._known() | {_path(config): _seen(config, reached)}
+        """Approve this file, as it was read, as long as it reaches the same. Raises Unwritable."""
+        known = self._approved() | {_path(config): _fingerprint(config, reached)}
         new = self._file.with_suffix(".new")
         try:
             make_directory(self._file.parent)
@@ -108,18 +108,18 @@ class Trusted:
         except OSError as error:
             raise Unwritable(str(self._file), error.strerror or str(error)) from error
 
-    def _known(self) -> dict[str, str]:
+    def _approved(self) -> dict[str, str]:
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=dict[str, str])
         except (OSError, msgspec.DecodeError):
-            return {}  # nobody is trusted
+            return {}  # no file is approved
 
 
 def _path(config: Config) -> str:
-    """The project's own file, also where it is a link: what it says of folders and commands is said from there."""
+    """Return the path of the project's own file, also if it is a link, because its folders are relative to the link."""
     file = Path(config.file)
     return str(file.parent.resolve() / file.name)
 
 
-def _seen(config: Config, reached: Sequence[str]) -> str:
+def _fingerprint(config: Config, reached: Sequence[str]) -> str:
     return sha256(ascii((config.digest, *reached)).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What can be done in an app: a method with type hints is an action, its hints are the parameters."""
+"""Actions of an app: methods with type hints. The hints become the parameters that a model is told."""
 
 import difflib
 import inspect
@@ -17,26 +17,26 @@ from sightline.values.schema import first_problem
 
 _TYPES = {str: "string", int: "int", float: "float", bool: "bool"}
 _SCHEMA = {"string": "string", "int": "integer", "float": "number", "bool": "boolean"}
-_TRUTHS = {"true": True, "false": False, "1": True, "0": False}
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Parameter(Struct, frozen=True):
-    """One thing that an action needs to know."""
+    """A parameter of an action."""
 
     name: str
     type: str  # string, int, float, bool
     required: bool = True
     choices: tuple[str, ...] = ()
-    none: bool = False  # left out, it is None: the method has no other default
+    none: bool = False  # it is None where it is not given, because the method has no other default
 
     def __str__(self) -> str:
         return f"{self.name}:{'|'.join(self.choices) or self.type}{'' if self.required else '?'}"
 
     @property
     def schema(self) -> dict[str, Any]:
-        """As JSON Schema."""
+        """The parameter as JSON Schema."""
         return {"type": _SCHEMA[self.type], **({"enum": list(self.choices)} if self.choices else {})}
 
 
@@ -56,7 +56,7 @@ class Action(Struct, frozen=True):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Its parameters as JSON Schema."""
+        """All parameters as JSON Schema."""
         return {
             "type": "object",
             "properties": {each.name: each.schema for each in self.parameters},
@@ -69,7 +69,7 @@ class Action(Struct, frozen=True):
         return self.zh if locale == "zh" and self.zh else self.label
 
     def tool(self, app: str) -> ToolDefinition:
-        """As a tool of its own: `todo_add`, which also takes the window's id."""
+        """Return the action as a tool of its own, such as `todo_add`. It also takes the window's id."""
         schema = self.schema
         schema["properties"] = {"window_id": {"type": "string"}, **schema["properties"]}
         schema["required"] = ["window_id", *schema["required"]]
@@ -77,7 +77,7 @@ class Action(Struct, frozen=True):
 
 
 CLOSE = Action("close", "Close", (Parameter("summary", "string", required=False),), zh="关闭")
-"""What every closable window offers."""
+"""The action that every closable window offers."""
 
 
 @overload
@@ -85,7 +85,7 @@ def action(label: F) -> F: ...
 @overload
 def action(label: str = "", *, zh: str = "") -> Callable[[F], F]: ...
 def action(label: F | str = "", *, zh: str = "") -> F | Callable[[F], F]:
-    """Make a method an action. Without a label, the first paragraph of its docstring is one."""
+    """Make a method an action. Without a label, the first paragraph of its docstring is the label."""
     if not isinstance(label, str):  # @action without parentheses
         return action()(label)
 
@@ -97,9 +97,9 @@ def action(label: F | str = "", *, zh: str = "") -> F | Callable[[F], F]:
 
 
 def actions_of(app: type, reserved: Collection[str] = ()) -> dict[str, Action]:
-    """The actions of an app's class, in the order they are written, those of its bases first.
+    """Return the actions of an app's class in the order they are written, those of its base classes first.
 
-    `reserved`: names that mean something else in every app.
+    `reserved`: names that every app uses for something else.
 
     Raises:
         BadInput: a name or a parameter that no model could be told about.
@@ -125,8 +125,8 @@ def _action(app: type, name: str, method: Callable[..., Any], reserved: Collecti
         hints = get_type_hints(method)
     except (NameError, TypeError) as error:
         raise BadInput(f"{where}: its type hints cannot be read: {error}") from error
-    taken = list(inspect.signature(method).parameters.values())[1:]
-    parameters = tuple(_parameter(where, each, hints.get(each.name)) for each in taken)
+    signature = list(inspect.signature(method).parameters.values())[1:]
+    parameters = tuple(_parameter(where, each, hints.get(each.name)) for each in signature)
     return Action(name, label or about.rstrip(".") or name.replace("_", " ").capitalize(), parameters, about, zh)
 
 
@@ -140,8 +140,8 @@ def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter
     kinds = [
         kind for kind in (get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]) if kind is not NoneType
     ]
-    bare = parameter.default is parameter.empty
-    required, none = bare and kinds == [hint], bare and kinds != [hint]
+    has_default, optional = parameter.default is not parameter.empty, kinds != [hint]
+    required, none = not has_default and not optional, not has_default and optional
     if (
         len(kinds) == 1
         and get_origin(kinds[0]) is Literal
@@ -157,7 +157,7 @@ def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter
     return Parameter(parameter.name, _TYPES[kinds[0]], required, none=none)
 
 
-# ---------------------------------------------------------------------- calling one
+# ------------------------------------------------------------------ arguments
 
 
 def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str, Any]:
@@ -200,14 +200,14 @@ def _int(value: Any) -> int | None:
 
 def _float(value: Any) -> float | None:
     try:
-        read = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
+        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
     except (ValueError, OverflowError):
         return None
-    return read if math.isfinite(read) else None  # JSON knows no other
+    return number if math.isfinite(number) else None  # JSON has no other numbers
 
 
 def _bool(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else _TRUTHS.get(str(value).lower())
+    return value if isinstance(value, bool) else _BOOLEANS.get(str(value).lower())
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
@@ -219,5 +219,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 
 def nearest(name: str, known: list[str]) -> list[str]:
-    """What somebody who said `name` may have meant, the likeliest first; else all there is."""
+    """Return the known names that are similar to `name`, the most similar first; all of them if none is."""
     return difflib.get_close_matches(name, known, 3, 0.5) or known

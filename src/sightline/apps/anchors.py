@@ -1,10 +1,10 @@
-"""Anchors in text: `[button:cmd]`, `[form:cmd name=value]`, `[ref:id]`. Only the registry makes one executable.
+"""Anchors in text: `[button:cmd]`, `[form:cmd name=value]`, `[ref:id]`. Only those in a registry can be executed.
 
     marker = "[" ("button" / "form" / "ref" / "fold" / "expand") ":" name *(" " name "=" [value]) "]"
     name   = 1*(ALPHA / DIGIT / "_" / "-" / "." / ":")  ; ALPHA is any letter of any script
     value  = word without spaces, quotes and brackets / quoted text, in which \\ takes the next character as it is
 
-A `[` right after a backslash begins no marker, which is how text that only looks like one is written.
+A `[` right after a backslash begins no marker. Text that only looks like a marker is escaped that way.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sightline.apps.context import Anchor, AnchorType
 
 NAME = re.compile(r"[\w.:-]+")
-"""What commands, targets and fields may be called."""
+"""The names that commands, targets and fields may have."""
 
 _NAME = NAME.pattern
 _VALUE = r'(?:"(?:[^"\\\n]|\\.)*"|[^\s"\[\]]*)'
@@ -22,12 +22,12 @@ _KINDS = "button|form|ref|fold|expand"
 _MARKER = re.compile(rf"(?<!\\)\[({_KINDS}):({_NAME})((?: +{_NAME}={_VALUE})*)\]")
 _FIELD = re.compile(rf"({_NAME})=({_VALUE})")
 _FRAMES = "window |end of window |窗口 "  # the lines around a window in Markdown
-_OURS = re.compile(rf"\[(?=(?:{_KINDS}):|(?:GIST|SUMMARY|FULL)\]|{_FRAMES})|\*\*(?=\[)")
+_SYNTAX = re.compile(rf"\[(?=(?:{_KINDS}):|(?:GIST|SUMMARY|FULL)\]|{_FRAMES})|\*\*(?=\[)")
 _ENTRY = re.compile(r"(?<!\\)\*\*\[([^\]\n]+)\]\*\*")
 
 
 class Marker(NamedTuple):
-    """A marker as it stands in a text, and the entry it stands in."""
+    """A marker in a text, and the entry that it belongs to."""
 
     kind: str
     name: str
@@ -41,12 +41,12 @@ class Marker(NamedTuple):
 
 
 def escaped(text: str) -> str:
-    """A text that is not ours, in which nothing is a marker, a level's label, an entry's id or a window's frame."""
-    return _OURS.sub(r"\\\g<0>", text)
+    """Escape a text of somebody else, so that nothing in it is a marker, a level's label, an entry's id or a frame."""
+    return _SYNTAX.sub(r"\\\g<0>", text)
 
 
 def marker(anchor: Anchor, name: str) -> str:
-    """How an anchor is written: a form with its parameters to fill in."""
+    """Return how an anchor is written; a form with its parameters to fill in."""
     match anchor.type:
         case AnchorType.BUTTON:
             return f"[button:{name}]"
@@ -57,7 +57,7 @@ def marker(anchor: Anchor, name: str) -> str:
 
 
 def markers(content: str) -> Iterator[Marker]:
-    """The markers of a content, in order: each knows the entry it stands in, which ends at an empty line."""
+    """Return the markers of a content in order. Each belongs to the entry before it, which ends at an empty line."""
     entry = ""
     for line in content.split("\n"):
         if found := _ENTRY.search(line):
@@ -65,39 +65,39 @@ def markers(content: str) -> Iterator[Marker]:
         elif not line.strip():
             entry = ""
         for match in _MARKER.finditer(line):
-            yield Marker(
-                match[1], match[2], {name: _unquoted(value) for name, value in _FIELD.findall(match[3])}, entry
-            )
+            yield _marker(match, entry)
 
 
 def read(text: str) -> Marker | None:
-    """One marker alone, as somebody who presses it writes it; None for anything else."""
+    """Return the marker that a text consists of; None for any other text."""
     match = _MARKER.fullmatch(text.strip())
-    if match is None:
-        return None
-    return Marker(match[1], match[2], {name: _unquoted(value) for name, value in _FIELD.findall(match[3])})
+    return None if match is None else _marker(match)
+
+
+def _marker(match: re.Match[str], entry: str = "") -> Marker:
+    return Marker(match[1], match[2], {name: _unquote(value) for name, value in _FIELD.findall(match[3])}, entry)
 
 
 def key(command: str, target: str | None = None) -> str:
-    """Under which name an action stands in the registry: with the thing it is done to, where there is one."""
+    """Return the registry's key of an action, with the id of its target if it has one: `remove-1`."""
     return f"{command}-{target}" if target else command
 
 
 def resolve(marker: Marker, anchors: Mapping[str, Anchor], entry: str = "") -> str | None:
-    """The registry's key of a marker that stands in an entry; None where nothing is registered for it.
+    """Return the registry's key of a marker in an entry; None if nothing is registered for it.
 
-    What is offered on the entry goes before what is offered on the whole. A `ref` points at references and at nothing
-    that could be executed; all others mean what can be.
+    An action on the entry goes before an action of the whole window. A `ref` finds only references; all other kinds
+    find only what can be executed.
     """
     candidates = [marker.default_key]
     if marker.kind not in ("fold", "expand"):
         candidates.insert(0, key(marker.name, entry or marker.entry))
-    points = marker.kind == "ref"
+    reference = marker.kind == "ref"
     return next(
-        (each for each in candidates if each in anchors and (anchors[each].type is AnchorType.REFERENCE) is points),
+        (each for each in candidates if each in anchors and (anchors[each].type is AnchorType.REFERENCE) is reference),
         None,
     )
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     return re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value

@@ -1,4 +1,4 @@
-"""source data, level, history → context. Pure: the same three give the same context, down to its timestamp."""
+"""Builds a context from source data, level and history. Pure: the same three give the same bytes."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -12,19 +12,19 @@ from msgspec.structs import replace
 from sightline.apps import anchors as grammar
 from sightline.apps.actions import Action
 from sightline.apps.context import Anchor, AnchorType, Context, Header, Round, State, Version
-from sightline.apps.elements import Element, Page, markdown, redacted, walk
+from sightline.apps.elements import Element, Page, markdown, redact_page, walk
 from sightline.apps.guard import log_failure, valid_text
 from sightline.errors import AnchorConflict
 from sightline.values.items import Lod
 from sightline.values.phrases import say
 
-HIDDEN = "…"  # stands for a text of which nobody could say what of it may be shown
+HIDDEN = "…"  # shown instead of a text whose redaction failed
 
 logger = logging.getLogger("sightline")
 
 
 class SourceData(Struct, frozen=True):
-    """What an app holds, and what only the framework says: whose it is, of which version, since when."""
+    """An app's data, with what only the framework knows: the app, the session, the version and its time."""
 
     app_id: str
     session_id: str
@@ -34,7 +34,7 @@ class SourceData(Struct, frozen=True):
 
 
 class LodState(Struct, frozen=True):
-    """At which level it is shown, and how often that was changed."""
+    """The level at which it is shown, and how often that was changed."""
 
     lod: Lod
     minor: int = 0
@@ -42,20 +42,20 @@ class LodState(Struct, frozen=True):
 
 
 class ContextBuilder(Protocol):
-    """Makes contexts. It reads nothing but its arguments and changes none of them."""
+    """Builds contexts. It reads only its arguments and changes none of them."""
 
     def build(self, data: SourceData, lod: LodState, history: tuple[Round, ...] | None) -> Context:
-        """The context of this data at this level."""
+        """Return the context of this data at this level."""
         ...
 
 
 class Content(Struct, frozen=True):
-    """The region that is rendered once for each state of the data and each level."""
+    """The part of a context that is rendered once for each state of the data and each level."""
 
     page: Page
     text: str
     anchors: dict[str, Anchor]
-    failed: bool = False  # the data could not be rendered: the page says why
+    failed: bool = False  # the data could not be rendered, and the page says why
 
 
 class Builder:
@@ -69,28 +69,26 @@ class Builder:
         redact: Callable[[str], str] | None = None,
         locale: str = "en",
     ) -> None:
-        """`actions`: what can be done with it as a whole. `redact` sees every text before it is shown anywhere."""
+        """`actions`: those of the whole window. `redact` sees every text before it is shown anywhere."""
         self._render, self._locale = render, locale
-        self._redact = _guarded(redact) if redact is not None else None
+        self._redact = _guard(redact) if redact is not None else None
         self._actions = actions or {}
 
     def build(self, data: SourceData, lod: LodState, history: tuple[Round, ...] | None) -> Context:
-        """The context of this data at this level. Data that cannot be rendered give one that says so."""
-        return self.assembled(data, lod, self.content(data, lod), history)
+        """Return the context of this data at this level. If the data cannot be rendered, the context says so."""
+        return self.assemble(data, lod, self.content(data, lod), history)
 
     def content(self, data: SourceData, lod: LodState) -> Content:
-        """The page, its text and its anchors: what no history changes."""
+        """Return the page, its text and its anchors, which do not depend on the history."""
         try:
             page = self._page(data, lod.lod)
-            return Content(page, self._text(page, lod.lod), dict(self._anchors(page)))
+            return Content(page, self._text(page, lod.lod), self._anchors(page))
         except Exception as error:  # whatever an app does, the session goes on
             log_failure(f"{data.app_id} cannot be shown", error)
             return self._failed(data, lod.lod, error)
 
-    def assembled(
-        self, data: SourceData, lod: LodState, content: Content, history: tuple[Round, ...] | None
-    ) -> Context:
-        """The context of this content, with this history."""
+    def assemble(self, data: SourceData, lod: LodState, content: Content, history: tuple[Round, ...] | None) -> Context:
+        """Return the context of this content with this history."""
         if history is not None:
             history = tuple(Round(self.clean(each.action), self.clean(each.result), each.timestamp) for each in history)
         return Context(
@@ -101,56 +99,56 @@ class Builder:
             history=history,
         )
 
-    def declared(self, key: str, anchor: Anchor) -> tuple[str, Anchor]:
-        """An anchor that stands in no page, as it may be shown."""
+    def clean_anchor(self, key: str, anchor: Anchor) -> tuple[str, Anchor]:
+        """Return an anchor from outside the page, redacted."""
         target = anchor.target and self.clean(anchor.target)
         return self.clean(key), Anchor(anchor.type, tuple(map(self.clean, anchor.params)), target)
 
     def clean(self, text: str) -> str:
-        """A text as it may be shown: redacted, and valid."""
+        """Return a text as it may be shown: redacted, and valid Unicode."""
         return valid_text(self._redact(text) if self._redact is not None else text)
 
     def _page(self, data: SourceData, lod: Lod) -> Page:
-        page = self._render(_ordered(data.value), lod)
-        custom = msgspec.json.decode(msgspec.json.encode(page.custom))  # as it is now, and as the wire can carry it
+        page = self._render(_sort_keys(data.value), lod)
+        custom = msgspec.json.decode(msgspec.json.encode(page.custom))  # a copy, and only what JSON can hold
         present = any(element.id == page.focus for element in walk(page.elements))
-        page = replace(page, custom=custom, focus=page.focus if present else None)  # what is not there has no focus
-        return redacted(page, self._redact) if self._redact is not None else page
+        page = replace(page, custom=custom, focus=page.focus if present else None)
+        return redact_page(page, self._redact) if self._redact is not None else page
 
     def _text(self, page: Page, lod: Lod) -> str:
-        text = markdown(page, lambda element, name: grammar.marker(self._on(element, name), name))
+        text = markdown(page, lambda element, name: grammar.marker(self._element_anchor(element, name), name))
         actions = self._actions.values()
-        markers = [grammar.marker(_whole(each), each.id) for each in actions]
+        markers = [grammar.marker(_window_anchor(each), each.id) for each in actions]
         if lod is Lod.GIST:
-            offered = [" ".join(markers)] if markers else []  # what each is for is said at the levels above
+            offered = [" ".join(markers)] if markers else []  # only the levels above say what each is for
         else:
             offered = [
                 f"- {each.label_in(self._locale)} {marker}" for each, marker in zip(actions, markers, strict=True)
             ]
         return valid_text("\n".join([text, "", *offered]) if offered else text)
 
-    def _anchors(self, page: Page) -> Iterator[tuple[str, Anchor]]:
-        """Each key once: the first one holds."""
-        taken = set()
-        for key, anchor in self._declared(page):
-            if key in taken:
+    def _anchors(self, page: Page) -> dict[str, Anchor]:
+        """Return the anchors, each key once. The first of two anchors with the same key is used."""
+        found: dict[str, Anchor] = {}
+        for key, anchor in self._all_anchors(page):
+            if key in found:
                 logger.warning("%s", AnchorConflict(key))
             else:
-                taken.add(key)
-                yield key, anchor
+                found[key] = anchor
+        return found
 
-    def _declared(self, page: Page) -> Iterator[tuple[str, Anchor]]:
+    def _all_anchors(self, page: Page) -> Iterator[tuple[str, Anchor]]:
         for each in self._actions.values():
-            yield each.id, _whole(each)
+            yield each.id, _window_anchor(each)
         elements = [element for element in walk(page.elements) if element.id]
         for element in elements:
             for name in element.actions:
-                yield grammar.key(name, element.id), self._on(element, name)
-        for element in elements:  # what can be done goes before what is only pointed at
+                yield grammar.key(name, element.id), self._element_anchor(element, name)
+        for element in elements:  # after all actions, because an action goes before a reference with the same key
             yield element.id, Anchor(AnchorType.REFERENCE, ())
 
-    def _on(self, element: Element, name: str) -> Anchor:
-        """An action on an element: the element is its first parameter."""
+    def _element_anchor(self, element: Element, name: str) -> Anchor:
+        """Return the anchor of an action on an element, whose id is the first parameter."""
         action = self._actions.get(name)
         params = tuple(each.name for each in action.parameters[1:] if each.required) if action else ()
         return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params, element.id)
@@ -160,38 +158,38 @@ class Builder:
         page = Page(
             data.app_id, (Element(tag="error", text=say("app fails", self._locale), body=why),), None, {"error": why}
         )
-        page = redacted(page, self._redact) if self._redact is not None else page
-        return Content(page, self._text(page, lod), dict(self._anchors(page)), failed=True)
+        page = redact_page(page, self._redact) if self._redact is not None else page
+        return Content(page, self._text(page, lod), self._anchors(page), failed=True)
 
 
-def _whole(action: Action) -> Anchor:
-    """An action on all of it."""
+def _window_anchor(action: Action) -> Anchor:
+    """Return the anchor of an action of the whole window."""
     params = tuple(each.name for each in action.parameters)
     return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params)
 
 
-def _ordered(value: Any) -> Any:
-    """A copy of plain data in one order, however they were put together."""
+def _sort_keys(value: Any) -> Any:
+    """Copy plain data with sorted keys, so that equal data are rendered equally."""
     match value:
         case dict():
-            return {key: _ordered(value[key]) for key in sorted(value, key=lambda key: (str(key), str(type(key))))}
+            return {key: _sort_keys(value[key]) for key in sorted(value, key=lambda key: (str(key), str(type(key))))}
         case list():
-            return [_ordered(each) for each in value]
+            return [_sort_keys(each) for each in value]
         case _ if type(value) is tuple:
-            return tuple(map(_ordered, value))
+            return tuple(map(_sort_keys, value))
         case _:
             return value
 
 
-def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
-    """A redaction that fails shows nothing: better than what it was to take out."""
+def _guard(redact: Callable[[str], str]) -> Callable[[str], str]:
+    """Wrap a redaction so that a text is hidden if it fails, because the text may hold what must not be shown."""
 
     def guarded(text: str) -> str:
         try:
-            held = redact(text)
+            redacted_text = redact(text)
         except Exception as error:  # an app's own code
             log_failure("a text could not be redacted and is left out", error)
             return HIDDEN
-        return held if isinstance(held, str) else HIDDEN
+        return redacted_text if isinstance(redacted_text, str) else HIDDEN
 
     return guarded

@@ -1,4 +1,4 @@
-"""How a model acts on windows: two tools, and the documents' `<tool_call>` in text. Both make the same calls."""
+"""How a model acts on windows: with two tools, or with `<tool_call>` in its text. Both make the same calls."""
 
 import json
 import re
@@ -9,28 +9,27 @@ import msgspec
 
 from sightline.values.items import Call, ToolDefinition
 
-# A fence, also one in a list or a quotation; what backticks open has no further backtick in its line.
+# A code fence, also in a list or a quotation. The line of a fence of backticks has no further backtick.
 _FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}(?![^\n]*`)|~{3,})")
-# Whichever begins first: a call is no code because of what its arguments say, code is no call because of what it shows.
+# Whichever begins first, because a call may have backticks in its arguments and code may show a call.
 _CODE_OR_CALL = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)|<tool_call>", re.DOTALL)
 _END = "</tool_call>"
 _JSON, _SPACE = json.JSONDecoder(), re.compile(r"\s*")
-_OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
-LAUNCHER = "launcher"  # the app that opens where nobody says which
+LAUNCHER = "launcher"  # the app that `create` opens without a name
 CREATE = ToolDefinition("create", "Open an app in a window.")
 
 
-def create_tool(apps: Mapping[str, str], launcher: str) -> ToolDefinition:
-    """The tool that opens these apps, each with what it is for. Without a name it opens `launcher`, if that is one."""
+def create_tool(apps: Mapping[str, str]) -> ToolDefinition:
+    """Return the tool that opens these apps, given with what each is for. Without a name it opens the launcher."""
     lines = [CREATE.description, *(f"{name}: {about}" for name, about in apps.items())]
-    if launcher in apps:
-        lines.insert(1, f"Without a name, {launcher}.")
+    if LAUNCHER in apps:
+        lines.insert(1, f"Without a name, {LAUNCHER}.")
     properties = {
         "name": {"type": "string", "enum": list(apps), "description": "The app's name."},
         "target": {"type": "string", "description": "What to open it for, such as a file."},
     }
-    required = [] if launcher in apps else ["name"]
+    required = [] if LAUNCHER in apps else ["name"]
     return ToolDefinition(
         CREATE.name, "\n".join(lines), {"type": "object", "properties": properties, "required": required}
     )
@@ -44,7 +43,11 @@ ACTION = ToolDefinition(
         "properties": {
             "window_id": {"type": "string"},
             "action_id": {"type": "string"},
-            "params": {**_OBJECT, "description": "The action's parameters by name."},
+            "params": {
+                "type": "object",
+                "additionalProperties": True,
+                "description": "The action's parameters by name.",
+            },
         },
         "required": ["window_id", "action_id"],
     },
@@ -52,68 +55,59 @@ ACTION = ToolDefinition(
 
 
 def is_ours(tool: ToolDefinition) -> bool:
-    """Whether a definition is one of ours, whichever apps there were when it was made."""
+    """Return whether this is our `create` or `action` tool, with whichever apps it was made."""
     return tool == ACTION or (tool.name == CREATE.name and tool.description.startswith(CREATE.description))
 
 
-def spoken(text: str) -> Iterator[Call]:
-    """The calls in an assistant's text, outside code, in order. What is no call is only text."""
-    return (call for call in tagged(text) if call is not None)
+def read_calls(text: str) -> Iterator[Call | None]:
+    """Return the calls of each `<tool_call>` outside code, in order; None for one that cannot be read.
 
-
-def tagged(text: str) -> Iterator[Call | None]:
-    """What each `<tool_call>` outside code says, in order; None for one that is no call.
-
-    A call ends where its JSON does, whatever stands in it. One that is never closed takes the rest with it.
+    A call ends where its JSON ends, whatever the JSON holds. After one that is never closed, no other is read.
     """
     text, at = _without_fences(text), 0
     while (found := _CODE_OR_CALL.search(text, at)) is not None:
         at = found.end()
         if found[1] is None:
-            said, at = _said(text, at)
-            yield _call(said)
+            value, at = _read_json(text, at)
+            yield _call(value)
 
 
-def _said(text: str, start: int) -> tuple[Any, int]:
-    """The JSON of a call that begins here, None where it is none, and where the text goes on."""
+def _read_json(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that begins here, or None, and where the text goes on after the closing tag."""
     try:
-        said, end = _JSON.raw_decode(text, _SPACE.match(text, start).end())  # type: ignore[union-attr]
+        value, end = _JSON.raw_decode(text, _SPACE.match(text, start).end())  # type: ignore[union-attr]
     except (ValueError, RecursionError):
-        said, end = None, start
+        value, end = None, start
     closed = text.find(_END, end)
     if closed < 0:
         return None, len(text)
-    return said if not text[end:closed].strip() else None, closed + len(_END)
+    return value if not text[end:closed].strip() else None, closed + len(_END)
 
 
-def _call(said: Any) -> Call | None:
-    """`{"name": …, "arguments": {…}}`, the keys in any case; None for anything else."""
-    if not isinstance(said, dict):
+def _call(value: Any) -> Call | None:
+    """Read `{"name": …, "arguments": {…}}`, the keys in any case; None for anything else."""
+    if not isinstance(value, dict):
         return None
-    fields = {str(name).lower(): value for name, value in said.items()}
+    fields = {str(name).lower(): field for name, field in value.items()}
     name, arguments = fields.get("name"), _object(fields.get("arguments") or {})
     if not isinstance(name, str) or not name or arguments is None:
         return None
-    return Call("", name, {str(key).lower(): value for key, value in arguments.items()})
+    return Call("", name, {str(key).lower(): argument for key, argument in arguments.items()})
 
 
 def _object(value: Any) -> dict[str, Any] | None:
-    """An object; some models write it as text."""
-    value = _decoded(value) if isinstance(value, str) else value
+    """Return an object, which some models write as JSON text; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value.strip().encode("utf-8", "replace"))
+        except (msgspec.DecodeError, RecursionError):
+            return None
     return value if isinstance(value, dict) else None
 
 
-def _decoded(text: str) -> Any:
-    """What JSON says; None for what is none."""
-    try:
-        return msgspec.json.decode(text.strip().encode("utf-8", "replace"))
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
 def _without_fences(text: str) -> str:
-    """The text without what stands in fences: there it is quoted, not said."""
-    kept, fence = [], ""
+    """Remove fenced code, because a call in it is only quoted."""
+    outside, fence = [], ""
     for line in text.split("\n"):
         found = _FENCE.match(line)
         if fence:
@@ -123,14 +117,14 @@ def _without_fences(text: str) -> str:
         if found:
             fence = found[1]
         else:
-            kept.append(line)
-    return "\n".join(kept)
+            outside.append(line)
+    return "\n".join(outside)
 
 
 def parameters(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a call of `action` says besides the window and the action; None where that is no object.
+    """Return the action's parameters in a call of `action`; None if `params` is no object.
 
-    A model that leaves `params` out and writes them beside the ids means the same.
+    A model may also leave `params` out and write the parameters next to the ids.
     """
     if arguments.get("params") is None:
         return {name: value for name, value in arguments.items() if name not in ("window_id", "action_id", "params")}

@@ -1,4 +1,4 @@
-"""What an app shows, as a value: header, state, content, anchors, history. Frozen; a change makes a new one."""
+"""What an app shows, as an immutable value: header, state, content, anchors, history."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,13 +13,13 @@ from msgspec.structs import force_setattr
 from sightline.errors import BadInput
 from sightline.values.items import Lod
 
-# The version of this value. Fields of the minimum set (app, session, version, level, anchors) are never removed, new
-# ones are optional, one that is no longer wanted stays for two versions more.
+# The version of this value's format. The minimum fields (app, session, version, level, anchors) are never removed, new
+# fields are optional, and a field that is no longer wanted stays for two more versions.
 MODEL = "1.0"
 
 
 class AnchorType(StrEnum):
-    """Button: an action that needs nothing more. Form: one with parameters to fill in. Reference: only points."""
+    """Button: an action without parameters. Form: one with parameters to fill in. Reference: only points."""
 
     BUTTON = "Button"
     FORM = "Form"
@@ -27,7 +27,7 @@ class AnchorType(StrEnum):
 
 
 class Anchor(Struct, frozen=True):
-    """Something that can be pressed, filled in or pointed at. It exists by standing in a context's registry."""
+    """Something in a context's registry that can be pressed, filled in or pointed at."""
 
     type: AnchorType
     params: tuple[str, ...]
@@ -38,39 +38,39 @@ class Anchor(Struct, frozen=True):
             raise BadInput(f"{self.type!r} is no type of anchor; choose one of {', '.join(AnchorType)}")
         if bool(self.params) != (self.type is AnchorType.FORM):
             raise BadInput(f"a Form has parameters, a {self.type} has none; got {self.params!r}")
-        force_setattr(self, "params", frozen(self.params))
+        force_setattr(self, "params", freeze(self.params))
 
 
 class Version(Struct, frozen=True, order=True):
-    """Which state a context shows. major: of the source data; minor: of the level; patch: of how it is rendered."""
+    """Which state a context shows. major counts changes of the data, minor of the level, patch of the rendering."""
 
     major: int
     minor: int
     patch: int
 
     def is_compatible_with(self, other: "Version") -> bool:
-        """Whether what was said of one still makes sense of the other: the source data is the same."""
+        """Return whether an action on one still makes sense for the other: the data are the same."""
         return self.major == other.major
 
     def can_reuse_content(self, other: "Version") -> bool:
-        """Whether the content of one may be shown for the other: data and level are the same."""
+        """Return whether the content of one may be shown for the other: data and level are the same."""
         return (self.major, self.minor) == (other.major, other.minor)
 
-    def changed(self) -> "Version":
-        """After a change of the source data."""
+    def after_change(self) -> "Version":
+        """Return the version after a change of the data."""
         return Version(self.major + 1, 0, 0)
 
-    def switched(self) -> "Version":
-        """After a change of level."""
+    def after_switch(self) -> "Version":
+        """Return the version after a change of level."""
         return Version(self.major, self.minor + 1, 0)
 
-    def rendered(self) -> "Version":
-        """After a change of how the same data are rendered at the same level."""
+    def after_rerender(self) -> "Version":
+        """Return the version after a change of how the same data are rendered at the same level."""
         return Version(self.major, self.minor, self.patch + 1)
 
 
 class Header(Struct, frozen=True, rename="camel"):
-    """Whose context it is, and of when."""
+    """Which app, session, version and time a context belongs to."""
 
     app_id: str
     session_id: str
@@ -87,7 +87,7 @@ class Header(Struct, frozen=True, rename="camel"):
 
 
 class State(Struct, frozen=True, rename="camel"):
-    """At which level it is shown, what has the focus, and what else the app says of itself."""
+    """The level, the element in focus, and what else the app says of its state."""
 
     current_lod: Lod
     focus_id: str | None = None
@@ -96,11 +96,11 @@ class State(Struct, frozen=True, rename="camel"):
     def __post_init__(self) -> None:
         if not isinstance(self.current_lod, Lod):
             raise BadInput(f"a context is shown at a level, GIST, SUMMARY or FULL, not {self.current_lod!r}")
-        force_setattr(self, "custom", frozen(self.custom))
+        force_setattr(self, "custom", freeze(self.custom))
 
 
 class Round(Struct, frozen=True):
-    """One interaction: what was done, what came of it, and when."""
+    """One interaction: the action, its result and its time."""
 
     action: str
     result: str
@@ -108,7 +108,7 @@ class Round(Struct, frozen=True):
 
 
 class Context(Struct, frozen=True):
-    """What an app shows at one moment at one level: the app's part of what the model sees."""
+    """What an app shows at one moment and one level."""
 
     header: Header
     state: State
@@ -120,33 +120,33 @@ class Context(Struct, frozen=True):
         for name, kind in (("header", Header), ("state", State), ("content", str), ("anchors", Mapping)):
             if not isinstance(getattr(self, name), kind):
                 raise BadInput(f"a context has a {name}; {getattr(self, name)!r} is none")
-        force_setattr(self, "anchors", frozen(self.anchors))
-        force_setattr(self, "history", frozen(self.history))
+        force_setattr(self, "anchors", freeze(self.anchors))
+        force_setattr(self, "history", freeze(self.history))
 
 
-def frozen(value: Any) -> Any:
-    """Plain data that nobody can change any more, whoever else still holds what they were made from."""
+def freeze(value: Any) -> Any:
+    """Return an immutable copy of plain data."""
     match value:
         case Mapping():
-            return MappingProxyType({name: frozen(held) for name, held in value.items()})
+            return MappingProxyType({name: freeze(each) for name, each in value.items()})
         case list() | tuple():
-            return tuple(map(frozen, value))
+            return tuple(map(freeze, value))
         case _:
             return value
 
 
 def to_json(context: Context) -> bytes:
-    """The context on the wire: camelCase names, enums as words, nulls kept."""
-    data = msgspec.to_builtins(context, enc_hook=dict)  # read-only mappings
+    """Return the context as JSON, with camelCase names, enums as words, and nulls."""
+    data = msgspec.to_builtins(context, enc_hook=dict)  # dict: for read-only mappings
     data["state"]["currentLod"] = context.state.current_lod.name.title()
     return msgspec.json.encode(data)
 
 
 def from_json(data: bytes | str) -> Context:
-    """The context of `to_json`. Fields that this version does not know are passed over.
+    """Read the context that `to_json` wrote. Unknown fields are ignored.
 
     Raises:
-        BadInput: it is no context, and where it is wrong.
+        BadInput: it is no context; says where it is wrong.
     """
     try:
         fields = msgspec.json.decode(data)

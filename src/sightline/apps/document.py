@@ -1,4 +1,4 @@
-"""A context that stays as it is until something is said to have changed: frozen region by region."""
+"""A versioned context of one app, of which each part is rebuilt only when it was invalidated."""
 
 import logging
 from collections.abc import Callable
@@ -14,16 +14,16 @@ from sightline.errors import AnchorConflict, BadInput, ContextTooLarge, VersionM
 from sightline.values.clock import Clock
 from sightline.values.items import Lod
 
-ROUNDS = 20  # of the history that a context carries; the oldest go first
+ROUNDS = 20  # the most in a context's history; the oldest are dropped first
 
 logger = logging.getLogger("sightline")
 
 
 class Document:
-    """One app's context in one session: versioned, each region rebuilt only when it was invalidated.
+    """The context of one app in one session.
 
     `change` and `switch` invalidate the content, `register` and `executed` the anchors, `record` the history.
-    Every context that was handed out stays what it was.
+    A context that was returned before never changes.
     """
 
     def __init__(
@@ -38,19 +38,19 @@ class Document:
         version: Version | None = None,
         rounds: int = ROUNDS,
     ) -> None:
-        """`rounds`: the most that the history holds. `version`: where an earlier run left off."""
-        self._builder, self._clock, self._most = builder, clock, rounds
+        """`rounds`: the most in the history. `version`: the one with which an earlier run ended."""
+        self._builder, self._clock, self._most_rounds = builder, clock, rounds
         self._app_id, self._session_id, self._value = app_id, session_id, value
         self._version, self._lod = version or Version(1, 0, 0), lod
         self._rounds: tuple[Round, ...] = ()
-        self._more: dict[str, Anchor] = {}  # registered from outside
+        self._registered: dict[str, Anchor] = {}  # by `register`
         self._at = self._now()
-        self._frozen: tuple[Version, Content] | None = None
+        self._content: tuple[Version, Content] | None = None
         self._context: Context | None = None
 
     @property
     def version(self) -> Version:
-        """Of what is shown. Only what is said to have changed moves it: nobody can set it."""
+        """The version of what is shown. Only the methods that invalidate something change it."""
         return self._version
 
     @property
@@ -60,35 +60,35 @@ class Document:
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """The history, the newest last, no longer than it may be."""
+        """The history, the newest last."""
         return self._rounds
 
     @rounds.setter
     def rounds(self, rounds: tuple[Round, ...]) -> None:
-        self._rounds, self._context = rounds[-self._most :] if self._most else (), None
+        self._rounds, self._context = rounds[-self._most_rounds :] if self._most_rounds else (), None
 
     def context(self) -> Context:
-        """What is shown now. The same value until something was invalidated."""
+        """Return what is shown now. It is the same object until something is invalidated."""
         if self._context is None:
             content = self.content()
             data, lod = self._inputs()
-            built = self._builder.assembled(data, lod, content, self.rounds or None)
-            self._context = replace(built, anchors={**built.anchors, **self._more}) if self._more else built
+            built = self._builder.assemble(data, lod, content, self.rounds or None)
+            self._context = replace(built, anchors={**built.anchors, **self._registered}) if self._registered else built
         return self._context
 
     def content(self) -> Content:
-        """The region that costs: rendered once for each version of data and level."""
-        if self._frozen is None or not self._frozen[0].can_reuse_content(self.version):
-            self._frozen = (self.version, self._builder.content(*self._inputs()))
-        return self._frozen[1]
+        """Return page, text and anchors, which are rendered once for each version of data and level."""
+        if self._content is None or not self._content[0].can_reuse_content(self.version):
+            self._content = (self.version, self._builder.content(*self._inputs()))
+        return self._content[1]
 
     def content_at(self, lod: Lod) -> Content:
-        """What it would show at another level. Nothing changes by that."""
+        """Return what it would show at another level, without changing anything."""
         data, own = self._inputs()
         return self._builder.content(data, replace(own, lod=lod))
 
     def clean(self, text: str) -> str:
-        """A text about it as it may be shown: redacted, and valid."""
+        """Return a text about it as it may be shown: redacted, and valid Unicode."""
         return self._builder.clean(text)
 
     def _inputs(self) -> tuple[SourceData, LodState]:
@@ -96,65 +96,65 @@ class Document:
         data = SourceData(self._app_id, self._session_id, version.major, self._at, self._value)
         return data, LodState(self.lod, version.minor, version.patch)
 
-    # ------------------------------------------------------------------ what invalidates
+    # ------------------------------------------------------------------ invalidation
 
     def change(self, value: object = UNSET) -> None:
-        """The source data are others now: this value, or what the value holds."""
+        """Tell that the data have changed: to this value, or inside the value."""
         self._value = self._value if value is UNSET else value
-        self._move(self.version.changed())
+        self._move(self.version.after_change())
 
     def switch(self, lod: Lod) -> None:
         """Show it at this level from now on."""
         if lod is not self.lod:
             self._lod = lod
-            self._move(self.version.switched())
+            self._move(self.version.after_switch())
 
     def rerender(self, builder: Builder) -> None:
-        """The same data look otherwise at the same level from now on: in another language, say."""
-        self._builder, self._frozen = builder, None
-        self._move(self.version.rendered())
+        """Render the same data in another way from now on, for example in another language."""
+        self._builder, self._content = builder, None
+        self._move(self.version.after_rerender())
 
     def _move(self, version: Version) -> None:
         self._version, self._at, self._context = version, self._now(), None
-        self._more = {}
+        self._registered = {}
 
     def record(self, round_: Round) -> None:
-        """Something was done with it."""
+        """Add an interaction to the history."""
         self.rounds = (*self.rounds, round_)
 
     def executed(self) -> None:
-        """A button or a form was used: the anchors are made anew."""
-        self._more, self._context = {}, None
+        """Tell that a button or a form was used: what was registered is dropped."""
+        self._registered, self._context = {}, None
 
     def register(self, key: str, anchor: Anchor) -> None:
-        """Offer one thing more, until it changes. A key that is taken stays what it is, with a warning.
+        """Add an anchor until the next change. If the key is taken, nothing is added and a warning is logged.
 
         Raises:
-            BadInput: a key that no marker could name.
+            BadInput: a key that no marker could have.
         """
-        key, anchor = self._builder.declared(key, anchor)
+        key, anchor = self._builder.clean_anchor(key, anchor)
         if not NAME.fullmatch(key):
             raise BadInput(f"anchor {key!r}: use letters, digits, '_', '-', '.' and ':'")
         if key in self.context().anchors:
             logger.warning("%s", AnchorConflict(key))
             return
-        self._more[key], self._context = anchor, None
+        self._registered[key], self._context = anchor, None
 
-    # ------------------------------------------------------------------ what is asked of it
+    # ------------------------------------------------------------------ checks
 
     def check(self, seen: Version) -> None:
-        """Raises VersionMismatch where what somebody saw is no longer what there is."""
+        """Raise VersionMismatch if the data have changed since this version was seen."""
         if not seen.is_compatible_with(self.version):
             raise VersionMismatch(_dotted(seen), _dotted(self.version))
 
     def fit(self, limit: int, tokens: Callable[[Context], int]) -> Context:
-        """The context at the highest level, from its own down, at which it fits. It stays like that.
+        """Lower the level until the context fits, and return it. The lower level remains.
 
-        History gives way before content: the level is the highest that fits without any, and of the history the oldest
-        rounds go until the rest fits too.
+        History is dropped before content: the level is the highest that fits without history. Then the oldest rounds
+        are dropped until the rest fits, too.
 
         Raises:
-            ContextTooLarge: it does not fit at its lowest level either, even without history.
+            ContextTooLarge: it does not fit at its lowest level without history.
         """
         while (needed := tokens(replace(self.context(), history=None))) > limit:
             if self.lod is Lod.GIST:

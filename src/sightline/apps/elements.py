@@ -1,4 +1,4 @@
-"""What an app says: elements, which know nothing of XML or Markdown, and how they look in each."""
+"""Elements, of which an app's page is made, and how they are written in XML and Markdown."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,26 +12,24 @@ from sightline.errors import InvalidSourceData
 from sightline.values.items import Lod
 
 _TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-_OWN = ("id", "lod", "tags", "actions")  # attributes in XML that an element has of itself
+_OWN = ("id", "lod", "tags", "actions")  # XML attributes that are made from an element's own fields
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ONE_LINE = 60  # characters of what a gist quotes
+_IN_ATTRIBUTES = str.maketrans({'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+_ONE_LINE = 60  # characters of a body that a gist shows
 
 
 class Element(Struct, frozen=True, kw_only=True):
-    """One piece of what an app shows.
-
-    Where several say something, they say it in this order: text, tags, actions, body, table, children.
-    """
+    """One piece of what an app shows. Its parts are shown in this order: text, tags, actions, body, table, children."""
 
     tag: str = "item"  # its name in XML
-    text: str = ""  # one line: all it says, or its title
+    text: str = ""  # one line: its only text, or its title
     id: str = ""  # names it for actions and references
-    lod: Lod | None = None  # of an entry that folds by itself: shown as its label
+    lod: Lod | None = None  # of an entry with a level of its own, which is shown as its label
     tags: tuple[str, ...] = ()
     body: str = ""  # further lines
-    code: str | None = None  # the body is source text, of this language or ""; shown as it is, in a fence
+    code: str | None = None  # the body is source code of this language, or ""; it is shown in a fence
     table: tuple[tuple[str, ...], ...] = ()  # rows; the first is the heading
-    actions: tuple[str, ...] = ()  # offered right here: their target is this element
+    actions: tuple[str, ...] = ()  # actions on this element
     attributes: Mapping[str, str] = {}
     children: tuple["Element", ...] = ()
 
@@ -68,62 +66,62 @@ class Page(Struct, frozen=True):
 
 
 def walk(elements: Iterable[Element]) -> Iterator[Element]:
-    """The elements and all within them, in the order they are shown."""
+    """Return the elements and all within them, in the order they are shown."""
     for element in elements:
         yield element
         yield from walk(element.children)
 
 
-def redacted(page: Page, redact: Callable[[str], str]) -> Page:
-    """The page with every text in it passed through `redact`: all but the names that stand in an app's code."""
+def redact_page(page: Page, redact: Callable[[str], str]) -> Page:
+    """Return the page with every text passed through `redact`, except the names from the app's code."""
     return Page(
         redact(page.title),
-        tuple(_redacted(element, redact) for element in page.elements),
-        page.focus and _redacted_id(page.focus, redact),
-        page.custom and _redacted_value(page.custom, redact),
+        tuple(_redact_element(element, redact) for element in page.elements),
+        page.focus and _redact_id(page.focus, redact),
+        page.custom and _redact_value(page.custom, redact),
     )
 
 
-def _redacted(element: Element, redact: Callable[[str], str]) -> Element:
+def _redact_element(element: Element, redact: Callable[[str], str]) -> Element:
     return replace(
         element,
         text=redact(element.text),
-        id=_redacted_id(element.id, redact),
+        id=_redact_id(element.id, redact),
         tags=tuple(map(redact, element.tags)),
         body=redact(element.body),
         code=element.code and redact(element.code),
         table=tuple(tuple(map(redact, row)) for row in element.table),
         attributes={name: redact(value) for name, value in element.attributes.items()},
-        children=tuple(_redacted(child, redact) for child in element.children),
+        children=tuple(_redact_element(child, redact) for child in element.children),
     )
 
 
-def _redacted_id(name: str, redact: Callable[[str], str]) -> str:
-    """Still a name, whatever stands for what was taken out."""
+def _redact_id(name: str, redact: Callable[[str], str]) -> str:
+    """Redact an id. The result is a valid name, whatever the redaction puts in."""
     return re.sub(r"[^\w.:-]", "_", redact(name)) or ("_" if name else "")
 
 
-def _redacted_value(value: Any, redact: Callable[[str], str]) -> Any:
+def _redact_value(value: Any, redact: Callable[[str], str]) -> Any:
     match value:
         case str():
             return redact(value)
         case Mapping():
-            return {redact(str(name)): _redacted_value(held, redact) for name, held in value.items()}
+            return {redact(str(name)): _redact_value(each, redact) for name, each in value.items()}
         case list() | tuple():
-            return [_redacted_value(held, redact) for held in value]
+            return [_redact_value(each, redact) for each in value]
         case _:
             return value
 
 
-# ---------------------------------------------------------------------- Markdown
+# ------------------------------------------------------------------ Markdown
 
 
 Offer = Callable[[Element, str], str]
-"""How an action that an element offers is written."""
+"""Returns how an action on an element is written."""
 
 
 def markdown(page: Page, offer: Offer) -> str:
-    """The page as Markdown: no text in it can stand for a marker, a label, an entry's id or a line of its own."""
+    """Return the page as Markdown. No text in it can become a marker, a label, an entry's id or a line of its own."""
     lines = [line for element in page.elements for line in _lines(element, offer, "")]
     return "\n".join([f"# {_flat(page.title)}", *([""] if lines else []), *lines])
 
@@ -164,12 +162,12 @@ def _table(rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """A bar is escaped, and so are the backslashes right before it: they would escape its backslash."""
+    """Escape bars, and the backslashes right before them, which would escape the bar's backslash."""
     return re.sub(r"(\\*)\|", r"\1\1\\|", _flat(text))
 
 
 def _flat(text: str) -> str:
-    """One line of text that is not ours."""
+    """Return an app's text in one line, escaped."""
     return escaped(" ".join(text.split()))
 
 
@@ -177,27 +175,21 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _ONE_LINE else text[: _ONE_LINE - 1] + "…"
 
 
-# ---------------------------------------------------------------------- XML
+# ------------------------------------------------------------------ XML
 
 
 def xml_text(text: str) -> str:
-    """A text inside an element. What XML cannot hold at all is shown as U+FFFD."""
+    """Escape a text for XML. Characters that XML cannot hold become U+FFFD."""
     return _NOT_XML.sub("\ufffd", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def xml_attributes(attributes: Mapping[str, str]) -> str:
-    """Attributes, each after a space."""
-    pieces = []
-    for name, value in attributes.items():
-        held = (
-            xml_text(value).replace('"', "&quot;").replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;")
-        )
-        pieces.append(f' {name}="{held}"')
-    return "".join(pieces)
+    """Write attributes, each after a space."""
+    return "".join(f' {name}="{xml_text(value).translate(_IN_ATTRIBUTES)}"' for name, value in attributes.items())
 
 
 def xml(element: Element, indent: str) -> Iterator[str]:
-    """An element as lines of XML: its children are real elements, its text cannot become one."""
+    """Return an element as lines of XML. Its text cannot become an element."""
     start = f"{element.tag}{xml_attributes(_attributes(element))}"
     inside = [line for child in element.children for line in xml(child, indent + "  ")]
     inside = [*(f"{indent}  <row>{xml_text(' | '.join(row))}</row>" for row in element.table), *inside]

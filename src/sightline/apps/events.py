@@ -1,4 +1,4 @@
-"""What happens to windows, told to whoever wants to know."""
+"""Events about windows, and who subscribes to them."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Event(Struct, frozen=True, omit_defaults=True):
-    """Something that happened to a window. `seq` is where the log has it."""
+    """Something that happened to a window. `seq`: its entry in the log."""
 
     kind: Literal["opened", "acted", "refreshed", "closed"]
     seq: int
@@ -24,13 +24,13 @@ class Event(Struct, frozen=True, omit_defaults=True):
 
 
 class Events(Generic[T]):
-    """Hands each event to every subscriber. One that fails does not keep it from the others."""
+    """Hands each event to every subscriber. If one fails, the others still get it."""
 
     def __init__(self) -> None:
         self._subscribers: list[Callable[[T], None]] = []
 
     def subscribe(self, subscriber: Callable[[T], None]) -> Callable[[], None]:
-        """Call `subscriber` with each event from now on. What is returned ends that."""
+        """Call `subscriber` with each event from now on. Return a function that ends the subscription."""
         self._subscribers.append(subscriber)
 
         def unsubscribe() -> None:
@@ -40,9 +40,9 @@ class Events(Generic[T]):
         return unsubscribe
 
     def publish(self, event: T) -> None:
-        """Tell everybody."""
+        """Call every subscriber with the event."""
         for subscriber in list(self._subscribers):
             try:
                 subscriber(event)
-            except Exception:  # somebody else's code, and others wait for the event
+            except Exception:  # somebody else's code; the other subscribers still get the event
                 logger.exception("a subscriber failed on %s", event)

@@ -1,4 +1,4 @@
-"""What comes of an action."""
+"""The outcome of an action."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from msgspec import Struct
 
 
 class Outcome(Struct, frozen=True, omit_defaults=True):
-    """What came of opening, acting on or closing a window. An app's action may return one.
+    """The result of opening, acting on or closing a window. An app's action may return one.
 
-    reason: empty where it went well, else one of unknown app, unknown window, unknown action, stale, out of view,
-    reference, bad parameters, not closable, failed. ways: what could be done instead.
+    reason: empty if it succeeded, else one of unknown app, unknown window, unknown action, stale, out of view,
+    reference, bad parameters, not closable, failed. ways: what can be done instead.
     """
 
     success: bool

@@ -93,7 +93,7 @@ class Apps(dict[str, type[App]]):
         """Return `create` and `action`; if `typed`, also one tool for each action."""
         each = [action.tool(app) for app, action in self.typed().values()] if typed else []
         about = {name: app.describe(locale) for name, app in self.items()}
-        return (create_tool(about, LAUNCHER), ACTION, *each)
+        return (create_tool(about), ACTION, *each)
 
     def instructions(self, locale: str) -> str:
         """Return what a model without native tool calls is told about acting on windows."""

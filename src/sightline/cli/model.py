@@ -95,7 +95,7 @@ def model_help(words: Phrases) -> str:
 
 def _print(here: Place, found: Sequence[Found]) -> None:
     out, words = console(), here.words
-    cells = [(_name(each.endpoint), f"{each.endpoint.facts.window:,}", _why(here, each)) for each in found]
+    cells = [(_name(each.endpoint), f"{each.endpoint.info.window:,}", _why(here, each)) for each in found]
     titles = (words("model"), words("window"), words("why"))
     widths = [max(len(row[at]) for row in (titles, *cells)) for at in range(2)]
     rows = Rows(
@@ -123,7 +123,7 @@ def _why(here: Place, found: Found) -> str:
 
 def _facts(found: Found) -> dict[str, Any]:
     """Return what programs may know of a model. Of its key: the variable, and whether it is set."""
-    endpoint, facts = found.endpoint, found.endpoint.facts
+    endpoint, facts = found.endpoint, found.endpoint.info
     return {
         "name": endpoint.name,
         "label": endpoint.label,

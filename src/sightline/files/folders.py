@@ -1,4 +1,4 @@
-"""Where in a project apps and summaries may look: in the folders they are held to, at nothing of keys or secrets."""
+"""The folders of a project that apps and summaries may read. Keys and secrets in them are excluded."""
 
 import os
 from collections.abc import Iterable
@@ -11,13 +11,13 @@ from msgspec import Struct
 from sightline.errors import BadInput
 from sightline.files.project import is_secret
 
-Folders = tuple[str, ...]  # said from the project's own on
-PROJECT: Folders = (".",)  # the project's folder and all in it
-CONFIGURATION = "sightline.toml"  # it may hold a key, and says what a model may do
+Folders = tuple[str, ...]  # relative to the project's folder
+PROJECT: Folders = (".",)  # the project's folder and everything in it
+CONFIGURATION = "sightline.toml"  # it may contain a key, and it says what a model may do
 
 
 class ResolvedFolders(tuple[str, ...]):
-    """Folders by where they really are, found out once: what becomes a link later leads into none of them."""
+    """Folders as real paths, resolved once: a link that is made later leads into none of them."""
 
 
 class _Tools(Struct, frozen=True):
@@ -25,38 +25,38 @@ class _Tools(Struct, frozen=True):
 
 
 class _Configuration(Struct, frozen=True):
-    """What is read of the file here; the rest of it is others' business."""
+    """The part of the configuration file that is read here."""
 
     tools: _Tools = _Tools()
 
 
-class Grounds(NamedTuple):
-    """A project's folder, and those in which may be looked, as real paths; so is every place that is asked about."""
+class AllowedFolders(NamedTuple):
+    """A project's folder and the folders in it that may be read, as real paths. Its methods take real paths too."""
 
     root: Path
     folders: tuple[Path, ...]
 
-    def hold(self, place: Path) -> bool:
-        """Whether a place is in one of the folders."""
+    def contain(self, place: Path) -> bool:
+        """Whether a path is in one of the folders."""
         return any(place.is_relative_to(folder) for folder in self.folders)
 
-    def lead_through(self, place: Path) -> bool:
-        """Whether a place is on the way to one of the folders."""
+    def are_below(self, place: Path) -> bool:
+        """Whether one of the folders is at or below a path, so that the path must be listed to reach it."""
         return any(folder.is_relative_to(place) for folder in self.folders)
 
-    def keep_secret(self, said: str, place: Path) -> bool:
-        """Whether keys or secrets are meant by what was said: by a name on the way there, or by where it led.
+    def is_secret(self, written: str, place: Path) -> bool:
+        """Whether a path is a file of keys or secrets, by a name in the path as it was written or as it was resolved.
 
-        The project's configuration is one, whatever else it is called.
+        The project's configuration file is always one, also through a link of another name.
         """
         root = self.root
-        ways = (Path(os.path.normpath(root / said)), place)
+        ways = (Path(os.path.normpath(root / written)), place)
         names = [name for way in ways for name in (way.relative_to(root) if way.is_relative_to(root) else way).parts]
         return any(map(is_secret, names)) or _same(place, root / CONFIGURATION)
 
 
 def resolve_folders(project: Path, folders: Iterable[str]) -> ResolvedFolders:
-    """Where these folders of a project are now, all links followed; those that are settled stay where they were."""
+    """The real paths of folders of a project, with all links followed. Those already resolved stay as they are."""
     if isinstance(folders, ResolvedFolders):
         return folders
     root = project.resolve()
@@ -64,34 +64,34 @@ def resolve_folders(project: Path, folders: Iterable[str]) -> ResolvedFolders:
 
 
 def configured(project: Path) -> Folders:
-    """The folders that the project's `sightline.toml` holds tools to: what of them lies in the project.
+    """The folders that the project's `sightline.toml` allows, as far as they are inside the project.
 
-    Nobody has said here that the file is to be trusted beyond it.
+    Folders outside are ignored, because the user has not confirmed here that the file may be trusted.
 
     Raises:
-        BadInput: the file does not say which.
+        BadInput: the file cannot be read, or has something else in this place.
     """
     root, file = project.resolve(), project / CONFIGURATION
     if not file.is_file():
         return resolve_folders(project, PROJECT)
     try:
-        said = msgspec.toml.decode(file.read_bytes(), type=_Configuration).tools.folders
+        folders = msgspec.toml.decode(file.read_bytes(), type=_Configuration).tools.folders
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise BadInput(f"{file} does not say which folders may be read; correct it: {error}") from error
-    ours = Grounds(root, tuple(map(Path, resolve_folders(project, said))))
-    if ours.hold(root):
+    allowed = AllowedFolders(root, tuple(map(Path, resolve_folders(project, folders))))
+    if allowed.contain(root):
         return resolve_folders(project, PROJECT)
-    return ResolvedFolders(str(each) for each in ours.folders if each.is_relative_to(root))
+    return ResolvedFolders(str(each) for each in allowed.folders if each.is_relative_to(root))
 
 
-def grounds(project: Path, folders: Folders = PROJECT) -> Grounds:
-    """The project as it is now, and these folders of it. No link on the way to a folder is followed."""
+def allowed_folders(project: Path, folders: Folders = PROJECT) -> AllowedFolders:
+    """The real path of a project, and these folders of it. Links on the way to a folder are not followed."""
     root = project.resolve()
-    return Grounds(root, tuple(Path(os.path.normpath(root / folder)) for folder in folders))
+    return AllowedFolders(root, tuple(Path(os.path.normpath(root / folder)) for folder in folders))
 
 
 def _same(this: Path, that: Path) -> bool:
     try:
         return this.samefile(that)
-    except OSError:  # one of them is not there
+    except OSError:  # one of them does not exist
         return False

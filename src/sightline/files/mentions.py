@@ -1,34 +1,34 @@
-"""The files a conversation is about: which it names, how often, which it changed, and what stands in them now.
+"""The files a conversation is about: which it names, how often, which it changed, and their text now.
 
-Which ones are named is read from the messages alone. Reading them is a second step, and a careful one: the paths come
-from text that a model or a tool wrote, so nothing outside the project, no device and no key is opened on their word.
+The names come from the messages alone. Reading the files is a second, careful step: the paths come from text that a
+model or a tool wrote, so nothing outside the project, no device and no key is opened because of them.
 """
 
 import os
 import re
-import stat
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sightline.files.folders import PROJECT, Folders, grounds
+from sightline.files.folders import PROJECT, Folders, allowed_folders
+from sightline.files.project import read_beginning
 from sightline.shorten.common_names import FILES, everyday
 from sightline.values.items import Call, Message, plain_text
 
-MOST_FILES = 5  # the ClawdCode document's figures, both
+MOST_FILES = 5  # this and the next are the numbers of the ClawdCode document
 MOST_LINES = 1000
 WRITING = frozenset({"Write", "Edit"})  # the tools that change the file they name
 
-MOST_CHARACTERS = 200_000  # of one message that are looked through: a dump of a whole repository names everything
+MOST_CHARACTERS = 200_000  # of one message that are scanned: a dump of a whole repository names everything
 MOST_BYTES = 1 << 20  # of one file that are read: a thousand lines of a thousand characters
 LONGEST = 300  # characters of a path; what is longer is something else
 
-TRUNCATED = "[... truncated ...]"  # the last line of a text that was not shown to its end
+TRUNCATED = "[... truncated ...]"  # the last line of a text whose end is not shown
 
 
 class FileReference(NamedTuple):
-    """One file, as the conversation speaks of it. `last_mentioned` is the index of a message."""
+    """One file that a conversation mentions. `last_mentioned` is the index of a message."""
 
     path: str  # as it was first written
     mentions: int
@@ -50,14 +50,14 @@ class Excerpt(NamedTuple):
 def important_files(
     messages: Iterable[Message], most: int = MOST_FILES, *, writing: frozenset[str] = WRITING
 ) -> list[FileReference]:
-    """The files these messages name, at most so many: modified ones first, then those named more, then more recently.
+    """The files that these messages mention, at most `most`: modified ones first, then by mentions, then the latest.
 
-    Every time a path stands in a text or in the arguments of a call is a mention. A call of one of the `writing` tools
-    marks the file modified, for good. `./a.py` and `a.py` are one file.
+    Every path in a text or in the arguments of a call is a mention. A call of one of the `writing` tools marks the file
+    as modified. `./a.py` and `a.py` are one file.
     """
     found: dict[str, FileReference] = {}
     for index, message in enumerate(messages):
-        for path, modified in _named(message, writing):
+        for path, modified in _mentioned_paths(message, writing):
             known = found.get(key := _key(path), FileReference(path, 0, index, False))
             found[key] = FileReference(known.path, known.mentions + 1, index, known.was_modified or modified)
     ordered = sorted(found.values(), key=lambda file: (not file.was_modified, -file.mentions, -file.last_mentioned))
@@ -65,21 +65,21 @@ def important_files(
 
 
 def paths_in(text: str) -> list[str]:
-    """The paths a text names, in order, each as often as it stands there.
+    """The paths in a text, in order, with repetitions.
 
-    A path is absolute, or has a folder or an ending that files have; it may be quoted, in backticks or amid Chinese
-    text. Addresses, installed packages, pictures and archives are none.
+    A path is absolute, or has a folder or a known file ending. It may be in quotes, in backticks or inside Chinese
+    text. URLs, installed packages, images and archives are not reported.
     """
-    return list(_scanned(text[:MOST_CHARACTERS]))
+    return list(_scan(text[:MOST_CHARACTERS]))
 
 
-def _named(message: Message, writing: frozenset[str]) -> Iterator[tuple[str, bool]]:
+def _mentioned_paths(message: Message, writing: frozenset[str]) -> Iterator[tuple[str, bool]]:
     for path in paths_in(plain_text(message.parts)):
         yield path, False
     for part in message.parts:
         if isinstance(part, Call):
             modified = part.name in writing
-            for path in _argued(part.input, commands=not modified):
+            for path in _argument_paths(part.input, commands=not modified):
                 yield path, modified
 
 
@@ -90,33 +90,33 @@ def _key(path: str) -> str:
 # ---------------------------------------------------------------------- arguments
 
 
-def _words(listed: str) -> frozenset[str]:
+def _word_set(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-_FILE_KEYS = _words(
+_FILE_KEYS = _word_set(
     "file_path filePath filepath notebook_path notebookPath target_file targetFile filename fileName file_name "
     "absolute_path absolutePath relative_path relativePath file_paths filePaths"
 )
-_PATH_KEYS = _words("path file paths files")  # these may also name folders
-_COMMAND_KEYS = _words("command cmd")
+_PATH_KEYS = _word_set("path file paths files")  # these may also name folders
+_COMMAND_KEYS = _word_set("command cmd")
 _DEEPEST = 6  # arguments within arguments
 
 
-def _argued(value: Any, key: str = "", depth: int = 0, *, commands: bool) -> Iterator[str]:
-    """The paths in a call's arguments: what stands under a name for paths, and what a command line says."""
+def _argument_paths(value: Any, key: str = "", depth: int = 0, *, commands: bool) -> Iterator[str]:
+    """The paths in a call's arguments: values of keys that are names for paths, and paths in command lines."""
     if depth > _DEEPEST:
         return
     if isinstance(value, dict):
         for name, each in value.items():
-            yield from _argued(each, str(name), depth + 1, commands=commands)
+            yield from _argument_paths(each, str(name), depth + 1, commands=commands)
     elif isinstance(value, list):
         for each in value:
-            yield from _argued(each, key, depth + 1, commands=commands)
+            yield from _argument_paths(each, key, depth + 1, commands=commands)
     elif isinstance(value, str):
         if key in _FILE_KEYS | _PATH_KEYS:
             path = value.strip()
-            if _plausible(path) if key in _FILE_KEYS else _is_file(path):
+            if _is_plausible(path) if key in _FILE_KEYS else _is_file(path):
                 yield path
         elif key in _COMMAND_KEYS and commands:
             yield from paths_in(value)
@@ -126,14 +126,14 @@ def _argued(value: Any, key: str = "", depth: int = 0, *, commands: bool) -> Ite
 
 _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _CHARS = r"[\w.+@~\-]"
-_PLAIN_CHARS = rf"(?:[^\W{_CJK}]|[.+@~\-])"  # without Chinese, Japanese and Korean: text may stand right beside a path
+_PLAIN_CHARS = rf"(?:[^\W{_CJK}]|[.+@~\-])"  # without Chinese, Japanese and Korean, because such text may touch a path
 _IN_BRACKETS = rf"(?:{_CHARS}|\[{_CHARS}{{1,40}}\]|\({_CHARS}{{1,40}}\))"  # `app/[id]/(shop)/page.tsx`
 _URL = r"(?:[A-Za-z][A-Za-z0-9+.\-]{1,20})?://[^\s\"'<>`，。；、）」』》]*"
 _RUN = rf"(?:[A-Za-z]:(?=[\\/]))?[\\/]{{0,2}}{_CHARS}+(?:[\\/]{{1,4}}{_IN_BRACKETS}+)*"
 _CLOSED_BY = {'"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『": "』", "《": "》"}
 _QUOTED = "|".join(f"{left}[^{left}{right}\n]{{1,{LONGEST}}}{right}" for left, right in _CLOSED_BY.items())
 
-# Every alternative takes what it begins with, so looking through a text takes time in proportion to its length.
+# Every alternative consumes what it begins with, so scanning takes time in proportion to the length of the text.
 _IN_QUOTES = re.compile(rf"(?P<url>{_URL})|(?P<run>{_RUN})")
 _IN_TEXT = re.compile(
     rf"(?P<url>{_URL})|`(?P<code>[^`\n]{{1,{LONGEST}}})`|(?P<quoted>{_QUOTED})|(?:--- a/|\+\+\+ b/)?(?P<run>{_RUN})"
@@ -147,29 +147,29 @@ _BLANK = re.compile(r"\s")
 _UNLIKELY = re.compile(r'[<>|*?"`{}$=,;\n\0]|://')
 
 
-def _scanned(text: str) -> Iterator[str]:
+def _scan(text: str) -> Iterator[str]:
     for match in _IN_TEXT.finditer(text):
         if match["code"] is not None:
-            yield from _quoted(match["code"], spaces=False)
+            yield from _quoted_paths(match["code"], spaces=False)
         elif match["quoted"] is not None:
-            yield from _quoted(match["quoted"][1:-1], spaces=True)
+            yield from _quoted_paths(match["quoted"][1:-1], spaces=True)
         elif match["run"] is not None:
-            yield from _run(match)
+            yield from _run_paths(match)
 
 
-def _quoted(text: str, *, spaces: bool) -> Iterator[str]:
-    """The path between two quotes, or the paths in what is said there. Code with blanks in it is a command."""
+def _quoted_paths(text: str, *, spaces: bool) -> Iterator[str]:
+    """The path between two quotes, or the paths in the text there. Code with spaces in it is a command."""
     whole = _AT_LINE.sub("", text.strip())
     if (not _BLANK.search(whole) or (spaces and _ROOTED.match(whole))) and _is_file(whole):
         yield whole
         return
     for match in _IN_QUOTES.finditer(text):
         if match["run"] is not None:
-            yield from _run(match)
+            yield from _run_paths(match)
 
 
-def _run(match: re.Match[str]) -> Iterator[str]:
-    """The paths in characters that may belong to one. `response.json(` is no file, `{folder}/a.py` no whole path."""
+def _run_paths(match: re.Match[str]) -> Iterator[str]:
+    """The paths in a run of path characters. `response.json(` is no file, `{folder}/a.py` is no whole path."""
     run, text = match["run"], match.string
     if not _SEPARATOR.search(run):
         if text[match.end() : match.end() + 1] == "(" or ("." not in run and run not in _NAMES):
@@ -177,7 +177,7 @@ def _run(match: re.Match[str]) -> Iterator[str]:
     elif run[0] in "\\/" and match.start("run") and text[match.start("run") - 1] in "})]>*":
         return
     run = run.rstrip(".-+@~")
-    if _HAS_CJK.search(run):  # names may be Chinese, or Chinese text may stand right beside a name
+    if _HAS_CJK.search(run):  # names may be Chinese, or Chinese text may touch a name
         inside = [match.group() for match in _PLAIN_RUN.finditer(run)]
         found = [path for each in inside if _is_file(path := each.strip(".-+~").lstrip("@"))]
         if found:
@@ -191,38 +191,38 @@ def _run(match: re.Match[str]) -> Iterator[str]:
 
 # ---------------------------------------------------------------------- what a path looks like
 
-_BINARY = _words(
+_BINARY = _word_set(
     "png jpg jpeg gif bmp ico webp tiff heic pdf doc docx xls xlsx ppt pptx zip gz tgz bz2 xz zst 7z rar tar jar war "
     "whl egg exe dll so dylib a o obj class pyc pyo wasm bin dat db sqlite sqlite3 mp3 mp4 wav ogg flac avi mov mkv "
     "webm ttf otf woff woff2 eot iso dmg pkg deb rpm git npy npz pkl parquet onnx pt"
 )
-_MORE_ENDINGS = _words(
+_MORE_ENDINGS = _word_set(
     "kts gradle cmake mk ps1 bat cmd properties plist tfvars hcl nix bzl vim el clj cljs fs fsx vb pas pl pm tcl asm s "
     "sol vy move less sass styl astro mdx adoc tex bib prisma avsc thrift ejs hbs pug jinja j2 tmpl tpl cjsx coffee "
     "mts cts d groovy m mm cu cuh ino rake gemspec podspec csproj sln vcxproj xaml resx editorconfig json5 jsonc "
     "ndjson geojson patch diff cxx hxx hh inl"
 )
 _ENDINGS = (FILES | _MORE_ENDINGS) - _BINARY
-_NEEDS_FOLDER = _words("log env lock mod sum r ex ml d m s a el fs pl move cmd")  # `self.lock`, `process.env`
-_NAMES = _words(
+_NEEDS_FOLDER = _word_set("log env lock mod sum r ex ml d m s a el fs pl move cmd")  # `self.lock`, `process.env`
+_NAMES = _word_set(
     "Makefile Dockerfile Jenkinsfile Vagrantfile Gemfile Rakefile Procfile CMakeLists.txt CODEOWNERS Justfile go.mod "
     "go.sum Cargo.lock yarn.lock poetry.lock uv.lock Gemfile.lock composer.lock Pipfile Pipfile.lock .gitignore "
     ".gitattributes .dockerignore .editorconfig .npmrc .nvmrc .eslintrc .prettierrc .babelrc .env .bashrc .zshrc "
     ".profile"
 )
-_NO_FILES = _words(
-    # Names of things that only look like files.
+_NO_FILES = _word_set(
+    # Names of products that only look like files.
     "node.js next.js vue.js nuxt.js react.js express.js three.js d3.js angular.js ember.js backbone.js chart.js "
     "alpine.js discord.js electron.js nest.js solid.js p5.js moment.js socket.io"
 )
-_NOT_OURS = _words("node_modules .git site-packages __pycache__ .venv")
-_ROOTS = _words("home Users etc usr var opt tmp root srv mnt private Volumes")
+_NOT_OURS = _word_set("node_modules .git site-packages __pycache__ .venv")
+_ROOTS = _word_set("home Users etc usr var opt tmp root srv mnt private Volumes")
 _DOMAIN = re.compile(r"(?i)(?:www\.[\w.\-]+|[\w.\-]+\.(?:com|org|net|io|dev|cn|ai|gov|edu|app|co|me))")
 _ENDING = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,9}")
 
 
-def _plausible(path: str) -> bool:
-    """Whether this could be the path of a text file that is the project's own, whatever it is called."""
+def _is_plausible(path: str) -> bool:
+    """Whether this could be the path of a text file of the project, whatever its name."""
     parts = _SEPARATOR.split(path)
     ending = parts[-1].rpartition(".")[2].lower() if "." in parts[-1] else ""
     return (
@@ -236,8 +236,8 @@ def _plausible(path: str) -> bool:
 
 
 def _is_file(path: str) -> bool:
-    """Whether this looks like a file's path, and not like a word, a number, a member of something or a folder."""
-    if not _plausible(path):
+    """Whether this looks like the path of a file, and not like a word, a number, an attribute or a folder."""
+    if not _is_plausible(path):
         return False
     *folders, name = _SEPARATOR.split(path)
     if ":" in path[2:] or ("@" in name and not name.startswith("@")):
@@ -257,15 +257,15 @@ def _is_file(path: str) -> bool:
     return ending.islower() and any(folders) and not any("." in folder.lstrip(".") for folder in folders)
 
 
-# ---------------------------------------------------------------------- what stands in them
+# ---------------------------------------------------------------------- reading them
 
 
 def read_files(
     paths: Iterable[str], root: str | Path, *, most_lines: int = MOST_LINES, folders: Folders | None = PROJECT
 ) -> dict[str, str]:
-    """The texts of these files, by path; a relative one is of `root`. What cannot or may not be read is left out.
+    """The texts of these files, by path, relative to `root`. Files that cannot or may not be read are left out.
 
-    A text longer than `most_lines` ends after so many, with the line `TRUNCATED` behind it. See `read_file`.
+    A text longer than `most_lines` is cut there, and the line `TRUNCATED` follows. See `read_file`.
     """
     found = {path: read_file(path, root, most_lines=most_lines, folders=folders) for path in paths}
     return {
@@ -278,32 +278,21 @@ def read_files(
 def read_file(
     path: str, root: str | Path, *, most_lines: int = MOST_LINES, folders: Folders | None = PROJECT
 ) -> Excerpt | None:
-    """The first lines of a text file, at most `MOST_BYTES` of it; None for what cannot or may not be read. Never waits.
+    """The first lines of a text file, at most `MOST_BYTES`. Never waits. None if it cannot or may not be read.
 
-    That is: what is missing, no regular file, not readable, no UTF-8 text, a key or a file of secrets, or a file that
-    does not really lie in one of these folders of `root`, wherever links lead; `folders=None`: anywhere.
+    That is a file that is missing, not regular, not readable, no UTF-8 text, a key or a file of secrets, or one whose
+    real path, with links followed, is not in one of these folders of `root`. `folders=None`: it may be anywhere.
     """
     try:
-        real = os.path.realpath(Path(root) / path, strict=True)
-        ours = grounds(Path(root), PROJECT if folders is None else folders)
-        if ours.keep_secret(path, Path(real)) or not (folders is None or ours.hold(Path(real))):
+        real = Path(os.path.realpath(Path(root) / path, strict=True))  # OSError for links in a circle
+        allowed = allowed_folders(Path(root), PROJECT if folders is None else folders)
+        if allowed.is_secret(path, real) or not (folders is None or allowed.contain(real)):
             return None
-        data = _beginning(real)
+        data = read_beginning(real, MOST_BYTES, flags=getattr(os, "O_NOFOLLOW", 0))
         text = getincrementaldecoder("utf-8-sig")().decode(data[:MOST_BYTES], len(data) <= MOST_BYTES)
-    except (OSError, ValueError):  # no such file; a path that is none; bytes that are no text
+    except (OSError, ValueError):  # no such file; not a path; not text
         return None
     return None if "\0" in text else _excerpt(text, most_lines, len(data) > MOST_BYTES)
-
-
-def _beginning(real: str) -> bytes:
-    """Up to one byte more than `MOST_BYTES` of a regular file. Raises OSError."""
-    if not stat.S_ISREG(os.stat(real).st_mode):  # noqa: PTH116 - opening a pipe or a device may already do something
-        raise OSError("no regular file")
-    quickly = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)  # if it has become something else since
-    with open(os.open(real, os.O_RDONLY | quickly), "rb") as file:  # noqa: PTH123 - of a descriptor
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("no regular file")
-        return file.read(MOST_BYTES + 1)
 
 
 def _excerpt(text: str, most_lines: int, cut: bool) -> Excerpt:

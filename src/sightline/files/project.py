@@ -1,4 +1,4 @@
-"""A project's directory: what entries say of it, and which of its files nobody but the user opens."""
+"""A project's folder: its path and git branch, for entries, and the names of files that only the user may open."""
 
 import os
 import re
@@ -8,25 +8,25 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """A project's directory and the branch checked out in it; empty outside a repository or off any branch."""
+    """A project's folder and its git branch, which is empty outside a repository or on a detached head."""
 
     cwd: str = ""
     git_branch: str = ""
 
 
 NOWHERE = Place()
-_MOST_BYTES = 4096  # of a file of git's that names something: the longest path, as the kernel has it
+_MOST_BYTES = 4096  # of a file of git that contains a path: the longest path that the kernel allows
 
 
 def place(project: str | Path) -> Place:
-    """Where this project is."""
+    """The path and git branch of a project."""
     path = Path(project).absolute()
-    readable = str(path).encode("utf-8", "replace").decode()  # a path may hold bytes that are no Unicode; JSON may not
+    readable = str(path).encode("utf-8", "replace").decode()  # a path may have bytes that are no Unicode; JSON may not
     return Place(readable, git_branch(path))
 
 
 def git_branch(project: Path) -> str:
-    """The branch checked out in the project, read from `.git` itself; empty outside a repository or off any branch."""
+    """The branch that is checked out, read from `.git` itself; empty outside a repository or on a detached head."""
     for folder in (project, *project.parents):
         git = folder / ".git"
         try:
@@ -35,35 +35,42 @@ def git_branch(project: Path) -> str:
             if git.is_dir():
                 head = _short_text(git / "HEAD").strip()
                 return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
-        except (OSError, ValueError):  # not as git writes it: no file, no path, no text
+        except (OSError, ValueError):  # not as git writes it: no file, no path, no text, too long
             return ""
     return ""
 
 
 def _short_text(path: Path) -> str:
-    """What is in a small regular file. Never waits. Raises OSError, ValueError."""
-    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe or a device may already do something
-        raise OSError("no regular file")
-    quickly = getattr(os, "O_NONBLOCK", 0)  # if it has become something else since
-    with open(os.open(path, os.O_RDONLY | quickly), "rb") as file:  # noqa: PTH123 - of a descriptor
-        data = file.read(_MOST_BYTES + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    """The text of a small regular file. Raises OSError, ValueError."""
+    data = read_beginning(path, _MOST_BYTES)
     if len(data) > _MOST_BYTES:
         raise ValueError("too long")
     return data.decode()
 
 
+def read_beginning(path: Path, most_bytes: int, *, flags: int = 0) -> bytes:
+    """Read a regular file up to one byte more than `most_bytes`, without ever waiting. Raises OSError."""
+    if not stat.S_ISREG(path.stat().st_mode):  # because opening a pipe or a device may already do something
+        raise OSError("no regular file")
+    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # do not wait if it has become something else since
+    with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - of a descriptor
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("no regular file")
+        return file.read(most_bytes + 1)
+
+
 _SECRET = re.compile(
-    r"(?is)(?!(?:sample|example|template)\.env\Z)"  # they show which values to fill in
+    r"(?is)(?!(?:sample|example|template)\.env\Z)"  # these only show which values to fill in
     r"[.#]{0,2}(?:\.env(?:rc|\..*)?|.*\.env|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
     r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|tfvars|tfvars\.json|tfstate)"
     r"|[._]netrc|\.pgpass|\.my\.cnf|\.pypirc|\.npmrc|\.htpasswd|\.vault-token|\.dockercfg|\.s3cfg|\.boto|credentials\.json"
     r"|accesstokens\.json|msal_token_cache\..*|\.ssh|\.gnupg|\.aws"
-    r"|\.git|\.git-credentials"  # an address in its configuration may hold a token
-    r"|sightline\.toml)"  # ours may hold a key, too
-    r"(?:~|\.(?:bak|backup|old|orig|save|copy|tmp|sw[a-z]))*#?"  # what editors and careful people leave beside them
+    r"|\.git|\.git-credentials"  # a URL in its configuration may contain a token
+    r"|sightline\.toml)"  # our configuration may contain a key, too
+    r"(?:~|\.(?:bak|backup|old|orig|save|copy|tmp|sw[a-z]))*#?"  # copies that editors and people leave next to them
 )
 
 
 def is_secret(name: str) -> bool:
-    """Whether a file or folder of this name holds keys or secrets: no tool and no summary opens it."""
+    """Whether a file or folder of this name has keys or secrets. No tool and no summary may open it."""
     return _SECRET.fullmatch(name) is not None

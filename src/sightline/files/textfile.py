@@ -1,4 +1,4 @@
-"""A text file of a project, read and written inside it and nowhere else; its lines, and how edits are undone."""
+"""One text file of a project: reading and writing it, its lines, and undoing edits."""
 
 import hashlib
 import os
@@ -12,10 +12,10 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sightline.errors import Refused
-from sightline.files.folders import PROJECT, Folders, grounds
+from sightline.files.folders import PROJECT, Folders, allowed_folders
 
-SIZE = 4_000_000  # bytes: whoever opens a file holds its text in memory
-STEPS, KEPT = 20, 64_000  # edits that can be undone, and bytes that they replaced: the log holds them
+SIZE = 4_000_000  # bytes: the text of an open file is in memory
+STEPS, KEPT = 20, 64_000  # edits that can be undone, and bytes that they replaced, because the log stores them
 WIDTH = 400  # characters shown of a line: a file may be a single one
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) != "\t"}
 _DEFINES = re.compile(r"\s*(?:(?:export|pub|async|abstract) )*(?:class|def|fn|func|function|interface|struct) ")
@@ -23,42 +23,42 @@ _HEADING = re.compile(r"#{1,6} ")
 
 
 class Stamp(NamedTuple):
-    """What the disk says of a file: another one after it was written."""
+    """Facts about a file on disk. A write changes at least one of them."""
 
     modified: int = 0  # nanoseconds since 1970
     size: int = -1
     inode: int = 0
 
     def settled(self, now: int) -> bool:
-        """Whether a write from now on, in milliseconds, is sure to make another: disks count time in ticks."""
+        """Whether a write after `now` (milliseconds) surely changes this, because disks count time in ticks."""
         return self.modified // 1_000_000 + 1000 < now
 
 
 class TextFile(NamedTuple):
-    """A path in a project. What cannot be done with it raises Refused, in the language of `says`.
+    """A path in a project. Methods raise Refused if they cannot do their work, in the language that `says` picks.
 
-    Every method looks anew where the path leads: a folder may have become a link since the last time.
+    Every method resolves the path again, because a folder may have become a link since the last time.
     """
 
     project: Path
     path: str
     says: Callable[[str, str], str]
-    folders: Folders = PROJECT  # of the project, that it must be in
+    folders: Folders = PROJECT  # the folders of the project that it must be in
 
     def place(self) -> Path:
-        """Where the path leads, all links followed: a regular file inside the project that holds no keys or secrets."""
-        ours = grounds(self.project, self.folders)
-        root = ours.root
+        """The real path, with all links followed: of a regular file inside the project without keys or secrets."""
+        allowed = allowed_folders(self.project, self.folders)
+        root = allowed.root
         try:
-            self.path.encode()  # what is no text cannot be shown or saved
+            self.path.encode()  # raises if it is no valid text, because it could not be shown or saved
             place = (root / self.path).resolve()
             if not place.is_relative_to(root):
                 raise self._refused("it is outside the project", "不在项目之内")
-            if ".git" in place.relative_to(root).parts:  # what stands there may be run
+            if ".git" in place.relative_to(root).parts:  # because hooks in it may be run
                 raise self._refused("it belongs to git", "属于 git")
-            if ours.keep_secret(self.path, place):
+            if allowed.is_secret(self.path, place):
                 raise self._refused("it is a file of keys or secrets", "这是密钥或机密文件")
-            if not ours.hold(place):
+            if not allowed.contain(place):
                 raise self._refused("it is outside the folders that may be read", "不在允许读取的文件夹之内")
             mode = place.lstat().st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -70,11 +70,11 @@ class TextFile(NamedTuple):
         return place
 
     def name(self) -> str:
-        """The path from the project's folder on, without links: the same file has one name."""
+        """The path relative to the project, without links, so that the same file has one name."""
         return self.place().relative_to(self.project.resolve()).as_posix()
 
     def stamp(self) -> Stamp | None:
-        """Equal as long as nobody writes the file; None while it is not there."""
+        """The stamp of the file, equal as long as nobody writes it; None if it cannot be reached."""
         try:
             found = self.place().lstat()
         except (Refused, OSError):
@@ -82,39 +82,39 @@ class TextFile(NamedTuple):
         return Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
 
     def read(self) -> str:
-        """The text, with the line ends it has."""
+        """The text, with its own line ends."""
         place = self.place()
         try:
             with place.open("rb") as file:
-                self._stay(file.fileno(), place)
+                self._check_place(file.fileno(), place)
                 return self._text(file.read(SIZE + 1))
         except OSError as error:
             raise self._refused(f"it cannot be read ({error.strerror})", f"无法读取（{error.strerror}）") from error
 
     def write(self, text: str, *, over: str) -> None:
-        """Put this text where `over` stands, in one step: a reader sees the old or the new, never a part."""
+        """Replace the text `over` by this one in one step: a reader sees the old or the new text, never a part."""
         data = text.encode("utf-8", "surrogatepass")
-        self._text(data)  # what could not be opened again is not written
+        self._text(data)  # refuse what could not be opened again
         if self.read() != over:
             raise self._refused("somebody else has changed it: look again", "已被他人修改：请重新查看")
         place = self.place()
-        if not place.lstat().st_mode & 0o222:  # a new file could take its place all the same
+        if not place.lstat().st_mode & 0o222:  # because replacing the file would work all the same
             raise self._refused("it is read-only", "只读")
         try:
             folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
-                self._stay(folder, place.parent)
+                self._check_place(folder, place.parent)
                 _swap(folder, place.name, data)
             finally:
                 os.close(folder)
         except OSError as error:
             raise self._refused(f"it cannot be written ({error.strerror})", f"无法写入（{error.strerror}）") from error
 
-    def _stay(self, opened: int, place: Path) -> None:
-        """What is open is what `place` was when it was looked at: no folder has become a link meanwhile."""
+    def _check_place(self, opened: int, place: Path) -> None:
+        """Check that what was opened is really at `place`: no folder has become a link meanwhile."""
         try:
             now = Path(f"/proc/self/fd/{opened}").readlink()
-        except OSError:  # no such folder on this system: look where the path leads now
+        except OSError:  # this system has no /proc: resolve the path again
             now = place.resolve()
         if now != place:
             raise self._refused("it is outside the project", "不在项目之内")
@@ -135,18 +135,18 @@ class TextFile(NamedTuple):
 
 
 def _swap(folder: int, name: str, data: bytes) -> None:
-    """Replace a file in an open folder by a new one of the same owner and permissions. Never writes through a link."""
+    """Replace a file in an open folder by a new one with the same owner and mode. Never writes through a link."""
     old = os.stat(name, dir_fd=folder, follow_symlinks=False)
     new = f".sightline-{os.getpid()}-{name}"[:200]
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            with suppress(PermissionError):  # only the superuser may give files away
+            with suppress(PermissionError):  # only root may change the owner
                 os.fchown(handle, old.st_uid, old.st_gid)
             os.fchmod(handle, stat.S_IMODE(old.st_mode))
             file.flush()
-            os.fsync(handle)  # the name must not point to what is not on the disk yet
+            os.fsync(handle)  # before the rename, so that the name never points to unsynced data
         os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(FileNotFoundError):
@@ -158,36 +158,36 @@ def _swap(folder: int, name: str, data: bytes) -> None:
 
 
 def split(text: str) -> list[str]:
-    """The lines of a text. Only a newline ends one: other separators are characters like any other."""
+    """Split a text into lines. Only a newline ends a line; other separators are ordinary characters."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def bare(line: str) -> str:
-    """A line without its end."""
+    """A line without its line end."""
     return line.removesuffix("\n").removesuffix("\r")
 
 
 def line_end(lines: list[str]) -> str:
-    """How most of these lines end."""
+    """The line end that most of these lines have."""
     windows = [line.endswith("\r\n") for line in lines if line.endswith("\n")]
     return "\r\n" if windows.count(True) > windows.count(False) else "\n"
 
 
 def numbered(lines: list[str], number: int, last: int) -> str:
-    """A line as it is shown: its number, as wide as the last one, and a text in which nothing begins a new line."""
+    """A line as it is shown: its number, padded to the width of the last, and its text without control characters."""
     line = bare(lines[number - 1]).translate(_PICTURES)
     more = f"… (+{len(line) - WIDTH})" if len(line) > WIDTH else ""
     return f"{number:>{len(str(last))}} | {line[:WIDTH]}{more}"
 
 
 def outlined(lines: list[str], suffix: str) -> list[int]:
-    """The numbers of the lines that begin a part: headings in Markdown, definitions elsewhere."""
+    """The numbers of the lines that begin a section: headings in Markdown, definitions elsewhere."""
     rule = _HEADING if suffix in (".md", ".markdown") else _DEFINES
     return [number for number, line in enumerate(lines, 1) if rule.match(line)]
 
 
 def spliced(lines: list[str], first: int, last: int, text: str) -> str:
-    """What these lines are with `text` in place of lines first to last; a file without a final line end stays one."""
+    """The text with `text` in place of lines first to last. A file without a final line end stays without one."""
     whole, end = list(lines), line_end(lines)
     if unended := bool(whole) and not whole[-1].endswith("\n"):
         whole[-1] += end
@@ -198,14 +198,14 @@ def spliced(lines: list[str], first: int, last: int, text: str) -> str:
 
 
 class Span(NamedTuple):
-    """A part of a text, in characters."""
+    """A part of a text: its first character and its end."""
 
     start: int
     stop: int
 
 
 def spans(lines: list[str], part: str, most: int = 2) -> list[Span]:
-    """Where a part stands in the text, whichever line ends either has."""
+    """Find a part in the text, whichever line ends the two have. At most `most` places of each spelling."""
     text, found = "".join(lines), list[Span]()
     for wanted in dict.fromkeys((part, part.replace("\r\n", "\n"), part.replace("\r\n", "\n").replace("\n", "\r\n"))):
         start = text.find(wanted) if wanted else -1
@@ -216,13 +216,13 @@ def spans(lines: list[str], part: str, most: int = 2) -> list[Span]:
 
 
 def exchanged(lines: list[str], span: Span, new: str) -> str:
-    """What these lines are with `new` in place of a part."""
+    """The text with `new` in place of a part."""
     text = "".join(lines)
     return text[: span.start] + new.replace("\r\n", "\n").replace("\n", line_end(lines)) + text[span.stop :]
 
 
 class Step(Struct, frozen=True):
-    """An edit, as undo needs it: after the first `at` lines, `count` lines stand where `old` stood."""
+    """An edit that can be undone: after the first `at` lines, `count` lines replaced the text `old`."""
 
     at: int
     count: int
@@ -235,7 +235,7 @@ class Step(Struct, frozen=True):
 
 
 def step(before: list[str], after: list[str]) -> Step:
-    """The edit that made these lines of those."""
+    """The edit that turned the lines `before` into `after`."""
     at = _same(before, after)
     same = _same(before[at:][::-1], after[at:][::-1])
     return Step(at, len(after) - same - at, "".join(before[at : len(before) - same]), digest(after))
@@ -248,7 +248,7 @@ def _same(these: list[str], those: list[str]) -> int:
 
 
 def kept(steps: list[Step]) -> list[Step]:
-    """The last of these steps: no more than are worth keeping."""
+    """The last of these steps, at most `STEPS` and `KEPT` bytes."""
     steps = steps[-STEPS:]
     while sum(len(each.old.encode()) for each in steps) > KEPT:
         steps = steps[1:]
@@ -256,5 +256,5 @@ def kept(steps: list[Step]) -> list[Step]:
 
 
 def digest(lines: list[str]) -> str:
-    """Equal for equal lines only."""
+    """A hash of these lines."""
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

@@ -63,7 +63,7 @@ def _column(typecode: str) -> Any:
     return field(default_factory=lambda: array(typecode))
 
 
-class Timeline(State):
+class Timeline(State, eq=False):
     """The items of a log as columns of numbers, and look-ups over them."""
 
     # One element per row.

@@ -1,7 +1,7 @@
 """The log of one session, open for reading and writing on one branch."""
 
 import logging
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path as FilePath
@@ -296,7 +296,8 @@ class Journal:
     def _fold_written(self, placements: list[Placement]) -> list[range]:
         if placements[0].span.offset != self._folded:  # another writer was faster: fold its entries first, in order
             self.catch_up()
-            return [self._rows_of_seq(placement.entry.seq) for placement in placements]
+            seqs, written = self.timeline.seq, [placement.entry.seq for placement in placements]
+            return [range(bisect_left(seqs, seq), bisect_right(seqs, seq)) for seq in written]
         rows = []
         for entry, span in placements:
             rows.append(self._fold(entry, span))
@@ -305,12 +306,6 @@ class Journal:
         self._folded = self.store.tips.size
         self._cache_if_behind()
         return rows
-
-    def _rows_of_seq(self, seq: int) -> range:
-        first = self.timeline.row(str(seq))
-        if first is None:
-            return range(0)
-        return range(first, bisect_right(self.timeline.seq, seq))
 
     # ------------------------------------------------------------------ branches
 

@@ -1,4 +1,4 @@
-"""Sample sessions shipped with the package: invented, but as agents really work."""
+"""Sample sessions in the package: invented, but like real work of agents. Others import `names` and `load`."""
 
 from importlib.resources import files
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from sightline.errors import BadInput
 
 
 class Sample(Struct, frozen=True):
-    """One recorded conversation, in the format of the provider it is written for; `system` is not among `messages`."""
+    """One conversation in the format of its provider. `system` is not among `messages`."""
 
     title: str
     about: str
@@ -21,17 +21,17 @@ class Sample(Struct, frozen=True):
 
 
 def names() -> list[str]:
-    """What `load` accepts."""
+    """The names of all samples, in order."""
     return sorted(
         entry.name.removesuffix(".json") for entry in files(__name__).iterdir() if entry.name.endswith(".json")
     )
 
 
 def load(name: str) -> Sample:
-    """The sample of this name, read anew: nothing is shared between two calls.
+    """Read the sample of this name. Two calls share nothing.
 
     Raises:
-        BadInput: there is no such sample; the message lists those there are.
+        BadInput: there is no such sample. The message lists the names.
     """
     if name not in names():
         raise BadInput(f"no sample {name!r}; there are {', '.join(names())}")

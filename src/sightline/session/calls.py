@@ -6,7 +6,7 @@ A session answers calls of `expand`, of `recall` and of windows. All others wait
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sightline.apps.calls import ACTION, CREATE, is_ours, tagged
+from sightline.apps.calls import ACTION, CREATE, is_ours, read_calls
 from sightline.apps.host import Host
 from sightline.apps.outcome import Outcome
 from sightline.errors import Conflict, UnknownCall
@@ -121,7 +121,7 @@ class Calls:
 
     def _calls_in_text(self, parts: tuple[Part, ...]) -> Iterator[Call | None]:
         tools = {tool.name for tool in self._journal.tools.definitions}
-        return tagged(plain_text(parts)) if self._host.apps and not tools & {CREATE.name, ACTION.name} else iter(())
+        return read_calls(plain_text(parts)) if self._host.apps and not tools & {CREATE.name, ACTION.name} else iter(())
 
     def _unreadable(self) -> Answered:
         why = self._say("bad call")

@@ -1,1 +1,4 @@
-"""Values without behaviour of their own: items, tokens, profiles, phrases, the clock."""
+"""Values that all rooms use: items, settings, profiles, token counts, phrases, the clock. Nothing here reads a log.
+
+Others import from every module here: `items`, `settings`, `profiles`, `tokens`, `phrases`, `excerpt` and `clock`.
+"""

@@ -1,4 +1,4 @@
-"""Time, sequence and identity. The only module that asks the machine for any of them."""
+"""Time, sequence numbers and ids. Only this module gets time and randomness from the machine."""
 
 import secrets
 import threading
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 Clock = Callable[[], int]
-"""Milliseconds since 1970. A constructor argument wherever time is needed, so that tests own it."""
+"""Milliseconds since 1970. A constructor argument wherever time is needed, so that tests can set it."""
 
 Ids = Callable[[], str]
 """Makes one new unique id."""
@@ -26,13 +26,13 @@ def nanoid() -> str:
 
 
 def iso(milliseconds: int) -> str:
-    """ISO 8601 in UTC, exact to the millisecond, as entries carry it."""
+    """ISO 8601 in UTC with milliseconds, as in entries."""
     seconds, millis = divmod(milliseconds, 1000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{millis:03d}Z"
 
 
 def milliseconds(timestamp: str) -> int:
-    """The inverse of `iso`; accepts every ISO 8601 form Python reads."""
+    """The inverse of `iso`. Accepts every ISO 8601 form that Python reads; raises ValueError for others."""
     moment = datetime.fromisoformat(timestamp)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -40,7 +40,7 @@ def milliseconds(timestamp: str) -> int:
 
 
 class SeqClock:
-    """The one counter that orders everything. Safe under threads."""
+    """A counter for sequence numbers. Safe under threads."""
 
     def __init__(self, start: int = 0) -> None:
         self._last = start
@@ -48,11 +48,11 @@ class SeqClock:
 
     @property
     def current(self) -> int:
-        """The last number given out; 0 before the first."""
+        """The last number returned by `next`; 0 before the first."""
         return self._last
 
     def next(self) -> int:
-        """A number greater than every one before."""
+        """The next number, greater than all before."""
         with self._lock:
             self._last += 1
             return self._last

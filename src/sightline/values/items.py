@@ -1,4 +1,4 @@
-"""The values everything else passes around. Frozen, slotted, without behaviour of their own."""
+"""The values that all other modules pass around: parts, messages, items. Frozen and without behaviour."""
 
 from enum import IntEnum, StrEnum
 from typing import Any
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Lod(IntEnum):
-    """Level of detail. An item may also be left out, which is no level."""
+    """Level of detail of an item. Leaving an item out is not a level."""
 
     GIST = 0
     SUMMARY = 1
@@ -16,7 +16,7 @@ class Lod(IntEnum):
 
 
 class Kind(IntEnum):
-    """What an item is. Stored as a number in the timeline's columns: append only, never renumber."""
+    """The kind of an item. Its number is stored in logs and columns: add kinds at the end, never renumber."""
 
     SYSTEM = 0
     USER = 1
@@ -29,7 +29,7 @@ class Kind(IntEnum):
 
 
 class Role(StrEnum):
-    """Who speaks, in a neutral message."""
+    """The role of a neutral message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -44,14 +44,14 @@ class Text(Struct, frozen=True, tag="text"):
 
 
 class Blob(Struct, frozen=True, tag="bytes"):
-    """Text that was no valid Unicode, kept byte for byte; shown with replacement characters."""
+    """Text that was not valid Unicode, kept byte for byte and shown with replacement characters."""
 
     data: str  # base64
     surrogates: bool = False  # it came as a str with lone surrogates, not as bytes
 
 
 class Image(Struct, frozen=True, tag="image", omit_defaults=True):
-    """A picture, inline or by address. `extra` carries what one provider says of it, such as OpenAI's `detail`."""
+    """An image, inline or by address. `extra` has fields of one provider, such as OpenAI's `detail`."""
 
     media_type: str = ""
     data: str = ""  # base64
@@ -79,11 +79,11 @@ class Call(Struct, frozen=True, tag="call", omit_defaults=True):
     id: str
     name: str
     input: Any = None  # the arguments, as JSON values; an object for every well-behaved model
-    raw: str | None = None  # the argument text as the provider sent it, where dumping `input` would not give it back
+    raw: str | None = None  # the argument text as the provider sent it, if dumping `input` would not give it back
 
 
 class Opaque(Struct, frozen=True, tag="opaque"):
-    """A provider's own block (thinking, reasoning, server tools): carried through, never edited."""
+    """A block that only its provider knows (thinking, reasoning, server tools). It is passed on, never edited."""
 
     provider: str
     kind: str
@@ -91,35 +91,35 @@ class Opaque(Struct, frozen=True, tag="opaque"):
 
 
 class Result(Struct, frozen=True, tag="result", omit_defaults=True):
-    """What a tool answered. `id` is the call's."""
+    """The result of a tool call. `id` is that of the call."""
 
     id: str
     parts: tuple[Text | Blob | Image | File | Opaque, ...]
-    error: str = ""  # empty: it went well; else one word for what went wrong: "failed", "interrupted"
-    name: str = ""  # the tool's name, where the provider says it
+    error: str = ""  # empty: no error; otherwise one word: "failed", "interrupted"
+    name: str = ""  # of the tool, if the provider says it
 
 
 Part = Text | Blob | Image | File | Call | Opaque | Result
 
 
 class Message(Struct, frozen=True, omit_defaults=True):
-    """A neutral message: what comes in from a provider's format and what goes out to one.
+    """A neutral message, read from a provider's format or to be written to one.
 
-    Roles and parts: SYSTEM, USER: Text, Blob, Image, File, Opaque. ASSISTANT: the same and Call, in the order the model
-    made them. TOOL: exactly one Result.
+    Roles and parts: SYSTEM, USER: Text, Blob, Image, File, Opaque. ASSISTANT: the same and Call, in the model's order.
+    TOOL: exactly one Result.
     """
 
     role: Role
     parts: tuple[Part, ...]
     id: str = ""  # of the item it shows: "412"
-    merge_into_previous: bool = False  # a further part of the user turn before it (recall)
+    merge_into_previous: bool = False  # it continues the user message before it (recall)
     model: str = ""
     usage: "Usage | None" = None
-    when: str = ""  # it was said, in any form; empty: now. Shown where the message is brought back
+    when: str = ""  # when it was said, in any form; empty: now. Shown with the message when it is recalled
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
-    """What the provider says it counted. `input_tokens` includes those read from and written to its cache."""
+    """Tokens as the provider reports them. `input_tokens` includes those read from and written to its cache."""
 
     input_tokens: int
     output_tokens: int
@@ -128,7 +128,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolDefinition(Struct, frozen=True, omit_defaults=True):
-    """A tool the model may call. `raw` keeps a provider's own (server-side) definition untouched."""
+    """A tool that the model may call. `raw` is the unchanged definition of a provider's own (server-side) tool."""
 
     name: str
     description: str = ""
@@ -138,7 +138,7 @@ class ToolDefinition(Struct, frozen=True, omit_defaults=True):
 
 
 class Item(Struct, frozen=True):
-    """One thing the model may see, as the log has it."""
+    """One thing that the model may see, as the log has it."""
 
     id: str  # "412"; the second call of that message is "412.2"
     kind: Kind
@@ -147,7 +147,7 @@ class Item(Struct, frozen=True):
 
 
 def plain_text(parts: tuple[Part, ...]) -> str:
-    """What the parts say as text: texts and blobs, results included; not calls, pictures, files and opaque parts."""
+    """The text of parts: texts and blobs, also those in results; not calls, images, files and opaque parts."""
     pieces: list[str] = []
     for part in parts:
         match part:
@@ -168,7 +168,7 @@ def arguments(call: Call) -> str:
 
 
 def shown(blob: Blob) -> str:
-    """A blob as a reader sees it: every undecodable byte is U+FFFD."""
+    """The text of a blob, with U+FFFD for every byte that is no UTF-8."""
     from base64 import b64decode
 
     return b64decode(blob.data).decode("utf-8", "replace")

@@ -1,14 +1,56 @@
-"""What the engine itself says to a model, in English and Chinese. One table, so that nothing is said two ways."""
+"""Phrases in English and Chinese: one look-up for all tables, and the table of what the engine says to a model.
+
+say = Phrases({"closed": ("closed window {id}", "已关闭窗口: {id}")}) is a table: key → (English, Chinese).
+say("closed", "zh", id="notes-1") is the text with its fields filled in; say.template("closed") leaves the braces.
+say | {"closed": ("{id} is closed", "{id} 已关闭")} is the same table with other or more phrases.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sightline.errors import BadInput
 
 LOCALES = ("en", "zh")
 
-_WORDS = {
+
+class Phrases:
+    """A table of phrases, key → a text for each of `LOCALES`. Calling it is the look-up."""
+
+    def __init__(self, table: Mapping[str, tuple[str, str]]) -> None:
+        self._table = table
+
+    def __call__(self, key: str, /, locale: str = "en", **fields: Any) -> str:
+        """The text of a phrase with its fields filled in. Raises as `template` does, and KeyError without a field."""
+        return self.template(key, locale).format(**fields)
+
+    def template(self, key: str, locale: str = "en") -> str:
+        """The text of a phrase with its braces as they are.
+
+        Raises:
+            KeyError: the table has no such phrase.
+            BadInput: the locale is unknown.
+        """
+        if key not in self._table:
+            raise KeyError(f"no phrase {key!r} in this table")
+        return self._table[key][LOCALES.index(check_locale(locale))]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._table
+
+    def __or__(self, more: Mapping[str, tuple[str, str]]) -> "Phrases":
+        """This table with more phrases, which replace those of the same key."""
+        return Phrases({**self._table, **more})
+
+
+def check_locale(locale: str) -> str:
+    """The locale itself. Raises BadInput if it is unknown."""
+    if locale not in LOCALES:
+        raise BadInput(f"unknown locale {locale!r}; choose one of {', '.join(LOCALES)}")
+    return locale
+
+
+_ENGINE = {
     "left out": (
         "[left out here: {messages:,} earlier messages, #{first} to #{last}, {tokens:,} tokens; kept in the log: "
         "recall(query) finds them, expand(id) shows one]",
@@ -130,21 +172,24 @@ _WORDS = {
 }
 
 
+say = Phrases(_ENGINE)
+
+
 def _beginnings() -> Iterator[str]:
-    """How each of the words above begins, as a pattern: up to its first value."""
-    texts = [text for both in _WORDS.values() for text in both]
+    """The beginnings of the phrases above as patterns: each up to its first field."""
+    texts = [text for both in _ENGINE.values() for text in both]
     found = (text[1:].partition("{")[0] for text in texts if text[0] == "[")
     return (re.escape(beginning) for beginning in found if beginning not in ("", "#"))
 
 
-# The beginnings of what the engine says in a user's place: of the words above, of shortened texts (`[#412 …`), and of
-# the label that a system message gets in formats without a place for it.
+# The beginnings of what the engine writes in the role of the user: the phrases above, shortened texts (`[#412 …`), and
+# the label of a system message in formats without a place for it.
 _HANDLE = re.compile(r"#(?=\d)")
 _OURS = re.compile(r"\\*(?:<Window |\[(?:" + "|".join(_beginnings()) + r"|#\d|system\]))")
 
 
 def said_by_another(text: str) -> str:
-    """A text that is not the engine's, so that nobody takes it for that: what begins like ours gets a backslash."""
+    """Escape a text that is not the engine's: one that begins like a phrase of the engine gets a backslash."""
     return "\\" + text if _OURS.match(text) else text
 
 
@@ -152,27 +197,15 @@ SPEAKS = re.compile(r"(?:\[[^\]\n]{1,60}\]\n)?([^\W\d_][^:：\n]{0,40})[:：]\s?
 
 
 def plain_label(text: str) -> str:
-    """A text that stands inside a line of the engine's: no bracket or handle of ours can begin in it."""
+    """A text for use inside a line of the engine: no bracket and no handle can begin in it."""
     return _HANDLE.sub("# ", text.replace("[", "(").replace("]", ")"))
-
-
-def say(key: str, locale: str = "en", **values: Any) -> str:
-    """The words for `key`, filled in."""
-    return _WORDS[key][LOCALES.index(locale)].format(**values)
-
-
-def check_locale(locale: str) -> str:
-    """The locale itself. Raises BadInput for one we do not speak."""
-    if locale not in LOCALES:
-        raise BadInput(f"unknown locale {locale!r}; choose one of {', '.join(LOCALES)}")
-    return locale
 
 
 _SIZES = ("B", "KB", "MB", "GB", "TB")
 
 
 def size_text(size: int) -> str:
-    """A number of bytes as people say it: `312B`, `2.5KB`, `1.0MB`."""
+    """A number of bytes for people: `312B`, `2.5KB`, `1.0MB`."""
     amount, unit = float(size), 0
     while round(amount, 1) >= 1024 and unit < len(_SIZES) - 1:
         amount, unit = amount / 1024, unit + 1

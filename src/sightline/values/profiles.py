@@ -1,4 +1,4 @@
-"""Facts about providers, as data: what framing costs, what a cache costs and how long it lives, what media cost."""
+"""Profiles of providers: tokens of framing and media, prices and lifetime of the prompt cache."""
 
 from math import ceil
 
@@ -9,17 +9,17 @@ from sightline.values.items import File, Image
 
 
 class Prices(Struct, frozen=True):
-    """Relative to one fresh input token."""
+    """Prices relative to one input token that is not cached."""
 
-    read: float  # from the provider's cache
-    write: float  # into it
+    read: float  # of a cache hit
+    write: float  # of a token written to the cache
 
 
 class Profile(Struct, frozen=True):
-    """One provider's rules, as far as a payload depends on them."""
+    """The rules of one provider that a payload depends on."""
 
     name: str
-    margin: float = 0.0  # share added to every count until usage has been reported; 0 where the vocabulary is public
+    margin: float = 0.0  # share added to every count until usage is reported; 0 if the vocabulary is public
     message_tokens: int = 4  # framing of one message
     call_tokens: int = 8  # framing of one tool call
     request_tokens: int = 3
@@ -38,24 +38,24 @@ PROFILES = {
         Profile("openai", prices=Prices(read=0.1, write=1.25), cache_seconds=1800),
         # Anthropic's vocabulary is not public: counts are corrected from the usage it reports.
         Profile("anthropic", margin=0.05, prices=Prices(read=0.1, write=1.25), cache_seconds=300),
-        # A server of one's own: the cache is memory, and prefill is what hurts.
+        # A server on the user's own machine: the cache is memory, and prefill is the cost.
         Profile("local", prices=Prices(read=0.05, write=1.0), cache_seconds=3600, margin=0.05),
     )
 }
 
 
 def profile(name: str) -> Profile:
-    """The profile of this name. Raises BadInput with the names there are."""
+    """The profile of this name. Raises BadInput, which lists the names."""
     if name not in PROFILES:
         raise BadInput(f"unknown profile {name!r}; choose one of {', '.join(PROFILES)}")
     return PROFILES[name]
 
 
 def media_tokens(part: Image | File, profile: Profile) -> int:
-    """What a picture or document costs by its size; the most it can cost where that is unknown. Never its base64."""
+    """Tokens of an image or document by its size, or the most it can have if that is unknown. Never of its base64."""
     if isinstance(part, File):
         size = len(part.data) * 3 // 4
-        # A text costs what its bytes may cost; of other documents nobody knows: a page may be 3 KB or 300.
+        # A text is counted as a token per two bytes. Other documents are a guess: a page may be 3 KB or 300.
         return size // 2 if part.media_type.startswith("text/") else max(profile.file_tokens, size // 10)
     if part.width and part.height:
         return min(profile.image_tokens, ceil(part.width * part.height / profile.image_area))
@@ -63,6 +63,6 @@ def media_tokens(part: Image | File, profile: Profile) -> int:
 
 
 def call_cost(tokens: int, reused: int, profile: Profile) -> float:
-    """What one call's input costs, in fresh input tokens, when `reused` of its tokens are a cached prefix."""
+    """The price of a call's input, in uncached input tokens, if `reused` of its tokens are a cached prefix."""
     cached = reused if reused >= profile.cache_minimum else 0
     return cached * profile.prices.read + (tokens - cached) * profile.prices.write

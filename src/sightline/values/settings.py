@@ -1,16 +1,16 @@
-"""How a session is kept and composed."""
+"""Settings of a session."""
 
 from typing import Any
 
 from msgspec import Struct
 
 REDUCTIONS = ("gists", "windows", "summaries", "trim")
-"""What may be done to make things fit, in the order in which it is: items show less, live windows show less, a summary
-stands for the oldest part, units are left out."""
+"""The reductions that make a payload fit, in the order in which they are used: items are shortened, live windows are
+shortened, a summary replaces the oldest part, units are left out."""
 
 
 class Settings(Struct, frozen=True, omit_defaults=True):
-    """How a session is kept and composed. The first entry of every log; a change is a new entry."""
+    """How a session is stored and composed. The first entry of every log; a change is a new entry."""
 
     format: int = 1
     locale: str = "en"
@@ -19,5 +19,5 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     strategy: str = "focus"
     config: dict[str, Any] = {}
     profile: str = "openai"
-    windows: str = "xml"  # how they are written: "xml" or "markdown"
-    reductions: tuple[str, ...] = REDUCTIONS  # those that are allowed
+    windows: str = "xml"  # their format: "xml" or "markdown"
+    reductions: tuple[str, ...] = REDUCTIONS  # those that may be used

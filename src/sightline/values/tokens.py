@@ -1,4 +1,4 @@
-"""Counting tokens: exact where the vocabulary is public, the documents' estimate elsewhere, all of it offline."""
+"""Token counters: exact if the vocabulary of the model is public, otherwise an estimate. All work offline."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,8 +15,8 @@ HUGE = 1 << 22  # characters beyond which a text is sampled instead of encoded: 
 _SAMPLE = 1 << 14
 _SAMPLES = 16
 
-# Which public vocabulary a model's name stands for; the longest matching beginning wins. Models whose vocabulary is not
-# public (Claude, Gemini) are counted with the default and corrected by the usage their provider reports.
+# Beginning of a model's name → its public vocabulary; the longest match wins. Models whose vocabulary is not public
+# (Claude, Gemini) are counted with the default and corrected by the usage that their provider reports.
 _MODELS = {
     "gpt-5": "o200k_base", "gpt-4.1": "o200k_base", "gpt-4o": "o200k_base", "chatgpt-4o": "o200k_base",
     "o1": "o200k_base", "o3": "o200k_base", "o4": "o200k_base", "gpt-oss": "o200k_harmony",
@@ -27,13 +27,12 @@ _MODELS = {
 
 
 class TokenCounter(Protocol):
-    """What counts for a session. One counter serves all its parts; any object with these two members can replace it."""
+    """Counts the tokens of a session. Any object with these two members can be used."""
 
     name: str
 
     def count(self, text: str) -> int:
-        """The tokens of a text, alone. Never raises, whatever the text."""
-        ...
+        """The tokens of a text. Never raises, whatever the text."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -44,19 +43,16 @@ def estimate_tokens(text: str) -> int:
 
 
 class Estimate:
-    """Counts by rule, for models whose vocabulary nobody has."""
+    """Estimates by a formula, for models whose vocabulary is not public."""
 
     name = "estimate"
-
-    def count(self, text: str) -> int:
-        """See `estimate_tokens`."""
-        return estimate_tokens(text)
+    count = staticmethod(estimate_tokens)
 
 
 class Exact:
-    """Counts with the model's own vocabulary, shipped in the splintr wheel: no network, ever.
+    """Counts with the vocabulary of the model, which is in the splintr wheel: never uses the network.
 
-    A text of more than `HUGE` characters is measured by samples and rounded up; nothing that large is shown in full.
+    A text of more than `HUGE` characters is estimated from samples and rounded up; it is never shown in full anyway.
     """
 
     def __init__(self, encoding: str = DEFAULT_ENCODING) -> None:
@@ -64,19 +60,19 @@ class Exact:
         self._encode: Callable[[str], list[int]] = _encoder(encoding)
 
     def count(self, text: str) -> int:
-        """Exact tokens of a text; text that looks like a special token counts as the text it is."""
+        """Exact tokens of a text. What looks like a special token is counted as ordinary text."""
         if len(text) > HUGE:
-            return self._sampled(text)
+            return self._estimate(text)
         try:
             return len(self._encode(text))
-        except UnicodeEncodeError:  # lone surrogates: what would be sent has replacement characters in their place
+        except UnicodeEncodeError:  # lone surrogates: they are sent as replacement characters
             return len(self._encode(text.encode("utf-8", "replace").decode("utf-8")))
 
-    def _sampled(self, text: str) -> int:
+    def _estimate(self, text: str) -> int:
         step = (len(text) - _SAMPLE) // (_SAMPLES - 1)
         sampled = sum(self.count(text[at : at + _SAMPLE]) for at in range(0, step * _SAMPLES, step))
-        estimate = ceil(sampled / (_SAMPLE * _SAMPLES) * len(text) * 1.1)  # 10 %: samples may miss the dense places
-        return max(estimate, len(text) // 8)  # and hide most of it: but so large a text is never shown in full
+        estimate = ceil(sampled / (_SAMPLE * _SAMPLES) * len(text) * 1.1)  # 10 % more: samples may miss dense places
+        return max(estimate, len(text) // 8)  # samples may also miss most of the text
 
 
 @cache
@@ -88,14 +84,14 @@ def _encoder(encoding: str) -> Callable[[str], list[int]]:
 
 
 def encoding_for(model: str) -> str:
-    """The encoding of a model's vocabulary, or the default where it is not public."""
+    """The encoding of a model's vocabulary, or the default if it is not public."""
     name = model.lower().rpartition("/")[2]
     matches = [beginning for beginning in _MODELS if name.startswith(beginning)]
     return _MODELS[max(matches, key=len)] if matches else DEFAULT_ENCODING
 
 
 def check_encoding(name: str) -> str:
-    """The name itself, without reading a vocabulary. Raises BadInput with the names there are."""
+    """The name itself. Reads no vocabulary. Raises BadInput, which lists the names."""
     if name not in (*ENCODINGS, Estimate.name):
         raise BadInput(f"unknown encoding {name!r}; choose one of {', '.join(ENCODINGS)} or 'estimate'")
     return name
@@ -103,7 +99,7 @@ def check_encoding(name: str) -> str:
 
 @cache
 def counter(name: str = DEFAULT_ENCODING) -> TokenCounter:
-    """The counter of this name: an encoding, or "estimate". Without the tokenizer's wheel everything is estimated.
+    """The counter of this name: an encoding, or "estimate". Everything is estimated if splintr is not installed.
 
     Raises:
         BadInput: there is no encoding of this name.

@@ -121,18 +121,32 @@ def _content_block(block: Json) -> tuple[Part, ...]:
     match block:
         case {"type": "text", "text": str() | bytes()}:
             return common.text_block(block, NAME)
-        case {"type": "image", "source": dict(source)}:
-            return _media_part(_read_image(source, block), block, "source", "transformations")
-        case {"type": "document", "source": dict(source)}:
-            return _media_part(_read_file(source, block), block, "source", "title", "context", "citations")
+        case {"type": "image", "source": dict(source)} if (fields := _read_source(source)) is not None:
+            extra = common.other_fields({"transformations": block.get("transformations")}) | fields.pop("extra", {})
+            others = common.other_fields(block, "type", "source", "transformations")
+            return common.with_fields(Image(**fields, extra=extra), NAME, others)
+        case {"type": "document", "source": dict(source)} if (fields := _read_source(source, text=True)) is not None:
+            known = {"context": block.get("context"), "citations": block.get("citations")}
+            extra = common.other_fields(known) | fields.pop("extra", {})
+            others = common.other_fields(block, "type", "source", "title", *known)
+            return common.with_fields(File(**fields, name=block.get("title") or "", extra=extra), NAME, others)
         case _:
             return common.opaque(NAME, block)
 
 
-def _media_part(part: Image | File | None, block: Json, *known: str) -> tuple[Part, ...]:
-    if part is None:
-        return common.opaque(NAME, block)
-    return common.with_fields(part, NAME, common.other_fields(block, "type", *known))
+def _read_source(source: Json, *, text: bool = False) -> Json | None:
+    """The fields of an image or file with this source, which may be plain text if `text`; None for other sources."""
+    match source:
+        case {"type": "base64", "media_type": str(), "data": str(), **others} if not others:
+            return {"media_type": source["media_type"], "data": source["data"]}
+        case {"type": "text", "media_type": str(), "data": str(), **others} if text and not others:
+            return {"media_type": source["media_type"], "data": common.encode_base64(source["data"])}
+        case {"type": "url", "url": str(url), **others} if not others:
+            return {"url": url}
+        case {"type": "file", "file_id": str(file_id), **others} if not others:
+            return {"file_id": file_id, "extra": common.vendor_extra(NAME)}
+        case _:
+            return None
 
 
 def _read_result(call_id: str, block: Json) -> Result:
@@ -141,35 +155,6 @@ def _read_result(call_id: str, block: Json) -> Result:
     fields = common.other_fields(block, "type", "tool_use_id", "content", "is_error")
     error = "failed" if block.get("is_error") else ""
     return Result(call_id, parts + common.fields_part(NAME, "+result", fields), error)
-
-
-def _read_image(source: Json, block: Json) -> Image | None:
-    extra = common.other_fields({"transformations": block.get("transformations")})
-    match source:
-        case {"type": "base64", "media_type": str(media_type), "data": str(data), **others} if not others:
-            return Image(media_type, data, extra=extra)
-        case {"type": "url", "url": str(url), **others} if not others:
-            return Image(url=url, extra=extra)
-        case {"type": "file", "file_id": str(file_id), **others} if not others:
-            return Image(file_id=file_id, extra=extra | common.vendor_extra(NAME))
-        case _:
-            return None
-
-
-def _read_file(source: Json, block: Json) -> File | None:
-    extra = common.other_fields({"context": block.get("context"), "citations": block.get("citations")})
-    name = block.get("title") or ""
-    match source:
-        case {"type": "base64", "media_type": str(media_type), "data": str(data), **others} if not others:
-            return File(media_type, data, name=name, extra=extra)
-        case {"type": "text", "media_type": str(media_type), "data": str(data), **others} if not others:
-            return File(media_type, common.encode_base64(data), name=name, extra=extra)
-        case {"type": "url", "url": str(url), **others} if not others:
-            return File(url=url, name=name, extra=extra)
-        case {"type": "file", "file_id": str(file_id), **others} if not others:
-            return File(file_id=file_id, name=name, extra=extra | common.vendor_extra(NAME))
-        case _:
-            return None
 
 
 def _usage(usage: object) -> Usage | None:

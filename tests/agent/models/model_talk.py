@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from stub import Stub
 
 from sightline import Budget, Session
-from sightline.agent.models import Model, Reply, Request, Retrying, Said
+from sightline.agent.models import Model, Reply, Request, RetryScheduled, TextDelta
+from sightline.agent.models.discovery import make_model
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.making import made
 from sightline.agent.models.sdk import SdkModel
 from sightline.agent.models.secret import Secret
 from sightline.testing import MemoryStore, Ticking
@@ -48,7 +48,7 @@ def endpoint(kind: str, stub: Stub, **more: Any) -> Endpoint:
 async def opened(kind: str, stub: Stub, **more: Any) -> AsyncIterator[Model]:
     """A model of this kind in front of the stub; for an SDK, its real client."""
     if not kind.endswith("sdk"):
-        model = made(endpoint(kind, stub, **more))
+        model = make_model(endpoint(kind, stub, **more))
         try:
             yield model
         finally:
@@ -78,22 +78,22 @@ def use(kind: str, stub: Stub, do: Callable[[Model], Awaitable[T]], **more: Any)
     return asyncio.run(main())
 
 
-async def pieces(model: Model, asked: Request) -> list[Said | Retrying | Reply]:
+async def pieces(model: Model, asked: Request) -> list[TextDelta | RetryScheduled | Reply]:
     """All that comes of a question."""
     return [piece async for piece in model.stream(asked)]
 
 
-def ask(kind: str, stub: Stub, asked: Request | None = None, **more: Any) -> list[Said | Retrying | Reply]:
+def ask(kind: str, stub: Stub, asked: Request | None = None, **more: Any) -> list[TextDelta | RetryScheduled | Reply]:
     """One question to a model that is closed afterwards."""
     return use(kind, stub, lambda model: pieces(model, asked or request()), **more)
 
 
-def said(found: Sequence[Said | Retrying | Reply], *, thinking: bool = False) -> str:
+def said(found: Sequence[TextDelta | RetryScheduled | Reply], *, thinking: bool = False) -> str:
     """The text that was said."""
-    return "".join(piece.text for piece in found if isinstance(piece, Said) and piece.thinking is thinking)
+    return "".join(piece.text for piece in found if isinstance(piece, TextDelta) and piece.thinking is thinking)
 
 
-def reply(found: Sequence[Said | Retrying | Reply]) -> dict[str, Any]:
+def reply(found: Sequence[TextDelta | RetryScheduled | Reply]) -> dict[str, Any]:
     """The whole answer, which must come last and once."""
     assert [isinstance(piece, Reply) for piece in found] == [False] * (len(found) - 1) + [True]
     last = found[-1]

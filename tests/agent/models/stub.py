@@ -10,6 +10,8 @@ It is proven right by the official SDKs in test_stub.py.
 import asyncio
 import contextlib
 import json
+import socket
+import struct
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +27,7 @@ class Asked:
     path: str
     headers: dict[str, str]
     body: Json
+    connection: int  # its number, from 1
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Line:
     body: str = ""
     echo: bool = False  # the error tells the request's headers
     raw: tuple[bytes, ...] | None = None  # these bytes as the stream, chunk by chunk
+    drop: bytes | None = None  # these bytes instead of a response; then the connection is closed
+    reset: bool = False  # or reset
 
 
 def answer(
@@ -96,6 +101,11 @@ def raw(*chunks: bytes) -> Line:
     return Line(raw=chunks)
 
 
+def drop(sent: bytes = b"", *, reset: bool = False) -> Line:
+    """These bytes instead of a response; then the connection is closed, or reset."""
+    return Line(drop=sent, reset=reset)
+
+
 def models(*ids: str, **more: Any) -> Line:
     """A list of models, as GET /v1/models gives it."""
     return Line(body=json.dumps({"object": "list", "data": [{"id": each, "object": "model", **more} for each in ids]}))
@@ -110,6 +120,8 @@ class Stub:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._open: set[asyncio.Task[None]] = set()
         self.asked: list[Asked] = []
+        self.hanging = threading.Event()  # all events before a hang are sent
+        self.closed = threading.Event()  # the server has closed a connection
         self.left = threading.Event()  # a client went away in the middle of an answer
         self.connections = 0
         self.url = ""
@@ -140,23 +152,27 @@ class Stub:
         assert task is not None
         self._open.add(task)
         self.connections += 1
+        connection = self.connections
         try:
             with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-                while await self._one(reader, writer):
+                while await self._one(reader, writer, connection):
                     pass
         finally:
             self._open.discard(task)
             writer.close()
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
+            self.closed.set()
 
-    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         headers = {key.lower(): value.strip() for key, _, value in (line.partition(":") for line in head[1:] if line)}
         body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))) or b"{}")
         path = head[0].split()[1]
-        self.asked.append(Asked(path, headers, body))
+        self.asked.append(Asked(path, headers, body, connection))
         line = next(self._script, None) or error(500, body="the script has no more lines")
+        if line.drop is not None:
+            return _drop(writer, line)
         if line.body or line.status != 200:
             return await self._plain(writer, line, headers)
         speak = _anthropic if path.endswith("/messages") else _openai
@@ -185,6 +201,7 @@ class Stub:
                 break
             if line.hang_after == number:
                 await writer.drain()
+                self.hanging.set()
                 await reader.read()  # returns when the client goes
                 self.left.set()
                 return False
@@ -199,6 +216,15 @@ class Stub:
         _chunk(writer, b"")
         await writer.drain()
         return True
+
+
+def _drop(writer: asyncio.StreamWriter, line: Line) -> bool:
+    """The transport writes what is left before it closes; a linger time of zero makes it a reset."""
+    writer.write(line.drop or b"")
+    if line.reset:
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    return False
 
 
 def _chunk(writer: asyncio.StreamWriter, data: bytes) -> None:

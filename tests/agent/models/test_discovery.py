@@ -14,7 +14,7 @@ from stub import Stub, error, models
 from sightline.agent.config import Config, read_config
 from sightline.agent.models.catalog import PLACES, Place
 from sightline.agent.models.discovery import Found, Listening, candidates, found, named, probed
-from sightline.agent.models.tiny_model import DIGEST, PACKAGE, _kept, fetch_tiny, tiny_endpoint, tiny_file
+from sightline.agent.models.tiny_model import DIGEST, PACKAGE, _run_captured, fetch_tiny, tiny_endpoint, tiny_file
 from sightline.cli.main import app
 from sightline.errors import BadInput, NoModel
 
@@ -73,7 +73,7 @@ def test_the_order(tmp_path: Path) -> None:
         ("file", "a"),
         ("tiny", "SmolLM2-135M"),
     ]
-    assert [each.endpoint.facts.window for each in found_[3:5]] == [4_096, 32_000]
+    assert [each.endpoint.info.window for each in found_[3:5]] == [4_096, 32_000]
 
 
 def test_what_is_configured_is_not_looked_for(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_the_tiny_model_is_fetched_as_said(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "models").iterdir()] == ["smollm2"]
     tiny = tiny_endpoint(tmp_path)
     assert tiny is not None
-    assert (tiny.facts.tools, tiny.facts.capable, tiny.facts.provider) == (False, False, "local")
+    assert (tiny.info.tools, tiny.info.capable, tiny.info.provider) == (False, False, "local")
 
 
 def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_nothing_of_the_users_folder_is_run(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(project)
 
     def only_begun(command: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
-        return _kept([*command[: command.index("pip") + 1], "--version"], folder)
+        return _run_captured([*command[: command.index("pip") + 1], "--version"], folder)
 
     with pytest.raises(BadInput, match="could not fetch"):
         fetch_tiny(Path("home"), only_begun)

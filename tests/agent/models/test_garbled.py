@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from model_talk import ask, pieces, request, session
 from stub import Stub, raw
 
-from sightline.agent.models import Reply, Retrying, Said, anthropic, openai
+from sightline.agent.models import Reply, RetryScheduled, TextDelta, anthropic, openai
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import Told, assembled
+from sightline.agent.models.http import Chunk, ServedModel
 from sightline.agent.models.retry import RetryingModel
 from sightline.errors import ModelBusy, ModelError
 
@@ -56,6 +56,7 @@ WHOLE: dict[str, Json] = {
         "stop_reason": "end_turn",
     },
 }
+REQUEST = request()
 WORDS = ("choices", "delta", "message", "tool_calls", "index", "type", "content", "error", "usage", "function", "id")
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -79,22 +80,26 @@ def changed(value: Json, way: tuple[Any, ...], new: Json) -> Json:
     return copy
 
 
-def outcome(kind: str, chunks: list[Told]) -> None:
-    """Read these; an answer that comes of it must be one that the session takes."""
-    endpoint = Endpoint("some-model", provider=kind)
+class Served(ServedModel):
+    """A model whose server sends these chunks."""
 
-    async def told() -> AsyncGenerator[Told, None]:
-        for chunk in deepcopy(chunks):  # an answer grows in the first of its chunks
+    def __init__(self, kind: str, chunks: list[Chunk]) -> None:
+        super().__init__(Endpoint("some-model", provider=kind), WIRES[kind].PROTOCOL)
+        self._sent = chunks
+
+    async def _send(self, _: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
+        for chunk in deepcopy(self._sent):  # a reply is built in the first of its chunks
             yield chunk
 
-    async def read() -> list[Said | Reply]:
-        return [piece async for piece in assembled(endpoint, WIRES[kind].Answer(endpoint), told())]
+
+def outcome(kind: str, chunks: list[Chunk]) -> None:
+    """Read these; an answer that comes of it must be one that the session takes."""
 
     try:
-        *said, last = asyncio.run(read())
+        *said, last = asyncio.run(pieces(Served(kind, chunks), REQUEST))
     except ModelError:
         return
-    assert all(isinstance(piece, Said) and isinstance(piece.text, str) for piece in said)
+    assert all(isinstance(piece, TextDelta) and isinstance(piece.text, str) for piece in said)
     assert isinstance(last, Reply)
     talk = session()
     talk.user("Hello")
@@ -110,7 +115,7 @@ def test_one_odd_value_anywhere(kind: str, data: st.DataObject) -> None:
     way = data.draw(st.sampled_from(places(good[at])))
     odd = changed(good[at], way, data.draw(ODD))
     if isinstance(odd, dict):  # else the connection has refused it already
-        outcome(kind, [*(Told(each) for each in good[:at]), Told(odd), *(Told(each) for each in good[at + 1 :])])
+        outcome(kind, [*(Chunk(each) for each in good[:at]), Chunk(odd), *(Chunk(each) for each in good[at + 1 :])])
 
 
 @pytest.mark.parametrize("kind", WIRES)
@@ -119,14 +124,14 @@ def test_one_odd_value_in_a_whole_answer(kind: str, data: st.DataObject) -> None
     """The same where the server did not stream."""
     odd = changed(WHOLE[kind], data.draw(st.sampled_from(places(WHOLE[kind]))), data.draw(ODD))
     if isinstance(odd, dict):
-        outcome(kind, [Told(odd, whole=True)])
+        outcome(kind, [Chunk(odd, whole=True)])
 
 
 @pytest.mark.parametrize("kind", WIRES)
 @given(chunks=st.lists(st.dictionaries(st.sampled_from(WORDS), ODD), max_size=4), done=st.booleans())
 def test_any_values_at_all(kind: str, chunks: list[dict[str, Any]], done: bool) -> None:
     """Objects that have nothing of an answer but some of its words."""
-    outcome(kind, [*map(Told, chunks), *([Told({}, done=True)] if done else [])])
+    outcome(kind, [*map(Chunk, chunks), *([Chunk({}, done=True)] if done else [])])
 
 
 @pytest.mark.parametrize(
@@ -171,7 +176,7 @@ def test_garbage_is_asked_again() -> None:
     async def sleep(_: float) -> None:
         """Not now."""
 
-    async def main(stub: Stub) -> list[Said | Retrying | Reply]:
+    async def main(stub: Stub) -> list[TextDelta | RetryScheduled | Reply]:
         model = openai.OpenAiModel(Endpoint("some-model", base_url=f"{stub.url}/v1"))
         try:
             return await pieces(RetryingModel([model], sleep=sleep), request())
@@ -181,5 +186,5 @@ def test_garbage_is_asked_again() -> None:
     good = "".join(f"data: {json.dumps(each)}\n\n" for each in GOOD["openai"]).encode()
     with Stub([raw(b'data: {"choices":[null]}\n\n'), raw(good)]) as stub:
         found = asyncio.run(main(stub))
-    assert isinstance(found[0], Retrying)
+    assert isinstance(found[0], RetryScheduled)
     assert isinstance(found[-1], Reply)

@@ -9,8 +9,8 @@ from model_talk import BUDGET, pieces, reply, said, session
 from msgspec.structs import replace
 
 from sightline.agent.models import Request
+from sightline.agent.models.discovery import make_model
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.making import made
 from sightline.errors import ContextOverflow, ModelRefused
 
 SCHEMA = {
@@ -27,7 +27,7 @@ def test_the_tiny_model_answers_in_the_shape_asked_for(tiny_model: Endpoint) -> 
     talk.user("Which tool?")
 
     async def main() -> None:
-        model = made(replace(tiny_model, window=512))
+        model = make_model(replace(tiny_model, window=512))
         try:
             found = await pieces(model, Request(talk.compose(BUDGET), 80, schema=SCHEMA))
             answer = json.loads(said(found))
@@ -58,6 +58,6 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     talk = session()
     talk.user("Hello")
     for path in (tmp_path / "missing.gguf", other):
-        model = made(Endpoint("m", "local", gguf=str(path)))
+        model = make_model(Endpoint("m", "local", gguf=str(path)))
         with pytest.raises(ModelRefused, match=path.name):
             asyncio.run(pieces(model, Request(talk.compose(BUDGET), 40)))

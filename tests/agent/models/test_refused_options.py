@@ -68,7 +68,7 @@ def test_what_is_named_is_always_something_that_was_sent() -> None:
         place = endpoint("openai", stub, options={"max_tokens": 9})
     everything = ModelRefused(" ".join(openai.DISPENSABLE))
     refused: set[str] = set()
-    while option := openai.refused_option(everything, openai.written(request(), place, refused), place):
+    while option := openai.refused_option(everything, openai.request_options(request(), place, refused), place):
         assert option not in refused | place.options.keys()
         refused.add(option)
     assert refused == {"stream_options"}
@@ -125,6 +125,6 @@ def test_a_message_that_was_nothing_but_thinking_still_says_something() -> None:
     talk.reply(anthropic_reply() | {"content": anthropic_reply()["content"][:1]})
     talk.user("And now?")
     place = Endpoint("some-model", provider="anthropic")
-    body = anthropic.written(Request(talk.compose(BUDGET), 300), place, {anthropic.THOUGHTS})
+    body = anthropic.request_options(Request(talk.compose(BUDGET), 300), place, {anthropic.THOUGHTS})
     assert all(message["content"] for message in body["messages"])
     assert "let me see" not in json.dumps(body)

@@ -10,7 +10,7 @@ from stub import Stub, answer, cut, error
 
 from sightline import Budget, Session
 from sightline.agent.agent import Agent
-from sightline.agent.models import ModelInfo, Price, Reply, Request, Retrying, Said
+from sightline.agent.models import ModelInfo, Price, Reply, Request, RetryScheduled, TextDelta
 from sightline.agent.models.errors import retry_after
 from sightline.agent.models.retry import LONGEST_ASKED, LONGEST_WAIT, RetryingModel
 from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
@@ -21,23 +21,23 @@ class Scripted:
     """A model that says its lines: an error is raised, text is said, and a pair is text and then an error."""
 
     def __init__(self, name: str, *lines: Any, **facts: Any) -> None:
-        self.facts = ModelInfo(name, "openai", **{"window": 1000, **facts})
+        self.info = ModelInfo(name, "openai", **{"window": 1000, **facts})
         self._lines = iter(lines)
         self.asked: list[Request] = []
         self.closed = False
         self.left = 0
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         self.asked.append(request)
         line = next(self._lines)
         text, problem = line if isinstance(line, tuple) else (line, None)
         try:
             if isinstance(text, Exception):
                 raise text
-            yield Said(text)
+            yield TextDelta(text)
             if problem is not None:
                 raise problem
-            yield Reply(self.facts.name, reply_of(text), self.facts.price)
+            yield Reply(self.info.name, reply_of(text), self.info.price)
         finally:
             self.left += 1
 
@@ -67,7 +67,7 @@ def test_the_waits_double() -> None:
     """One second, two, four; then it gives up with the model's own error."""
     found, waits = talk([Scripted("a", ModelBusy("1"), ModelBusy("2"), ModelBusy("3"), "hello")])
     assert waits == [1, 2, 4]
-    assert [piece.again for piece in found if isinstance(piece, Retrying)] == [2, 3, 4]
+    assert [piece.again for piece in found if isinstance(piece, RetryScheduled)] == [2, 3, 4]
     assert isinstance(found[-1], Reply)
     last = refused([Scripted("a", *(ModelBusy(str(number)) for number in range(9)))], ModelBusy)
     assert str(last) == "3"
@@ -93,7 +93,7 @@ def test_what_the_provider_asks_for_is_kept_to() -> None:
     assert waits == [7.5]
     found, waits = talk([Scripted("a", ModelBusy("x", LONGEST_ASKED + 1)), Scripted("b", "hi")])
     assert waits == [0]
-    assert found[0] == Retrying("a", "x", 0, 1, "b")
+    assert found[0] == RetryScheduled("a", "x", 0, 1, "b")
     assert refused([Scripted("a", ModelBusy("x", 3600))], ModelBusy).retry_after == 3600  # type: ignore[attr-defined]
 
 
@@ -103,7 +103,7 @@ def test_after_the_attempts_the_next_model_is_asked() -> None:
         [Scripted("a", ModelBusy("1"), ModelBusy("2")), Scripted("b", ModelBusy("3"), "hi")], attempts=2
     )
     assert waits == [1, 0, 1]
-    again = [(piece.again, piece.fallback) for piece in found if isinstance(piece, Retrying)]
+    again = [(piece.again, piece.fallback) for piece in found if isinstance(piece, RetryScheduled)]
     assert again == [(2, ""), (1, "b"), (2, "")]
     assert found[-1].model == "b"
 
@@ -111,7 +111,7 @@ def test_after_the_attempts_the_next_model_is_asked() -> None:
 def test_a_refusal_goes_to_the_next_model_and_is_told() -> None:
     """No second attempt where none can help, and the reason is said."""
     found, waits = talk([Scripted("a", ModelRefused("no key")), Scripted("b", "hi")])
-    assert found[0] == Retrying("a", "no key", 0, 1, "b")
+    assert found[0] == RetryScheduled("a", "no key", 0, 1, "b")
     assert waits == [0]
     assert str(refused([Scripted("a", ModelRefused("no key"))], ModelRefused)) == "no key"
 
@@ -141,7 +141,7 @@ def test_too_long_for_a_fallback_is_a_fallback_less() -> None:
     found, waits = talk(
         [Scripted("a", ModelRefused("no")), Scripted("b", ContextOverflow("long", 9)), Scripted("c", "hi")]
     )
-    assert [(piece.model, piece.why, piece.fallback) for piece in found if isinstance(piece, Retrying)] == [
+    assert [(piece.model, piece.why, piece.fallback) for piece in found if isinstance(piece, RetryScheduled)] == [
         ("a", "no", "b"),
         ("b", "long", "c"),
     ]
@@ -163,7 +163,7 @@ def test_a_fallback_that_cannot_hold_the_payload_is_not_asked() -> None:
     tokens = request().payload.tokens
     small, fitting = Scripted("small", window=tokens + 299), Scripted("fitting", "hi", window=tokens + 300)
     found, _ = talk([Scripted("a", ModelRefused("no")), small, fitting])
-    assert isinstance(found[0], Retrying)
+    assert isinstance(found[0], RetryScheduled)
     assert found[0].fallback == "fitting"
     assert found[0].why == f"no; small is not asked: {tokens + 300} tokens do not fit into its {tokens + 299}"
     assert not small.asked
@@ -210,7 +210,7 @@ def test_a_reply_has_the_price_of_who_answered() -> None:
 def test_what_was_said_before_a_cut_is_said_anew() -> None:
     """The pieces, then word that it begins again, then all of it from the start: one reply."""
     found, _ = talk([Scripted("a", ("one tw", ModelBusy("cut")), "one two")])
-    assert [type(piece).__name__ for piece in found] == ["Said", "Retrying", "Said", "Reply"]
+    assert [type(piece).__name__ for piece in found] == ["TextDelta", "RetryScheduled", "TextDelta", "Reply"]
     assert found[-1].raw == reply_of("one two")
 
 
@@ -232,7 +232,7 @@ def test_stopping_early_stops_the_model_and_closing_closes_all() -> None:
 
 def test_its_facts_are_the_first_models() -> None:
     """Payloads are composed for that one."""
-    assert RetryingModel([Scripted("a"), Scripted("b")]).facts.name == "a"
+    assert RetryingModel([Scripted("a"), Scripted("b")]).info.name == "a"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -256,7 +256,7 @@ def test_with_a_real_server(kind: str) -> None:
     with Stub(script) as stub:
         found = asyncio.run(main(stub))
     assert waits == [1.5, 2, 4]
-    after = max(at for at, piece in enumerate(found) if isinstance(piece, Retrying))
+    after = max(at for at, piece in enumerate(found) if isinstance(piece, RetryScheduled))
     assert said(found[after + 1 :]) == "one two three"
     assert reply(found[after + 1 :])
 

@@ -19,10 +19,10 @@ from sightline.agent.tools.mcp import (
     MOST_DATA,
     MOST_SHOWN,
     MOST_TEXT,
-    _distinct,
     _name,
     _parts,
     _text,
+    _with_unique_names,
     servers,
 )
 from sightline.errors import ToolFailed
@@ -149,7 +149,10 @@ def test_every_tool_has_a_name_of_its_own() -> None:
         return ""
 
     offered = ["a", "a.", "a_", "a__2", "a/", "b" * 80, "b" * 80]
-    names = [tool.name for tool in _distinct([Tool(ToolDefinition(_name("s", each), "", {}), run) for each in offered])]
+    names = [
+        tool.name
+        for tool in _with_unique_names([Tool(ToolDefinition(_name("s", each), "", {}), run) for each in offered])
+    ]
     assert names[:5] == ["s__a", "s__a_", "s__a__3", "s__a__2", "s__a__4"]
     assert len(set(names)) == len(names)
     assert all(len(name) <= LONGEST_NAME for name in names)

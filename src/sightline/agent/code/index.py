@@ -1,4 +1,4 @@
-"""The index of a code store: quick to ask, and derived. The files can make it again."""
+"""The index of a code store. It is derived from the files, and can be rebuilt from them."""
 
 import os
 import sqlite3
@@ -13,109 +13,101 @@ import msgspec
 from sightline.agent.code.versions import Saved, is_sound
 from sightline.errors import StoreError, Unwritable
 
-_FORMAT = 1  # SQLite's own `user_version`; a file with another one is not ours
-_BUSY_SECONDS = 10.0  # that one waits for another: far more than the few milliseconds a commit takes
+_FORMAT = 1  # SQLite's `user_version`; a file with another one is not ours
+_BUSY_SECONDS = 10.0  # that a query waits for another: a commit takes a few milliseconds
 _COLUMNS = tuple(name for name in Saved.__struct_fields__ if name != "warning")
 _NAMES = ", ".join(_COLUMNS)
-_SIDE_FILES = ("", "-journal", "-wal", "-shm")  # a journal left behind would be played into the next file
+_SIDE_FILES = ("", "-journal", "-wal", "-shm")  # a journal that is left would be applied to the next file
 
 
 class LostIndex(StoreError):
-    """There is no index that can be read: it is missing, damaged, or something else."""
+    """The index is missing, damaged, or another file."""
 
 
 class CodeIndex(Protocol):
-    """Knows every version of every code. One writer at a time: the store sees to that.
+    """The metadata of every version of every code. The store ensures that there is one writer at a time.
 
-    All raise LostIndex, but for replacing one that is lost, and StoreError.
+    All methods raise StoreError and LostIndex; `replace` with `is_lost` does not raise LostIndex.
     """
 
     def get(self, code_id: str, version: int | None = None) -> Saved | None:
-        """One version, the newest without a number; None where there is none."""
+        """Return one version, the newest without a number; None if there is none."""
         ...
 
     def versions(self, code_id: str) -> list[Saved]:
-        """All of a code's, the first one first."""
+        """Return all versions of a code, the first one first."""
         ...
 
     def all(self, session_id: str | None = None) -> list[Saved]:
-        """The newest version of every code of which this session stored any; in the order of the codes' numbers."""
+        """Return the newest version of every code of which this session stored any, in the order of their numbers."""
         ...
 
     def last(self) -> int:
-        """The highest number that any code has; 0 where there is none."""
+        """Return the highest number of a code; 0 if there is none."""
         ...
 
     def put(self, *versions: Saved) -> None:
-        """Add these, or know them anew: all or, if it fails, none."""
+        """Add or replace these versions: all or, if it fails, none."""
         ...
 
     def remove(self, code_id: str) -> None:
-        """Forget all versions of a code."""
+        """Remove all versions of a code."""
         ...
 
     @property
-    def there(self) -> bool:
-        """Whether there is anything to ask, good or bad."""
+    def exists(self) -> bool:
+        """Whether there is an index, readable or not."""
         ...
 
     def replace(self, versions: Iterable[Saved], *, is_lost: bool = False) -> str:
-        """Begin anew with these. One that is lost is set aside: under which name; "" where there was nothing."""
+        """Replace the content by these. An index that is lost is renamed: return its new name; "" if there was none."""
         ...
 
 
 class SqliteIndex:
     """The index in one SQLite file.
 
-    Every question opens the file and closes it: any number of threads and processes may ask. With a rollback journal,
-    not WAL, so that it is one file and can be read where nothing can be written.
+    Every query opens and closes the file, so any number of threads and processes may use it. It has a rollback journal
+    instead of WAL, because then it is one file and can be read where nothing can be written.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @property
-    def there(self) -> bool:
-        """See `CodeIndex`."""
+    def exists(self) -> bool:
         return os.path.lexists(self._path)
 
     def get(self, code_id: str, version: int | None = None) -> Saved | None:
-        """See `CodeIndex`."""
         found = self.versions(code_id)
         if version is not None:
             found = [saved for saved in found if saved.version == version]
         return found[-1] if found else None
 
     def versions(self, code_id: str) -> list[Saved]:
-        """See `CodeIndex`."""
-        return self._selected("WHERE code_id = ? ORDER BY version", code_id)
+        return self._select("WHERE code_id = ? ORDER BY version", code_id)
 
     def all(self, session_id: str | None = None) -> list[Saved]:
-        """See `CodeIndex`."""
         newest = "WHERE version = (SELECT max(version) FROM code AS other WHERE other.code_id = code.code_id)"
         if session_id is None:
-            return self._selected(f"{newest} ORDER BY number, code_id")
+            return self._select(f"{newest} ORDER BY number, code_id")
         theirs = "AND code_id IN (SELECT code_id FROM code WHERE session_id = ?)"
-        return self._selected(f"{newest} {theirs} ORDER BY number, code_id", session_id)
+        return self._select(f"{newest} {theirs} ORDER BY number, code_id", session_id)
 
     def last(self) -> int:
-        """See `CodeIndex`."""
         with self._opened() as db:
             (number,) = db.execute("SELECT coalesce(max(number), 0) FROM code").fetchone()
         return int(number)
 
     def put(self, *versions: Saved) -> None:
-        """See `CodeIndex`."""
         with self._opened() as db:
             _insert(db, versions)
 
     def remove(self, code_id: str) -> None:
-        """See `CodeIndex`."""
         with self._opened() as db:
             db.execute("DELETE FROM code WHERE code_id = ?", (code_id,))
 
     def replace(self, versions: Iterable[Saved], *, is_lost: bool = False) -> str:
-        """See `CodeIndex`."""
         if is_lost:
             set_aside = self._set_aside()
             self._make(versions)
@@ -127,14 +119,14 @@ class SqliteIndex:
 
     # ------------------------------------------------------------------ the file
 
-    def _selected(self, where: str, *values: str) -> list[Saved]:
+    def _select(self, where: str, *values: str) -> list[Saved]:
         with self._opened() as db:
             rows = db.execute(f"SELECT {_NAMES} FROM code {where}", values).fetchall()
         return [_saved(row) for row in rows]
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The file in one transaction, committed at the end."""
+        """Open the file for one transaction, which is committed at the end."""
         if self._path.is_symlink() or not self._path.is_file():
             raise LostIndex("it is missing, or no file")
         with self._connected("rw") as db:
@@ -162,9 +154,9 @@ class SqliteIndex:
             finally:
                 db.close()
         except sqlite3.DatabaseError as error:
-            raise self._meaning(error) from error
+            raise self._store_error(error) from error
 
-    def _meaning(self, error: sqlite3.DatabaseError) -> Exception:
+    def _store_error(self, error: sqlite3.DatabaseError) -> Exception:
         code = getattr(error, "sqlite_errorcode", -1) & 0xFF  # the primary one of an extended code
         if code in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB):
             return LostIndex(str(error))
@@ -173,10 +165,10 @@ class SqliteIndex:
         return Unwritable(str(self._path), str(error))
 
     def _set_aside(self) -> str:
-        """Move what is there out of the way, under a name that is free. Its name; "" where there is nothing."""
+        """Rename the file that is there to a free name, and return that name; "" if there is none."""
         if not self._path.is_symlink() and not self._path.exists():
             return ""
-        if not self._path.is_symlink() and self._path.stat().st_size == 0:  # a crash while it was made
+        if not self._path.is_symlink() and self._path.stat().st_size == 0:  # a crash while it was created
             self._path.unlink()
             return ""
         names = (f"{self._path.name}.damaged{number or ''}" for number in count())

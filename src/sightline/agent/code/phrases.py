@@ -1,4 +1,4 @@
-"""What the code store says to a model or a user, in English and Chinese. The document's own sentences stand here."""
+"""The code store's phrases for models and users, in English and Chinese. Some are the BA-Agent document's own."""
 
 from typing import Any
 
@@ -47,13 +47,13 @@ _WORDS = {
 }
 
 
-def say(key: str, locale: str, **facts: Any) -> str:
-    """One sentence. Without facts its braces stand as they are: `{code_id}` is what the model is to read."""
+def say(key: str, locale: str, **values: Any) -> str:
+    """Return one sentence. Without values its braces stay: the model is to read `{code_id}`."""
     sentence = _WORDS[key][LOCALES.index(check_locale(locale))]
-    return sentence.format(**facts) if facts else sentence
+    return sentence.format(**values) if values else sentence
 
 
 def one_line(text: str, most: int = 200) -> str:
-    """A text that cannot pass for more than one line of a list: blanks joined, cut after so many characters."""
+    """Return a text as one line: white space joined, cut after so many characters."""
     joined = " ".join(text.split())
     return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"

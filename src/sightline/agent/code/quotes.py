@@ -1,4 +1,4 @@
-"""Where a Markdown text quotes code: in fences and between backticks. What stands there is not said by the text."""
+"""Where a Markdown text quotes code: in fences and between backticks."""
 
 import re
 from bisect import bisect_right
@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# A fence, also one in a list or a quotation; what backticks open has no further backtick in its line.
+# A fence, also in a list or a quotation. A fence of backticks has no further backtick in its line.
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<marks>`{3,}(?=[^`]*\Z)|~{3,})")
 _TICKS = re.compile("`+")
 
 
 class Quoted(NamedTuple):
-    """One piece of quoted code, with its marks. A fence may be left open to the end of the text."""
+    """One piece of quoted code, with its marks. A fence that is not closed reaches to the end of the text."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class Quoted(NamedTuple):
 
 
 def plain_places(text: str, *, open_fences: bool = True) -> "PlainPlaces":
-    """Where a text speaks for itself. Without `open_fences` a fence that nothing closes quotes nothing."""
+    """Return the places outside quoted code. Without `open_fences`, a fence that is not closed quotes nothing."""
     return PlainPlaces([each for each in quoted(text) if each.is_closed or open_fences])
 
 
@@ -37,7 +37,7 @@ class PlainPlaces:
 
 
 def quoted(text: str) -> list[Quoted]:
-    """All quoted code of a text, in order. Takes time in proportion to its length."""
+    """Return all quoted code of a text, in order. The time is proportional to its length."""
     return list(_blocks(text))
 
 
@@ -68,7 +68,7 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[Quoted]:
-    """A run of backticks up to the next run of as many. One after a backslash opens nothing."""
+    """Yield code between a run of backticks and the next run of as many. A backslash escapes a backtick."""
     if text.find("`", start, end) < 0:
         return
     runs = [match.span() for match in _TICKS.finditer(text, start, end)]

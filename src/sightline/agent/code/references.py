@@ -1,6 +1,6 @@
-"""How an answer refers to code and to uploaded files, and how the model and the user are told of them.
+"""References to code and to uploaded files in an answer, and how the model and the user see them.
 
-Tags and markers count only outside fences and inline code: there they are quoted, not said.
+Tags and markers in fences and inline code are quotations, and do not count.
 """
 
 import re
@@ -18,7 +18,7 @@ from sightline.agent.code.versions import Saved
 from sightline.errors import BadCodeId, StoreError, UnknownCode
 from sightline.values.phrases import size_text
 
-# Each takes what it begins with, so looking through a text takes time in proportion to its length.
+# Each match consumes its beginning, so the time of a search is proportional to the length of the text.
 _TAG = re.compile(
     r"<code_ref>\s*(?P<code>code_[A-Za-z0-9_]+)\s*</code_ref>|<file_ref>\s*(?P<file>upload_[A-Za-z0-9_]+)\s*</file_ref>"
 )
@@ -27,7 +27,7 @@ _MARKER = re.compile(r"<!--[ \t]*CODE_SAVED:[ \t]*(?P<id>code_[A-Za-z0-9_]+)[ \t
 
 
 class Upload(Struct, frozen=True):
-    """A file that the user has handed in."""
+    """A file that the user has uploaded."""
 
     file_id: str  # "upload_…"
     filename: str
@@ -46,7 +46,7 @@ class Reference(NamedTuple):
 
 
 class CodeReference(Struct, frozen=True):
-    """What `{{CODE:index}}` stands for."""
+    """The code that `{{CODE:index}}` refers to."""
 
     code_id: str
     language: str
@@ -55,7 +55,7 @@ class CodeReference(Struct, frozen=True):
 
 
 class FileReference(Struct, frozen=True):
-    """What `{{FILE:index}}` stands for."""
+    """The upload that `{{FILE:index}}` refers to."""
 
     file_id: str
     filename: str
@@ -66,7 +66,7 @@ class FileReference(Struct, frozen=True):
 
 
 class Resolved(Struct, frozen=True):
-    """A text for display: its tags are numbered places, and what belongs there stands beside it."""
+    """A text for display: its tags are replaced by numbered places, which refer to `codes` and `files`."""
 
     text: str
     codes: list[CodeReference]
@@ -77,7 +77,7 @@ class Resolved(Struct, frozen=True):
 
 
 def references(text: str) -> list[Reference]:
-    """The tags of a text, in order."""
+    """Return the tags of a text, in order."""
     plain = plain_places(text)
     return [
         Reference("code" if match["code"] else "file", match["code"] or match["file"], *match.span())
@@ -87,9 +87,9 @@ def references(text: str) -> list[Reference]:
 
 
 def resolved(text: str, store: CodeStore | None, uploads: Iterable[Upload] = ()) -> Resolved:
-    """The text with `{{CODE:0}}` and `{{FILE:0}}` for tags. An id has one number; an unknown one keeps its tag.
+    """Return the text with `{{CODE:0}}` and `{{FILE:0}}` instead of tags. An unknown id keeps its tag.
 
-    A place that the text itself writes down is none: it has a backslash between its braces.
+    A `{{CODE:0}}` that the text itself contains gets a backslash between its braces.
     """
     known = {upload.file_id: upload for upload in uploads}
     codes: dict[str, CodeReference] = {}
@@ -109,7 +109,7 @@ def resolved(text: str, store: CodeStore | None, uploads: Iterable[Upload] = ())
 
 
 def shown(text: str, store: CodeStore | None, uploads: Iterable[Upload] = (), *, locale: str = "en") -> str:
-    """The text as Markdown for a reader: the code itself, in a fence, where it is first referred to."""
+    """Return the text as Markdown for a reader: the first tag of a code is replaced by the code in a fence."""
     known = {upload.file_id: upload for upload in uploads}
     before: set[str] = set()
     written = ""
@@ -144,28 +144,28 @@ def _found(store: CodeStore | None, code_id: str) -> Saved | None:
 
 
 def _block(store: CodeStore | None, code_id: str) -> str:
-    """A code with its title; "" where there is none, or its file is gone."""
+    """Return a code with its title; "" if there is none, or its file is missing."""
     with suppress(BadCodeId, UnknownCode, StoreError):
         if store is not None:
             saved = store.find(code_id)
-            title = f"**{saved.code_id}** ({saved.language}) - {_literally(saved.description)}"
+            title = f"**{saved.code_id}** ({saved.language}) - {_escaped(saved.description)}"
             return f"{title}\n\n{fenced(store.read(code_id), saved.language)}"
     return ""
 
 
 def _title(upload: Upload) -> str:
-    details = ", ".join(filter(None, [_literally(upload.file_type), size_text(upload.size_bytes)]))
-    description = f" - {_literally(upload.description)}" if upload.description else ""
-    return f"**{_literally(upload.filename)}** ({details}){description}"
+    details = ", ".join(filter(None, [_escaped(upload.file_type), size_text(upload.size_bytes)]))
+    description = f" - {_escaped(upload.description)}" if upload.description else ""
+    return f"**{_escaped(upload.filename)}** ({details}){description}"
 
 
-def _literally(text: str) -> str:
-    """In one line, and without meaning in Markdown."""
+def _escaped(text: str) -> str:
+    """Return text in one line, with Markdown escaped."""
     return re.sub(r"([\\`*_\[\]<>])", r"\\\1", one_line(text))
 
 
 def fenced(code: str, language: str = "") -> str:
-    """The code in a fence that nothing in it can close."""
+    """Return the code in a fence that nothing in it can close."""
     longest = max((len(run) for run in re.findall("`+", code)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{code.removesuffix(chr(10))}\n{fence}"
@@ -175,15 +175,15 @@ def fenced(code: str, language: str = "") -> str:
 
 
 class Marker(NamedTuple):
-    """Says that code was saved."""
+    """A comment that says that code was saved."""
 
     code_id: str
     description: str
 
 
 def marker(saved: Saved) -> str:
-    """What stands below an answer in which this code was saved: a comment, for programs to read."""
-    description = re.sub("--(?=!?>)|(?<=<!)--", "—", one_line(saved.description))  # it neither ends nor begins one
+    """Return the comment below an answer that tells programs that this code was saved."""
+    description = re.sub("--(?=!?>)|(?<=<!)--", "—", one_line(saved.description))  # no comment begins or ends in it
     return (
         f"<!-- CODE_SAVED: {saved.code_id} | {description} -->"
         if description
@@ -192,19 +192,22 @@ def marker(saved: Saved) -> str:
 
 
 def marked(text: str, saved: Iterable[Saved]) -> str:
-    """An answer with the markers of what was saved with it, and no others: those in its own words are only words."""
+    """Return an answer with the markers of its saved code. Markers in its own text are escaped."""
     plain = plain_places(text, open_fences=False)
-    said = _MARKER.sub(lambda found: f"&lt;{found[0][1:]}" if found.start() in plain else found[0], text)
-    return "\n\n".join([said, *map(marker, saved)])
+    escaped = _MARKER.sub(lambda found: f"&lt;{found[0][1:]}" if found.start() in plain else found[0], text)
+    return "\n\n".join([escaped, *map(marker, saved)])
 
 
 def markers(text: str) -> list[Marker]:
-    """What a text says was saved, with or without descriptions. It says so: only the store knows."""
+    """Return the markers of a text. Only the store knows whether the code was really saved."""
     return list(_markers(text))
 
 
 def _markers(text: str) -> Iterator[Marker]:
-    plain, at = plain_places(text, open_fences=False), 0  # an answer that was cut off in a fence is marked all the same
+    plain, at = (
+        plain_places(text, open_fences=False),
+        0,
+    )  # an answer cut off in a fence has markers too
     while match := _MARKER.search(text, at):
         at = match.end()
         if match.start() not in plain:
@@ -218,18 +221,18 @@ def _markers(text: str) -> Iterator[Marker]:
         yield Marker(match["id"], description)
 
 
-# ---------------------------------------------------------------------- what the model is told
+# ---------------------------------------------------------------------- what the model sees
 
 
 def announcement(uploads: Sequence[Upload], locale: str = "en") -> str:
-    """That files were uploaded, and how to refer to them; "" where there are none."""
+    """Return the note that files were uploaded, and how to refer to them; "" if there are none."""
     named = ", ".join(f"upload:{one_line(upload.file_id)}" for upload in uploads)
     how = "uploaded one" if len(uploads) == 1 else "uploaded several"
     return say(how, locale, named=named) if uploads else ""
 
 
 def unified_listing(codes: Sequence[Saved], uploads: Sequence[Upload], locale: str = "en") -> str:
-    """Code and uploads in one list, and how to refer to them; "" where there are none."""
+    """Return code and uploads in one list, and how to refer to them; "" if there are none."""
     as_uploads = [
         Upload(each.code_id, each.file_name, each.language, each.size_bytes, each.description) for each in codes
     ]

@@ -1,10 +1,10 @@
-"""Code that the model has written: kept in files, found through an index, every version of it.
+"""Code that the model has written: every version of it, in files, with an index.
 
-The files are the truth and the index is derived, so that a crash between the two can be made good:
+The index is derived from the files. Storing has these steps, so that a crash between them can be repaired:
 
-    note what comes → put the old version by → the file → the index → what is known of it, beside it → the note goes
+    write a note → copy the old version → write the file → the index → the metadata → remove the note
 
-After a crash whoever comes next sees the note: without the file nothing has happened, with it all is finished.
+The next user of the store after a crash sees the note. If the file is there the steps are finished, else undone.
 """
 
 import logging
@@ -19,8 +19,17 @@ from msgspec.structs import replace
 from sightline.agent.code.files import CodeFiles, Pending, Shelf
 from sightline.agent.code.index import CodeIndex, LostIndex, SqliteIndex
 from sightline.agent.code.phrases import one_line, say
-from sightline.agent.code.rebuild import Rebuilt, adopted, gathered
-from sightline.agent.code.versions import Saved, advice, check_code_id, described, encoded, measured, path_of, put_by
+from sightline.agent.code.rebuild import Rebuilt, adopt, read_versions
+from sightline.agent.code.versions import (
+    Saved,
+    advice,
+    as_earlier,
+    check_code_id,
+    described,
+    encoded,
+    measured,
+    path_of,
+)
 from sightline.errors import StoreError, UnknownCode, Unwritable
 from sightline.shorten.outline.languages import Language
 from sightline.shorten.outline.languages import language as language_named
@@ -29,7 +38,7 @@ from sightline.values.clock import Clock, iso
 __all__ = ["CodeStore", "Rebuilt", "Saved", "advice", "check_code_id"]
 
 INDEX = "code_index.db"
-PYTHON = Language("python", ".py")  # what code is in any language that is not supported
+PYTHON = Language("python", ".py")  # used for languages that are not supported
 LONGEST = 1000  # characters of a description
 MOST_NAMED = 10  # ids in an error: enough to see how they are named
 
@@ -42,23 +51,23 @@ Value = TypeVar("Value")
 class CodeStore:
     """The code of one folder: `code_index.db` and the files in `data/`.
 
-    Any number of stores, threads and processes may use one folder. Nothing is made before the first `store`.
+    Any number of stores, threads and processes may use one folder. Nothing is created before the first `store`.
     """
 
     def __init__(self, folder: str | Path, *, clock: Clock, locale: str = "en", index: CodeIndex | None = None) -> None:
         self.folder = Path(folder)
         self.locale = locale
-        self.rebuilt: Rebuilt | None = None  # what was found, where the index could not be read and was made again
+        self.rebuilt: Rebuilt | None = None  # set if the index could not be read and was rebuilt
         self._clock = clock
         self._files = CodeFiles(self.folder)
         self._index = index or SqliteIndex(self.folder / INDEX)
-        if self._files.there:
-            self._asked(lambda: self._index.versions(""))
+        if self._files.exists:
+            self._query(lambda: self._index.versions(""))
 
     # ------------------------------------------------------------------ reading
 
     def find(self, code_id: str, version: int | None = None) -> Saved:
-        """What is known of a code. Raises BadCodeId, UnknownCode."""
+        """Return the metadata of a version, of the newest without a number. Raises BadCodeId, UnknownCode."""
         versions = self.versions(code_id)
         found = [saved for saved in versions if version in (None, saved.version)]
         if not found:
@@ -66,11 +75,11 @@ class CodeStore:
         return found[-1]
 
     def read(self, code_id: str, version: int | None = None) -> str:
-        """The code itself, of the newest version without a number. Raises BadCodeId, UnknownCode, StoreError."""
+        """Return the code of a version, of the newest without a number. Raises BadCodeId, UnknownCode, StoreError."""
         saved = self.find(code_id, version)
         data = self._files.read(saved)
-        if data is None or measured(saved, data).digest != saved.digest:  # edited or gone; or just being stored anew
-            with suppress(Unwritable), self._writing() as shelf:
+        if data is None or measured(saved, data).digest != saved.digest:  # edited, missing, or just being stored again
+            with suppress(Unwritable), self._locked() as shelf:
                 saved = self._index.get(code_id, version) or saved
                 data = shelf.content(saved)
         if data is None:
@@ -82,20 +91,20 @@ class CodeStore:
             raise StoreError(f"{saved.path} was changed by somebody and is no UTF-8 text now: {error}") from error
 
     def versions(self, code_id: str) -> Codes:
-        """All versions of a code, the first one first. Raises BadCodeId, UnknownCode."""
+        """Return all versions of a code, the first one first. Raises BadCodeId, UnknownCode."""
         check_code_id(code_id)
-        found = self._asked(lambda: self._index.versions(code_id))
+        found = self._query(lambda: self._index.versions(code_id))
         if not found:
             known = [saved.code_id for saved in self.list()]
             raise UnknownCode(code_id, get_close_matches(code_id, known, MOST_NAMED) or known[:MOST_NAMED])
         return found
 
     def list(self, session_id: str | None = None) -> Codes:
-        """Every code or, with a session, those that it stored any version of; in the order they were first stored."""
-        return self._asked(lambda: self._index.all(session_id))
+        """Return every code, or those of which a session stored any version, in the order they were first stored."""
+        return self._query(lambda: self._index.all(session_id))
 
     def listing(self, session_id: str | None = None, locale: str | None = None) -> str:
-        """The code of a session as the model is told of it; "" where there is none."""
+        """Return the list of a session's code that the model sees; "" if there is none."""
         locale = locale or self.locale
         lines = [
             f"- {saved.code_id} ({saved.language}) - {one_line(saved.description)}" for saved in self.list(session_id)
@@ -107,46 +116,47 @@ class CodeStore:
     def store(
         self, code_id: str, code: str, *, language: str = "python", description: str = "", session_id: str = ""
     ) -> Saved:
-        """Save a code; one that is there already gets a new version, and the old one is kept.
+        """Save a code. If its id exists this is a new version, and the old one stays.
 
-        All of it or nothing: durable when it returns. In a language that is not supported it is python, with a warning.
+        It is stored as a whole or not at all, and durable when it returns. An unsupported language is stored as python,
+        with a warning.
 
         Raises:
-            BadCodeId, BadInput: the id is none; there is no code, or it is no text.
+            BadCodeId, BadInput: the id is not valid; the code is empty, or not text.
             Unwritable: the disk refused. Nothing has changed.
         """
         check_code_id(code_id)
         data, known_as = encoded(code), language_named(str(language)) or PYTHON
         description = one_line(description or "", LONGEST) or described(code)
-        with self._writing() as shelf:
+        with self._locked() as shelf:
             before = self._newest(shelf, code_id)
             saved = self._version(code_id, known_as, before)
             saved = measured(replace(saved, description=description, session_id=session_id), data)
-            self._put(shelf, Pending(saved, None if before is None or before.is_put_by else before), data)
+            self._put(shelf, Pending(saved, None if before is None or before.is_earlier else before), data)
         logger.info("code saved: %s, version %d, %s", code_id, saved.version, saved.path)
         return replace(saved, warning=self._warning(saved, before, str(language)))
 
     def delete(self, code_id: str) -> None:
-        """Remove a code with all its versions, for good. Raises BadCodeId, UnknownCode, Unwritable."""
+        """Delete a code with all its versions. Raises BadCodeId, UnknownCode, Unwritable."""
         saved = self.find(code_id)
-        with self._writing() as shelf:
+        with self._locked() as shelf:
             pending = Pending(saved, deleting=True)
             shelf.begin(pending)
             self._finish(shelf, pending)
 
     def rebuild(self) -> Rebuilt:
-        """Make the index again from the files; what was found. Raises Unwritable."""
-        with self._writing() as shelf:
+        """Rebuild the index from the files, and return what was found. Raises Unwritable."""
+        with self._locked() as shelf:
             return self._rebuild(shelf)
 
-    # ------------------------------------------------------------------ what a new version is
+    # ------------------------------------------------------------------ a new version
 
     def _newest(self, shelf: Shelf, code_id: str) -> Saved | None:
-        """The version before this one, as its file is now; also a file that nobody stored."""
-        indexed = self._surely(shelf, lambda: self._index.get(code_id))
+        """Return the newest version, measured as its file is now; also of a file that the store did not write."""
+        indexed = self._ask_index(shelf, lambda: self._index.get(code_id))
         known = [each for each in (shelf.known(code_id), indexed) if each]
-        if not known and (file := shelf.found(code_id)):
-            known = [adopted(shelf.data, file, code_id, 1)]
+        if not known and (file := shelf.unknown_file(code_id)):
+            known = [adopt(shelf.data, file, code_id, 1)]
         if not known:
             return None
         newest = max(known, key=lambda saved: saved.version)
@@ -161,17 +171,17 @@ class CodeStore:
         return Saved(code_id, language.name, "", 0, 0, created_at, version, path, updated_at=now, number=number)
 
     def _warning(self, saved: Saved, before: Saved | None, language: str) -> str:
-        said = []
+        warnings = []
         if language_named(language) is None:
-            said.append(say("unsupported", self.locale, language=language[:40], code_id=saved.code_id))
-            logger.warning("%s", said[0])
+            warnings.append(say("unsupported", self.locale, language=language[:40], code_id=saved.code_id))
+            logger.warning("%s", warnings[0])
         if before is None:
-            said.append(advice(saved.code_id, self.locale))
+            warnings.append(advice(saved.code_id, self.locale))
         elif before.session_id not in ("", saved.session_id):
-            said.append(say("another session's", self.locale, code_id=saved.code_id, version=saved.version))
-        return " ".join(filter(None, said))
+            warnings.append(say("another session's", self.locale, code_id=saved.code_id, version=saved.version))
+        return " ".join(filter(None, warnings))
 
-    # ------------------------------------------------------------------ one store, step by step
+    # ------------------------------------------------------------------ storing, step by step
 
     def _put(self, shelf: Shelf, pending: Pending, data: bytes) -> None:
         try:
@@ -179,22 +189,21 @@ class CodeStore:
             if pending.before:
                 shelf.keep(pending.before)
             shelf.place(pending.saved, data)
-            self._enter(shelf, pending)
+            self._write_index(shelf, pending)
         except BaseException:
-            with suppress(OSError, StoreError):  # else whoever comes next settles it
+            with suppress(OSError, StoreError):  # else the next user repairs it
                 if self._index.get(pending.saved.code_id) != pending.saved:
                     shelf.undo(pending)
             raise
-        with suppress(OSError):  # it is stored; whoever comes next tidies up
+        with suppress(OSError):  # it is stored; the next user removes the note
             shelf.finish(pending)
 
-    def _enter(self, shelf: Shelf, pending: Pending) -> None:
-        """Into the index."""
-        versions = [put_by(pending.before), pending.saved] if pending.before else [pending.saved]
-        self._surely(shelf, lambda: self._index.put(*versions))
+    def _write_index(self, shelf: Shelf, pending: Pending) -> None:
+        versions = [as_earlier(pending.before), pending.saved] if pending.before else [pending.saved]
+        self._ask_index(shelf, lambda: self._index.put(*versions))
 
-    def _settle(self, shelf: Shelf) -> None:
-        """Finish what a crash interrupted, or undo it where its file was not there yet."""
+    def _repair(self, shelf: Shelf) -> None:
+        """Finish an operation that a crash interrupted, or undo it if its file is not there."""
         pending = shelf.pending()
         if pending is None:
             shelf.clear()
@@ -206,39 +215,39 @@ class CodeStore:
 
     def _finish(self, shelf: Shelf, pending: Pending) -> None:
         if pending.deleting:
-            self._surely(shelf, lambda: self._index.remove(pending.saved.code_id))
+            self._ask_index(shelf, lambda: self._index.remove(pending.saved.code_id))
             shelf.delete(pending.saved.code_id)
             return
         if pending.before:
             shelf.keep(pending.before, again=True)
-        self._enter(shelf, pending)
+        self._write_index(shelf, pending)
         shelf.finish(pending)
 
     # ------------------------------------------------------------------ the index
 
-    def _asked(self, question: Callable[[], Codes]) -> Codes:
-        """What the index says, when nobody is storing and it can be read."""
-        if not self._files.there and not self._index.there:
+    def _query(self, question: Callable[[], Codes]) -> Codes:
+        """Ask the index, after a running operation has ended or was repaired."""
+        if not self._files.exists and not self._index.exists:
             return []
-        if self._files.disturbed:
-            with suppress(Unwritable), self._writing():
-                pass  # whoever was storing is done now, or a crash made good
+        if self._files.has_pending:
+            with suppress(Unwritable), self._locked():
+                pass  # locking waits for the operation, or repairs it
         try:
             return question()
         except LostIndex:
-            with self._writing() as shelf:
-                return self._surely(shelf, question)
+            with self._locked() as shelf:
+                return self._ask_index(shelf, question)
 
     @contextmanager
-    def _writing(self) -> Iterator[Shelf]:
-        """The files, for this writer alone; nothing half done, and an index that agrees with them."""
+    def _locked(self) -> Iterator[Shelf]:
+        """Lock the files for this writer, and repair files and index."""
         with self._files.locked() as shelf:
-            self._surely(shelf, self._index.last)
-            self._settle(shelf)
+            self._ask_index(shelf, self._index.last)
+            self._repair(shelf)
             yield shelf
 
-    def _surely(self, shelf: Shelf, question: Callable[[], Value]) -> Value:
-        """What the index says; it is made again where it is lost."""
+    def _ask_index(self, shelf: Shelf, question: Callable[[], Value]) -> Value:
+        """Ask the index. If it is lost, it is rebuilt first."""
         try:
             return question()
         except LostIndex as error:
@@ -246,12 +255,12 @@ class CodeStore:
             return question()
 
     def _rebuild(self, shelf: Shelf, why: str = "") -> Rebuilt:
-        versions, found = gathered(shelf)
+        versions, found = read_versions(shelf)
         rebuilt = replace(found, set_aside=self._index.replace(versions, is_lost=bool(why)))
         for saved in versions:
-            if saved.path in (*found.adopted, *found.changed) and not saved.is_put_by:
-                shelf.remember(saved)
-        if why and rebuilt != Rebuilt():  # the very first index is no repair
+            if saved.path in (*found.adopted, *found.changed) and not saved.is_earlier:
+                shelf.write_metadata(saved)
+        if why and rebuilt != Rebuilt():  # to create the first index is not a repair
             self.rebuilt = rebuilt
             logger.warning("the code index of %s was made again from the files (%s): %s", self.folder, why, rebuilt)
         return rebuilt

@@ -1,4 +1,4 @@
-"""One piece of code that was saved: what is known of it, what it may be called, and what is counted in it."""
+"""One saved version of a piece of code: its metadata, its id, and what is measured of it."""
 
 import re
 from hashlib import sha256
@@ -14,7 +14,7 @@ ID = r"code_[A-Za-z0-9_]{1,120}"
 _ID = re.compile(ID)
 _ENDINGS = "|".join(re.escape(each.extension) for each in LANGUAGES)
 _FILE = re.compile(rf"(?P<id>{ID})(?:\.[0-9]{{1,9}})?(?:{_ENDINGS})")
-_DESCRIPTION = 100  # characters of the code that stand for a description nobody gave
+_DESCRIPTION = 100  # characters of the code that are its description if none is given
 _LONG = 40  # characters of an id: the longest that the document recommends has 24, the one it calls too long has 43
 _EMPTY_WORDS = frozenset({"code", "example", "file", "main", "program", "sample", "script", "temp", "test", "untitled"})
 
@@ -22,7 +22,7 @@ _EMPTY_WORDS = frozenset({"code", "example", "file", "main", "program", "sample"
 class Saved(Struct, frozen=True):
     """One version of a piece of code. `created_at` is when its id was first stored, `updated_at` when this version was.
 
-    `warning` is for whoever has just stored it, and is not kept.
+    `warning` is for the caller that has just stored it, and is not saved.
     """
 
     code_id: str
@@ -41,36 +41,36 @@ class Saved(Struct, frozen=True):
     number: int = 0  # ids in the order in which they were first stored
 
     @property
-    def is_put_by(self) -> bool:
-        """Whether it stands among the earlier versions."""
+    def is_earlier(self) -> bool:
+        """Whether its file is among the earlier versions."""
         return self.path.startswith("data/versions/")
 
     @property
     def file_name(self) -> str:
-        """The last part of its path."""
+        """The file's name without its folder."""
         return self.path.rpartition("/")[2]
 
 
 def check_code_id(code_id: str) -> str:
-    """The id itself, if it can be a file's name and nothing else. Raises BadCodeId."""
+    """Return the id, if it can only be a file's name. Raises BadCodeId."""
     if not is_code_id(code_id):
         raise BadCodeId(str(code_id))
     return code_id
 
 
 def is_code_id(code_id: object) -> bool:
-    """Whether it can be the id of code."""
+    """Whether it is a valid id of code."""
     return isinstance(code_id, str) and _ID.fullmatch(code_id) is not None
 
 
 def is_sound(saved: Saved) -> bool:
-    """Whether what was read from a disk can be what the store wrote there: its names are looked up, and shown."""
+    """Whether metadata read from a disk can be the store's own, because its names are opened and shown."""
     named = _FILE.fullmatch(saved.file_name)
     return named is not None and named["id"] == saved.code_id and saved.version > 0 and bool(language(saved.language))
 
 
 def advice(code_id: str, locale: str = "en") -> str:
-    """How to name it better; "" for a good name."""
+    """Return how to name it better; "" for a good name."""
     word = code_id.removeprefix("code_").strip("_").lower()
     if len(word) <= 3 or not re.search("[a-z]", word) or word in _EMPTY_WORDS:
         return say("says nothing", locale, code_id=code_id)
@@ -78,7 +78,7 @@ def advice(code_id: str, locale: str = "en") -> str:
 
 
 def encoded(code: str) -> bytes:
-    """The code as it stands on disk. Raises BadInput for what is empty, or no text."""
+    """Return the code as it is stored on disk. Raises BadInput if it is empty, or not text."""
     if not isinstance(code, str) or not code.strip():
         raise BadInput("there is no code: hand in its text")
     try:
@@ -90,13 +90,13 @@ def encoded(code: str) -> bytes:
 
 
 def described(code: str) -> str:
-    """A description where nobody gave one: the code's beginning, in one line."""
+    """Return the description of code that has none: its beginning, in one line."""
     beginning = code[:_DESCRIPTION].replace("\r\n", " ").replace("\n", " ").replace("\r", " ").strip()
     return f"{beginning}..." if len(code) > _DESCRIPTION else beginning
 
 
 def measured(saved: Saved, data: bytes) -> Saved:
-    """The same with what is counted in these bytes. A line break at the end begins no further line."""
+    """Return the metadata with the measures of these bytes. A line break at the end does not begin a line."""
     code = data.decode("utf-8", "replace")
     return replace(
         saved,
@@ -108,16 +108,16 @@ def measured(saved: Saved, data: bytes) -> Saved:
 
 
 def path_of(code_id: str, extension: str) -> str:
-    """Where the newest version stands."""
+    """Return the path of the newest version."""
     return f"data/{code_id}{extension}"
 
 
-def put_by(saved: Saved) -> Saved:
-    """The same as an earlier version: it stands among the versions."""
+def as_earlier(saved: Saved) -> Saved:
+    """Return the metadata of a version once it is among the earlier versions."""
     extension = saved.path[saved.path.rindex(".") :]
     return replace(saved, path=f"data/versions/{saved.code_id}.{saved.version}{extension}")
 
 
 def extensions() -> tuple[str, ...]:
-    """Those a file of the store may have, with the dot."""
+    """Return the extensions that a file of the store may have, with the dot."""
     return tuple(each.extension for each in LANGUAGES)

@@ -1,87 +1,102 @@
-"""What a model is to the agent: a payload goes in, pieces of the answer come out as they are made, then all of it."""
+"""What a model is to the agent: a payload goes in, the reply comes out piece by piece, then whole."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Any, Protocol
 
 from msgspec import Struct
 
+from sightline.errors import ModelError
 from sightline.wire.payload import Payload
 
 
 class Price(Struct, frozen=True):
-    """Money for a million tokens, in the currency of whoever sends the bill."""
+    """The price of a million tokens, in the currency of the provider's bill."""
 
     input: float = 0.0
-    cached: float = 0.0  # read from the provider's cache
-    written: float = 0.0  # into it
+    cached: float = 0.0  # input read from the provider's cache
+    written: float = 0.0  # input written into the cache
     output: float = 0.0
 
 
 class ModelInfo(Struct, frozen=True):
-    """What must be known of a model before it is asked."""
+    """What must be known about a model before it gets a request."""
 
     name: str
     provider: str  # "openai" for every endpoint that speaks its chat completions, "anthropic", "local"
     window: int = 128_000
     output: int = 8_000
-    native: bool = True  # it takes tool definitions; else calls are asked for as JSON
-    tools: bool = True  # it can be trusted with tools at all; else it is talked to in plain text
-    capable: bool = True  # its words can be trusted with a summary
+    native: bool = True  # it takes tool definitions; else its calls are JSON in its text
+    tools: bool = True  # it can use tools at all; else requests are plain text
+    capable: bool = True  # it can be trusted to write a summary
     price: Price | None = None
 
 
 class Request(Struct, frozen=True):
-    """What a model is asked."""
+    """One request to a model."""
 
     payload: Payload
-    output: int  # tokens of an answer at most
-    schema: dict[str, Any] | None = None  # of the answer, where the endpoint can hold it to one
+    output: int  # tokens that the reply may have
+    schema: dict[str, Any] | None = None  # of the reply, for endpoints that can demand one
 
 
-class Said(Struct, frozen=True):
-    """A piece of the answer. `thinking` is not part of it, and may be shown apart."""
+class TextDelta(Struct, frozen=True):
+    """A piece of the reply's text. `thinking` is not part of the reply, and may be shown apart."""
 
     text: str
     thinking: bool = False
 
 
-class Retrying(Struct, frozen=True):
-    """The model could not be asked, and will be again."""
+class RetryScheduled(Struct, frozen=True):
+    """A request failed and will be sent again. Text of the failed reply does not count."""
 
     model: str
     why: str
-    seconds: float  # until then
-    again: int  # the number of the coming attempt: from 2 on, and 1 of a fallback
-    fallback: str = ""  # the model that is asked instead
+    seconds: float  # until the next attempt
+    again: int  # the number of the next attempt: from 2 on, and 1 for a fallback
+    fallback: str = ""  # the model that gets the request instead
 
 
 class Reply(Struct, frozen=True):
-    """The whole answer, as the provider's own JSON: what `Session.reply` takes. Who answered may be a fallback."""
+    """The whole reply, as the provider's own JSON: what `Session.reply` takes."""
 
-    model: str
+    model: str  # that answered: it may be a fallback
     raw: dict[str, Any]
-    price: Price | None = None  # of the model that answered; None: not known
-    stop: str = ""  # why it ended: "length" (it had no more room), "refused" (it may not say this), else empty
+    price: Price | None = None  # of that model; None: not known
+    stop: str = ""  # why it ended: "length" (the token limit), "refused" (it may not answer this), else empty
 
 
 class Model(Protocol):
-    """Answers requests. Closing the generator early stops the answer."""
+    """Answers requests. Closing the generator early stops the reply."""
 
     @property
-    def facts(self) -> ModelInfo:
-        """What it is."""
+    def info(self) -> ModelInfo:
+        """What is known about it."""
         ...
 
-    def stream(self, request: Request) -> AsyncGenerator[Said | Retrying | Reply, None]:
-        """The answer piece by piece, its `Reply` last. Nothing of an answer that was cut off counts as one.
+    def stream(self, request: Request) -> AsyncGenerator[TextDelta | RetryScheduled | Reply, None]:
+        """Yield the reply piece by piece, its `Reply` last. A reply that was cut off has no `Reply`.
 
         Raises:
             ModelBusy: it may work later: too many requests, a server's own failure, no connection, cut off, too slow.
             ModelRefused: it would not work later either: no such model, no permission, a request it does not take.
-            ContextOverflow: it takes less than it was sent.
+            ContextOverflow: the request is larger than its context window.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close its connections."""
         ...
+
+
+async def full_reply(
+    model: Model, request: Request, say: Callable[[TextDelta | RetryScheduled], None] | None = None
+) -> Reply:
+    """Return the model's reply. `say` gets its pieces as they come."""
+    async with aclosing(model.stream(request)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Reply):
+                return piece
+            if say is not None:
+                say(piece)
+    raise ModelError(f"{model.info.name} ended without an answer")

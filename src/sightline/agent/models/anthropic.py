@@ -1,7 +1,8 @@
 """Anthropic's messages.
 
-Thinking is sent back as it was signed. Anthropic itself leaves out what another model signed; where an endpoint refuses
-a signature instead, since another model made it or what came before it was reduced since, thinking is left out.
+Thinking is sent back as it was signed. Anthropic itself ignores thinking that another model signed. An endpoint may
+refuse a signature instead, because another model made it or because an earlier message was shortened: then all
+thinking is left out.
 """
 
 from collections.abc import Mapping
@@ -9,10 +10,9 @@ from typing import Any
 
 import msgspec
 
-from sightline.agent.models import Request, Said, errors
+from sightline.agent.models import Request, TextDelta, errors
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import Told
-from sightline.agent.models.served import Protocol, ServedModel
+from sightline.agent.models.http import Chunk, ServedModel, WireProtocol
 from sightline.errors import ModelRefused
 from sightline.wire.anthropic import THINKING
 from sightline.wire.common import dumped
@@ -20,8 +20,8 @@ from sightline.wire.common import dumped
 Json = dict[str, Any]
 
 VERSION = "2026-10-21"  # of the API. A gateway that knows only the one before takes `headers` in the configuration
-SHAPE = "output_config"  # what holds an answer to a schema; older models do not know it
-THOUGHTS = "thinking"  # of earlier answers; its signature holds for a model and for what came before it
+SHAPE = "output_config"  # the option that demands a schema; older models do not know it
+THOUGHTS = "thinking"  # of earlier replies; a signature is valid for one model and for the messages before it
 _GROWING = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -30,82 +30,83 @@ _GROWING = {
 }
 
 
-def written(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
-    """What is asked, without what was refused."""
+def request_options(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
+    """Return what is sent, without what the endpoint refused."""
     body: Json = {**request.payload.anthropic(), "max_tokens": request.output}
     if THOUGHTS in refused:
-        body["messages"] = [_unthinking(message) for message in body["messages"]]
+        body["messages"] = [_without_thinking(message) for message in body["messages"]]
     if request.schema is not None and SHAPE not in refused:
         body[SHAPE] = {"format": {"type": "json_schema", "schema": request.schema}}
     return body | endpoint.options
 
 
 def refused_option(error: ModelRefused, body: Mapping[str, Any], endpoint: Endpoint) -> str:
-    """What the endpoint does not take of this request, and can be left out; empty: asking again would not help.
+    """Return the dispensable part that the endpoint refuses; empty: another request would not help.
 
-    What the configuration says is sent in any case, and what was left out is not in the request: nothing comes twice.
+    Options of the configuration are always sent. What was refused before is not in the request, so nothing is named
+    twice.
     """
-    said = str(error).lower()
-    if "signature" in said and "thinking" in said and any(_unthinking(each) != each for each in body["messages"]):
+    why = str(error).lower()
+    if "signature" in why and "thinking" in why and any(_without_thinking(each) != each for each in body["messages"]):
         return THOUGHTS
     shaped = SHAPE in body and SHAPE not in endpoint.options
-    return SHAPE if shaped and any(word in said for word in (SHAPE, "schema", "structured output")) else ""
+    return SHAPE if shaped and any(word in why for word in (SHAPE, "schema", "structured output")) else ""
 
 
-def _unthinking(message: Json) -> Json:
-    """A message without thinking. Something remains of it: thinking never stands alone in what is written."""
+def _without_thinking(message: Json) -> Json:
+    """Return a message without thinking. It is never empty, because no message has thinking only."""
     return message | {"content": [block for block in message["content"] if block["type"] not in THINKING]}
 
 
-class Answer:
-    """The events of one answer, put together into what the server would have said at once."""
+class MessageReply:
+    """Builds from the events of one reply what the server would have sent without streaming."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._message: Json = {}
         self._blocks: dict[int, Json] = {}
-        self._inputs: dict[int, list[str]] = {}  # the arguments of calls, as text that is not yet whole
+        self._inputs: dict[int, list[str]] = {}  # the arguments of calls: JSON text, not yet complete
         self._ended = False
 
     @property
     def finished(self) -> bool:
-        """Whether the model has said that this is all."""
+        """Whether the model has declared the end of its reply."""
         return self._ended and bool(self._message)
 
-    def take(self, told: Told) -> list[Said]:
-        """One more event; what it says. Events of kinds unknown here say nothing.
+    def add(self, chunk: Chunk) -> list[TextDelta]:
+        """Add an event and return its text. Events of unknown kinds are skipped.
 
         Raises:
-            ModelBusy, ModelRefused, ContextOverflow: it is an error.
+            ModelBusy, ModelRefused, ContextOverflow: the event is an error.
         """
-        match told.value:
+        match chunk.value:
             case {"type": "message", "content": [*blocks]}:  # the server did not stream
-                self._message, self._ended = dict(told.value), True
-                return [said for block in blocks for said in _said(block)]
+                self._message, self._ended = dict(chunk.value), True
+                return [delta for block in blocks for delta in _text_of(block)]
             case {"type": "message_start", "message": dict(message)}:
                 self._message = message
             case {"type": "content_block_start", "index": int(place), "content_block": dict(block)}:
                 self._blocks[place] = block
-                return _said(block)
+                return _text_of(block)
             case {"type": "content_block_delta", "index": int(place), "delta": dict(delta)} if place in self._blocks:
-                return self._grow(place, delta)
+                return self._add_delta(place, delta)
             case {"type": "message_delta"}:
-                self._message |= told.value.get("delta") or {}
-                usage = {key: value for key, value in (told.value.get("usage") or {}).items() if value is not None}
+                self._message |= chunk.value.get("delta") or {}
+                usage = {key: value for key, value in (chunk.value.get("usage") or {}).items() if value is not None}
                 self._message["usage"] = (self._message.get("usage") or {}) | usage
             case {"type": "message_stop"}:
                 self._ended = True
-            case {"type": "content_block_start" | "content_block_delta"}:  # a piece without its place would be lost
+            case {"type": "content_block_start" | "content_block_delta"}:  # it has no block that it could be added to
                 raise errors.cut_off(self._endpoint, "a piece of a block that did not begin")
             case {"type": "error"} | {"error": _}:
-                raise errors.failure_inside(self._endpoint, dumped(told.value))
+                raise errors.failure_inside(self._endpoint, dumped(chunk.value))
         return []
 
     def reply(self) -> Json:
-        """The whole answer.
+        """Return the whole reply.
 
         Raises:
-            ModelBusy: it has no end.
+            ModelBusy: its end did not come.
         """
         if not self.finished:
             raise errors.cut_off(self._endpoint)
@@ -115,7 +116,7 @@ class Answer:
             self._blocks[place]["input"] = _arguments("".join(pieces))
         return self._message | {"content": [self._blocks[place] for place in sorted(self._blocks)]}
 
-    def _grow(self, place: int, delta: Json) -> list[Said]:
+    def _add_delta(self, place: int, delta: Json) -> list[TextDelta]:
         block, kind = self._blocks[place], delta.get("type")
         match delta:
             case {"type": "input_json_delta", "partial_json": str(piece)}:
@@ -125,38 +126,38 @@ class Answer:
             case _ if kind in _GROWING:
                 key = _GROWING[kind]
                 block[key] = (block.get(key) or "") + (delta.get(key) or "")
-                return _said({"type": block.get("type"), key: delta.get(key)})
+                return _text_of({"type": block.get("type"), key: delta.get(key)})
         return []
 
 
-def _said(block: Json) -> list[Said]:
+def _text_of(block: Json) -> list[TextDelta]:
     match block:
         case {"type": "text", "text": str(text)} if text:
-            return [Said(text)]
+            return [TextDelta(text)]
         case {"type": "thinking", "thinking": str(text)} if text:
-            return [Said(text, thinking=True)]
+            return [TextDelta(text, thinking=True)]
         case _:
             return []
 
 
 def _arguments(text: str) -> Any:
-    """A call's arguments; where the answer ran out of room in the middle of them, the text as far as it came."""
+    """Return a call's arguments; if the reply reached its token limit in the middle of them, the text so far."""
     try:
         return msgspec.json.decode(text) if text.strip() else {}
     except msgspec.DecodeError:
         return text
 
 
-def _key(endpoint: Endpoint) -> Json:
+def _key_headers(endpoint: Endpoint) -> Json:
     return {"anthropic-version": VERSION} | ({"x-api-key": endpoint.key.reveal()} if endpoint.key else {})
 
 
-PROTOCOL = Protocol(
+PROTOCOL = WireProtocol(
     lambda endpoint: endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages",
-    _key,
-    written,
+    _key_headers,
+    request_options,
     refused_option,
-    Answer,
+    MessageReply,
 )
 
 

@@ -1,24 +1,40 @@
-"""Where a model is, when nobody says: the configuration, a key, a server on this machine, a file, the tiny one."""
+"""Which model to use, and the model that can be asked.
+
+Without a choice it is looked for in this order: the configuration, a key, a server on this machine, a file, the tiny
+model.
+"""
 
 import asyncio
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sightline.agent.config import MODEL_VARIABLE, Config, at_place, endpoint_of
+from sightline.agent.models import Model
+from sightline.agent.models.anthropic import AnthropicModel
 from sightline.agent.models.catalog import PLACES, SERVERS, Place
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import needed
+from sightline.agent.models.http import import_httpx2
+from sightline.agent.models.local import LocalModel
+from sightline.agent.models.openai import OpenAiModel
+from sightline.agent.models.retry import RetryingModel
 from sightline.agent.models.tiny_model import TINY, tiny_endpoint
 from sightline.errors import BadInput, NoModel
 
-PROBE_SECONDS = 0.7  # a server on this machine answers in a few milliseconds, unless it is busy with an answer
-OTHERS = ("embed", "rerank", "whisper", "tts", "bge-", "clip")  # models on such servers that do not talk
+PROBE_SECONDS = 0.7  # a server on this machine answers in a few milliseconds, unless it is busy with a reply
+NOT_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "clip")  # in names of models that do not chat
+
+_MODELS: dict[str, Callable[[Endpoint], Model]] = {
+    "openai": OpenAiModel,
+    "anthropic": AnthropicModel,
+    "local": LocalModel,
+}
 
 
 class Listening(NamedTuple):
-    """A server that answered, and the models it has. `windows`: what it says that each takes."""
+    """A server that answered, and its models. `windows`: their context windows, where the server tells them."""
 
     place: Place
     models: tuple[str, ...]
@@ -37,11 +53,11 @@ class Found(NamedTuple):
 
 
 async def found(config: Config, env: Mapping[str, str], home: Path, probe: Probe | None = None) -> Found:
-    """The model to use: the first that `candidates` gives. What comes later is not looked for.
+    """Return the model to use: the first of `candidates`. The others are not looked for.
 
     Raises:
-        NoModel: there is none; it says all the ways to get one.
-        BadInput: SIGHTLINE_MODEL means none.
+        NoModel: there is none; the message tells all the ways to get one.
+        BadInput: SIGHTLINE_MODEL names none.
     """
     async with aclosing(candidates(config, env, home, probe)) as all_:
         async for each in all_:
@@ -54,26 +70,26 @@ async def found(config: Config, env: Mapping[str, str], home: Path, probe: Probe
 
 
 def key_variables() -> list[str]:
-    """The variables that a key alone is enough in."""
+    """Return the variables in which a key alone is enough to have a model."""
     return [place.key_env for place in PLACES.values() if place.model]
 
 
 def server_names() -> list[str]:
-    """The servers that are looked for on this machine."""
+    """Return the names of the servers that are looked for on this machine."""
     return [place.title for place in SERVERS]
 
 
 async def candidates(
     config: Config, env: Mapping[str, str], home: Path, probe: Probe | None = None
 ) -> AsyncGenerator[Found, None]:
-    """Every model that could be used, the best first: chosen, keys, servers on this machine, files, the tiny one."""
+    """Yield every model that could be used, the best first, in the order that the module describes."""
     for each in _chosen(config, env):
         yield each
     for name, place in PLACES.items():
         if place.model and env.get(place.key_env):
             yield Found(at_place(name, place.model, env), "key", place.key_env)
     for server in await (probe or probed)(SERVERS):
-        yield Found(_served(server), "server", server.place.title)
+        yield Found(_server_endpoint(server), "server", server.place.title)
     for endpoint in config.models.values():
         if endpoint.gguf and endpoint.label != config.model:
             yield Found(endpoint, "file", config.file)
@@ -82,31 +98,30 @@ async def candidates(
 
 
 def named(given: str, config: Config, env: Mapping[str, str], home: Path) -> Endpoint:
-    """The model that `--model` means; `tiny` is the fetched one.
+    """Return the model that `--model` names; `tiny` is the fetched one.
 
     Raises:
-        BadInput: it means none, and the forms there are.
+        BadInput: it names none; the message tells the forms there are.
     """
     if given.strip() != TINY or TINY in config.models:
-        return _there(endpoint_of(given, config, env), given, config, "--model and /model take")
+        return _existing(endpoint_of(given, config, env), given, config, "--model and /model take")
     tiny = tiny_endpoint(home)
     if tiny is None:
         raise NoModel("the tiny model is not here yet: sightline model get")
     return tiny
 
 
-def _there(endpoint: Endpoint, given: str, config: Config, who: str) -> Endpoint:
-    """The endpoint. Raises BadInput where these words are the path of a file, and there is none."""
+def _existing(endpoint: Endpoint, given: str, config: Config, who: str) -> Endpoint:
+    """Return the endpoint. Raises BadInput if `given` is the path of a file that does not exist."""
     if endpoint.gguf and given.strip() not in config.models and not Path(endpoint.gguf).is_file():
         raise BadInput(f"no file {endpoint.gguf}: {who} the path of a model's .gguf file")
     return endpoint
 
 
 def _chosen(config: Config, env: Mapping[str, str]) -> list[Found]:
-    named = env.get(MODEL_VARIABLE, "")
     chosen = []
-    if named:
-        endpoint = _there(endpoint_of(named, config, env), named, config, f"{MODEL_VARIABLE} takes")
+    if given := env.get(MODEL_VARIABLE, ""):
+        endpoint = _existing(endpoint_of(given, config, env), given, config, f"{MODEL_VARIABLE} takes")
         chosen.append(Found(endpoint, "variable", MODEL_VARIABLE))
     if config.model:
         chosen.append(Found(config.models[config.model], "configured", config.file))
@@ -114,15 +129,15 @@ def _chosen(config: Config, env: Mapping[str, str]) -> list[Found]:
     return chosen + [Found(each, "configured", config.file) for each in others]
 
 
-def _served(server: Listening) -> Endpoint:
-    talking = [name for name in server.models if not any(word in name.lower() for word in OTHERS)]
-    name = (talking or server.models)[0]
+def _server_endpoint(server: Listening) -> Endpoint:
+    chatting = [name for name in server.models if not any(word in name.lower() for word in NOT_CHAT)]
+    name = (chatting or server.models)[0]
     return Endpoint(name=name, base_url=server.place.base_url, window=server.windows.get(name, 0))
 
 
 async def probed(places: Sequence[Place], seconds: float = PROBE_SECONDS) -> list[Listening]:
-    """Those of these servers that answer within that time and have a model; all are asked at once."""
-    httpx2 = needed()
+    """Return the servers that answer within this time and have a model. All are asked at once."""
+    httpx2 = import_httpx2()
     async with httpx2.AsyncClient(timeout=seconds, trust_env=False) as client:
         answers = await asyncio.gather(*(_probe(client, place) for place in places))
     return [answer for answer in answers if answer is not None]
@@ -133,18 +148,68 @@ async def _probe(client: Any, place: Place) -> Listening | None:
 
     try:
         listed = (await client.get(f"{place.base_url}/models")).raise_for_status().json()
-    except (httpx2.HTTPError, ValueError):  # nobody is there, or something else that speaks no such thing
+    except (httpx2.HTTPError, ValueError):  # no server is there, or one that is no model's
         return None
     rows = listed.get("data") if isinstance(listed, dict) else None
     models = [row for row in rows or () if isinstance(row, dict) and isinstance(row.get("id"), str)]
     if not models:
         return None
-    windows = {row["id"]: window for row in models if (window := _told_window(row))}
+    windows = {row["id"]: window for row in models if (window := _context_window(row))}
     return Listening(place, tuple(row["id"] for row in models), windows)
 
 
-def _told_window(row: Mapping[str, Any]) -> int:
-    """What vLLM and SGLang say of a model, or llama.cpp of how it was started."""
+def _context_window(row: Mapping[str, Any]) -> int:
+    """Return a model's context window, as vLLM, SGLang or llama.cpp tells it; 0: not told."""
     meta = row.get("meta")
-    told = row.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
-    return told if isinstance(told, int) else 0
+    tokens = row.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
+    return tokens if isinstance(tokens, int) else 0
+
+
+# ---------------------------------------------------------------------- the model that can be asked
+
+
+def make_model(endpoint: Endpoint) -> Model:
+    """Return the model at this endpoint. Nothing is sent or loaded yet.
+
+    Raises:
+        BadInput: it needs a key, and there is none.
+    """
+    if endpoint.keyless:
+        named = f" ({endpoint.key_said} names it)" if endpoint.key_said else ""
+        raise BadInput(f"{endpoint.name} at {endpoint.address} wants a key: set {endpoint.key_place}{named}")
+    return _MODELS[endpoint.provider](endpoint)
+
+
+def retrying_model(
+    endpoints: Sequence[Endpoint], locale: str = "en", *, warn: Callable[[str], object] = warnings.warn
+) -> RetryingModel:
+    """Return the first of these with its retries, and the others as its fallbacks, in their order.
+
+    `warn` is called for each of the others that cannot be a fallback of the first; it is left out.
+
+    Raises:
+        BadInput: the first one needs a key, and there is none.
+    """
+    first, *others = endpoints
+    usable = [first]
+    for each in others:
+        if why := _why_no_fallback(each, first):
+            name, (en, zh) = each.label or each.name, why
+            warn(f"备用模型 {name} 不使用：{zh}" if locale == "zh" else f"fallback {name} is left out: {en}")
+        else:
+            usable.append(each)
+    return RetryingModel([make_model(each) for each in usable], attempts=[each.attempts for each in usable])
+
+
+def _why_no_fallback(endpoint: Endpoint, first: Endpoint) -> tuple[str, str] | None:
+    """Return why a model cannot be a fallback of the first one, in English and Chinese; None if it can."""
+    if endpoint.keyless:
+        return f"it wants a key; set {endpoint.key_env}", f"需要密钥，请设置 {endpoint.key_env}"
+    if not first.tools:  # then requests are plain text, which every model takes
+        return None
+    if not endpoint.tools:
+        return "it takes no tools", "它不使用工具"
+    if endpoint.native != first.native:  # because a request is written before it is known which model answers
+        mine, other = str(endpoint.native).lower(), f"{first.label or first.name}: {str(first.native).lower()}"
+        return f"native is {mine} ({other}); they must be the same", f"native 为 {mine}（{other}），两者须一致"
+    return None

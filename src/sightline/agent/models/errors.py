@@ -1,6 +1,6 @@
-"""What a provider's refusal means: come back later, never, or with less. One place for all of them.
+"""What a provider's error means: try later, never, or with fewer tokens.
 
-Messages say what to do next, and hold no key, also where the provider's own words do.
+Messages say what to do next. They contain no key, even if the provider's own message does.
 """
 
 import re
@@ -14,7 +14,7 @@ from sightline.agent.models.endpoint import Endpoint
 from sightline.errors import BadInput, ContextOverflow, ModelBusy, ModelError, ModelRefused
 from sightline.values.clock import wall_clock
 
-LONGEST = 400  # characters of a provider's words that are shown: some answer with a page of HTML
+LONGEST = 400  # characters of a provider's message that are shown: some send a page of HTML
 LATER = frozenset({408, 409, 425, 429})  # and every 5xx
 TOO_LARGE = 413
 
@@ -23,7 +23,7 @@ _FULL = re.compile(
     r"|longer than the maximum model length|input token count .* exceeds|maximum number of tokens",
     re.IGNORECASE,
 )
-"""How OpenAI, DeepSeek, vLLM, llama.cpp, Ollama, LM Studio, Gemini, Mistral and Anthropic say that it was too much."""
+"""How OpenAI, DeepSeek, vLLM, llama.cpp, Ollama, LM Studio, Gemini, Mistral and Anthropic report an overflow."""
 
 _COUNTED = tuple(
     re.compile(pattern.replace("#", r"(\d[\d,]{0,15})"), re.IGNORECASE)
@@ -46,25 +46,26 @@ _BUSY_WORDS = re.compile(r"overloaded|rate.?limit|server_error|api_error|timeout
 
 
 def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> ModelError:
-    """The error that an answer of this status means."""
-    told = _Told(body)
+    """Return the error that a response with this status means."""
+    told = _ErrorBody(body)
     said = endpoint.hide(told.message)[:LONGEST]
-    if status in (400, 413, 422, 500) and told.too_long(status):
+    if status in (400, 413, 422, 500) and told.is_overflow(status):
         return ContextOverflow(f"{endpoint.name} takes less than it was sent: {said}", told.input_tokens)
     if told.kinds & _NO_MONEY or status == 402:
         return ModelRefused(
             f"{endpoint.name}: the account has nothing left: {said}; add to it, or choose another model"
         )
     if status in LATER or status >= 500:
-        return ModelBusy(f"{endpoint.name}: {_busy(status)}: {said or status}", retry_after(headers))
-    return ModelRefused(_refused(endpoint, status, said))
+        why = "asked too often" if status == 429 else "its server is busy or has failed"
+        return ModelBusy(f"{endpoint.name}: {why}: {said or status}", retry_after(headers))
+    return ModelRefused(_refusal(endpoint, status, said))
 
 
 def failure_inside(endpoint: Endpoint, body: str) -> ModelError:
-    """The error that a provider tells in the middle of an answer it had begun."""
-    told = _Told(body)
+    """Return the error that a provider reports in the middle of a reply."""
+    told = _ErrorBody(body)
     said = endpoint.hide(told.message)[:LONGEST]
-    if told.too_long(400):
+    if told.is_overflow(400):
         return ContextOverflow(f"{endpoint.name} takes less than it was sent: {said}", told.input_tokens)
     known = " ".join(told.kinds)
     if "invalid" in known and not _BUSY_WORDS.search(known):
@@ -73,54 +74,53 @@ def failure_inside(endpoint: Endpoint, body: str) -> ModelError:
 
 
 def cut_off(endpoint: Endpoint, why: object = "") -> ModelBusy:
-    """The answer stopped before its end."""
+    """Return the error of a reply that stopped before its end."""
     said = endpoint.hide(str(why))[:LONGEST]
     return ModelBusy(f"{endpoint.name}: the answer was cut off before its end{f' ({said})' if said else ''}")
 
 
 def garbled(endpoint: Endpoint, why: Exception) -> ModelBusy:
-    """The answer is not what the protocol says. Python's own words for that would say nothing to a user."""
+    """Return the error of a reply that breaks the protocol. Python's own message would not help a user."""
     said = endpoint.hide(str(why))[:LONGEST] if isinstance(why, BadInput) else type(why).__name__
     return ModelBusy(f"{endpoint.name}: its server sent what is no answer ({said})")
 
 
 def silent(endpoint: Endpoint) -> ModelBusy:
-    """Nothing came for too long."""
+    """Return the error of a server that sent nothing for too long."""
     longer = "`seconds` in sightline.toml allows more"
     return ModelBusy(f"{endpoint.name} was silent for {endpoint.seconds:g} seconds; {longer}")
 
 
 def unreachable(endpoint: Endpoint, why: object) -> ModelBusy:
-    """No connection."""
+    """Return the error of a failed connection."""
     said = endpoint.hide(str(why))[:LONGEST] or type(why).__name__
     where = "is its server running?" if endpoint.on_this_machine else "is the network there, and base_url right?"
     return ModelBusy(f"{endpoint.address} cannot be reached ({said}); {where}")
 
 
 def retry_after(headers: Mapping[str, str], clock: Callable[[], int] = wall_clock) -> float | None:
-    """Seconds that the provider asks to wait: said in milliseconds, in seconds or as a date."""
+    """Return the seconds that the provider asks to wait, given in milliseconds, in seconds or as a date."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return max(0.0, float(milliseconds) / 1000)
-        said = headers.get("retry-after") or ""
-        if re.fullmatch(r"\d+(\.\d+)?", said.strip()):
-            return float(said)
-        return max(0.0, parsedate_to_datetime(said).timestamp() - clock() / 1000) if said else None
-    except (ValueError, OverflowError):  # a date before all time
+        given = headers.get("retry-after") or ""
+        if re.fullmatch(r"\d+(\.\d+)?", given.strip()):
+            return float(given)
+        return max(0.0, parsedate_to_datetime(given).timestamp() - clock() / 1000) if given else None
+    except (ValueError, OverflowError):  # a date out of range
         return None
 
 
-class _Told:
-    """What an error's body says: its words, the kinds and codes it gives itself, the tokens it counted."""
+class _ErrorBody:
+    """The body of an error: its message, its types and codes, and the tokens that the provider counted."""
 
     def __init__(self, body: str) -> None:
-        self.body = body
         found = _error_object(body)
         self.message = " ".join(str(found.get("message") or found.get("detail") or body).split())
         self.kinds = {str(found[key]) for key in ("type", "code", "status") if found.get(key)}
         self._counted = found.get("n_prompt_tokens")
 
-    def too_long(self, status: int) -> bool:
+    def is_overflow(self, status: int) -> bool:
         if status == TOO_LARGE or "context_length_exceeded" in self.kinds:
             return True
         return bool(_FULL.search(self.message) or any(_FULL.search(kind) for kind in self.kinds))
@@ -134,7 +134,7 @@ class _Told:
 
 
 def _error_object(body: str) -> dict[str, Any]:
-    """The error inside a body: `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, or a list with one of them."""
+    """Return the error object of a body: `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, or a list with one."""
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
@@ -153,11 +153,7 @@ def _error_object(body: str) -> dict[str, Any]:
             return {}
 
 
-def _busy(status: int) -> str:
-    return "asked too often" if status == 429 else "its server is busy or has failed"
-
-
-def _refused(endpoint: Endpoint, status: int, said: str) -> str:
+def _refusal(endpoint: Endpoint, status: int, said: str) -> str:
     at = f"{endpoint.name} at {endpoint.address}"
     place = endpoint.key_place
     match status:

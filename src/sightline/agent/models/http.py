@@ -1,138 +1,221 @@
-"""One request to a model's server, and its answer as it comes: JSON values, whole or one by one."""
+"""A model behind an HTTP address: one request, and its reply as JSON values, whole or one by one.
+
+It is the same for every protocol, except for what is sent and how the chunks of a reply are put together.
+"""
 
 from asyncio import timeout
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from sightline import wire
-from sightline.agent.models import Reply, Said, errors
+from sightline.agent.models import ModelInfo, Reply, Request, TextDelta, errors
 from sightline.agent.models.endpoint import Endpoint, login_of
 from sightline.agent.models.sse import Event, Events
 from sightline.errors import BadInput, ModelBusy, ModelRefused
 from sightline.session import accept
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
+    from httpx2 import URL, AsyncClient, Response
 
 CONNECT_SECONDS = 10.0  # a server that is there answers much faster
 DRAIN_SECONDS = 0.2  # the end of the response comes with the last event, or never
 DONE = "[DONE]"
-ODD = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RecursionError)
-"""What comes of reading a value that is not what the protocol says: nothing where an object should be, and so on."""
+MALFORMED = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RecursionError)
+"""What Python raises where a value is not what the protocol promises, such as null in the place of an object."""
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Told(msgspec.Struct, frozen=True):
-    """One JSON value of an answer. `whole`: the server did not stream, this is all of it. `done`: there is no more."""
+class Chunk(NamedTuple):
+    """One JSON value of a reply. `whole`: the server did not stream, this is the reply. `done`: no chunk follows."""
 
     value: dict[str, Any]
     whole: bool = False
     done: bool = False
 
 
-class Assembling(Protocol):
-    """Puts the values of one answer together."""
+class ReplyBuilder(Protocol):
+    """Puts the chunks of one reply together."""
 
     @property
     def finished(self) -> bool:
-        """Whether the model has said that this is all."""
+        """Whether the model has declared the end of its reply."""
         ...
 
-    def take(self, told: Told) -> Sequence[Said]:
-        """One more value; what it says. Raises a ModelError where it is an error."""
+    def add(self, chunk: Chunk) -> Sequence[TextDelta]:
+        """Add a chunk and return its text. Raises a ModelError if the chunk is an error."""
         ...
 
     def reply(self) -> dict[str, Any]:
-        """The whole answer. Raises ModelBusy where it has no end."""
+        """Return the whole reply. Raises ModelBusy if its end did not come."""
         ...
 
 
-async def assembled(
-    endpoint: Endpoint, answer: Assembling, told: AsyncGenerator[Told, None]
-) -> AsyncGenerator[Said | Reply, None]:
-    """What an answer says as it comes, then all of it, which the session can read.
+class WireProtocol(NamedTuple):
+    """How one provider's protocol writes requests and reads replies."""
 
-    Raises:
-        ModelError: one of those of `Model.stream`, whatever the server says.
-    """
-    try:
-        async with aclosing(told):
-            async for each in told:
-                for said in _understood(endpoint, answer.take, each):
-                    yield said
-    except ModelBusy:
-        if not answer.finished:  # else only the usage is lost, or the goodbye
-            raise
-    raw = _understood(endpoint, _readable, answer)
-    yield Reply(endpoint.name, raw, endpoint.facts.price, wire.why_ended(raw))
+    url: Callable[[Endpoint], str]
+    key_headers: Callable[[Endpoint], dict[str, str]]
+    request_options: Callable[[Request, Endpoint, set[str]], dict[str, Any]]  # without the options that were refused
+    refused_option: Callable[[ModelRefused, Mapping[str, Any], Endpoint], str]  # the one to do without; "": none
+    builder: Callable[[Endpoint], ReplyBuilder]
 
 
-def _understood(endpoint: Endpoint, read: Callable[[T], U], told: T) -> U:
-    """What is read from what a server said. It may say anything: here, and nowhere else, that becomes our error."""
-    try:
-        return read(told)
-    except ODD as error:
-        raise errors.garbled(endpoint, error) from None
+class ServedModel:
+    """A model behind an endpoint that speaks one of the protocols."""
+
+    def __init__(self, endpoint: Endpoint, protocol: WireProtocol) -> None:
+        self.endpoint, self._protocol = endpoint, protocol
+        self._connection = Connection(endpoint, protocol.key_headers(endpoint))
+        self._refused: set[str] = set()  # options that this endpoint has refused
+
+    @property
+    def info(self) -> ModelInfo:
+        """See `Model.info`."""
+        return self.endpoint.info
+
+    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
+        """See `Model.stream`. Whatever the server sends, only a ModelError is raised."""
+        builder = self._protocol.builder(self.endpoint)
+        try:
+            async with aclosing(self._chunks(request)) as chunks:
+                async for chunk in chunks:
+                    for delta in self._parse(builder.add, chunk):
+                        yield delta
+        except ModelBusy:
+            if not builder.finished:  # else only the usage or the end of the response is lost
+                raise
+        raw = self._parse(_checked_reply, builder)
+        yield Reply(self.endpoint.name, raw, self.endpoint.info.price, wire.why_ended(raw))
+
+    async def close(self) -> None:
+        """See `Model.close`."""
+        await self._connection.close()
+
+    async def _chunks(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """Yield the reply's chunks. Each option that the endpoint names as unknown is left out of another request."""
+        while True:
+            options, began = self._protocol.request_options(request, self.endpoint, self._refused), False
+            try:
+                async with aclosing(self._send(options)) as chunks:
+                    async for chunk in chunks:
+                        began = True
+                        yield chunk
+                return
+            except ModelRefused as error:
+                unknown = self._protocol.refused_option(error, options, self.endpoint)
+                if began or not unknown:
+                    raise
+                self._refused.add(unknown)
+
+    def _send(self, options: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
+        body = {"model": self.endpoint.name, **options, "stream": True}
+        return self._connection.post(self._protocol.url(self.endpoint), body)
+
+    def _parse(self, read: Callable[[T], U], given: T) -> U:
+        """Return what is read. A server may send anything: only here does that become one of our errors."""
+        try:
+            return read(given)
+        except MALFORMED as error:
+            raise errors.garbled(self.endpoint, error) from None
 
 
-def _readable(answer: Assembling) -> dict[str, Any]:
-    raw = answer.reply()
+def _checked_reply(builder: ReplyBuilder) -> dict[str, Any]:
+    raw = builder.reply()
     accept.check_message(accept.read_with(wire.read_reply, raw))
     return raw
 
 
+class StaleConnection(Exception):
+    """The server closed a reused connection before it sent any byte of the response."""
+
+
+class _Watch:
+    """Lets the network stream of a connection that has carried a response raise StaleConnection.
+
+    It replaces the stream's methods, because httpx2 does not tell whether a byte came before the connection was closed.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._read, self._write = stream.read, stream.write
+        self._unanswered = False  # a request was written, and no byte of its response has come
+        stream.read, stream.write = self.read, self.write
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._unanswered = True
+        await self._write(buffer, timeout)
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        from httpcore2 import ReadError
+
+        try:
+            data: bytes = await self._read(max_bytes, timeout)
+        except ReadError:
+            if self._unanswered:
+                raise StaleConnection from None
+            raise
+        if not data and self._unanswered:
+            raise StaleConnection
+        self._unanswered = False
+        return data
+
+
 class Connection:
-    """Keeps the connections to one endpoint; opened when it is first asked."""
+    """The connections to one endpoint, opened by the first request."""
 
-    def __init__(self, endpoint: Endpoint, headers: dict[str, str]) -> None:
-        self._endpoint, self._headers = endpoint, headers
+    def __init__(self, endpoint: Endpoint, key_headers: dict[str, str]) -> None:
+        self._endpoint = endpoint
         self._client: AsyncClient | None = None
+        usual = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
+        configured = {name.lower(): value.reveal() for name, value in endpoint.headers.items()}
+        self._headers = usual | key_headers | configured
 
-    async def post(self, url: str, body: dict[str, Any]) -> AsyncGenerator[Told, None]:
-        """The answer's values as they come. Read it to its end: then the connection serves the next request too.
+    async def post(self, url: str, body: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
+        """Yield the reply's values as they come. A reply that is read to its end leaves the connection for the next.
 
         Raises:
             ModelBusy, ModelRefused, ContextOverflow: see `Model.stream`. A stream that breaks off raises ModelBusy.
         """
-        async with self._answered(url, body) as response:
+        async with self._response(url, body) as response:
             if "json" in response.headers.get("content-type", ""):
-                yield Told(self._json((await response.aread()).decode("utf-8", "replace")), whole=True)
+                yield Chunk(self._json((await response.aread()).decode("utf-8", "replace")), whole=True)
                 return
-            events, chunks = Events(), response.aiter_bytes()
-            async for chunk in chunks:
-                for event in events.feed(chunk):
-                    yield self._told(event)
-                    if event.data.strip() == DONE:
-                        await _drain(chunks)
+            events, blocks = Events(), response.aiter_bytes()
+            async for block in blocks:
+                for event in events.feed(block):
+                    chunk = self._chunk(event)
+                    yield chunk
+                    if chunk.done:
+                        await _drain(blocks)
                         return
             for event in events.end():
-                yield self._told(event)
+                yield self._chunk(event)
 
     async def close(self) -> None:
-        """Let go of the connections. Asking again opens new ones."""
+        """Close the connections. The next request opens new ones."""
         if self._client is not None:
             client, self._client = self._client, None
             await client.aclose()
 
     @asynccontextmanager
-    async def _answered(self, url: str, body: dict[str, Any]) -> AsyncIterator["Response"]:
-        """A good answer, not yet read. What breaks while it is read becomes one of our errors too."""
+    async def _response(self, url: str, body: dict[str, Any]) -> AsyncIterator["Response"]:
+        """Yield a successful response, not yet read. What fails while it is read becomes one of our errors too."""
         import httpx2
 
-        client, opened = self._opened(), False
+        opened = False
         try:
-            bare = httpx2.URL(url).copy_with(userinfo=b"")  # it is logged; who asks is in a header
-            async with client.stream("POST", bare, content=msgspec.json.encode(body)) as response:
+            bare = httpx2.URL(url).copy_with(userinfo=b"")  # it is logged; the login is sent in a header
+            async with AsyncExitStack() as stack:
+                response = await self._open(stack, bare, msgspec.json.encode(body))
                 opened = True
                 if response.status_code >= 300:
-                    said = (await response.aread()).decode("utf-8", "replace")
-                    raise errors.failure(self._endpoint, response.status_code, response.headers, said)
+                    text = (await response.aread()).decode("utf-8", "replace")
+                    raise errors.failure(self._endpoint, response.status_code, response.headers, text)
                 yield response
         except (httpx2.ConnectTimeout, httpx2.ConnectError) as error:
             raise errors.unreachable(self._endpoint, error) from None  # its context may hold the request
@@ -146,21 +229,39 @@ class Connection:
             broken = errors.cut_off if opened else errors.unreachable
             raise broken(self._endpoint, error) from None
 
-    def _opened(self) -> "AsyncClient":
-        if self._client is None:
-            httpx2 = needed()
-            timeout = httpx2.Timeout(self._endpoint.seconds, connect=min(CONNECT_SECONDS, self._endpoint.seconds))
-            self._client = httpx2.AsyncClient(
-                headers=self._headers,
-                auth=login_of(self._endpoint.base_url),
-                timeout=timeout,
-                trust_env=not self._endpoint.on_this_machine,  # a proxy is not for servers of this machine
-                verify=_trust(self._endpoint.base_url),
-            )
-        return self._client
+    async def _open(self, stack: AsyncExitStack, url: "URL", content: bytes) -> "Response":
+        """Send a request and return its response, whose body is not read yet. `stack` closes it.
 
-    def _told(self, event: Event) -> Told:
-        return Told({}, done=True) if event.data.strip() == DONE else Told(self._json(event.data))
+        A server may close an idle connection at the moment a request is sent on it. Such a request is sent once more,
+        by a client of its own because that client has no other connection that could be stale too.
+        """
+        if self._client is None:
+            self._client = self._new_client()
+        try:
+            response = await stack.enter_async_context(self._client.stream("POST", url, content=content))
+        except StaleConnection:
+            client = await stack.enter_async_context(self._new_client())
+            return await stack.enter_async_context(client.stream("POST", url, content=content))
+        stream = response.extensions["network_stream"]
+        if not isinstance(getattr(stream.read, "__self__", None), _Watch):
+            _Watch(stream)
+        return response
+
+    def _new_client(self) -> "AsyncClient":
+        base_url, seconds = self._endpoint.base_url, self._endpoint.seconds
+        httpx2 = import_httpx2()
+        client: AsyncClient = httpx2.AsyncClient(
+            headers=self._headers,
+            auth=login_of(base_url),
+            timeout=httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
+            trust_env=not self._endpoint.on_this_machine,  # a proxy is not for servers of this machine
+            # Without TLS nobody is trusted, because reading this machine's authorities takes a tenth of a second.
+            verify=SSLContext(PROTOCOL_TLS_CLIENT) if base_url.startswith("http://") else True,
+        )
+        return client
+
+    def _chunk(self, event: Event) -> Chunk:
+        return Chunk({}, done=True) if event.data.strip() == DONE else Chunk(self._json(event.data))
 
     def _json(self, text: str) -> dict[str, Any]:
         try:
@@ -169,13 +270,8 @@ class Connection:
             raise errors.cut_off(self._endpoint, f"no JSON: {self._endpoint.hide(text)[:80]!r}") from None
 
 
-def _trust(base_url: str) -> bool | SSLContext:
-    """Whom TLS trusts: without TLS nobody, since reading the authorities of this machine takes a tenth of a second."""
-    return SSLContext(PROTOCOL_TLS_CLIENT) if base_url.startswith("http://") else True
-
-
-def needed() -> Any:
-    """httpx2, or what to install."""
+def import_httpx2() -> Any:
+    """Return the module httpx2. Raises BadInput, which says what to install."""
     try:
         import httpx2
     except ImportError as error:
@@ -183,15 +279,9 @@ def needed() -> Any:
     return httpx2
 
 
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """The little that follows the end. A server that holds the line open instead is left alone."""
+async def _drain(blocks: AsyncIterator[bytes]) -> None:
+    """Read the few bytes after the last event. A server that does not end its response is not waited for."""
     with suppress(TimeoutError):
         async with timeout(DRAIN_SECONDS):
-            async for _ in chunks:
+            async for _ in blocks:
                 pass
-
-
-def headers_of(endpoint: Endpoint, key: dict[str, str]) -> dict[str, str]:
-    """The headers of every request: the key's, and those of the configuration."""
-    usual = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
-    return usual | key | {name.lower(): value.reveal() for name, value in endpoint.headers.items()}

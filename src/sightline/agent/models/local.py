@@ -1,7 +1,7 @@
 """A GGUF file as a model, in this process: llama.cpp's own server, asked over the loopback as any other endpoint.
 
-That server listens on a port of its choosing in any case. Asking it there rather than through callbacks means one way
-of streaming for all models, and that closing the connection stops the answer, also while the prompt is still read.
+That server listens on a port of its own in any case. Using the port instead of callbacks gives one way of streaming
+for all models, and closing the connection stops the reply, also while the prompt is still read.
 """
 
 import asyncio
@@ -12,19 +12,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.agent.models import ModelInfo, Reply, Request, Said
+from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput, ModelRefused
 from sightline.values.clock import nanoid
 
-THREADS = 1  # more of them wait for each other on a machine that is busy
-BATCH = 128  # tokens of a prompt that are read at once: between two batches an answer can be stopped
+THREADS = 1  # on a busy machine several threads wait for each other
+BATCH = 128  # tokens of a prompt that are read at once; a reply can be stopped between two batches
 
 
 class LocalModel:
-    """The model in a GGUF file. It is loaded when it is first asked, and let go by `close`."""
+    """The model in a GGUF file. The first request loads it, and `close` unloads it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -33,39 +33,39 @@ class LocalModel:
         self._model: OpenAiModel | None = None
 
     @property
-    def facts(self) -> ModelInfo:
-        """What it is."""
-        return self.endpoint.facts
+    def info(self) -> ModelInfo:
+        """See `Model.info`."""
+        return self.endpoint.info
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """See `Model.stream`."""
-        model = await self._loaded()
+        model = await self._load()
         async with aclosing(model.stream(request)) as answer:
             async for piece in answer:
                 yield piece
 
     async def close(self) -> None:
-        """Unload it."""
+        """Unload the model."""
         model, self._model = self._model, None
         if model is not None:
             await model.close()
         self._server = None
 
-    async def _loaded(self) -> OpenAiModel:
+    async def _load(self) -> OpenAiModel:
         async with self._loading:
             if self._model is None:
-                key = nanoid()  # the port is open to everyone on this machine
-                self._server = await asyncio.to_thread(_serve, self.endpoint, key)
+                key = nanoid()  # because the port is open to everyone on this machine
+                self._server = await asyncio.to_thread(_start_server, self.endpoint, key)
                 asked = replace(self.endpoint, base_url=f"{self._server.listening_address}/v1", key=Secret(key))
                 self._model = OpenAiModel(asked)
             return self._model
 
 
-def _serve(endpoint: Endpoint, key: str) -> Any:
-    """The server with this model in it.
+def _start_server(endpoint: Endpoint, key: str) -> Any:
+    """Start the server with this model.
 
     Raises:
-        ModelRefused: the file is not there, or is no model.
+        ModelRefused: the file is missing, or is not a model.
         BadInput: xllamacpp is not installed.
     """
     if not Path(endpoint.gguf).is_file():
@@ -84,13 +84,13 @@ def _serve(endpoint: Endpoint, key: str) -> Any:
 
 def _parameters(parameters: Any, endpoint: Endpoint, key: str) -> Any:
     parameters.model.path = endpoint.gguf
-    parameters.model_alias = {endpoint.name}  # else replies are signed with the file's path
-    parameters.n_ctx = endpoint.facts.window
+    parameters.model_alias = {endpoint.name}  # else replies name the file's path as their model
+    parameters.n_ctx = endpoint.info.window
     parameters.n_parallel = 1
     parameters.n_batch = parameters.n_ubatch = BATCH
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = THREADS
     parameters.api_keys = [key]
     parameters.ui = False
     parameters.warmup = False
-    parameters.verbosity = -1  # it would talk into the terminal
+    parameters.verbosity = -1  # else it writes into the terminal
     return parameters

@@ -1,30 +1,28 @@
 """Every endpoint that speaks OpenAI's chat completions: OpenAI, DeepSeek, vLLM, llama.cpp, Ollama, LM Studio, …"""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from sightline.agent.models import Request, Said, errors
+from sightline.agent.models import Request, TextDelta, errors
 from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import Told
-from sightline.agent.models.served import Protocol, ServedModel
+from sightline.agent.models.http import Chunk, ServedModel, WireProtocol
 from sightline.errors import ModelRefused
 from sightline.wire.common import call_from, dumped
 
 Json = dict[str, Any]
 
-# What an endpoint may not know; it is then asked again without. The two names of the same limit replace each other.
+# Options that an endpoint may not know: then the request is sent again without them.
+# The two names of the token limit replace each other.
 LIMITS = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 DISPENSABLE = ("stream_options", "response_format", *LIMITS)
-THINKING = (
-    "reasoning_content",
-    "reasoning",
-)  # DeepSeek, vLLM and llama.cpp say the first, OpenRouter and Ollama the other
+THINKING = ("reasoning_content", "reasoning")  # DeepSeek, vLLM and llama.cpp; OpenRouter and Ollama
 _GROWING = frozenset({"content", "refusal", "arguments", "input", "text", "summary", *THINKING})
 
 
-def written(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
-    """What is asked, without the options that were refused."""
+def request_options(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
+    """Return what is sent, without the options that the endpoint refused."""
     limit = "max_completion_tokens" if endpoint.base_url == PLACES["openai"].base_url else "max_tokens"
     limit = LIMITS[limit] if limit in refused else limit
     body: Json = {**request.payload.openai(), limit: request.output, "stream_options": {"include_usage": True}}
@@ -35,22 +33,18 @@ def written(request: Request, endpoint: Endpoint, refused: set[str]) -> Json:
 
 
 def refused_option(error: ModelRefused, body: Mapping[str, Any], endpoint: Endpoint) -> str:
-    """The dispensable option of this request that the endpoint's error names; empty: asking again would not help.
+    """Return the dispensable option that the endpoint's error names; empty: another request would not help.
 
-    What the configuration says is sent in any case, so it is not dispensable. What `written` has left out is not in the
-    request, so no option is named twice.
+    Options of the configuration are always sent, so they are not dispensable. What was refused
+    before is not in the request, so no option is named twice.
     """
     ours = (option for option in DISPENSABLE if option in body and option not in endpoint.options)
-    return next((option for option in ours if _names(str(error), option)), "")
+    words = re.split(r"""['"`.:\s]+""", str(error))
+    return next((option for option in ours if option in words), "")
 
 
-def _names(message: str, option: str) -> bool:
-    words = message.replace("'", " ").replace('"', " ").replace("`", " ").replace(".", " ").replace(":", " ").split()
-    return option in words
-
-
-class Answer:
-    """The chunks of one answer, put together into what the server would have said at once."""
+class ChatReply:
+    """Builds from the chunks of one reply what the server would have sent without streaming."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -63,78 +57,73 @@ class Answer:
 
     @property
     def finished(self) -> bool:
-        """Whether the model has said that this is all."""
+        """Whether the model has declared the end of its reply."""
         return self._finish not in (None, "error")
 
-    def take(self, told: Told) -> list[Said]:
-        """One more chunk; what it says.
+    def add(self, chunk: Chunk) -> list[TextDelta]:
+        """Add a chunk and return its text.
 
         Raises:
-            ModelBusy, ModelRefused, ContextOverflow: it is an error.
+            ModelBusy, ModelRefused, ContextOverflow: the chunk is an error.
         """
-        if told.done:
+        if chunk.done:
             self._done = True
             return []
-        if told.value.get("error"):
-            raise errors.failure_inside(self._endpoint, dumped(told.value))
-        self._head |= {key: value for key, value in told.value.items() if key != "choices" and value is not None}
-        choice = next((each for each in told.value.get("choices") or () if not each.get("index")), None)
+        if chunk.value.get("error"):
+            raise errors.failure_inside(self._endpoint, dumped(chunk.value))
+        self._head |= {key: value for key, value in chunk.value.items() if key != "choices" and value is not None}
+        choice = next((each for each in chunk.value.get("choices") or () if not each.get("index")), None)
         if choice is None:
             return []
-        said = self._grow(choice.get("message" if told.whole else "delta") or {})
-        self._finish = choice.get("finish_reason") or self._finish  # only now: a chunk that is odd is no end
-        if told.whole:
-            self._whole = told.value
-        return said
+        deltas = self._add_delta(choice.get("message" if chunk.whole else "delta") or {})
+        self._finish = choice.get("finish_reason") or self._finish  # last, because a malformed chunk is not an end
+        if chunk.whole:
+            self._whole = chunk.value
+        return deltas
 
     def reply(self) -> Json:
-        """The whole answer.
+        """Return the whole reply.
 
         Raises:
-            ModelBusy: it has no end.
+            ModelBusy: its end did not come.
         """
         if self._whole is not None:
             return self._whole
         if not self.finished and not (self._done and self._finish is None):
             raise errors.cut_off(self._endpoint)
-        calls = {"tool_calls": [self._whole_call(number) for number in range(len(self._calls))]} if self._calls else {}
+        calls = {"tool_calls": [self._call(number) for number in range(len(self._calls))]} if self._calls else {}
         finish = self._finish or ("tool_calls" if self._calls else "stop")
         choice = {"index": 0, "message": self._message | calls, "finish_reason": finish}
         return {**self._head, "object": "chat.completion", "choices": [choice]}
 
-    def _whole_call(self, number: int) -> Json:
+    def _call(self, number: int) -> Json:
         call = {key: value for key, value in self._calls[number].items() if key != "index"}
-        return call | {"id": call.get("id") or f"call_{self._head.get('id', '')}_{number}"}  # some servers give none
+        return call | {"id": call.get("id") or f"call_{self._head.get('id', '')}_{number}"}  # some servers send none
 
-    def _grow(self, delta: Json) -> list[Said]:
+    def _add_delta(self, delta: Json) -> list[TextDelta]:
         for call in delta.get("tool_calls") or ():
-            self._grow_call(call)
+            self._add_to_call(call)
         merge(self._message, {key: value for key, value in delta.items() if key not in ("tool_calls", "role")})
         thought = next((delta[key] for key in THINKING if delta.get(key)), "")
-        said = delta.get("content") or delta.get("refusal") or ""
-        return [
-            *([Said(thought, thinking=True)] if isinstance(thought, str) and thought else ()),
-            *([Said(said)] if isinstance(said, str) and said else ()),
-        ]
+        text = delta.get("content") or delta.get("refusal") or ""
+        found = (TextDelta(thought, thinking=True), TextDelta(text))
+        return [each for each in found if isinstance(each.text, str) and each.text]
 
-    def _grow_call(self, delta: Json) -> None:
-        """Calls come in pieces by index. Some servers say no index, or the same one for every whole call."""
+    def _add_to_call(self, delta: Json) -> None:
+        """Calls come in pieces by index. Some servers send no index, or the same one for every whole call."""
         place = delta.get("index")
         call = next((each for each in reversed(self._calls) if place is None or each["index"] == place), None)
-        if call is None or _is_another(call, delta):
-            call = {
-                "index": len(self._calls) if place is None else place,
-                "type": "function",
-                "function": {"arguments": ""},
-            }
+        if call is None or _begins_another(call, delta):
+            number = len(self._calls) if place is None else place
+            call = {"index": number, "type": "function", "function": {"arguments": ""}}
             self._calls.append(call)
         merge(call, {key: value for key, value in delta.items() if key != "index"})
 
 
-def _is_another(call: Json, delta: Json) -> bool:
-    """Whether a piece begins another call: its id says so; or it has none but a name, and this call is whole."""
-    if (said := delta.get("id")) and call.get("id"):
-        return bool(said != call["id"])
+def _begins_another(call: Json, delta: Json) -> bool:
+    """Whether a piece begins another call: it has another id; or it has no id but a name, and this call is complete."""
+    if (given := delta.get("id")) and call.get("id"):
+        return bool(given != call["id"])
     match call.get("function"), delta.get("function"):
         case {"arguments": str() | dict() as so_far}, {"name": str(name), "arguments": str() | dict() as more}:
             begins = isinstance(more, dict) or more.lstrip().startswith("{")
@@ -144,7 +133,7 @@ def _is_another(call: Json, delta: Json) -> bool:
 
 
 def merge(whole: Json, piece: Mapping[str, Any]) -> None:
-    """Add what a piece says: texts that grow are appended to, lists by the index of their parts, the rest replaced."""
+    """Add a piece: growing texts are appended to, list parts are matched by their index, other values are replaced."""
     for key, value in piece.items():
         old = whole.get(key)
         match old, value:
@@ -170,12 +159,16 @@ def _merge_list(whole: list[Any], parts: list[Any]) -> None:
             whole.append(part)
 
 
-def _key(endpoint: Endpoint) -> Json:
+def _key_headers(endpoint: Endpoint) -> Json:
     return {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {}
 
 
-PROTOCOL = Protocol(
-    lambda endpoint: endpoint.base_url.rstrip("/") + "/chat/completions", _key, written, refused_option, Answer
+PROTOCOL = WireProtocol(
+    lambda endpoint: endpoint.base_url.rstrip("/") + "/chat/completions",
+    _key_headers,
+    request_options,
+    refused_option,
+    ChatReply,
 )
 
 

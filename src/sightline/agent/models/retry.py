@@ -1,4 +1,4 @@
-"""A model that is asked again where that may help, and then another one."""
+"""A model that is asked again if that may help, and its fallbacks."""
 
 import asyncio
 import random
@@ -8,28 +8,28 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sightline.agent.models import Model, ModelInfo, Reply, Request, Retrying, Said
+from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta
 from sightline.agent.models.endpoint import ATTEMPTS
 from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefused
 
 FIRST_WAIT = 1.0
-LONGEST_WAIT = 30.0  # between two attempts of our own choosing
-LONGEST_ASKED = 60.0  # a provider that asks for more is left for the next model; nobody sits before a screen that long
+LONGEST_WAIT = 30.0  # between two attempts, if the provider does not say how long to wait
+LONGEST_ASKED = 60.0  # if a provider asks for more, the next model is asked, because users do not wait that long
 
 
-class _Next(NamedTuple):
-    """What is done after a failure: the model's place in the list, and how long to wait before."""
+class _Attempt(NamedTuple):
+    """The next attempt: the model's place in the list, and how long to wait before."""
 
     place: int
     seconds: float
 
 
 class RetryingModel:
-    """Asks a model again while it is busy, and after that, or where it refuses, the next one.
+    """Asks a model again while it is busy; after its last attempt, or if it refuses, asks the next model.
 
-    Its facts are the first model's: payloads are composed for that one. What was said of an answer that broke off does
-    not count: whoever showed it drops it when `Retrying` comes. A payload that is too long for the first model is not
-    asked again: it must be composed anew. One that is too long for a fallback is only a fallback less.
+    `info` is the first model's, because payloads are composed for that one. Text of an answer that broke off does not
+    count: whoever showed it removes it when `RetryScheduled` comes. A payload that is too long for the first model
+    raises ContextOverflow, because it must be composed again. A fallback for which it is too long is skipped.
     """
 
     def __init__(
@@ -40,22 +40,22 @@ class RetryingModel:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        """`attempts` of each model, or one number for all. `jitter` gives 0 to 1, so that not all come back at once."""
+        """`attempts` for each model, or one number for all. `jitter` (0 to 1) spreads the retries of clients."""
         self.models = tuple(models)
         self._attempts = (attempts,) * len(self.models) if isinstance(attempts, int) else tuple(attempts)
         self._sleep, self._jitter = sleep, jitter
 
     @property
-    def facts(self) -> ModelInfo:
-        """Those of the model that is asked first."""
-        return self.models[0].facts
+    def info(self) -> ModelInfo:
+        """That of the model that is asked first."""
+        return self.models[0].info
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | Retrying | Reply, None]:
-        """See `Model.stream`. Where several models failed, the error tells of all of them.
+    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | RetryScheduled | Reply, None]:
+        """See `Model.stream`. If several models failed, the error names all of them.
 
-        `ContextOverflow` is raised for the first model alone.
+        `ContextOverflow` is raised for the first model only.
         """
-        failures: dict[int, ModelError] = self._too_small(request)  # what each model said last, by its place
+        failures: dict[int, ModelError] = self._too_small(request)  # the last error of each model, by its place
         place, tries = 0, 1
         while True:
             model = self.models[place]
@@ -68,44 +68,44 @@ class RetryingModel:
                 if not place and isinstance(error, ContextOverflow):
                     raise
                 failures[place] = error
-                following = self._after(failures, place, tries)
+                following = self._next_attempt(failures, place, tries)
             if following is None:
-                raise _summed_up(failures)
-            fallback = self.models[following.place].facts.name if following.place != place else ""
+                raise _combined(failures)
+            fallback = self.models[following.place].info.name if following.place != place else ""
             why = "; ".join(str(failures[each]) for each in (place, *range(place + 1, following.place)))
             tries = 1 if fallback else tries + 1
-            yield Retrying(model.facts.name, why, following.seconds, tries, fallback)
+            yield RetryScheduled(model.info.name, why, following.seconds, tries, fallback)
             await self._sleep(following.seconds)
             place = following.place
 
     async def close(self) -> None:
-        """Let go of the connections of all models."""
+        """Close the connections of all models."""
         for model in self.models:
             await model.close()
 
     def _for(self, place: int, request: Request) -> Request:
-        """The request as a model takes it: a fallback may have less room for its answer than the first one."""
-        return replace(request, output=min(request.output, self.models[place].facts.output)) if place else request
+        """Return the request for a model: the reply of a fallback may have a smaller token limit."""
+        return replace(request, output=min(request.output, self.models[place].info.output)) if place else request
 
     def _too_small(self, request: Request) -> dict[int, ModelError]:
-        """The fallbacks that cannot hold this request, and why."""
+        """Return the fallbacks whose context window is too small for this request, and why."""
         found: dict[int, ModelError] = {}
         for place, model in enumerate(self.models):
             needed = request.payload.tokens + self._for(place, request).output
-            if place and needed > model.facts.window:
-                why = f"{model.facts.name} is not asked: {needed} tokens do not fit into its {model.facts.window}"
+            if place and needed > model.info.window:
+                why = f"{model.info.name} is not asked: {needed} tokens do not fit into its {model.info.window}"
                 found[place] = ModelRefused(why)
         return found
 
-    def _after(self, failures: Mapping[int, ModelError], place: int, tries: int) -> _Next | None:
+    def _next_attempt(self, failures: Mapping[int, ModelError], place: int, tries: int) -> _Attempt | None:
         seconds = self._wait(failures[place], tries) if tries < self._attempts[place] else None
         if seconds is not None:
-            return _Next(place, seconds)
+            return _Attempt(place, seconds)
         untried = (each for each in range(place + 1, len(self.models)) if each not in failures)
-        return next((_Next(each, 0.0) for each in untried), None)
+        return next((_Attempt(each, 0.0) for each in untried), None)
 
     def _wait(self, error: ModelError, tries: int) -> float | None:
-        """Seconds to wait before this model is asked again; None: it is not."""
+        """Return the seconds to wait before this model is asked again; None: it is not."""
         if not isinstance(error, ModelBusy):
             return None
         if error.retry_after is not None:
@@ -114,11 +114,11 @@ class RetryingModel:
         return float(longest * (0.5 + self._jitter() / 2))
 
 
-def _summed_up(failures: Mapping[int, ModelError]) -> ModelError:
-    """The model's error; where there are several models, one that says why each of them failed. Busy, if one was."""
+def _combined(failures: Mapping[int, ModelError]) -> ModelError:
+    """Return the model's error; of several models, one error with all reasons. It is ModelBusy if one of them is."""
     if len(failures) == 1:
         return failures[0]
     errors = [failures[place] for place in sorted(failures)]
-    told = "none of the models answered: " + "; ".join(map(str, errors))
+    message = "none of the models answered: " + "; ".join(map(str, errors))
     busy = [error for error in errors if isinstance(error, ModelBusy)]
-    return ModelBusy(told, busy[0].retry_after) if busy else ModelRefused(told)
+    return ModelBusy(message, busy[0].retry_after) if busy else ModelRefused(message)

@@ -5,20 +5,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.agent.models import ModelInfo, Price, Reply, Request, Said, anthropic, errors, openai
+from sightline.agent.models import Price, anthropic, errors, openai
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import ODD, Told, assembled
+from sightline.agent.models.http import MALFORMED, Chunk, ServedModel
 from sightline.agent.models.secret import Secret
-from sightline.errors import BadInput, ModelError, ModelRefused
+from sightline.errors import BadInput, ModelError
 from sightline.wire import common
 
 _PROTOCOLS = {"openai": openai.PROTOCOL, "anthropic": anthropic.PROTOCOL}
 
 
-class SdkModel:
+class SdkModel(ServedModel):
     """An `openai.AsyncOpenAI` or `anthropic.AsyncAnthropic` client, and the name of a model, as a model.
 
-    The client asks again as often as you told it to. Closing the model leaves the client open, for it is yours.
+    The client retries as often as you configured it to. Closing the model leaves the client open, because it is yours.
 
     Raises:
         BadInput: the client is neither.
@@ -37,7 +37,7 @@ class SdkModel:
         provider = _provider(client)
         key, token = (_secret(getattr(client, name, None)) for name in ("api_key", "auth_token"))
         headers = {name: _secret(value) for name, value in getattr(client, "_custom_headers", {}).items()}
-        self.endpoint = Endpoint(
+        endpoint = Endpoint(
             name=name,
             provider=provider,
             base_url=str(getattr(client, "base_url", "")).rstrip("/"),
@@ -49,53 +49,28 @@ class SdkModel:
             native=native,
             price=price,
         )
-        self._client, self._protocol = client, _PROTOCOLS[provider]
-        self._refused: set[str] = set()
-
-    @property
-    def facts(self) -> ModelInfo:
-        """What it is."""
-        return self.endpoint.facts
-
-    def stream(self, request: Request) -> AsyncGenerator[Said | Reply, None]:
-        """See `Model.stream`."""
-        return assembled(self.endpoint, self._protocol.answer(self.endpoint), self._told(request))
+        super().__init__(endpoint, _PROTOCOLS[provider])
+        self._client = client
 
     async def close(self) -> None:
-        """Nothing: the client is yours."""
+        """Do nothing, because the client is yours."""
 
-    async def _told(self, request: Request) -> AsyncGenerator[Told, None]:
-        """The SDK's chunks; what it raises becomes one of our errors."""
-        opened = False
+    async def _send(self, options: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
+        """Yield the SDK's chunks. What the SDK raises becomes one of our errors."""
+        chat, opened = self.endpoint.provider == "openai", False
+        create = self._client.chat.completions.create if chat else self._client.messages.create
         try:
-            async with await self._asked(request) as chunks:
+            async with await create(model=self.endpoint.name, stream=True, **options) as chunks:
                 opened = True
                 async for chunk in chunks:
-                    yield Told(common.plain(chunk, "chunk"))
+                    yield Chunk(common.plain(chunk, "chunk"))
         except Exception as error:
-            known = _known(error, self.endpoint)
-            if known is None and opened and isinstance(error, ODD):
+            known = _model_error(error, self.endpoint)
+            if known is None and opened and isinstance(error, MALFORMED):
                 known = errors.garbled(self.endpoint, error)
             if known is None:
                 raise
             raise known from None
-
-    async def _asked(self, request: Request) -> Any:
-        """The stream; asked again as often as the endpoint names an option that it does not know."""
-        chat = self.endpoint.provider == "openai"
-        create = self._client.chat.completions.create if chat else self._client.messages.create
-        while True:
-            body = self._protocol.written(request, self.endpoint, self._refused)
-            try:
-                return await create(model=self.endpoint.name, stream=True, **body)
-            except Exception as error:
-                known = _known(error, self.endpoint)
-                if not isinstance(known, ModelRefused):
-                    raise
-                unknown = self._protocol.refused_option(known, body, self.endpoint)
-                if not unknown:
-                    raise
-                self._refused.add(unknown)
 
 
 def _secret(value: Any) -> Secret | None:
@@ -110,13 +85,13 @@ def _provider(client: Any) -> str:
     raise BadInput(f"{type(client).__name__} is no client: give an openai.AsyncOpenAI or anthropic.AsyncAnthropic")
 
 
-def _known(error: Exception, endpoint: Endpoint) -> ModelError | None:
-    """What an SDK's error means. By the names of its classes, since the SDKs are not imported."""
+def _model_error(error: Exception, endpoint: Endpoint) -> ModelError | None:
+    """Translate an SDK's error by the names of its classes, because the SDKs are not imported. None: not an SDK's."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, ModelError):
         return error
     if "APIError" in names:
-        endpoint = replace(endpoint, headers=endpoint.headers | _sent(error))
+        endpoint = replace(endpoint, headers=endpoint.headers | _sent_keys(error))
     status = getattr(error, "status_code", 0) if "APIStatusError" in names else 0
     if status >= 300:  # below, it is an error inside a stream that had begun well
         return errors.failure(endpoint, status, getattr(getattr(error, "response", None), "headers", {}), _body(error))
@@ -131,8 +106,8 @@ def _known(error: Exception, endpoint: Endpoint) -> ModelError | None:
     return None
 
 
-def _sent(error: Exception) -> dict[str, Secret]:
-    """The keys that the request really had: a client may fetch one for each."""
+def _sent_keys(error: Exception) -> dict[str, Secret]:
+    """Return the keys that the request really had, because a client may fetch one for each request."""
     headers = getattr(getattr(error, "request", None), "headers", {})
     return {name: Secret(headers[name]) for name in ("authorization", "x-api-key", "api-key") if headers.get(name)}
 

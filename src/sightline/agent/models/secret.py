@@ -1,14 +1,14 @@
-"""Keys, held so that they cannot be shown by accident."""
+"""Keys that cannot be shown by accident."""
 
 from collections.abc import Iterable
 from typing import NoReturn
 
 HIDDEN = "…"
-SHORTEST = 6  # characters; anything shorter is no key, and hiding it would garble what is said around it
+SHORTEST = 6  # characters; anything shorter is not a key, and hiding it would garble other text
 
 
 class Secret:
-    """A key. Whoever prints it, formats it or looks at what holds it sees `…`; only `reveal` gives it."""
+    """A key. Printed or formatted, also inside another object, it is `…`; only `reveal` returns it."""
 
     __slots__ = ("_value",)
 
@@ -16,7 +16,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The key itself, for the header it belongs in."""
+        """Return the key itself."""
         return self._value
 
     def __repr__(self) -> str:
@@ -33,7 +33,7 @@ class Secret:
 
 
 def redacted(text: str, secrets: Iterable[Secret]) -> str:
-    """The text with every one of these keys hidden, however it got there: providers echo what they were sent."""
+    """Return the text with each of these keys hidden, because providers echo what they were sent."""
     for secret in sorted(secrets, key=lambda each: len(each.reveal()), reverse=True):
         value = secret.reveal()
         if len(value) >= SHORTEST:

@@ -1,4 +1,4 @@
-"""Server-sent events, taken from bytes as they arrive."""
+"""Server-sent events, read from bytes as they arrive."""
 
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
@@ -6,27 +6,27 @@ from typing import NamedTuple
 
 
 class Event(NamedTuple):
-    """One event: its name, empty where none is said, and its data, lines joined."""
+    """One event: its name, empty if it has none, and its data, with lines joined."""
 
     name: str
     data: str
 
 
 class Events:
-    """Bytes in, events out. Where the bytes are cut does not matter: not in a character, nor in a line's end."""
+    """Reads events from bytes, which may be cut anywhere, also in a character or a line end."""
 
     def __init__(self) -> None:
         self._decode = getincrementaldecoder("utf-8")("replace").decode
-        self._rest = ""  # of a line whose end has not come
+        self._rest = ""  # a line whose end has not come
         self._name = ""
         self._data: list[str] = []
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
-        """The events that these bytes complete."""
+        """Yield the events that these bytes complete."""
         text = self._rest + self._decode(chunk)
-        held = "\r" if text.endswith("\r") else ""  # its line feed may be in the next chunk
+        ending = "\r" if text.endswith("\r") else ""  # its line feed may be in the next chunk
         lines = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        self._rest = lines.pop() + held
+        self._rest = lines.pop() + ending
         for line in lines:
             if line:
                 self._take(line)
@@ -34,7 +34,7 @@ class Events:
                 yield event
 
     def end(self) -> Iterator[Event]:
-        """The event that the last bytes made, where the server left out the empty line after it."""
+        """Yield the last event, if the server left out the empty line after it."""
         yield from self.feed(b"\n\n")
 
     def _take(self, line: str) -> None:

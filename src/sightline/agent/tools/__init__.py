@@ -1,4 +1,4 @@
-"""What a tool is to the agent: what the model is told of it, and the function that does it."""
+"""What a tool is to the agent: the definition that the model sees, and the function that runs it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -11,18 +11,18 @@ SECONDS = 60.0  # that a tool may take
 
 
 class Tool(Struct, frozen=True):
-    """A tool the agent has.
+    """A tool of the agent.
 
-    `run` takes the arguments, checked to be an object with all that the schema requires, and gives text, content parts
-    or any JSON value: what `Session.tool_result` takes. It raises ToolFailed to tell the model why it could not.
+    `run` gets the arguments, which are an object with everything that the schema requires. It returns text, content
+    parts or any JSON value, as `Session.tool_result` takes them. It raises ToolFailed to tell the model why it failed.
     """
 
     definition: ToolDefinition
     run: Callable[[Mapping[str, Any]], Awaitable[Any]]
-    aliases: tuple[str, ...] = ()  # other names that a call of it may have
-    seconds: float = SECONDS  # it is stopped after
+    aliases: tuple[str, ...] = ()  # other names that a call may use
+    seconds: float = SECONDS  # the time limit
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
+        """The name in the definition."""
         return self.definition.name

@@ -1,4 +1,4 @@
-"""A plain function as a tool: its type hints are the schema, its docstring is what the model is told."""
+"""A plain function as a tool: its type hints are the schema, its docstring is the description."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from sightline.values.items import ToolDefinition
 
 
 def tool_of(given: Any) -> Tool:
-    """A tool as it is, or a function as one. Raises BadInput for anything else."""
+    """Return a tool as it is, or a function as a tool. Raises BadInput for anything else."""
     if isinstance(given, Tool):
         return given
     if inspect.isroutine(given):
@@ -24,9 +24,9 @@ def tool_of(given: Any) -> Tool:
 
 
 def function_tool(function: Callable[..., Any], *, name: str = "", seconds: float = SECONDS) -> Tool:
-    """The tool that calls this function: a coroutine, or a plain one, which runs in a thread.
+    """Return the tool that calls this function. A coroutine is awaited, a plain function runs in a thread.
 
-    Arguments are converted to the types of its hints; what they do not fit, the model is told.
+    Arguments are converted to the types of the hints. If that fails, the model is told why.
 
     Raises:
         BadInput: a parameter without a type hint, or with one that no JSON value can have.
@@ -49,7 +49,7 @@ def function_tool(function: Callable[..., Any], *, name: str = "", seconds: floa
 
 
 def _arguments(function: Callable[..., Any], name: str) -> type[msgspec.Struct]:
-    """What it takes, as one value."""
+    """Return a struct with the function's parameters as fields."""
     hints = get_type_hints(function, include_extras=True)
     fields: list[Any] = []
     for each in inspect.signature(function).parameters.values():

@@ -1,7 +1,7 @@
-"""What a tool does beside the event loop: in a thread of its own, which ends when nobody waits for it any more.
+"""A tool's work in a thread of its own, which ends when nobody waits for it any more.
 
-asyncio's threads are few, shared by all, and waited for at the end of the program; work that was given up keeps the one
-it has. A handful of slow calls, and everything else that needs a thread stands still.
+asyncio's threads are few and shared, the program waits for them at its end, and cancelled work keeps its thread: a few
+slow calls would block everything else that needs a thread.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ class GivenUp(Exception):
 
 
 class _Work:
-    """What is done in one thread: whether it is still wanted, and what else ends with it."""
+    """The work of one thread: whether it is still wanted, and what must be ended with it."""
 
     def __init__(self) -> None:
         self.given_up = False
@@ -37,12 +37,12 @@ _WORK: ContextVar[_Work | None] = ContextVar("sightline_work", default=None)
 
 
 async def in_thread(function: Callable[..., Result], *arguments: object, **named: object) -> Result:
-    """What a function returns or raises. If this is cancelled, the function's next `go_on` raises GivenUp."""
+    """Run a function in a thread. If this is cancelled, the function's next `go_on` raises GivenUp."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Result] = loop.create_future()
     work = _Work()
 
-    def settle(result: Result | None, error: BaseException | None) -> None:
+    def finish(result: Result | None, error: BaseException | None) -> None:
         if answer.done():
             return
         if error is not None:
@@ -57,10 +57,10 @@ async def in_thread(function: Callable[..., Result], *arguments: object, **named
             result = function(*arguments, **named)
         except BaseException as raised:
             error = raised
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever asked
-            loop.call_soon_threadsafe(settle, result, error)
+        with suppress(RuntimeError):  # the event loop has ended
+            loop.call_soon_threadsafe(finish, result, error)
 
-    # A daemon: what hangs must not keep the program from ending.
+    # A daemon, because work that hangs must not keep the program from ending.
     Thread(target=copy_context().run, args=(run,), name="sightline tool", daemon=True).start()
     try:
         return await answer
@@ -69,7 +69,7 @@ async def in_thread(function: Callable[..., Result], *arguments: object, **named
 
 
 def go_on() -> None:
-    """Called by long work now and then. Raises GivenUp."""
+    """Raise GivenUp if nobody waits for this work any more. Long work calls it now and then."""
     work = _WORK.get()
     if work is not None and work.given_up:
         raise GivenUp
@@ -77,7 +77,7 @@ def go_on() -> None:
 
 @contextmanager
 def ending_with(end: Callable[[], object]) -> Iterator[None]:
-    """While the block lasts, giving this work up calls `end`: for what waits where it cannot ask. Raises GivenUp."""
+    """Call `end` if this work is given up during the block, for work that cannot call `go_on`. Raises GivenUp."""
     work = _WORK.get()
     if work is None:
         yield

@@ -1,7 +1,7 @@
 """The tools of MCP servers, as tools of the agent.
 
-A server is somebody else's program: it may not start, hang, answer nonsense or end at any moment. Each is kept by a
-task of its own, and whatever it does becomes a warning or the failure of one call.
+A server is other people's program: it may fail to start, hang, answer nonsense or end at any moment. Each has a task of
+its own, and whatever it does becomes a warning or the failure of one call.
 """
 
 import asyncio
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     import mcp_types
 
 STARTING = 20.0  # seconds that a server may take until its tools are known
-CALLING = 60.0  # that a call may take
-ENDING = 10.0  # that its end may take: the SDK itself asks politely for four
-MOST_PAGES = 20  # of a list of tools: one that never ends must not keep us
+CALLING = 60.0  # seconds that a call may take
+ENDING = 10.0  # seconds that its end may take: the SDK itself waits four
+MOST_PAGES = 20  # of a list of tools, because a list may never end
 MOST_TEXT = 900_000  # characters of a result, all its blocks together
 MOST_SHOWN = 20  # pictures and files of a result
 MOST_DATA = 5_000_000  # characters of base64, all of them together: some providers take no more in one picture
-LONGEST_LABEL = 500  # of what a picture or a file is called
-LONGEST_NAME = 64  # that every provider takes
+LONGEST_LABEL = 500  # characters of the label of a picture or a file
+LONGEST_NAME = 64  # characters that every provider takes
 
 Warn = Callable[[str], None]
 
 _LOG = logging.getLogger("sightline.agent")
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @asynccontextmanager
@@ -56,17 +56,17 @@ async def servers(
     starting: float = STARTING,
     calling: float = CALLING,
 ) -> AsyncIterator[Sequence[Tool]]:
-    """The tools of these servers, each named `server__tool`, while the block lasts. Servers start side by side.
+    """Yield the tools of these servers, each named `server__tool`. The servers run while the block lasts.
 
-    One that does not start is left out, and `warn` told why.
+    A server that does not start is left out, and `warn` gets the reason.
     """
-    kept = [_Server(name, config, locale, warn, calling) for name, config in configured.items()]
-    tasks = [asyncio.create_task(server.keep(starting)) for server in kept]
+    running = [_Server(name, config, locale, warn, calling) for name, config in configured.items()]
+    tasks = [asyncio.create_task(server.run(starting)) for server in running]
     try:
-        await asyncio.gather(*(server.ready.wait() for server in kept))
-        yield _distinct([tool for server in kept for tool in server.tools])
+        await asyncio.gather(*(server.ready.wait() for server in running))
+        yield _with_unique_names([tool for server in running for tool in server.tools])
     finally:
-        for server in kept:
+        for server in running:
             server.leave.set()
         if tasks:
             _, still = await asyncio.wait(tasks, timeout=ENDING)
@@ -84,8 +84,8 @@ class _Server:
         self.tools: list[Tool] = []
         self._client: mcp.Client | None = None
 
-    async def keep(self, starting: float) -> None:
-        """Start it, and end it when it is no longer wanted. Raises nothing: what fails is told to `warn`."""
+    async def run(self, starting: float) -> None:
+        """Start the server, and end it when `leave` is set. Raises nothing: `warn` gets what fails."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
             try:
                 async with AsyncExitStack() as stack:
@@ -112,16 +112,16 @@ class _Server:
                 self.ready.set()
 
     async def _start(self, stack: AsyncExitStack, said: TextIO, seconds: float) -> None:
-        await in_thread(import_module, "mcp")  # it takes seconds, in which whoever waits should not stand still
+        await in_thread(import_module, "mcp")  # in a thread, because it takes seconds
         from mcp import Client
 
         async with asyncio.timeout(seconds):
             client = await stack.enter_async_context(Client(self._target(said), read_timeout_seconds=self.calling))
-            self.tools = [self._tool(each) async for each in _listed(client)]
+            self.tools = [self._tool(each) async for each in _list_tools(client)]
             self._client = client
 
     def _target(self, said: TextIO) -> Any:
-        """What the client connects to: an address, or a program whose messages go where they disturb nobody."""
+        """Return what the client connects to: an address, or a program whose messages go to a file."""
         if self.config.url:
             return self.config.url
         from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -133,13 +133,13 @@ class _Server:
 
     def _tool(self, offered: "mcp_types.Tool") -> Tool:
         async def run(arguments: Mapping[str, Any]) -> Any:
-            return await self._called(offered.name, dict(arguments))
+            return await self._call(offered.name, dict(arguments))
 
         schema = {"type": "object", "properties": {}, **offered.input_schema}
         definition = ToolDefinition(_name(self.name, offered.name), offered.description or "", schema)
-        return Tool(definition, run, seconds=self.calling + 5)  # it should fail by itself first, and say why
+        return Tool(definition, run, seconds=self.calling + 5)  # later than its own limit, which gives the reason
 
-    async def _called(self, name: str, arguments: dict[str, Any]) -> Any:
+    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         client = self._client
         if client is None:
             raise ToolFailed(self._says(f"the MCP server {self.name} has ended", f"MCP 服务器 {self.name} 已结束"))
@@ -147,12 +147,10 @@ class _Server:
             async with asyncio.timeout(self.calling):
                 result = await client.call_tool(name, arguments)
         except TimeoutError:
-            text = (
-                f"{self.name} did not answer within {self.calling:g} s",
-                f"{self.name} 未在 {self.calling:g} 秒内应答",
-            )
-            raise ToolFailed(self._says(*text)) from None
-        except Exception as error:  # the connection, the protocol, or what the server says: it failed
+            seconds = f"{self.calling:g}"
+            en, zh = f"{self.name} did not answer within {seconds} s", f"{self.name} 未在 {seconds} 秒内应答"
+            raise ToolFailed(self._says(en, zh)) from None
+        except Exception as error:  # of the connection, the protocol or the server
             why = _why(error)
             raise ToolFailed(self._says(f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
         parts = _parts(result, self.locale)
@@ -164,7 +162,7 @@ class _Server:
         return says(self.locale, en, zh)
 
 
-async def _listed(client: "mcp.Client") -> "AsyncIterator[mcp_types.Tool]":
+async def _list_tools(client: "mcp.Client") -> "AsyncIterator[mcp_types.Tool]":
     cursor = None
     for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
@@ -176,7 +174,7 @@ async def _listed(client: "mcp.Client") -> "AsyncIterator[mcp_types.Tool]":
 
 
 def _why(error: BaseException, said: TextIO | None = None) -> str:
-    """What went wrong, in a line: the innermost error and the last thing the server's program said."""
+    """Return what went wrong, in a line: the innermost error, and the last line that the server's program wrote."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     why = str(error) or type(error).__name__
@@ -190,28 +188,28 @@ def _why(error: BaseException, said: TextIO | None = None) -> str:
 
 
 def _name(server: str, tool: str) -> str:
-    """A name that every provider takes. One that is too long keeps its beginning."""
-    name = _NO_NAME.sub("_", f"{server}__{tool}")
+    """Return a name that every provider takes. A long one is cut and gets a hash."""
+    name = _NOT_IN_NAMES.sub("_", f"{server}__{tool}")
     if len(name) <= LONGEST_NAME:
         return name
     return f"{name[: LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _distinct(tools: Sequence[Tool]) -> list[Tool]:
-    """Each name once: a second one of the same name gets a number that no other tool has."""
+def _with_unique_names(tools: Sequence[Tool]) -> list[Tool]:
+    """Make names unique: another tool of the same name gets a number."""
     taken = {tool.name for tool in tools}
     counts: dict[str, int] = {}
-    distinct = []
+    unique = []
     for tool in tools:
         name, count = tool.name, counts.get(tool.name, 0)
-        while count and name in taken:  # the first one keeps it
+        while count and name in taken:  # the first tool keeps the name
             count += 1
             number = f"_{count}"
             name = tool.name[: LONGEST_NAME - len(number)] + number
         counts[tool.name] = max(count, 1)
         taken.add(name)
-        distinct.append(replace(tool, definition=replace(tool.definition, name=name)))
-    return distinct
+        unique.append(replace(tool, definition=replace(tool.definition, name=name)))
+    return unique
 
 
 # ---------------------------------------------------------------------- results
@@ -231,31 +229,31 @@ def _part(block: Any) -> _Part:
         case "text":
             return Text(block.text)
         case "image":
-            return Image(media_type=_media_type(block.mime_type), data=_packed(block.data))
+            return Image(media_type=_media_type(block.mime_type), data=_without_spaces(block.data))
         case "audio":
-            return File(media_type=_media_type(block.mime_type), data=_packed(block.data))
+            return File(media_type=_media_type(block.mime_type), data=_without_spaces(block.data))
         case "resource" if hasattr(block.resource, "text"):
             return Text(block.resource.text)
         case "resource":
-            media_type, data = _media_type(block.resource.mime_type or ""), _packed(block.resource.blob)
+            media_type, data = _media_type(block.resource.mime_type or ""), _without_spaces(block.resource.blob)
             return File(media_type=media_type, data=data, name=str(block.resource.uri))
         case _:
             return Text(f"{getattr(block, 'name', '')} {getattr(block, 'uri', '')}".strip())
 
 
-def _media_type(said: str) -> str:
-    """A type as providers write it: capital letters mean nothing in it."""
-    said = said.strip().lower()
-    return "image/jpeg" if said == "image/jpg" else said
+def _media_type(given: str) -> str:
+    """Return a media type as providers write it."""
+    given = given.strip().lower()
+    return "image/jpeg" if given == "image/jpg" else given
 
 
-def _packed(data: str) -> str:
-    """Base64 without the line ends that some write it with."""
+def _without_spaces(data: str) -> str:
+    """Return base64 without line ends, which some servers add."""
     return "".join(data.split())
 
 
 def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
-    """As much of a result as a model may be given. What is too large, or no picture to anybody, is a line of text."""
+    """Yield as much of a result as fits. A part that is too large, or that no provider takes, becomes text."""
     texts, data, shown, lost = MOST_TEXT, MOST_DATA, 0, 0
     for part in parts:
         if not isinstance(part, Text) and shown < MOST_SHOWN and _fits(part, data):
@@ -265,7 +263,7 @@ def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
         whole = part.text if isinstance(part, Text) else _left_out(part, locale)
         text = whole[: max(texts, 0)]
         lost += len(whole) - len(text)
-        texts -= len(text) + 1  # they are joined by line ends
+        texts -= len(text) + 1  # with the line end that joins them
         if text:
             yield Text(text.encode("utf-8", "replace").decode())
     if lost:
@@ -273,7 +271,7 @@ def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
 
 
 def _fits(part: Image | File, most: int) -> bool:
-    """Whether providers take it: a result that one refuses would be refused again with every question that follows."""
+    """Whether providers take it, because a part that is refused would make every later request fail."""
     if isinstance(part, Image) and part.media_type not in IMAGE_TYPES:
         return False
     return 0 < len(part.data) <= most and len(label(part)) <= LONGEST_LABEL and _is_base64(part.data)

@@ -1,6 +1,6 @@
-"""The tool that runs Python. Whoever gives it to an agent has decided that programs may be run at all.
+"""The tool that runs Python. To give it to an agent is to allow that programs are run.
 
-What touches the disk is done in threads: a file that a program is given may have hundreds of megabytes.
+Disk access is done in threads, because a file that a program gets may have hundreds of megabytes.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.sandbox.run import Limits, Protection, Ran, confined, protection
-from sightline.agent.tools.sandbox.workdir import Left, Place, copied, left_behind
+from sightline.agent.tools.sandbox.workdir import Left, Place, collect_files, copy_bytes
 from sightline.agent.tools.schema import Parameter, Wording, says, tool
 from sightline.errors import BadInput, StoreError, ToolFailed
 from sightline.values.phrases import size_text
 
-MOST_GIVEN = 200 << 20  # bytes of files that a program is given
-MOST_NAMED = 50  # files it wrote
-REMOVING = 5.0  # seconds that the removal of its folder is waited for
+MOST_GIVEN = 200 << 20  # bytes of files that a program gets
+MOST_NAMED = 50  # written files that are named
+REMOVING = 5.0  # seconds to wait for the removal of its folder
 
 _ABOUT = Wording(
     "Run a Python program and get what it prints. It has no network, and sees only the files named in `files`, under "
@@ -44,7 +44,7 @@ _PARAMETERS = (
 
 
 class _Given(NamedTuple):
-    """What a program begins with: where it stands, and the files it may read, by their names in its folder."""
+    """What a program gets: its folder, and the files it may read, by their names in the folder."""
 
     folder: Path
     program: Path
@@ -59,16 +59,22 @@ def run_python(
     keep: Path | None = None,
     locale: str = "en",
 ) -> Tool:
-    """The tool that runs Python programs, confined. What they write is lost, unless there is a folder to `keep` it in.
+    """Return the tool that runs Python programs in a sandbox. What they write is lost without a folder to `keep` it in.
 
     Raises:
         ToolFailed: this machine has no way to keep a program from the network.
     """
     protected = protection()
     if not protected.network:
-        raise ToolFailed(_unavailable(locale))
+        raise ToolFailed(
+            says(
+                locale,
+                "run_python is not available: this system offers no way to keep a program from the network",
+                "run_python 不可用：本系统无法禁止程序联网",
+            )
+        )
     limits = limits or Limits()
-    runner = _Runner(folders.saying(locale), codes, limits, keep, locale, protected)
+    runner = _Runner(folders.with_locale(locale), codes, limits, keep, locale, protected)
     seconds = Parameter(
         "seconds",
         "integer",
@@ -77,14 +83,6 @@ def run_python(
         most=max(1, int(limits.seconds)),
     )
     return tool("run_python", _ABOUT, (*_PARAMETERS, seconds), runner.run, locale, seconds=limits.seconds + 30)
-
-
-def _unavailable(locale: str) -> str:
-    return says(
-        locale,
-        "run_python is not available: this system offers no way to keep a program from the network",
-        "run_python 不可用：本系统无法禁止程序联网",
-    )
 
 
 class _Runner(NamedTuple):
@@ -99,24 +97,24 @@ class _Runner(NamedTuple):
         limits = replace(self.limits, seconds=float(arguments.get("seconds", self.limits.seconds)))
         place = Place()
         try:
-            given = await in_thread(place.used, self._prepared, arguments)
+            given = await in_thread(place.use, self._prepare, arguments)
             ran = await confined(given.program, given.folder, limits, self.protected)
-            left = await in_thread(place.used, self._left, given.files)
-            return self._told(ran, limits, left)
+            left = await in_thread(place.use, self._collect, given.files)
+            return self._result(ran, limits, left)
         finally:
-            with suppress(TimeoutError):  # it is removed all the same, as soon as nobody writes there
+            with suppress(TimeoutError):  # it is removed later, when nobody writes to it
                 async with asyncio.timeout(REMOVING):
                     await in_thread(place.remove)
 
-    def _prepared(self, folder: Path, arguments: dict[str, Any]) -> _Given:
+    def _prepare(self, folder: Path, arguments: dict[str, Any]) -> _Given:
         code, program = self._code(arguments), folder / "program.py"
         for inside in ("work", "home"):
             (folder / inside).mkdir()
         program.write_text(code, encoding="utf-8", errors="replace")
         return _Given(folder, program, self._files(arguments.get("files", ()), folder / "work"))
 
-    def _left(self, folder: Path, given: frozenset[str]) -> Left:
-        return left_behind(folder / "work", given, self.keep, self.limits.disk)
+    def _collect(self, folder: Path, given: frozenset[str]) -> Left:
+        return collect_files(folder / "work", given, self.keep, self.limits.disk)
 
     def _code(self, arguments: dict[str, Any]) -> str:
         code, code_id = arguments.get("code"), arguments.get("code_id")
@@ -129,8 +127,8 @@ class _Runner(NamedTuple):
         try:
             saved = self.codes.find(str(code_id))
             if saved.language != "python":
-                text = (f"{code_id} is {saved.language}, not python", f"{code_id} 是 {saved.language}，不是 python")
-                raise ToolFailed(says(self.locale, *text))
+                en, zh = f"{code_id} is {saved.language}, not python", f"{code_id} 是 {saved.language}，不是 python"
+                raise ToolFailed(says(self.locale, en, zh))
             return self.codes.read(str(code_id))
         except (BadInput, StoreError) as error:
             raise ToolFailed(str(error)) from error
@@ -143,15 +141,15 @@ class _Runner(NamedTuple):
             with self.folders.open(path) as opened:
                 room -= opened.size
                 if room < 0:
-                    text = (f"files of more than {size_text(MOST_GIVEN)}", f"文件总量超过 {size_text(MOST_GIVEN)}")
-                    raise ToolFailed(says(self.locale, *text))
-                named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program says it
+                    most = size_text(MOST_GIVEN)
+                    raise ToolFailed(says(self.locale, f"files of more than {most}", f"文件总量超过 {most}"))
+                named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program names it
                 shown = PurePosixPath(named).name if named.startswith("/") else named
-                copied(opened.file, work / shown, opened.size)
+                copy_bytes(opened.file, work / shown, opened.size)
                 given.add(shown)
         return frozenset(given)
 
-    def _told(self, ran: Ran, limits: Limits, left: Left) -> str:
+    def _result(self, ran: Ran, limits: Limits, left: Left) -> str:
         parts = [f"[{self._ending(ran, limits)}]", ran.out.rstrip("\n")]
         if ran.err.strip():
             parts += [says(self.locale, "[errors]", "[错误输出]"), ran.err.rstrip("\n")]

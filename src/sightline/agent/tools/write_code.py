@@ -3,7 +3,7 @@
 from typing import Any
 
 from sightline.agent.code.references import marker
-from sightline.agent.code.store import CodeStore, Saved
+from sightline.agent.code.store import CodeStore
 from sightline.agent.tools import Tool
 from sightline.agent.tools.in_thread import in_thread
 from sightline.agent.tools.schema import Parameter, Wording, says, tool
@@ -33,15 +33,15 @@ _PARAMETERS = (
 
 
 def write_code(codes: CodeStore, session_id: str = "", locale: str = "en") -> Tool:
-    """The tool that saves code, for a session."""
+    """Return the tool that saves code, for a session."""
 
     async def run(arguments: dict[str, Any]) -> str:
-        return await in_thread(_stored, codes, arguments, session_id, locale)
+        return await in_thread(_store, codes, arguments, session_id, locale)
 
     return tool(WRITE_CODE, _ABOUT, _PARAMETERS, run, locale)
 
 
-def _stored(codes: CodeStore, arguments: dict[str, Any], session_id: str, locale: str) -> str:
+def _store(codes: CodeStore, arguments: dict[str, Any], session_id: str, locale: str) -> str:
     try:
         saved = codes.store(
             arguments["code_id"],
@@ -52,13 +52,9 @@ def _stored(codes: CodeStore, arguments: dict[str, Any], session_id: str, locale
         )
     except (BadInput, StoreError) as error:
         raise ToolFailed(str(error)) from error
-    return _told(saved, locale)
-
-
-def _told(saved: Saved, locale: str) -> str:
     name, lines, version = saved.file_name, saved.line_count, saved.version
-    facts = (
+    texts = (
         f"saved {saved.code_id} as {name} ({saved.language}, {lines} lines, version {version})",
         f"已保存 {saved.code_id}：{name}（{saved.language}，{lines}行，第 {version} 版）",
     )
-    return "\n".join(part for part in (says(locale, *facts), saved.warning, marker(saved)) if part)
+    return "\n".join(part for part in (says(locale, *texts), saved.warning, marker(saved)) if part)

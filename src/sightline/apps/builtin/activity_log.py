@@ -1,12 +1,12 @@
-"""What was lately done with the windows of a session."""
+"""A log of what was done with the windows of a session."""
 
 from collections.abc import Callable
 from typing import Any
 
 from sightline.apps import App, Element, Event, Lod, Options, Page, action
 
-_KEPT = 50  # of the newest events
-_RECENT = 10  # of them in a summary
+_MOST = 50  # events that it keeps, the newest
+_RECENT = 10  # events that it shows at SUMMARY
 
 
 class ActivityLog(App):
@@ -20,19 +20,19 @@ class ActivityLog(App):
 
     def __init__(self) -> None:
         self.events = []
-        self._stop: Callable[[], None] | None = None  # ends the subscription, while there is one
+        self._stop: Callable[[], None] | None = None  # ends the subscription; None before there is one
 
     def opened(self) -> None:
-        """Hear what happens from now on."""
-        self._listen()
+        """Subscribe to events."""
+        self._subscribe()
 
     def restore(self, state: Any) -> None:
-        """Go on where an earlier run left off. After a failed action it is listening already."""
+        """Restore the events and subscribe, unless it has: after a failed action it is restored while it is open."""
         super().restore(state)
-        self._listen()
+        self._subscribe()
 
     def closed(self) -> None:
-        """Hear nothing more."""
+        """End the subscription."""
         if self._stop is not None:
             self._stop()
 
@@ -43,7 +43,7 @@ class ActivityLog(App):
         return self.says(f"cleared {count} events", f"已清空 {count} 条记录")
 
     def view(self, lod: Lod) -> Page:
-        """GIST: how many, and the last; SUMMARY: the last ten; FULL: all that are kept. The newest come last."""
+        """GIST: how many, and the last; SUMMARY: the last ten; FULL: all it keeps. The newest come last."""
         title, lines = self.says("Activity", "活动日志"), [self._line(event) for event in self.events]
         if not lines:
             return Page(title, (Element(tag="count", text=self.says("nothing yet", "暂无记录")),))
@@ -67,17 +67,17 @@ class ActivityLog(App):
                 result = self.says("succeeded", "成功") if event.success else self.says("failed", "失败")
                 return f"[{event.seq}] {self.says('action', '操作')} {event.window}.{event.action} -> {result}{after}"
 
-    # ------------------------------------------------------------------ hearing
+    # ------------------------------------------------------------------ events
 
-    def _listen(self) -> None:
+    def _subscribe(self) -> None:
         if self._stop is None:
-            self._stop = self.host.events.subscribe(self._heard)
+            self._stop = self.host.events.subscribe(self._add)
 
-    def _heard(self, event: Event) -> None:
-        """Keep what was done to another window. Its own events, and windows that change by themselves, are no news."""
+    def _add(self, event: Event) -> None:
+        """Keep an event, except those of its own window and those of windows that changed without an action."""
         if event.window == self.name or event.kind == "refreshed":
             return
-        before, self.events = self.events, [*self.events, event][-_KEPT:]
-        if not self.host.changed(self):  # never opened after all, or restored anew: another one listens
+        before, self.events = self.events, [*self.events, event][-_MOST:]
+        if not self.host.changed(self):  # its window is not open, or another object shows it now
             self.events = before
             self.closed()

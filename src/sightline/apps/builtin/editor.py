@@ -9,8 +9,8 @@ from sightline.files import textfile
 from sightline.files.textfile import Stamp, Step, TextFile
 
 SHOWN = {Lod.SUMMARY: 20, Lod.FULL: 200}  # lines around the cursor
-OUTLINE = 40  # lines: more would be no outline
-UNREAD = Stamp()  # of no file: what has it is read again
+OUTLINE = 40  # lines at most
+UNREAD = Stamp()  # no file has it, so the file is read again
 
 
 class Editor(App):
@@ -18,17 +18,17 @@ class Editor(App):
 
     name = "editor"
     zh = "文本编辑器：打开并编辑项目中的文本文件"
-    path: str  # from the project's folder on; empty while no file is open
+    path: str  # relative to the project's folder; empty while no file is open
     cursor: int
     selection: tuple[int, int] | None
     steps: list[Step]
 
     def __init__(self) -> None:
         self.path, self.cursor, self.selection, self.steps = "", 1, None, []
-        self._lines: list[str] = []  # each with its line end; not saved, because the file has them
+        self._lines: list[str] = []  # each with its line end; not saved, because they are in the file
         self._problem = ""  # why the file cannot be read
-        self._loaded = ""  # which file was read
-        self._stamp: Stamp | None = UNREAD  # what the disk said of it before
+        self._loaded = ""  # the path of the file that was read
+        self._stamp: Stamp | None = UNREAD  # of the file when it was read
 
     def opened(self) -> None:
         """Open the file that the window is for."""
@@ -36,14 +36,14 @@ class Editor(App):
             self.open(self.target)
 
     def restore(self, state: Any) -> None:
-        """As it was left, with the text that the file has now."""
+        """Restore the position and the edits, with the text that the file has now."""
         super().restore(state)
         if self.path != self._loaded:
             self._load()
-        self._stay_inside()
+        self._clamp()
 
     def refresh(self) -> bool:
-        """Take in what somebody else wrote."""
+        """Read the file again if somebody else has changed it."""
         if not self.path or self._file().stamp() == self._stamp:
             return False
         before = (self._lines, self._problem)
@@ -80,7 +80,7 @@ class Editor(App):
     def edit(self, first: int, last: int, text: str) -> str:
         """Put text in place of lines first to last. No text deletes them; last = first - 1 inserts before first."""
         self._check(first, last)
-        return self._become(textfile.spliced(self._lines, first, last, text))
+        return self._change_to(textfile.spliced(self._lines, first, last, text))
 
     @action(label="Replace a text that occurs once", zh="替换只出现一次的文本")
     def replace(self, old: str, new: str) -> str:
@@ -91,7 +91,7 @@ class Editor(App):
             raise self._refused("that text does not occur", "没有该文本")
         if len(found) > 1:
             raise self._refused("that text occurs more than once", "该文本出现多次")
-        return self._become(textfile.exchanged(self._lines, found[0], new))
+        return self._change_to(textfile.exchanged(self._lines, found[0], new))
 
     @action(label="Undo the last edit", zh="撤销上一次编辑")
     def undo(self) -> str:
@@ -117,7 +117,7 @@ class Editor(App):
         return self.says(f"at line {self.cursor}; it is in {listed}", f"已到第 {self.cursor} 行；出现于 {listed}")
 
     def view(self, lod: Lod) -> Page:
-        """GIST: which file, and where in it; SUMMARY: an outline, and what is near the cursor; FULL: more of that."""
+        """GIST: the file and the position; SUMMARY: also an outline and 20 lines; FULL: 200 lines at the cursor."""
         title, count = self.says("TextEditor", "文本编辑器"), len(self._lines)
         if not self.path:
             return Page(title, (Element(tag="file", text=self.says("no file is open", "没有打开的文件")),))
@@ -130,7 +130,7 @@ class Editor(App):
         return Page(f"{title}: {self.path}", tuple(elements))
 
     def _around(self, most: int) -> Element:
-        """The selection, else the cursor, and what stands around it."""
+        """Return the selection, or else the cursor, and the lines around it."""
         first, last = self.selection or (self.cursor, self.cursor)
         start = max(1, min(first - max(0, most - 1 - last + first) // 2, len(self._lines) - most + 1))
         stop = min(start + most - 1, len(self._lines))
@@ -152,32 +152,32 @@ class Editor(App):
     # ------------------------------------------------------------------ the file
 
     def _file(self, path: str | None = None) -> TextFile:
-        """A file of the project; without a path, the one that is open."""
+        """Return a file of the project; without a path, the one that is open."""
         return TextFile(self.host.project, self.path if path is None else path, self.says, self.host.folders)
 
     def _load(self) -> None:
-        """Read the file, or why it cannot be read."""
+        """Read the file, or set the reason why it cannot be read."""
         self._loaded, stamp = self.path, self._file().stamp()
         self._stamp = stamp if stamp is None or stamp.settled(self.host.clock()) else UNREAD
         try:
             self._lines, self._problem = textfile.split(self._file().read()), ""
         except Refused as refused:
             self._lines, self._problem = [], str(refused)
-        self._stay_inside()
+        self._clamp()
 
-    def _stay_inside(self) -> None:
-        """Cursor and selection point to lines that there are."""
+    def _clamp(self) -> None:
+        """Move cursor and selection to lines that exist."""
         count = len(self._lines)
         if not self._problem:
             self.cursor = max(1, min(self.cursor, count))
             self.selection = self.selection if self.selection and self.selection[1] <= count else None
 
-    def _become(self, text: str) -> str:
-        """Make this the text of the file, and remember how to undo that."""
-        done = textfile.step(self._lines, textfile.split(text))
+    def _change_to(self, text: str) -> str:
+        """Write this text to the file, and remember how to undo that."""
+        step = textfile.step(self._lines, textfile.split(text))
         if text == "".join(self._lines):
             raise self._refused("that is what stands there already", "内容没有变化")
-        self._write(text, done.at, textfile.kept([*self.steps, done]))
+        self._write(text, step.at, textfile.kept([*self.steps, step]))
         return self.says(f"changed at line {self.cursor}", f"已修改第 {self.cursor} 行处")
 
     def _write(self, text: str, at: int, steps: list[Step]) -> None:
@@ -186,7 +186,7 @@ class Editor(App):
         self._load()
 
     def _check(self, first: int = 1, last: int = 0, *, inserting: bool = True) -> None:
-        """Refuse where no file is open, or it has no such lines; where lines are inserted, there may be none."""
+        """Raise Refused if no file is open, or it has no such lines. `inserting`: the range may be empty."""
         count = len(self._lines)
         if not self.path or self._problem:
             raise Refused(self._problem or self.says("no file is open: open(path)", "没有打开的文件：open(path)"))

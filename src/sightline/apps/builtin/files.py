@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
-from sightline.files.folders import grounds
+from sightline.files.folders import allowed_folders
 from sightline.files.project import is_secret
 
-MOST = 50  # entries shown of one folder: who wants more of it has a pattern
-IGNORED = ("node_modules", "__pycache__")  # made by machines; and all that begins with a dot
-SETTLED = 1000  # milliseconds after which a change is sure to change a folder's time: disks count in ticks
+MOST = 50  # entries shown of one folder; a pattern finds the others
+IGNORED = ("node_modules", "__pycache__")  # as are all names that begin with a dot
+SETTLED = 1000  # milliseconds after which a further change gives a folder another time, because disks count in ticks
 
 
 class Entry(NamedTuple):
-    """What stands in a folder: a folder, file, link or something other. Links are shown, not followed."""
+    """A folder, file, link or something other in a folder. Links are shown, not followed."""
 
     kind: str
     name: str
@@ -26,9 +26,9 @@ class Entry(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What a folder holds."""
+    """The entries of a folder, or why they cannot be read."""
 
-    modified: int  # nanoseconds since 1970; 0 where it has to be read again
+    modified: int  # nanoseconds since 1970; 0 if it has to be read again
     entries: tuple[Entry, ...] = ()
     problem: str = ""
 
@@ -46,18 +46,18 @@ class Files(App):
         self._listings: dict[str, Listing] = {}  # of the folders that are shown, by their paths; the project's is ""
 
     def opened(self) -> None:
-        """Show the project's folder, and the one that the window is for."""
+        """Read the project's folder, and expand the one that the window is for."""
         if self.target:
             self.expand(self.target)
         self.refresh()
 
     def restore(self, state: Any) -> None:
-        """As it was left, with the files that there are now."""
+        """Restore which folders are expanded, with the files that there are now."""
         super().restore(state)
         self.refresh()
 
     def refresh(self) -> bool:
-        """Read the folders that are shown and have changed."""
+        """Read again the shown folders that have changed."""
         before, self._listings = self._listings, {}
         waiting = [""]
         while waiting:
@@ -65,15 +65,17 @@ class Files(App):
             listing = self._listings[path] = self._listing(path, before.get(path))
             inside = (_join(path, entry.name) for entry in listing.entries if entry.kind == "folder")
             waiting += [folder for folder in inside if folder in self.expanded]
-        return _shown(before) != _shown(self._listings)
+        return _visible(before) != _visible(self._listings)
 
     @action(label="Expand a folder", zh="展开文件夹")
     def expand(self, path: str) -> str:
         """Show what is in a folder."""
-        path = self._meant(path)
+        path = self._to_path(path)
         above = ""
         for name in PurePosixPath(path).parts or ("",):
-            if Entry("folder", name) not in self._listing(above).entries:  # no link is one, nor is what leads out
+            if (
+                Entry("folder", name) not in self._listing(above).entries
+            ):  # neither a link nor a path that leads out is one
                 raise Refused(self.says(f"there is no folder {path!r} here", f"这里没有文件夹 {path!r}"))
             above = _join(above, name)
             self.expanded = sorted({*self.expanded, above})
@@ -82,7 +84,7 @@ class Files(App):
     @action(label="Fold a folder", zh="折叠文件夹")
     def fold(self, path: str) -> str:
         """Show a folder without what is in it."""
-        path = self._meant(path)
+        path = self._to_path(path)
         if path not in self.expanded:
             raise Refused(self.says(f"{path!r} is not expanded", f"{path!r} 没有展开"))
         self.expanded = [each for each in self.expanded if each != path]
@@ -93,7 +95,7 @@ class Files(App):
         """Open a file in a window of the editor, or say in which it is open."""
         if "editor" not in self.host.apps:
             raise Refused(self.says("there is no app 'editor' in this session", "本会话中没有 editor 应用"))
-        path = self._meant(path)
+        path = self._to_path(path)
         editors = [window for window in self.host.all() if window.app.name == "editor"]
         found = next((each.id for each in editors if getattr(each.app, "path", "") == path), "")
         window_id = found or self.host.open("editor", path)
@@ -106,19 +108,19 @@ class Files(App):
         return self.says(f"showing {self.pattern or 'all'}", f"显示 {self.pattern or '全部'}")
 
     def view(self, lod: Lod) -> Page:
-        """GIST: how many; SUMMARY: the folders; FULL: the files in those that are expanded, too."""
-        shown = self._counted("") + (f" | {self.pattern}" if self.pattern else "")
-        elements = () if lod is Lod.GIST else tuple(self._inside("", lod))
+        """GIST: how many; SUMMARY: the folders; FULL: also the files of those that are expanded."""
+        shown = self._counts("") + (f" | {self.pattern}" if self.pattern else "")
+        elements = () if lod is Lod.GIST else tuple(self._elements("", lod))
         return Page(self.says("Files", "文件"), (Element(tag="project", text=shown), *elements))
 
-    def _counted(self, path: str) -> str:
+    def _counts(self, path: str) -> str:
         kinds = [entry.kind == "folder" for entry in self._listings[path].entries]
         folders, files = kinds.count(True), kinds.count(False)
         counted = f"{folders} folder{'s' * (folders != 1)}, {files} file{'s' * (files != 1)}"
         return self.says(counted, f"{folders} 个文件夹，{files} 个文件")
 
-    def _inside(self, path: str, lod: Lod) -> Iterator[Element]:
-        """What a folder shows of its entries. Folders stand first, so that a lower level cuts off no other ones."""
+    def _elements(self, path: str, lod: Lod) -> Iterator[Element]:
+        """Return the elements of a folder. Folders come first, so that every level shows the same ones."""
         listing = self._listings[path]
         if listing.problem:
             yield Element(tag="error", text=listing.problem)
@@ -134,24 +136,26 @@ class Files(App):
     def _element(self, path: str, entry: Entry, lod: Lod) -> Element:
         match entry.kind:
             case "folder" if path in self._listings:
-                inside = tuple(self._inside(path, lod))
-                tags = (self._counted(path),) if lod is Lod.SUMMARY else ()
+                inside = tuple(self._elements(path, lod))
+                tags = (self._counts(path),) if lod is Lod.SUMMARY else ()
                 return Element(
-                    tag="folder", text=f"{entry.name}/", tags=tags, children=inside, **_offered(path, "fold")
+                    tag="folder", text=f"{entry.name}/", tags=tags, children=inside, **_id_and_action(path, "fold")
                 )
             case "folder":
-                return Element(tag="folder", text=f"{entry.name}/", **_offered(path, "expand"))
+                return Element(tag="folder", text=f"{entry.name}/", **_id_and_action(path, "expand"))
             case "file":
-                return Element(tag="file", text=entry.name, **_offered(path, "open"))
+                return Element(tag="file", text=entry.name, **_id_and_action(path, "open"))
             case kind:
                 return Element(tag=kind, text=f"{entry.name} → {entry.leads_to}" if entry.leads_to else entry.name)
 
-    def _meant(self, said: str) -> str:
-        """The path that is meant: it may be said as an element's id, which has ':' for '/'."""
-        return PurePosixPath(said if os.path.lexists(self.host.project / said) else said.replace(":", "/")).as_posix()
+    def _to_path(self, given: str) -> str:
+        """Return the path for a path or for an element's id, which has ':' instead of '/'."""
+        return PurePosixPath(
+            given if os.path.lexists(self.host.project / given) else given.replace(":", "/")
+        ).as_posix()
 
     def _listing(self, path: str, before: Listing | None = None) -> Listing:
-        """What is in a folder; what was in it before, where it has not changed."""
+        """Read a folder; return the listing from before if it has not changed."""
         place = self.host.project.resolve() / path
         try:
             found = place.lstat()
@@ -165,23 +169,23 @@ class Files(App):
             return Listing(0, problem=error.strerror or str(error))
 
     def _entries(self, place: Path) -> list[Entry]:
-        """Folders first, then the others, each by name: those that may be shown."""
-        ours = grounds(self.host.project, self.host.folders)
+        """Return the entries that may be shown: folders first, then the others, each by name."""
+        ours = allowed_folders(self.host.project, self.host.folders)
         with os.scandir(place) as found:
-            listed = [each for each in found if _listed(each.name)]
-        if not ours.hold(place):
-            listed = [each for each in listed if ours.hold(Path(each.path)) or ours.lead_through(Path(each.path))]
+            listed = [each for each in found if _is_listed(each.name)]
+        if not ours.contain(place):
+            listed = [each for each in listed if ours.contain(Path(each.path)) or ours.are_below(Path(each.path))]
         return sorted(
             map(_entry, listed), key=lambda entry: (entry.kind != "folder", entry.name.casefold(), entry.name)
         )
 
 
-def _listed(name: str) -> bool:
+def _is_listed(name: str) -> bool:
     return not name.startswith(".") and name not in IGNORED and not is_secret(name)
 
 
 def _entry(found: os.DirEntry[str]) -> Entry:
-    name = found.name.encode("utf-8", "replace").decode()  # one that is no text is shown, and cannot be opened
+    name = found.name.encode("utf-8", "replace").decode()  # an invalid name is shown, but cannot be opened
     if found.is_symlink():
         return Entry("link", name, str(Path(found.path).readlink()).encode("utf-8", "replace").decode())
     if found.is_dir(follow_symlinks=False):
@@ -189,8 +193,8 @@ def _entry(found: os.DirEntry[str]) -> Entry:
     return Entry("file" if found.is_file(follow_symlinks=False) else "other", name)
 
 
-def _offered(path: str, action: str) -> dict[str, Any]:
-    """What can be done with an element, where its path can be an id."""
+def _id_and_action(path: str, action: str) -> dict[str, Any]:
+    """Return the id and action of an element, if its path can be an id."""
     name = path.replace("/", ":")
     return {"id": name, "actions": (action,)} if ":" not in path and NAME.fullmatch(name) else {}
 
@@ -199,5 +203,5 @@ def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def _shown(listings: dict[str, Listing]) -> dict[str, tuple[tuple[Entry, ...], str]]:
+def _visible(listings: dict[str, Listing]) -> dict[str, tuple[tuple[Entry, ...], str]]:
     return {path: (listing.entries, listing.problem) for path, listing in listings.items()}

@@ -1,4 +1,4 @@
-"""What can be opened."""
+"""A list of the apps that can be opened."""
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ from sightline.values.items import Call
 
 
 class Offer(Struct, frozen=True):
-    """An app that can be opened, and what it is for in both languages."""
+    """An app that can be opened, and what it is for, in both languages."""
 
     name: str
     en: str
@@ -28,11 +28,11 @@ class Launcher(App):
         self.offers = []
 
     def opened(self) -> None:
-        """Look up which apps there are."""
+        """List the apps."""
         self.refresh()
 
     def refresh(self) -> bool:
-        """Apps may be registered at any time, and others may be there when a session is resumed."""
+        """List the apps again, because they may be registered at any time, and a resumed session may have others."""
         before, apps = self.offers, self.host.apps.values()
         self.offers = [Offer(app.name, app.describe("en"), app.describe("zh")) for app in apps if app.name != self.name]
         return self.offers != before

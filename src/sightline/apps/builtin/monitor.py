@@ -1,4 +1,4 @@
-"""The machine: CPU, memory, disk, processes."""
+"""A monitor of this machine: CPU, memory, disk, processes."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -9,8 +9,8 @@ from msgspec import Struct
 from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.values.clock import iso
 
-FRESH = 5000  # milliseconds: to measure more often would tell little and cost the machine something
-FIRST = 0.1  # seconds that the first measurement takes; a later one reaches back to the one before
+FRESH = 5000  # milliseconds between measurements, because measuring costs CPU time
+FIRST = 0.1  # seconds that the first measurement takes; a later one covers the time since the one before
 TOP = {Lod.SUMMARY: 3, Lod.FULL: 10}  # processes shown
 LIMITS = {"cpu": (70, 90), "memory": (80, 90), "disk": (85, 95)}  # percent: WARN, CRIT
 GIGABYTE, MEGABYTE = 2**30, 2**20
@@ -47,7 +47,7 @@ class Monitor(App):
     load: list[float]  # over 1, 5 and 15 minutes
     memory: Amount
     disk: Amount
-    processes: list[Process]  # those that are among the first by CPU or by memory
+    processes: list[Process]  # the first by CPU and the first by memory
     by: Literal["cpu", "memory"]
 
     def __init__(self) -> None:
@@ -55,15 +55,15 @@ class Monitor(App):
         self.memory, self.disk = Amount(), Amount()
         self.processes, self.by = [], "cpu"
         self._problem = ""  # why nothing could be measured
-        self._begun = False  # whether there is a measurement to reach back to
+        self._begun = False  # whether there was a measurement
 
     def opened(self) -> None:
         """Measure for the first time."""
         self._measure()
 
     def refresh(self) -> bool:
-        """Measure again, where the last time is some seconds ago."""
-        if self._fresh():
+        """Measure again if the last measurement is more than 5 seconds old."""
+        if self._is_fresh():
             return False
         before, self._problem = self._problem, ""
         try:
@@ -92,26 +92,26 @@ class Monitor(App):
             return Page(title, (Element(tag="status", text=self._problem or self._line()),))
         head = (self.says("resource", "资源"), self.says("now", "当前"), self.says("status", "状态"))
         resources = Element(tag="resources", text=self.says("Resources", "资源"), table=(head, *self._rows(lod)))
-        return Page(title, (Element(tag="status", text=self._line()), resources, self._first(TOP[lod])))
+        return Page(title, (Element(tag="status", text=self._line()), resources, self._top(TOP[lod])))
 
     def _line(self) -> str:
         worst = max(self._level(name) for name in LIMITS)
-        state, cpu, disk = f"{'✓⚠✗'[worst]} {self._word(worst)}", f"{self.cpu:.0f}%", f"{self.disk.percent:.0f}%"
+        state, cpu, disk = f"{'✓⚠✗'[worst]} {self._status(worst)}", f"{self.cpu:.0f}%", f"{self.disk.percent:.0f}%"
         return self.says(
             f"System {state} | CPU {cpu} | Mem {self.memory} | Disk {disk}",
             f"系统 {state} | CPU {cpu} | 内存 {self.memory} | 磁盘 {disk}",
         )
 
     def _rows(self, lod: Lod) -> Iterator[tuple[str, ...]]:
-        yield "CPU", f"{self.cpu:.0f}%", self._word(self._level("cpu"))
+        yield "CPU", f"{self.cpu:.0f}%", self._status(self._level("cpu"))
         for name, zh, amount in (("memory", "内存", self.memory), ("disk", "磁盘", self.disk)):
-            yield self.says(name, zh), f"{amount} ({amount.percent:.0f}%)", self._word(self._level(name))
+            yield self.says(name, zh), f"{amount} ({amount.percent:.0f}%)", self._status(self._level(name))
         if lod is Lod.FULL:
             yield self.says("each core", "各核心"), " ".join(f"{core:.0f}%" for core in self.cores), ""
             yield self.says("load in 1, 5, 15 min", "1、5、15 分钟负载"), " ".join(f"{n:.2f}" for n in self.load), ""
             yield self.says("measured", "测量时间"), iso(self.at), ""
 
-    def _first(self, most: int) -> Element:
+    def _top(self, most: int) -> Element:
         processes = sorted(self.processes, key=lambda each: (-getattr(each, self.by), each.pid))[:most]
         rows = [(str(p.pid), p.name, f"{p.cpu:.0f}%", f"{p.memory / MEGABYTE:.0f}MB") for p in processes]
         head = ("pid", self.says("name", "名称"), "CPU", self.says("memory", "内存"))
@@ -120,26 +120,26 @@ class Monitor(App):
         return Element(tag="processes", text=text, table=(head, *rows))
 
     def _level(self, name: str) -> int:
-        """0: below the limits; 1: from the lower on; 2: from the higher on."""
+        """Return 0 below both limits, 1 from the lower on, 2 from the higher on."""
         percent = {"cpu": self.cpu, "memory": self.memory.percent, "disk": self.disk.percent}[name]
         return sum(round(percent) >= limit for limit in LIMITS[name])  # rounded as it is shown
 
-    def _word(self, level: int) -> str:
+    def _status(self, level: int) -> str:
         return self.says(("OK", "WARN", "CRIT")[level], ("正常", "警告", "严重")[level])
 
     # ------------------------------------------------------------------ measuring
 
-    def _fresh(self) -> bool:
+    def _is_fresh(self) -> bool:
         return 0 <= self.host.clock() - self.at < FRESH
 
     def _measure(self) -> None:
-        """Take all numbers anew. Raises Refused where that cannot be done."""
+        """Measure everything. Raises Refused if that is not possible."""
         try:
             psutil: Any = import_module("psutil")
         except ImportError as error:
             how = "pip install psutil"
             raise Refused(self.says(f"this needs psutil: {how}", f"需要 psutil：{how}")) from error
-        begin = not self._begun or self._fresh()  # nothing to reach back to, or it is too near
+        begin = not self._begun or self._is_fresh()  # there is no measurement before, or it is too recent
         try:
             if begin:
                 list(psutil.process_iter(["cpu_percent"]))
@@ -156,7 +156,7 @@ class Monitor(App):
 
 
 def _processes(psutil: Any) -> list[Process]:
-    """Those that any view shows."""
+    """Return the processes that any view shows."""
     found = [_process(each.info) for each in psutil.process_iter(["pid", "name", "cpu_percent", "memory_info"])]
     most = max(TOP.values())
     first = {each for by in ("cpu", "memory") for each in sorted(found, key=lambda p: (-getattr(p, by), p.pid))[:most]}
@@ -164,6 +164,6 @@ def _processes(psutil: Any) -> list[Process]:
 
 
 def _process(info: dict[str, Any]) -> Process:
-    """What the system tells of a process; of another user's, it may tell nothing."""
+    """Read what the system says of a process. Of another user's process it may say nothing."""
     name = (info["name"] or "").encode("utf-8", "replace").decode()
     return Process(info["pid"], name, info["cpu_percent"] or 0.0, info["memory_info"].rss if info["memory_info"] else 0)

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
 
-_SUMMARY = 200  # characters of the content that stand for it where nobody wrote a summary
-_KNOWN = 10  # ids or tags that are named to somebody who asked for another
+_SUMMARY = 200  # characters of the content that are its summary if nobody wrote one
+_KNOWN = 10  # ids or tags named in an error message
 _OFFERED = {Lod.GIST: ("summary", "unfold"), Lod.SUMMARY: ("fold", "unfold"), Lod.FULL: ("fold", "summary")}
 
 
 class Entry(Struct, frozen=True):
-    """Something to remember, at its own level."""
+    """A note, with a level of its own."""
 
     id: str
     title: str
@@ -26,7 +26,7 @@ class Entry(Struct, frozen=True):
     lod: Lod = Lod.SUMMARY
 
     def at(self, lod: Lod) -> str:
-        """What it says below its title at this level: as written, else made from the next richer level."""
+        """Return its text below the title at this level: as written, or else made from the next higher level."""
         whole = self.content or self.summary or self.gist
         short = self.summary or (whole if len(whole) <= _SUMMARY else whole[:_SUMMARY] + "...")
         return {Lod.FULL: whole, Lod.SUMMARY: short, Lod.GIST: self.gist or short}[lod]
@@ -38,13 +38,13 @@ class Notebook(App):
     name = "notebook"
     zh = "记忆笔记本：条目可折叠、展开，按标签查找"
     entries: list[Entry]
-    tag: str  # only entries with it are shown; empty: all are
+    tag: str  # only entries with this tag are shown; empty: all
     focused: str  # the id of the entry that has the focus
 
     def __init__(self) -> None:
         self.entries, self.tag, self.focused = [], "", ""
 
-    # ------------------------------------------------------------------ what can be done
+    # ------------------------------------------------------------------ actions
 
     @action(label="Add an entry", zh="添加条目")
     def add(
@@ -86,7 +86,7 @@ class Notebook(App):
         changes = {name: value for name, value in given.items() if value is not None}
         if not changes:
             raise Refused(self.says("say what to change", "请指明要修改的内容"))
-        self._put(replace(self._entry(entry_id), **changes))
+        self._update(replace(self._entry(entry_id), **changes))
         return self.says(f"changed entry {entry_id}", f"已修改条目 {entry_id}")
 
     @action(label="Remove an entry", zh="删除条目")
@@ -99,17 +99,17 @@ class Notebook(App):
     @action(label="Fold an entry to one line", zh="折叠条目")
     def fold(self, entry_id: str) -> str:
         """Show an entry in one line."""
-        return self._level(entry_id, Lod.GIST)
+        return self._set_level(entry_id, Lod.GIST)
 
     @action(label="Unfold an entry", zh="展开条目")
     def unfold(self, entry_id: str) -> str:
         """Show an entry with all its content."""
-        return self._level(entry_id, Lod.FULL)
+        return self._set_level(entry_id, Lod.FULL)
 
     @action(label="Show an entry's summary", zh="显示条目摘要")
     def summary(self, entry_id: str) -> str:
         """Show an entry's summary."""
-        return self._level(entry_id, Lod.SUMMARY)
+        return self._set_level(entry_id, Lod.SUMMARY)
 
     @action(label="Fold all entries", zh="全部折叠")
     def fold_all(self) -> str:
@@ -144,7 +144,7 @@ class Notebook(App):
         shown = f"{len(self._shown())}/{len(self.entries)}"
         return self.says(f"showing {shown} entries", f"显示 {shown} 个条目")
 
-    # ------------------------------------------------------------------ what is shown
+    # ------------------------------------------------------------------ view
 
     def view(self, lod: Lod) -> Page:
         """GIST: how many; SUMMARY: one line for each entry; FULL: each at its own level."""
@@ -163,10 +163,10 @@ class Notebook(App):
 
     def _element(self, entry: Entry, lod: Lod) -> Element:
         own, offered = (entry.lod, _OFFERED[entry.lod]) if lod is Lod.FULL else (Lod.GIST, ())
-        said, tags = entry.at(own), entry.tags
-        return Element(tag="entry", id=entry.id, text=entry.title, lod=own, tags=tags, body=said, actions=offered)
+        body, tags = entry.at(own), entry.tags
+        return Element(tag="entry", id=entry.id, text=entry.title, lod=own, tags=tags, body=body, actions=offered)
 
-    # ------------------------------------------------------------------ small parts
+    # ------------------------------------------------------------------ entries
 
     def _shown(self) -> list[Entry]:
         return [each for each in self.entries if not self.tag or self.tag in each.tags]
@@ -178,11 +178,11 @@ class Notebook(App):
         there = ", ".join(each.id for each in self.entries[:_KNOWN]) or "–"
         raise Refused(self.says(f"no entry {entry_id!r}; there are: {there}", f"没有条目 {entry_id!r}；现有：{there}"))
 
-    def _level(self, entry_id: str, lod: Lod) -> str:
-        self._put(replace(self._entry(entry_id), lod=lod))
+    def _set_level(self, entry_id: str, lod: Lod) -> str:
+        self._update(replace(self._entry(entry_id), lod=lod))
         return f"{entry_id}: {lod.name}"
 
-    def _put(self, entry: Entry) -> None:
+    def _update(self, entry: Entry) -> None:
         self.entries = [entry if each.id == entry.id else each for each in self.entries]
 
     def _title(self, title: str) -> str:
@@ -192,5 +192,5 @@ class Notebook(App):
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """The words of a list, each once: between commas or spaces."""
+    """Return the words of a list, each once. Commas or spaces separate them."""
     return tuple(dict.fromkeys(filter(None, re.split(r"[\s,，、]+", text))))

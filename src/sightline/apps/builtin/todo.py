@@ -8,7 +8,7 @@ from sightline.apps import App, Element, Lod, Page, Refused, action
 
 
 class Task(Struct):
-    """Something to do. Its number is its own for good: what somebody saw as 2 is 2 after others are deleted."""
+    """Something to do. Its number never changes, also when others are deleted."""
 
     number: int
     text: str
@@ -21,7 +21,7 @@ class Todo(App):
     name = "todo"
     zh = "待办事项管理应用"
     tasks: list[Task]
-    added: int  # in all
+    added: int  # items ever added
 
     def __init__(self) -> None:
         self.tasks, self.added = [], 0
@@ -58,7 +58,7 @@ class Todo(App):
         return self.says(f"deleted {done} items", f"已清除 {done} 项")
 
     def view(self, lod: Lod) -> Page:
-        """GIST: how many; SUMMARY: what is open; FULL: everything, and what can be done with each."""
+        """GIST: how many; SUMMARY: the open items; FULL: all items with their actions."""
         left = sum(not task.done for task in self.tasks)
         counted = self.says(f"{left} open of {len(self.tasks)}", f"{len(self.tasks)} 项中 {left} 项未完成")
         elements = [] if lod is Lod.FULL else [Element(tag="count", text=counted)]

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sightline.agent.agent import Agent
 from sightline.agent.code.store import Saved
-from sightline.agent.events import Answer, Composed, Event
+from sightline.agent.events import Answer, Event, PayloadComposed
 from sightline.cli.chat.screen import REFRESH_SECONDS, Screen, error_text
 from sightline.cli.chat.setup import ChatSetup
 from sightline.cli.chat.status import Status, shortened_question
@@ -29,7 +29,7 @@ class Chat:
 
     def __init__(self, setup: ChatSetup) -> None:
         self.setup, self.out = setup, console()
-        self.composed: Composed | None = None
+        self.composed: PayloadComposed | None = None
         self.over, self.draft = False, ""
         self.screen = Screen(self.out, self.words, time.monotonic, setup.resolve_tags, self.file_of)
 
@@ -59,7 +59,7 @@ class Chat:
         agent, session, sent = self.agent, self.session, self.composed
         last = session.receipt  # of an earlier run, or of the branch that this one began on
         return Status(
-            model=agent.model.facts.name,
+            model=agent.model.info.name,
             tokens=sent.tokens if sent else last.tokens if last else None,
             limit=sent.limit if sent else agent.budget.limit(last.factor if last else 1.0),
             reused=sent.reused if sent else None,
@@ -82,7 +82,7 @@ class Chat:
             async with self._refreshing(), aclosing(events) as stream:
                 async for event in stream:
                     self.screen.show(event)
-                    if isinstance(event, Composed):
+                    if isinstance(event, PayloadComposed):
                         self.composed = event
                         if shortened is None and (shortened := shortened_question(self.agent)) is not None:
                             self.screen.warn(shortened.sentence(self.words))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from msgspec.structs import asdict
 
-from sightline.agent.events import Answer, Called, Composed, Retrying
+from sightline.agent.events import Answer, PayloadComposed, RetryScheduled, ToolFinished
 from sightline.cli.apps import quiet
 from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.options import DEBUG, Place, is_language_given, place, with_json
@@ -137,7 +137,7 @@ class Response(NamedTuple):
     """The answer to a question, and what happened on the way."""
 
     answer: Answer
-    calls: list[Called]
+    calls: list[ToolFinished]
     shortened: "ShortenedQuestion | None"  # if the question was not shown in full
 
 
@@ -149,7 +149,7 @@ async def _ask(setup: "ChatSetup", given: ChatOptions) -> bool:
     except (SightlineError, OSError) as error:
         if not given.as_json:
             raise
-        _print_error_object(error, setup.agent.session.id, setup.agent.model.facts.name)
+        _print_error_object(error, setup.agent.session.id, setup.agent.model.info.name)
     finally:
         if not answered:
             setup.mark_unanswered()
@@ -201,14 +201,16 @@ async def _respond(setup: "ChatSetup", question: str, *, quiet: bool) -> Respons
     words, response, warning = setup.here.words, Response(Answer(False), [], None), ""
     async for event in setup.agent.stream(question):
         match event:
-            case Called():
+            case ToolFinished():
                 response.calls.append(event)
             case Answer():
                 response = response._replace(answer=event)
-            case Composed() if response.shortened is None and (found := shortened_question(setup.agent)) is not None:
+            case PayloadComposed() if (
+                response.shortened is None and (found := shortened_question(setup.agent)) is not None
+            ):
                 response = response._replace(shortened=found)
                 warning = found.sentence(words)
-            case Retrying():
+            case RetryScheduled():
                 warning = retry_text(event, words)
             case _:
                 pass
@@ -223,7 +225,7 @@ def _facts(setup: "ChatSetup", response: Response) -> dict[str, Any]:
 
     answer, calls, shortened = response
     store = setup.agent.code
-    return error_object(answer.error, setup.agent.session.id, setup.agent.model.facts.name) | {
+    return error_object(answer.error, setup.agent.session.id, setup.agent.model.info.name) | {
         "success": answer.success,
         "answer": answer.text,
         "rounds": answer.rounds,

@@ -30,7 +30,7 @@ async def compact(chat: Chat, rest: str) -> None:
         return
     if "summaries" not in chat.session.settings.reductions:
         raise BadInput(words("summaries off"))
-    by_model = agent.model.facts.capable
+    by_model = agent.model.info.capable
     with chat.out.status(Text(words("compacting"), style="dim")):
         try:
             result = await agent.compact()
@@ -38,7 +38,7 @@ async def compact(chat: Chat, rest: str) -> None:
             raise BadInput(words("too little")) from error
         report = await asyncio.to_thread(make_report, chat.session, agent.budget, result)
     if not by_model:
-        chat.say("digest", model=agent.model.facts.name, style="dim")
+        chat.say("digest", model=agent.model.info.name, style="dim")
     if not result.success:
         chat.say("no summary", error=result.error, style="yellow")
     print_report(chat.out, words, report)
@@ -243,7 +243,7 @@ async def model(chat: Chat, rest: str) -> None:
             await chat.setup.use_model(rest)
         except (BadInput, ModelError) as error:
             raise BadInput(chat.words("no such model", name=rest, why=error)) from error
-    facts = chat.agent.model.facts
+    facts = chat.agent.model.info
     chat.say("model now", model=facts.name, window=chat.agent.budget.window, output=chat.agent.budget.output)
     if not facts.capable:
         chat.say("small model", model=facts.name, style="yellow")

@@ -10,7 +10,17 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from sightline.agent.code.store import Saved
-from sightline.agent.events import Answer, Called, Calling, CodeSaved, Composed, Event, Replied, Retrying, Said
+from sightline.agent.events import (
+    Answer,
+    CodeSaved,
+    Event,
+    PayloadComposed,
+    ReplyReceived,
+    RetryScheduled,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
 from sightline.apps.calls import ACTION, CREATE
 from sightline.cli.chat.markdown import Blocks, draw_markdown
 from sightline.cli.phrases import Phrases
@@ -93,19 +103,19 @@ class Screen:
     def show(self, event: Event) -> None:
         """Show one event."""
         match event:
-            case Composed():
+            case PayloadComposed():
                 self._show_composed(event)
-            case Said():
+            case TextDelta():
                 self._show_text(event)
-            case Retrying():
+            case RetryScheduled():
                 self._show_retrying(event)
-            case Replied():
+            case ReplyReceived():
                 self._finish()
                 self._doing = self._words("thinking")
-            case Calling():
+            case ToolStarted():
                 self._running[event.call.id] = _Running(_label(event.call), self._seconds())
                 self._doing = _label(event.call)
-            case Called():
+            case ToolFinished():
                 self._show_called(event)
             case CodeSaved():
                 saved = event.saved
@@ -122,12 +132,12 @@ class Screen:
 
     # ------------------------------------------------------------------ each kind
 
-    def _show_composed(self, event: Composed) -> None:
+    def _show_composed(self, event: PayloadComposed) -> None:
         self._message = ""  # the next message begins
         if event.reason.startswith("sweep"):
             self._remark(self._words("swept", reason=self._words.reason(event.reason), tokens=event.tokens), "dim")
 
-    def _show_text(self, event: Said) -> None:
+    def _show_text(self, event: TextDelta) -> None:
         if event.thinking:
             return
         self._doing = self._words("answering")
@@ -136,11 +146,11 @@ class Screen:
         if self._seconds() - self._refreshed >= REFRESH_SECONDS:  # pieces may come without a pause
             self.refresh()
 
-    def _show_retrying(self, event: Retrying) -> None:
+    def _show_retrying(self, event: RetryScheduled) -> None:
         self._blocks, self._message = Blocks(), ""  # the model begins its message again
         self.warn(retry_text(event, self._words))
 
-    def _show_called(self, event: Called) -> None:
+    def _show_called(self, event: ToolFinished) -> None:
         begun = self._running.pop(event.call.id, None)
         seconds = self._seconds() - begun.since if begun else 0.0
         failed = call_error(event)
@@ -209,13 +219,13 @@ class Screen:
         return Group(*lines[-min(_TAIL, max(self.out.height - 4, 1)) :], self._spinner)
 
 
-def call_error(event: Called) -> str:
+def call_error(event: ToolFinished) -> str:
     """Return why a call failed: its error, or that the program it ran did not end well. Empty if it succeeded."""
     ended_badly = event.call.name == _PROGRAM and not event.text.startswith(_ENDED_WELL)
     return event.error or ("failed" if ended_badly else "")
 
 
-def retry_text(event: Retrying, words: Phrases) -> str:
+def retry_text(event: RetryScheduled, words: Phrases) -> str:
     """Say why a model could not be asked, and what happens now. Most reasons begin with the model's name already."""
     why = first_words(event.why if event.why.startswith(event.model) else f"{event.model}: {event.why}")
     text = words(

@@ -16,9 +16,8 @@ from sightline.agent.code.references import shown
 from sightline.agent.code.store import CodeStore
 from sightline.agent.config import read_config, with_fallbacks
 from sightline.agent.models import Model, ModelInfo
-from sightline.agent.models.discovery import Found, Probe, found, named
+from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.making import patient
 from sightline.agent.models.tiny_model import MEGABYTES, TINY, fetch_tiny, tiny_file
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.find import list_files, search_files
@@ -75,35 +74,35 @@ class ChatSetup:
         project = shell_directory(self._env) / self.here.project
         self._folders = Folders([project / each for each in self._config.tools.folders], project=project)
         model = await self._model(given.model)
-        await self._start_servers(model.facts)
+        await self._start_servers(model.info)
         session_id = self.here.find(given.resume) if given.resume else None
         if given.continue_:
             session_id = leftovers.newest_session(self.here)
         self.continued = session_id is not None
-        self.agent = self._agent(self._session(session_id, None, model.facts), model)
-        self._warn_without_tools(model.facts)
+        self.agent = self._agent(self._session(session_id, None, model.info), model)
+        self._warn_without_tools(model.info)
         if self.continued and given.strategy:
             self.agent.session.configure(strategy=given.strategy, config={})
 
     async def switch_session(self, session_id: str | None, branch: str | None = None) -> None:
         """Move the agent to another session or branch; None: to a new session."""
         before = self.agent
-        session = self._session(session_id, branch, before.model.facts)  # first: if this fails, nothing has changed
+        session = self._session(session_id, branch, before.model.info)  # first: if this fails, nothing has changed
         await asyncio.to_thread(before.session.close)
         self.agent = self._agent(session, before.model, before)
 
     async def use_model(self, name: str) -> None:
         """Ask this model from now on. Raises BadInput."""
         before, model = self.agent, await self._model(name)
-        await self._start_servers(model.facts)
+        await self._start_servers(model.info)
         session = before.session
-        if model.facts.tools != before.model.facts.tools:  # apps come with tools
-            session = self._session(session.id, session.branch, model.facts)
+        if model.info.tools != before.model.info.tools:  # apps come with tools
+            session = self._session(session.id, session.branch, model.info)
             await asyncio.to_thread(before.session.close)
-        _set_profile(session, model.facts)
+        _set_profile(session, model.info)
         self.agent = self._agent(session, model, before)
         await before.model.close()
-        self._warn_without_tools(model.facts)
+        self._warn_without_tools(model.info)
 
     def mark_unanswered(self) -> None:
         """Keep `--continue` from choosing this session, if it began with a question that nobody answered."""
@@ -148,11 +147,11 @@ class ChatSetup:
         endpoint = named(name, self._config, self._env, self.here.home) if name else (await self._found()).endpoint
         endpoints = with_fallbacks(endpoint, self._config, self._env)
         endpoints[0] = self._with_window(endpoint)
-        return patient(endpoints, self.here.words.language, warn=_warn)
+        return retrying_model(endpoints, self.here.words.language, warn=_warn)
 
     def _with_window(self, endpoint: Endpoint) -> Endpoint:
         """Return the endpoint; if its context window is not known, --budget is taken for it."""
-        wanted, window = self._given.budget or 0, endpoint.facts.window
+        wanted, window = self._given.budget or 0, endpoint.info.window
         if wanted > 0 and not endpoint.window_known:
             return replace(endpoint, window=wanted)
         if wanted > window:
@@ -194,7 +193,7 @@ class ChatSetup:
 
     def _agent(self, session: Session, model: Model, before: Agent | None = None) -> Agent:
         """Make an agent. It goes on from what `before` spent and, with the same model, from what was sent."""
-        facts, has_tools = model.facts, self._gives_tools(model.facts)
+        facts, has_tools = model.info, self._gives_tools(model.info)
         every = (*self._own_tools(session), *(self._server_tools or ()))
         agent = Agent(
             session,

@@ -80,7 +80,7 @@ def _echo(chat: Chat, line: str) -> str:
 
 
 def _greet(chat: Chat, resumes: bool) -> None:
-    facts, continued = chat.agent.model.facts, chat.setup.continued
+    facts, continued = chat.agent.model.info, chat.setup.continued
     chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
     if not facts.capable:
         chat.say("small model", model=facts.name, style="yellow")

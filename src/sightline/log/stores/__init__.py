@@ -75,28 +75,21 @@ class Store(Protocol):
             Conflict: the branch has another last entry. Nothing was written.
             Unwritable: the disk refused. Nothing was written.
         """
-        ...
 
     def read(self, span: Span) -> bytes:
         """The line at this place."""
-        ...
 
     def scan(self, start: int = 0) -> Iterator[Line]:
         """The lines from this offset on, in order, not all in memory at once. Damaged lines come as they are."""
-        ...
 
     def refresh(self) -> None:
         """Read what other writers have appended, and move `tips` past it."""
-        ...
 
     def side_file(self, suffix: str) -> Path | None:
         """The path of a derived file next to this log; None if this store has no files."""
-        ...
 
     def sync(self) -> None:
         """Return when everything appended so far survives a power cut."""
-        ...
 
     def close(self) -> None:
         """Close files and release locks. What is stored stays."""
-        ...

@@ -14,23 +14,18 @@ class DiskFile(Protocol):
 
     def size(self) -> int:
         """Bytes in the file."""
-        ...
 
     def append(self, data: bytes) -> None:
         """Write at the end, with one system call if possible. Raises OSError if not all of it was written."""
-        ...
 
     def read(self, offset: int, length: int) -> bytes:
         """Up to `length` bytes from `offset`."""
-        ...
 
     def truncate(self, size: int) -> None:
         """Cut the file to this size."""
-        ...
 
     def sync(self) -> None:
         """Return when the content has reached the disk."""
-        ...
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -39,7 +34,6 @@ class DiskFile(Protocol):
 
     def close(self) -> None:
         """Close the file."""
-        ...
 
 
 class Disk(Protocol):
@@ -47,11 +41,10 @@ class Disk(Protocol):
 
     def open(self, path: Path) -> DiskFile:
         """Open a file. A missing file or directory is made, readable by its owner only."""
-        ...
 
 
 class OsFile:
-    """A file of the operating system."""
+    """A `DiskFile` of the operating system."""
 
     def __init__(self, path: Path) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
@@ -69,22 +62,18 @@ class OsFile:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def size(self) -> int:
-        """See `DiskFile`."""
         return os.fstat(self._fd).st_size
 
     def append(self, data: bytes) -> None:
-        """See `DiskFile`."""
         self._check_writable()
         written = os.write(self._fd, data)
         while written < len(data):  # a signal, a quota or a nearly full disk
             written += os.write(self._fd, data[written:])
 
     def read(self, offset: int, length: int) -> bytes:
-        """See `DiskFile`."""
         return os.pread(self._fd, length, offset)
 
     def truncate(self, size: int) -> None:
-        """See `DiskFile`."""
         self._check_writable()
         os.ftruncate(self._fd, size)
 
@@ -95,12 +84,10 @@ class OsFile:
             raise FileNotFoundError(ENOENT, "it was deleted while it was open")
 
     def sync(self) -> None:
-        """See `DiskFile`."""
         os.fsync(self._fd)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """See `DiskFile`."""
         fcntl.flock(self._fd, fcntl.LOCK_EX)
         try:
             yield
@@ -108,17 +95,15 @@ class OsFile:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """See `DiskFile`."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 class OsDisk:
-    """The real disk."""
+    """The `Disk` of the operating system."""
 
     def open(self, path: Path) -> DiskFile:
-        """See `Disk`."""
         return OsFile(path)
 
 

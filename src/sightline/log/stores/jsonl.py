@@ -24,7 +24,7 @@ logger = logging.getLogger("sightline")
 
 
 class JsonlStore:
-    """The log file of one session. The first append creates the file.
+    """The `Store` of one session in a file, which the first append creates.
 
     fsync: "always" syncs after each append. "turn" syncs when `sync` is called, which a session does before it returns
     a payload and after it adds a reply. "never" leaves it to the operating system.
@@ -45,7 +45,6 @@ class JsonlStore:
             self.refresh()
 
     def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:
-        """See `Store.append`."""
         with self._lock:
             file = self._opened()
             with file.locked():
@@ -62,11 +61,9 @@ class JsonlStore:
         ]
 
     def read(self, span: Span) -> bytes:
-        """See `Store.read`."""
         return self._opened().read(*span)
 
     def scan(self, start: int = 0) -> Iterator[Line]:
-        """See `Store.scan`."""
         if self._file is None:
             return
         for line in _lines(self._file, start, self.tips.size):
@@ -74,7 +71,6 @@ class JsonlStore:
                 yield line
 
     def refresh(self) -> None:
-        """See `Store.refresh`."""
         if self._file is None and not os.path.lexists(self.path):
             return  # nothing has been written yet
         with self._lock:
@@ -87,11 +83,9 @@ class JsonlStore:
                     logger.warning("%s", error)
 
     def side_file(self, suffix: str) -> Path | None:
-        """See `Store.side_file`."""
         return self.path.with_suffix(suffix)
 
     def sync(self) -> None:
-        """See `Store.sync`."""
         if self._unsynced and self.fsync != "never":
             self._unsynced = False  # before the sync, because it may not cover what is appended meanwhile
             try:
@@ -101,7 +95,6 @@ class JsonlStore:
                 raise Unwritable(str(self.path), error.strerror or str(error)) from error
 
     def close(self) -> None:
-        """See `Store.close`."""
         with self._lock:
             if self._file is not None:
                 self.sync()

@@ -10,7 +10,7 @@ from sightline.log.stores.sequence import number
 
 
 class MemoryStore:
-    """Keeps the lines that a file would have in a list. An offset is an index."""
+    """A `Store` that keeps the lines of a log in a list. An offset is an index."""
 
     def __init__(self, session_id: str = "memory") -> None:
         self.session_id = session_id
@@ -20,7 +20,6 @@ class MemoryStore:
         self._lock = threading.Lock()
 
     def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:
-        """See `Store.append`."""
         with self._lock:
             tips = self.tips.copy()
             placements = []
@@ -33,11 +32,9 @@ class MemoryStore:
             return placements
 
     def read(self, span: Span) -> bytes:
-        """See `Store.read`."""
         return self._lines[span.offset]
 
     def scan(self, start: int = 0) -> Iterator[Line]:
-        """See `Store.scan`."""
         for index in range(start, len(self._lines)):
             line = self._lines[index]
             yield Line(Span(index, len(line)), line)

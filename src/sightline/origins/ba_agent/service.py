@@ -20,7 +20,7 @@ from msgspec import Struct
 from sightline.agent.agent import Agent
 from sightline.agent.code.references import Upload, marked, resolved
 from sightline.agent.code.store import CodeStore
-from sightline.agent.events import Answer, Calling, CodeSaved, Composed, Event, Replied
+from sightline.agent.events import Answer, CodeSaved, Event, PayloadComposed, ReplyReceived, ToolStarted
 from sightline.agent.json_protocol import prompt
 from sightline.agent.models import Model
 from sightline.agent.structured_response import StructuredResponse
@@ -124,7 +124,7 @@ class BAAgentService:
                 async for event in events:
                     self._trace(event, talk.agent)
                     match event:
-                        case Calling(call):
+                        case ToolStarted(call):
                             calls.append(call)
                         case Answer():
                             answer = event
@@ -152,7 +152,7 @@ class BAAgentService:
     def _trace(self, event: Event, agent: Agent) -> None:
         """Log the document's steps."""
         match event:
-            case Composed(tokens=tokens, limit=limit) if logger.isEnabledFor(logging.INFO):
+            case PayloadComposed(tokens=tokens, limit=limit) if logger.isEnabledFor(logging.INFO):
                 removed = _removed(agent)
                 if gists := removed.get("gists"):
                     logger.info("history cleaned: %d items as gists, %d tokens saved", len(gists.removed), gists.tokens)
@@ -163,7 +163,7 @@ class BAAgentService:
                     logger.info(
                         "context summarised: %d items left out, %d tokens saved", len(trim.removed), trim.tokens
                     )
-            case Replied(model=model, item=item):
+            case ReplyReceived(model=model, item=item):
                 logger.info("model called: %s", model)
                 logger.info("response extracted: #%s", item)
             case CodeSaved(saved):
@@ -242,7 +242,7 @@ _LAYOUTS = dict(zip(LAYOUTS, ("ba-agent", "stable"), strict=True))
 
 def _budget(model: Model) -> Budget:
     """Return a budget of the model's context window, without recall, which the document does not have."""
-    facts = model.facts
+    facts = model.info
     return Budget(window=facts.window, output=min(facts.output, facts.window // 4), recall=0.0)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from sightline import wire
-from sightline.apps.calls import tagged
+from sightline.apps.calls import read_calls
 from sightline.apps.outcome import Outcome
 from sightline.origins.contextui.context import (
     ContextItem,
@@ -81,7 +81,7 @@ class InteractionController:
 
     def _answer(self, text: str, usage: Usage | None) -> InteractionResult:
         self._add(ContextItemType.ASSISTANT, text)
-        call = next(tagged(text), None)
+        call = next(read_calls(text), None)
         outcome = self.windows.call(call) if call is not None else None
         return InteractionResult(True, "", text, call, outcome, usage)
 

@@ -13,8 +13,9 @@ from tool_project import SECRET, Project, called
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.in_thread import GivenUp
 from sightline.agent.tools.run_python import run_python
+from sightline.agent.tools.sandbox import run
 from sightline.agent.tools.sandbox.run import Limits
-from sightline.agent.tools.sandbox.workdir import File, Left, Place, left_behind
+from sightline.agent.tools.sandbox.workdir import File, Left, Place, collect_files
 
 ROOM = 1 << 20
 
@@ -59,12 +60,12 @@ def test_links_lead_nowhere_and_second_names_are_not_kept(here: Project, tmp_pat
     (work / "folder").symlink_to(here.outside)
     os.link(here.outside / "secret.txt", work / "hard")
     os.mkfifo(work / "pipe")
-    left = left_behind(work, (), tmp_path / "keep", ROOM)
+    left = collect_files(work, (), tmp_path / "keep", ROOM)
     assert left == Left((File("sub/own.txt", 3, True),), str(tmp_path / "keep" / "run_0001"))
     assert kept(tmp_path / "keep") == {"run_0001/sub/own.txt": "own"}
     exchanged = tmp_path / "exchanged"
     exchanged.symlink_to(here.outside)
-    assert left_behind(exchanged, (), tmp_path / "keep", ROOM) == Left()
+    assert collect_files(exchanged, (), tmp_path / "keep", ROOM) == Left()
 
 
 def test_names_of_any_bytes_are_kept(tmp_path: Path) -> None:
@@ -72,15 +73,16 @@ def test_names_of_any_bytes_are_kept(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     Path(os.fsdecode(os.fsencode(work) + b"/a\xff\n")).write_text("own")
-    left = left_behind(work, (), tmp_path / "keep", ROOM)
+    left = collect_files(work, (), tmp_path / "keep", ROOM)
     assert left.files == (File("a?\ufffd", 3, True),)
     assert [os.fsencode(each.name) for each in Path(left.where).iterdir()] == [b"a\xff\n"]
 
 
-def test_what_is_too_large_is_named_and_not_kept(here: Project) -> None:
+def test_what_is_too_large_is_named_and_not_kept(here: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that takes no room until it is copied is said to be lost."""
+    monkeypatch.setattr(run, "WATCHED", 60.0)  # the program ends before its files are measured
     keep = here.root / "runs"
-    tool = run_python(here.folders, keep=keep, limits=Limits(seconds=10, disk=ROOM))
+    tool = run_python(here.folders, keep=keep, limits=Limits(seconds=60, disk=ROOM))
     code = "open('large', 'wb').truncate(5 << 20)\nopen('small', 'w').write('x')"
     assert called(tool, code=code) == (
         f"[exit status 0]\n[files written, kept in {keep / 'run_0001'}: small (1B)]\n"
@@ -96,7 +98,7 @@ def test_what_lies_too_deep_is_left(tmp_path: Path) -> None:
         inside = inside / "d"
     inside.mkdir(parents=True)
     (inside / "deep").write_text("x")
-    assert left_behind(work, (), tmp_path / "keep", ROOM) == Left()
+    assert collect_files(work, (), tmp_path / "keep", ROOM) == Left()
 
 
 def test_runs_side_by_side_keep_theirs_apart(here: Project) -> None:
@@ -114,12 +116,12 @@ def test_runs_side_by_side_keep_theirs_apart(here: Project) -> None:
 def test_a_removed_place_is_not_made_again(tmp_path: Path) -> None:
     """Work that was given up finds that it is."""
     place = Place()
-    folder = place.used(lambda path: path)
+    folder = place.use(lambda path: path)
     assert folder.is_dir()
     place.remove()
     assert not folder.exists()
     with pytest.raises(GivenUp):
-        place.used(lambda path: path)
+        place.use(lambda path: path)
 
 
 _WATCHING: list[tuple[str, str]] | None = None

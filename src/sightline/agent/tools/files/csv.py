@@ -1,4 +1,4 @@
-"""A part of a CSV file of any size: its columns, some of its rows as they stand there, and how many rows it has."""
+"""A part of a CSV file of any size: its columns, some of its rows unchanged, and the number of all rows."""
 
 import csv
 from collections.abc import Iterator
@@ -8,40 +8,40 @@ from sightline.agent.tools.files.text import BLOCK, MOST_BYTES
 from sightline.agent.tools.in_thread import go_on
 from sightline.shorten.file_description import HEADER, separator
 
-MOST_COUNTED = 2 << 30  # bytes looked through to count rows: a gigabyte takes some seconds
+MOST_COUNTED = 2 << 30  # bytes that are read to count rows: a gigabyte takes some seconds
 
 _LONGEST = 200_000  # bytes of one line; the csv module takes fields of 131,072 characters
 _LONGEST_ROW = MOST_BYTES // 2  # bytes: the header and any one row can be shown together
 
 
 class NoTable(Exception):
-    """The text is not rows of fields: a quote that is never closed, or a line or row without end."""
+    """The text is not rows of fields: a quote is never closed, or a line or row is too long."""
 
 
 class Table(NamedTuple):
     """Rows `first` to `last` of `rows`, the header not counted; `data` has the header and these rows."""
 
-    columns: tuple[str, ...]  # as Latin-1: the bytes are known, their encoding is not yet
+    columns: tuple[str, ...]  # as Latin-1, because the encoding of the bytes is not yet known
     rows: int
     first: int
     last: int
     data: bytes
-    counted: bool = True  # whether `rows` are all: beyond MOST_COUNTED there are more
+    counted: bool = True  # False: there are more rows beyond MOST_COUNTED
 
     @property
     def whole(self) -> bool:
-        """Whether these are all of the rows."""
+        """Whether these are all rows."""
         return self.first == 1 and self.last == self.rows
 
 
 def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -> Table:
-    """Rows from number `start` on, at most so many and so many bytes, but one at least.
+    """Return rows from number `start` on, at most so many rows and bytes, but at least one.
 
-    Streams: memory is bounded by a row and a block, and a row has a bound. A quoted field may have line breaks in it.
-    Empty lines are no rows.
+    The file is streamed: memory is bounded by a row and a block, and the size of a row is bounded. A quoted field may
+    have line breaks in it. Empty lines are not rows.
 
     Raises:
-        NoTable: it is not rows of fields.
+        NoTable: the text is not rows of fields.
     """
     file.seek(0)
     delimiter = separator(file.read(HEADER).decode("latin-1"))
@@ -52,16 +52,16 @@ def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -
         before = 0
         while before < start - 1 and next(records, None) is not None:
             before += 1
-        shown, left = _fitting(records, rows, most_bytes - len(header[1]))
-        more, whole = _rest(file, MOST_COUNTED)
+        shown, left = _take(records, rows, most_bytes - len(header[1]))
+        more, whole = _count_rest(file, MOST_COUNTED)
     except csv.Error as error:
         raise NoTable(str(error)) from None
     last = before + len(shown)
     return Table(tuple(header[0]), last + left + more, before + 1, last, header[1] + b"".join(shown), whole)
 
 
-def _fitting(records: "Iterator[tuple[list[str], bytes]]", rows: int, room: int) -> tuple[list[bytes], int]:
-    """The next rows while there is room for them, the first in any case; how many were read and are not among them."""
+def _take(records: "Iterator[tuple[list[str], bytes]]", rows: int, room: int) -> tuple[list[bytes], int]:
+    """Return the next rows that fit, but at least one, and how many more rows were read."""
     shown: list[bytes] = []
     for _, (_, data) in zip(range(rows), records, strict=False):
         room -= len(data)
@@ -72,7 +72,7 @@ def _fitting(records: "Iterator[tuple[list[str], bytes]]", rows: int, room: int)
 
 
 def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]]:
-    """Each row: its fields, and its bytes as they stand there. At each, the file is read exactly up to its end."""
+    """Yield each row: its fields, and its bytes unchanged. The file is then read exactly up to the row's end."""
     taken: list[bytes] = []
     size = 0
 
@@ -83,7 +83,7 @@ def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]
             go_on()
             if len(line) == _LONGEST and not line.endswith(b"\n"):
                 raise csv.Error(f"a line of more than {_LONGEST} bytes")
-            size = _longer(size, line)
+            size = _add_to_row(size, line)
             taken.append(line)
             yield line.decode("latin-1")
 
@@ -94,28 +94,28 @@ def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]
         size = 0
 
 
-def _longer(row: int, line: bytes) -> int:
-    """How many bytes a row has with one more line of it. Raises csv.Error."""
+def _add_to_row(row: int, line: bytes) -> int:
+    """Return the bytes of a row with one more line. Raises csv.Error if they are too many."""
     if row + len(line) > _LONGEST_ROW:
         raise csv.Error(f"a row of more than {_LONGEST_ROW} bytes")
     return row + len(line)
 
 
-def _rest(file: BinaryIO, most: int) -> tuple[int, bool]:
-    """How many rows stand from here to the end, and whether the end was reached within so many bytes."""
+def _count_rest(file: BinaryIO, most: int) -> tuple[int, bool]:
+    """Count the rows from here to the end; whether the end was reached within so many bytes."""
     rows, until = 0, file.tell() + most
     while block := file.read(BLOCK):
         go_on()
-        rows += _in_block(block + file.readline(_LONGEST), file)
+        rows += _count_in_block(block + file.readline(_LONGEST), file)
         if file.tell() > until:
             return rows, not file.read(1)
     return rows, True
 
 
-def _in_block(block: bytes, file: BinaryIO) -> int:
-    """The rows that begin in a block of lines. The last one is read to its end, beyond the block if need be.
+def _count_in_block(block: bytes, file: BinaryIO) -> int:
+    """Count the rows that begin in a block of lines. The last row is read to its end, also beyond the block.
 
-    A line with an even number of quotes is a row; the csv module knows where one ends that begins with another.
+    A line with an even number of quotes is a row. The end of any other row is found by the csv module.
     """
     lines = block.split(b"\n")
     if b'"' not in block:
@@ -124,7 +124,7 @@ def _in_block(block: bytes, file: BinaryIO) -> int:
     while at < len(lines):
         line = lines[at]
         if line.count(b'"') % 2:
-            at += _spanned(lines, at, file)
+            at += _lines_of_row(lines, at, file)
             rows += 1
         else:
             at += 1
@@ -132,20 +132,20 @@ def _in_block(block: bytes, file: BinaryIO) -> int:
     return rows
 
 
-def _spanned(lines: list[bytes], at: int, file: BinaryIO) -> int:
-    """How many lines the row takes that begins at this one."""
+def _lines_of_row(lines: list[bytes], at: int, file: BinaryIO) -> int:
+    """Return how many lines the row has that begins at this line."""
     given = size = 0
 
     def following() -> Iterator[str]:
         nonlocal given, size
-        while at + given < len(lines) - 1:  # behind the last newline stands nothing
+        while at + given < len(lines) - 1:  # nothing follows the last newline
             given += 1
-            size = _longer(size, lines[at + given - 1])
+            size = _add_to_row(size, lines[at + given - 1])
             yield lines[at + given - 1].decode("latin-1") + "\n"
         while line := file.readline(_LONGEST):
             go_on()
             given += 1
-            size = _longer(size, line)
+            size = _add_to_row(size, line)
             yield line.decode("latin-1")
 
     next(csv.reader(following()), None)

@@ -1,7 +1,7 @@
 """Some rows of an Excel file as CSV.
 
-The file is opened in a process of its own, with bounded memory and time: what is compressed says only afterwards how
-large it is, and what it says before may be a lie.
+The file is opened in a process of its own, with bounded memory and time, because the size of compressed data is known
+only after it is unpacked, and the size that the file declares may be wrong.
 """
 
 import os
@@ -15,8 +15,8 @@ import msgspec
 from sightline.agent.tools.in_thread import ending_with
 
 MEMORY = 1 << 30  # of the process that opens the file
-SECONDS = 20.0  # 200,000 cells take it a fifth of one
-MOST_UNPACKED = 100 << 20  # bytes an .xlsx may say it has inside
+SECONDS = 20.0  # 200,000 cells take 0.2
+MOST_UNPACKED = 100 << 20  # bytes that an .xlsx may declare to contain
 MOST_ENTRIES = 2000  # files inside it: one for each sheet and picture
 LARGEST = 50 << 20  # of the file itself
 
@@ -24,7 +24,7 @@ _CHILD = Path(__file__).with_name("excel_worker.py")
 
 
 class Unreadable(Exception):
-    """No rows could be had. `reason`: "missing" (the library), "bomb", "large", "slow", "sheet" or "broken"."""
+    """The file cannot be read. `reason`: "missing" (the library), "bomb", "large", "slow", "sheet" or "broken"."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         self.reason, self.detail = reason, detail
@@ -44,11 +44,7 @@ class Sheet(msgspec.Struct, frozen=True):
 
 
 def sheet(file: BinaryIO, size: int, name: str | int, start: int, rows: int, most_bytes: int) -> Sheet:
-    """Rows of one sheet, by its name or number from 0.
-
-    Raises:
-        Unreadable: and why.
-    """
+    """Return rows of one sheet, which is given by its name or by its number from 0. Raises Unreadable."""
     if size > LARGEST:
         raise Unreadable("large", str(LARGEST >> 20))
     request = {
@@ -61,14 +57,14 @@ def sheet(file: BinaryIO, size: int, name: str | int, start: int, rows: int, mos
         "most_unpacked": MOST_UNPACKED,
         "most_entries": MOST_ENTRIES,
     }
-    answer = _asked(file, request)
+    answer = _ask_worker(file, request)
     if "error" in answer:
         raise Unreadable(answer["error"], answer.get("detail", ""))
     return msgspec.convert(answer, Sheet)
 
 
-def _asked(file: BinaryIO, request: dict[str, Any]) -> dict[str, Any]:
-    """What the process says. It is given the open file, and nothing of our surroundings but where libraries are."""
+def _ask_worker(file: BinaryIO, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the worker's answer. The process gets the open file, and of our environment only the library paths."""
     file.seek(0)
     command = [sys.executable, "-P", "-S", str(_CHILD), msgspec.json.encode(request).decode()]
     libraries = os.pathsep.join(path for path in sys.path if path and Path(path).is_dir())
@@ -88,6 +84,6 @@ def _asked(file: BinaryIO, request: dict[str, Any]) -> dict[str, Any]:
             child.kill()
     try:
         answer: dict[str, Any] = msgspec.json.decode(said, type=dict[str, Any])
-    except msgspec.DecodeError:  # it was ended in the middle: out of memory, in a library that then stops the process
+    except msgspec.DecodeError:  # it ended early: a library stops the process when it runs out of memory
         raise Unreadable("large", str(MEMORY >> 20)) from None
     return answer

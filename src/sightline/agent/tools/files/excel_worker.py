@@ -1,4 +1,4 @@
-"""Run as a program of its own by `sheets`, never imported: an Excel file on its input, rows as JSON on its output."""
+"""A program that `excel` runs, never imported: it reads an Excel file from its input and writes rows as JSON."""
 
 import csv
 import io
@@ -9,17 +9,17 @@ import zipfile
 from datetime import date, datetime, time
 from typing import Any
 
-_CELL = 32_767  # characters that Excel puts into one cell: what is longer is no cell
+_CELL = 32_767  # characters that Excel allows in one cell
 _NAME = 100  # characters of a sheet's name that are shown, and _NAMES of them: Excel itself allows 31
 _NAMES = 200
-_CUT = "…"  # stands for what is not shown
+_CUT = "…"  # marks what is cut
 
 
 def main() -> None:
-    """Answer the one request that this process was started with."""
+    """Answer the request in the program's argument."""
     request = json.loads(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
-    resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"]))  # if nobody is left to stop it
+    resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"]))  # if the parent has ended
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         answer = _bomb(request) or _rows(request)
@@ -27,13 +27,13 @@ def main() -> None:
         answer = {"error": "missing"}
     except MemoryError:
         answer = {"error": "large", "detail": str(request["memory"] >> 20)}
-    except Exception as error:  # a broken file fails in as many ways as there are libraries behind this
+    except Exception as error:  # a broken file makes the libraries fail in many ways
         answer = {"error": "broken", "detail": str(error)[:200]}
     json.dump(answer, sys.stdout)
 
 
 def _bomb(request: dict[str, Any]) -> dict[str, Any] | None:
-    """An error where a zip says that it holds more than is allowed. An old .xls is no zip."""
+    """Return an error if a zip declares more content than is allowed. An old .xls is not a zip."""
     if not zipfile.is_zipfile(sys.stdin.buffer):
         sys.stdin.buffer.seek(0)
         return None
@@ -53,15 +53,13 @@ def _rows(request: dict[str, Any]) -> dict[str, Any]:
     sys.stdin.buffer.seek(0)
     book = CalamineWorkbook.from_filelike(io.BytesIO(sys.stdin.buffer.read()))
     names, wanted = book.sheet_names, request["sheet"]
-    if isinstance(wanted, str) and wanted not in names:
-        return {"error": "sheet", "detail": ", ".join(_named(names))}
-    if isinstance(wanted, int) and not 0 <= wanted < len(names):
-        return {"error": "sheet", "detail": ", ".join(_named(names))}
+    if wanted not in names if isinstance(wanted, str) else not 0 <= wanted < len(names):
+        return {"error": "sheet", "detail": ", ".join(_shown_names(names))}
     name = wanted if isinstance(wanted, str) else names[wanted]
     every = book.get_sheet_by_name(name).iter_rows()
     text, room = io.StringIO(), request["most_bytes"]
     writer = csv.writer(text, lineterminator="\n")
-    header, taken, _ = _fitting(next(every, []), room // 2)
+    header, taken, _ = _fit(next(every, []), room // 2)
     room -= taken
     if header:
         writer.writerow(header)
@@ -71,15 +69,15 @@ def _rows(request: dict[str, Any]) -> dict[str, Any]:
             continue
         total += 1
         if total >= request["start"] and shown < request["rows"] and shown == total - request["start"]:
-            cells, taken, whole = _fitting(row, room)
-            if whole or not shown:  # else the next page begins with it
+            cells, taken, whole = _fit(row, room)
+            if whole or not shown:  # else the row begins the next page
                 writer.writerow(cells)
                 room -= taken
                 shown += 1
     first = min(request["start"], total + 1)
     return {
-        "names": _named(names),
-        "name": _named([name])[0],
+        "names": _shown_names(names),
+        "name": _shown_names([name])[0],
         "columns": header,
         "rows": total,
         "first": first,
@@ -88,10 +86,10 @@ def _rows(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _fitting(row: list[Any], room: int) -> tuple[list[str], int, bool]:
-    """The cells as they are shown while there is room, the bytes they take, and whether they are all of the row.
+def _fit(row: list[Any], room: int) -> tuple[list[str], int, bool]:
+    """Return the cells that fit, the bytes they take, and whether they are the whole row.
 
-    A file that has a long text once can have it in thousands of cells.
+    A file that stores a long text once can have it in thousands of cells.
     """
     cells: list[str] = []
     taken = 0
@@ -105,14 +103,14 @@ def _fitting(row: list[Any], room: int) -> tuple[list[str], int, bool]:
     return cells, taken, True
 
 
-def _named(names: list[str]) -> list[str]:
-    """Names of sheets, as far as they are shown."""
+def _shown_names(names: list[str]) -> list[str]:
+    """Return the names of sheets, cut to what is shown."""
     cut = [name if len(name) <= _NAME else name[:_NAME] + _CUT for name in names[:_NAMES]]
     return cut if len(names) <= _NAMES else [*cut, _CUT]
 
 
 def _shown(cell: Any) -> str:
-    """A cell as a reader would write it."""
+    """Return a cell as a person would write it."""
     if cell is None:
         return ""
     if isinstance(cell, bool):

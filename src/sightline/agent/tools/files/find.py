@@ -19,7 +19,7 @@ from sightline.errors import ToolFailed
 from sightline.values.phrases import size_text
 
 MOST_LISTED = 500  # files and folders in one answer
-DEEPEST = 8  # folders within folders that are listed; a path lists deeper ones
+DEEPEST = 8  # folders within folders that are listed; `path` lists deeper ones
 MOST_MATCHES = 200  # in one answer
 MOST_PER_FILE = 50
 LONGEST_PATTERN = 1000  # characters of a regular expression: nobody writes a longer one by hand
@@ -28,7 +28,7 @@ MOST_SEARCHED = 512 << 20  # bytes in one search
 MOST_FILES = 20_000
 SECONDS = 20.0
 WIDTH = 300  # characters of a line that are shown
-MOST_NAMED = 5  # files that were not searched
+MOST_NAMED = 5  # files that are named as not searched
 
 _LIST = Wording(
     "List the files of the project as a tree, with their sizes. Folders that tools make, such as .git, are left out.",
@@ -53,19 +53,19 @@ _SEARCHING = (
 
 
 def list_files(folders: Folders, locale: str = "en") -> Tool:
-    """The tool that lists files."""
+    """Return the tool that lists files."""
 
     async def run(arguments: dict[str, Any]) -> str:
-        return await in_thread(listed, folders.saying(locale), arguments, locale)
+        return await in_thread(list_tree, folders.with_locale(locale), arguments, locale)
 
     return tool("list_files", _LIST, _LISTING, run, locale)
 
 
 def search_files(folders: Folders, locale: str = "en") -> Tool:
-    """The tool that searches in files."""
+    """Return the tool that searches in files."""
 
     async def run(arguments: dict[str, Any]) -> str:
-        return await in_thread(searched, folders.saying(locale), arguments, locale)
+        return await in_thread(search, folders.with_locale(locale), arguments, locale)
 
     return tool("search_files", _SEARCH, _SEARCHING, run, locale)
 
@@ -73,36 +73,34 @@ def search_files(folders: Folders, locale: str = "en") -> Tool:
 # ---------------------------------------------------------------------- listing
 
 
-def listed(folders: Folders, arguments: Mapping[str, Any], locale: str = "en") -> str:
-    """What `list_files` answers. Raises ToolFailed."""
+def list_tree(folders: Folders, arguments: Mapping[str, Any], locale: str = "en") -> str:
+    """Return the result of `list_files`. Raises ToolFailed."""
     pattern, path = arguments.get("pattern", ""), _path(arguments)
     lines: list[str] = []
-    for found in _found(folders, path, DEEPEST) if pattern else folders.walk(path, deepest=DEEPEST):
+    for found in _walk(folders, path, DEEPEST) if pattern else folders.walk(path, deepest=DEEPEST):
         if pattern and (found.kind == "folder" or not _matches(found.path, pattern)):
             continue
         if len(lines) == MOST_LISTED:
-            more = ("… there are more; name a path or a pattern", "… 还有更多；请指定 path 或 pattern")
-            lines.append(says(locale, *more))
+            lines.append(
+                says(locale, "… there are more; name a path or a pattern", "… 还有更多；请指定 path 或 pattern")
+            )
             break
-        lines.append(found.path + _about(found) if pattern else "  " * found.depth + _name(found) + _about(found))
+        name = found.path if pattern else "  " * found.depth + found.path.rpartition("/")[2]
+        lines.append(name + _detail(found))
     if not path and not pattern:
-        lines = _headed(folders, lines)
+        lines = _with_folder_names(folders, lines)
     return "\n".join(lines) or says(locale, "[no files]", "[没有文件]")
 
 
-def _headed(folders: Folders, lines: list[str]) -> list[str]:
-    """The first folder's lines, below its name where paths do not begin in it; then what the others are called."""
-    first, *others = [(folders.called(index), path) for index, path in enumerate(folders.paths)]
+def _with_folder_names(folders: Folders, lines: list[str]) -> list[str]:
+    """Return the first folder's lines, under its name if relative paths do not begin in it; then the other folders."""
+    first, *others = [(folders.name_of(index), path) for index, path in enumerate(folders.paths)]
     if lines and first[0] != BEGINNING:
         lines = [f"{first[0]}/", *(f"  {line}" for line in lines)]
-    return lines + [f"{called if called != BEGINNING else path}/" for called, path in others]
+    return lines + [f"{name if name != BEGINNING else path}/" for name, path in others]
 
 
-def _name(found: Found) -> str:
-    return found.path.rpartition("/")[2]
-
-
-def _about(found: Found) -> str:
+def _detail(found: Found) -> str:
     match found.kind:
         case "folder":
             return "/"
@@ -113,7 +111,7 @@ def _about(found: Found) -> str:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Whether a pattern is of the file's name or, where it has a slash, of its path."""
+    """Whether the file's name matches or, if the pattern has a slash, its path."""
     return fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern)
 
 
@@ -121,63 +119,65 @@ def _matches(path: str, pattern: str) -> bool:
 
 
 class _Search:
-    """One search while it goes on: what was found, and what was not looked at."""
+    """The state of one search: what was found, and what was not searched."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.matches = self.files = self.bytes = 0
         self.skipped: list[str] = []
-        self.stopped = ""  # why before the end
+        self.stopped = ""  # why it ended early
 
 
-def searched(
+def search(
     folders: Folders, arguments: Mapping[str, Any], locale: str = "en", clock: Callable[[], float] = time.monotonic
 ) -> str:
-    """What `search_files` answers: each line as `path:number: text`, by path. Raises ToolFailed."""
+    """Return the result of `search_files`: each line as `path:number: text`, by path. Raises ToolFailed."""
     query, regex = arguments["query"], arguments.get("regex", False)
     if not query:
         raise ToolFailed(says(locale, "the query is empty", "查询内容为空"))
     if regex and len(query) > LONGEST_PATTERN:
-        text = (
-            f"a regular expression may have {LONGEST_PATTERN} characters, not {len(query)}: use a shorter one",
-            f"正则表达式最多 {LONGEST_PATTERN} 个字符，现有 {len(query)} 个：请缩短",
+        raise ToolFailed(
+            says(
+                locale,
+                f"a regular expression may have {LONGEST_PATTERN} characters, not {len(query)}: use a shorter one",
+                f"正则表达式最多 {LONGEST_PATTERN} 个字符，现有 {len(query)} 个：请缩短",
+            )
         )
-        raise ToolFailed(says(locale, *text))
     pattern = arguments.get("pattern", "")
-    search, until = _Search(), clock() + SECONDS
+    state, until = _Search(), clock() + SECONDS
     try:
         with matcher(query, regex=regex, seconds=SECONDS, most=MOST_PER_FILE) as matches:
-            for found in _found(folders, _path(arguments)):
-                if _enough(search, clock() > until):
+            for found in _walk(folders, _path(arguments)):
+                if _has_enough(state, clock() > until):
                     break
                 if found.kind == "file" and (not pattern or _matches(found.path, pattern)):
-                    _search(folders, found, matches, search)
+                    _search_file(folders, found, matches, state)
     except Stopped:
-        search.stopped = "time"
+        state.stopped = "time"
     except re.error as error:
-        text = (f"{query!r} is no regular expression: {error}", f"{query!r} 不是有效的正则表达式：{error}")
-        raise ToolFailed(says(locale, *text)) from None
-    return _told(search, locale)
+        en, zh = f"{query!r} is no regular expression: {error}", f"{query!r} 不是有效的正则表达式：{error}"
+        raise ToolFailed(says(locale, en, zh)) from None
+    return _result(state, locale)
 
 
 def _path(arguments: Mapping[str, Any]) -> str:
-    """The folder to look in; empty for all, however that is said."""
+    """Return the folder to look in; empty for all of them."""
     path: str = arguments.get("path", "")
     return "" if PurePosixPath(path) == PurePosixPath(BEGINNING) else path
 
 
-def _found(folders: Folders, path: str, deepest: int = DEEPEST_SEARCHED) -> Iterator[Found]:
-    """What stands in one folder, or in all that can be read, each once."""
-    seen: set[str] = set()  # a folder may lie in another
+def _walk(folders: Folders, path: str, deepest: int = DEEPEST_SEARCHED) -> Iterator[Found]:
+    """Yield what is in one folder, or in all that can be read, each once."""
+    seen: set[str] = set()  # because a folder may lie in another
     for start in [path] if path else ["", *map(str, folders.paths[1:])]:
-        with suppress(ToolFailed) if start != path else nullcontext():  # one that is gone does not hide the others
+        with suppress(ToolFailed) if start != path else nullcontext():  # a missing folder does not hide the others
             for found in folders.walk(start, deepest=deepest):
                 if start == path or found.path not in seen:
                     seen.add(found.path)
                     yield found
 
 
-def _enough(search: _Search, late: bool) -> bool:
+def _has_enough(search: _Search, late: bool) -> bool:
     if search.matches >= MOST_MATCHES:
         search.stopped = "matches"
     elif search.files >= MOST_FILES or search.bytes >= MOST_SEARCHED:
@@ -187,8 +187,7 @@ def _enough(search: _Search, late: bool) -> bool:
     return bool(search.stopped)
 
 
-def _search(folders: Folders, found: Found, matches: Matcher, search: _Search) -> None:
-    """Search one file."""
+def _search_file(folders: Folders, found: Found, matches: Matcher, search: _Search) -> None:
     search.files += 1
     if found.size > LARGEST:
         search.skipped.append(f"{found.path} ({size_text(found.size)})")
@@ -196,7 +195,7 @@ def _search(folders: Folders, found: Found, matches: Matcher, search: _Search) -
     try:
         with folders.open(found.path) as opened:
             data = opened.file.read(LARGEST)
-    except ToolFailed:  # gone since, or not permitted
+    except ToolFailed:  # removed meanwhile, or not permitted
         search.skipped.append(found.path)
         return
     if kind := binary(data[:8192]):
@@ -211,7 +210,7 @@ def _search(folders: Folders, found: Found, matches: Matcher, search: _Search) -
 
 
 def _around(line: str, hit: Match) -> str:
-    """The line, or what stands around the match in a long one."""
+    """Return the line; of a long one, the part around the match."""
     line = line.removesuffix("\r")
     if len(line) <= WIDTH:
         return line
@@ -220,16 +219,16 @@ def _around(line: str, hit: Match) -> str:
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
 
 
-def _told(search: _Search, locale: str) -> str:
+def _result(search: _Search, locale: str) -> str:
     lines = search.lines or [says(locale, "[nothing found]", "[没有找到]")]
     if search.skipped:
         named = ", ".join(search.skipped[:MOST_NAMED]) + (" …" if len(search.skipped) > MOST_NAMED else "")
         count = len(search.skipped)
-        said = (
-            f"[not searched, no text or too large: {count}: {named}]",
-            f"[未搜索 {count} 个非文本或过大的文件：{named}]",
+        en, zh = (
+            f"not searched, no text or too large: {count}: {named}",
+            f"未搜索 {count} 个非文本或过大的文件：{named}",
         )
-        lines.append(says(locale, *said))
+        lines.append(says(locale, f"[{en}]", f"[{zh}]"))
     if search.stopped:
         en, zh = {
             "matches": (

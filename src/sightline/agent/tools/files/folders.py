@@ -1,9 +1,9 @@
 """The folders the agent may read, and the one way into them.
 
-A path comes from a model, and a model says what it has read somewhere. So a path is walked name by name, each opened
-inside the folder before it and never through a link unseen: nothing can be exchanged between looking and opening. A
-link is followed where it stays within the folders. Where the folders are is found out once: whatever becomes a link
-later on the way to one of them is not followed.
+A path comes from a model, which may have read it anywhere. So a path is opened name by name, each inside the folder
+before it and never through an unchecked link: nothing can be exchanged between checking and opening. A link is followed
+if it stays within the folders. The folders' real paths are resolved once: a folder on the way to one of them that later
+becomes a link is not followed.
 """
 
 import copy
@@ -23,16 +23,16 @@ from sightline.errors import ToolFailed
 from sightline.files.project import is_secret
 
 MOST_LINKS = 20  # on the way to one file: the kernel's own limit is 40
-MOST_LOOKED_AT = 5000  # names that are looked through for one like a missing file's
+MOST_LOOKED_AT = 5000  # files whose names are compared with that of a missing file
 DEEPEST = 64  # folders within folders
 LONGEST = 4096  # of a path, as the kernel has it
-BEGINNING = "."  # where relative paths begin
+BEGINNING = "."  # the folder that relative paths are relative to
 
-_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # to pass, not to list
+_PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # not to list it
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not make us wait
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # opening a pipe must not block
 
-# What machines make; no one asks for it, and it would hide the rest.
+# Made by tools: nobody asks for it, and it would hide the rest.
 SKIPPED = frozenset(
     {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"}
     | {".mypy_cache", ".ruff_cache", ".pytest_cache", ".idea", ".gradle", ".terraform"}
@@ -40,7 +40,7 @@ SKIPPED = frozenset(
 
 
 class Opened(NamedTuple):
-    """A regular file, open for reading. `path` is how it is called, and can be asked for again."""
+    """A regular file, open for reading. `path` is the name to show, which can be opened again."""
 
     file: BinaryIO
     path: str
@@ -48,7 +48,7 @@ class Opened(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What stands in a folder. Links are told, not followed."""
+    """One entry of a folder. Links are listed, not followed."""
 
     path: str
     kind: str  # "file", "folder", "link", "other"
@@ -57,78 +57,78 @@ class Found(NamedTuple):
 
 
 class Folders:
-    """The folders the agent may read. Relative paths are of the project where they lead into one, else of the first."""
+    """The folders the agent may read.
+
+    A relative path is relative to the project if it leads into one of the folders, else to the first folder.
+    """
 
     def __init__(self, paths: Sequence[str | Path], locale: str = "en", project: str | Path | None = None) -> None:
-        """`project`: the directory that relative paths are said from; without one it is the first folder."""
+        """`project`: the directory that paths are shown relative to; without one, the first folder."""
         self.paths = tuple(Path(path).resolve() for path in paths)
         self.locale = locale
         self._project = None if project is None else Path(project).resolve()
         self._bases = [] if project is None else _spellings(project)
         self._spelled = [(index, names) for index, path in enumerate(paths) for names in _spellings(path)]
 
-    def saying(self, locale: str) -> "Folders":
-        """The same folders, speaking this language."""
-        same = copy.copy(self)  # not made anew: links are followed once
+    def with_locale(self, locale: str) -> "Folders":
+        """Return the same folders, with messages in this language."""
+        same = copy.copy(self)  # not a new object, because links are resolved only once
         same.locale = locale
         return same
 
     @contextmanager
     def open(self, path: str) -> Iterator[Opened]:
-        """A regular file inside the folders, wherever links lead.
+        """Open a regular file inside the folders, also through links.
 
         Raises:
-            ToolFailed: there is none, or it may not be read; says why and what there is.
+            ToolFailed: there is none, or it may not be read. The message tells why, and which files there are.
         """
-        with self._entered(path) as (descriptor, shown):
+        with self._open_entry(path) as (descriptor, shown):
             state = os.fstat(descriptor)
+            if stat.S_ISDIR(state.st_mode):
+                raise self._failure(
+                    f"{shown} is a folder; list_files shows what is in it",
+                    f"{shown} 是文件夹；可用 list_files 查看其内容",
+                )
             if not stat.S_ISREG(state.st_mode):
-                raise self._refused(shown, state.st_mode)
+                raise self._failure(f"{shown} is no regular file", f"{shown} 不是普通文件")
             with open(os.dup(descriptor), "rb") as file:  # noqa: PTH123 - of a descriptor
                 yield Opened(file, shown, state.st_size)
 
     def walk(self, path: str = "", *, deepest: int = DEEPEST) -> Iterator[Found]:
-        """What stands in a folder and below it, each folder before its content, by name. Keys and secrets are left out.
+        """Yield what is in a folder and below it, each folder before its content, by name, without files of secrets.
 
         Raises:
-            ToolFailed: it is no folder, or may not be read.
+            ToolFailed: it is not a folder, or may not be read.
         """
-        with self._entered(path or BEGINNING) as (descriptor, shown):
-            mode = os.fstat(descriptor).st_mode
-            if not stat.S_ISDIR(mode):
-                text = (f"{shown} is a file, not a folder", f"{shown} 是文件，不是文件夹")
-                raise ToolFailed(says(self.locale, *text))
-            yield from self._content(descriptor, shown, deepest)
-
-    def _content(self, folder: int, shown: str, deepest: int = DEEPEST) -> Iterator[Found]:
-        return _below(folder, "" if shown == BEGINNING else shown, 0, deepest)
+        with self._open_entry(path or BEGINNING) as (descriptor, shown):
+            if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise self._failure(f"{shown} is a file, not a folder", f"{shown} 是文件，不是文件夹")
+            yield from _below(descriptor, shown, 0, deepest)
 
     # ------------------------------------------------------------------ the way in
 
     @contextmanager
-    def _entered(self, path: str) -> Iterator[tuple[int, str]]:
-        """A descriptor of what stands there, and its name to show."""
+    def _open_entry(self, path: str) -> Iterator[tuple[int, str]]:
+        """Yield a descriptor of the file or folder, and its name to show."""
         root, names = self._split(path)
-        with ExitStack() as held:
+        with ExitStack() as opened:
             try:
-                descriptor, root, real = self._walked(root, names, held)
+                descriptor, root, real = self._walk_names(root, names, opened)
             except FileNotFoundError:
-                raise ToolFailed(self._missing(path)) from None
+                raise self._missing(path) from None
             except NotADirectoryError:
-                text = (f"{path} is no folder on its way", f"{path} 的路径中有一段不是文件夹")
-                raise ToolFailed(says(self.locale, *text)) from None
+                raise self._failure(f"{path} is no folder on its way", f"{path} 的路径中有一段不是文件夹") from None
             except OSError as error:
                 why = error.strerror or str(error)
-                raise ToolFailed(
-                    says(self.locale, f"cannot read {path!r}: {why}", f"无法读取 {path!r}：{why}")
-                ) from None
+                raise self._failure(f"cannot read {path!r}: {why}", f"无法读取 {path!r}：{why}") from None
             yield descriptor, self._shown(root, real)
 
     def _split(self, path: str) -> tuple[int, list[str]]:
-        """Which folder a path begins in, and the names on from there."""
+        """Return the number of the folder that a path begins in, and the names below it."""
         if not path.strip() or "\0" in path or not _encodable(path) or len(path) > LONGEST:
-            said = ascii(path[:80])
-            raise ToolFailed(says(self.locale, f"{said} is no path", f"{said} 不是有效路径"))
+            shown = ascii(path[:80])
+            raise self._failure(f"{shown} is no path", f"{shown} 不是有效路径")
         if ".." in path.replace("\\", "/").split("/"):
             raise self._outside(path, "'..' is refused", "不允许使用 '..'")
         if path.startswith("~"):
@@ -137,26 +137,29 @@ class Folders:
             raise self._outside(path, "no folder may be read", "没有允许读取的文件夹")
         names = _names(path)
         if path.startswith("/"):
-            return self._landing(names, path, "it lies outside", "超出允许范围")
-        meant = (self._leading([*base, *names]) for base in self._bases if names)
-        return next(filter(None, meant), (0, names))
+            return self._inside(names, path, "it lies outside", "超出允许范围")
+        inside = (self._find_folder([*base, *names]) for base in self._bases if names)
+        return next(filter(None, inside), (0, names))
 
-    def _walked(self, root: int, names: list[str], held: ExitStack) -> tuple[int, int, list[str]]:
-        """Descriptor, folder and true names of what the names lead to. Raises OSError, ToolFailed."""
-        stack, waiting, links = [self._root(root, held)], list(reversed(names)), 0
+    def _walk_names(self, root: int, names: list[str], opened: ExitStack) -> tuple[int, int, list[str]]:
+        """Return descriptor, folder and real names of what the names lead to. Raises OSError, ToolFailed."""
+        stack, waiting, links = [self._open_root(root, opened)], list(reversed(names)), 0
         real: list[str] = []
         while waiting:
             name = waiting.pop()
-            if name == "..":  # of a link's target; a path has none
+            if name == "..":  # in a link's target; `_split` refuses it in a path
                 if not real:
                     raise self._outside("/".join(names), "a link leads out", "链接指向允许范围之外")
                 real.pop()
                 stack.pop()
                 continue
-            self._guard(name)
+            if is_secret(name):
+                raise self._failure(
+                    f"{name} is refused: it is a file of keys or secrets", f"拒绝读取 {name}：这是密钥或机密文件"
+                )
             target = _link(name, stack[-1])
             if target is None:
-                stack.append(_opened(name, stack[-1], last=not waiting, held=held))
+                stack.append(_open_name(name, stack[-1], last=not waiting, opened=opened))
                 real.append(name)
                 continue
             links += 1
@@ -165,42 +168,40 @@ class Folders:
             waiting.extend(reversed([part for part in target.split("/") if part not in ("", ".")]))
             if target.startswith("/"):
                 led = (list(reversed(waiting)), "/".join(names))
-                root, beyond = self._landing(*led, "a link leads out", "链接指向允许范围之外")
-                stack, waiting, real = [self._root(root, held)], list(reversed(beyond)), []
+                root, beyond = self._inside(*led, "a link leads out", "链接指向允许范围之外")
+                stack, waiting, real = [self._open_root(root, opened)], list(reversed(beyond)), []
         return stack[-1], root, real
 
-    def _root(self, index: int, held: ExitStack) -> int:
-        """A descriptor of one of the folders, reached name by name and over no link. Raises OSError, ToolFailed."""
-        descriptor = _holding(os.open("/", _WAY), held)
-        for name in _names(str(self.paths[index])):
+    def _open_root(self, index: int, opened: ExitStack) -> int:
+        """Open one of the folders name by name, and through no link. Raises OSError, ToolFailed."""
+        path = self.paths[index]
+        descriptor = _closing(os.open("/", _PASS), opened)
+        for name in _names(str(path)):
             if _link(name, descriptor) is not None:
-                raise self._moved(self.paths[index], name)
-            descriptor = _holding(os.open(name, _WAY, dir_fd=descriptor), held)
-        return _holding(os.open(".", _FOLDER, dir_fd=descriptor), held)
+                raise self._failure(
+                    f"{path} is not read: {name} has become a link since the start; start anew if it is to be followed",
+                    f"不读取 {path}：启动后 {name} 变成了链接；如需跟随该链接，请重新启动",
+                )
+            descriptor = _closing(os.open(name, _PASS, dir_fd=descriptor), opened)
+        return _closing(os.open(".", _FOLDER, dir_fd=descriptor), opened)
 
-    def _landing(self, names: list[str], path: str, en: str, zh: str) -> tuple[int, list[str]]:
-        """Where absolute names lead: which of the folders, and the names on from there."""
-        found = self._leading(names)
+    def _inside(self, names: list[str], path: str, en: str, zh: str) -> tuple[int, list[str]]:
+        """Return which folder absolute names lead into, and the names below it. Raises ToolFailed if into none."""
+        found = self._find_folder(names)
         if found is None:
             raise self._outside(path, en, zh)
         return found
 
-    def _leading(self, names: list[str]) -> tuple[int, list[str]] | None:
-        """The same; None where they lead into none of the folders."""
+    def _find_folder(self, names: list[str]) -> tuple[int, list[str]] | None:
         for index, root in self._spelled:
-            if (inside := _inside(names, root)) is not None:
-                return index, inside
+            if names[: len(root)] == root:
+                return index, names[len(root) :]
         return None
 
-    def _guard(self, name: str) -> None:
-        if is_secret(name):
-            text = (f"{name} is refused: it is a file of keys or secrets", f"拒绝读取 {name}：这是密钥或机密文件")
-            raise ToolFailed(says(self.locale, *text))
+    # ------------------------------------------------------------------ messages
 
-    # ------------------------------------------------------------------ what is said
-
-    def called(self, root: int) -> str:
-        """How one of the folders is called: from where relative paths begin, or by its whole path."""
+    def name_of(self, root: int) -> str:
+        """Return the name of one of the folders: relative to where relative paths begin, or its whole path."""
         return self._shown(root, [])
 
     def _shown(self, root: int, names: list[str]) -> str:
@@ -208,56 +209,32 @@ class Folders:
         base = self._project or (self.paths[0] if root == 0 else None)
         return printable(str(path.relative_to(base) if base is not None and path.is_relative_to(base) else path))
 
+    def _failure(self, en: str, zh: str) -> ToolFailed:
+        return ToolFailed(says(self.locale, en, zh))
+
     def _outside(self, path: str, en: str, zh: str) -> ToolFailed:
-        allowed = ", ".join(map(str, self.paths))
-        shown = printable(path[:200])
-        return ToolFailed(
-            says(
-                self.locale,
-                f"{shown}: {en}; readable are files in {allowed}",
-                f"{shown}：{zh}；可读取的文件夹：{allowed}",
-            )
+        allowed, shown = ", ".join(map(str, self.paths)), printable(path[:200])
+        return self._failure(
+            f"{shown}: {en}; readable are files in {allowed}", f"{shown}：{zh}；可读取的文件夹：{allowed}"
         )
 
-    def _moved(self, path: Path, name: str) -> ToolFailed:
-        text = (
-            f"{path} is not read: {name} has become a link since the start; start anew if it is to be followed",
-            f"不读取 {path}：启动后 {name} 变成了链接；如需跟随该链接，请重新启动",
-        )
-        return ToolFailed(says(self.locale, *text))
-
-    def _refused(self, shown: str, mode: int) -> ToolFailed:
-        if stat.S_ISDIR(mode):
-            text = (
-                f"{shown} is a folder; list_files shows what is in it",
-                f"{shown} 是文件夹；可用 list_files 查看其内容",
-            )
-        else:
-            text = (f"{shown} is no regular file", f"{shown} 不是普通文件")
-        return ToolFailed(says(self.locale, *text))
-
-    def _missing(self, path: str) -> str:
-        near = self._near(path)
+    def _missing(self, path: str) -> ToolFailed:
         shown = printable(path[:200])
-        if near:
-            names = ", ".join(near)
-            return says(
-                self.locale, f"there is no {shown}; did you mean: {names}", f"文件不存在：{shown}；是否指：{names}"
-            )
+        if names := ", ".join(self._near(path)):
+            return self._failure(f"there is no {shown}; did you mean: {names}", f"文件不存在：{shown}；是否指：{names}")
         allowed = ", ".join(map(str, self.paths))
-        return says(
-            self.locale,
+        return self._failure(
             f"there is no {shown}; readable are files in {allowed}; list_files shows them",
             f"文件不存在：{shown}；可读取的文件夹：{allowed}；可用 list_files 查看",
         )
 
     def _near(self, path: str) -> list[str]:
-        """Files of the same name elsewhere, or of a similar one."""
+        """Return files of the same name in other folders, or of a similar name."""
         name = path.rstrip("/").rpartition("/")[2]
         if name in ("", "."):  # the folder itself is missing
             return []
-        seen = [found.path for found in islice(self._everything(), MOST_LOOKED_AT) if found.kind == "file"]
-        seen = list(dict.fromkeys(seen))  # a folder may lie in another
+        files = (found.path for found in islice(self._everything(), MOST_LOOKED_AT) if found.kind == "file")
+        seen = list(dict.fromkeys(files))  # once each, because a folder may lie in another
         same = [each for each in seen if each.rpartition("/")[2].casefold() == name.casefold()]
         if same:
             return same[:3]
@@ -266,21 +243,21 @@ class Folders:
 
     def _everything(self) -> Iterator[Found]:
         for index in range(len(self.paths)):
-            with suppress(OSError, ToolFailed), ExitStack() as held:  # it may be missing itself
-                yield from self._content(self._root(index, held), self.called(index))
+            with suppress(OSError, ToolFailed), ExitStack() as opened:  # the folder itself may be missing
+                yield from _below(self._open_root(index, opened), self.name_of(index), 0, DEEPEST)
 
 
 def shell_directory(env: Mapping[str, str]) -> Path:
-    """The working directory as the shell calls it: people and programs name files below a link so."""
-    here, said = Path.cwd(), Path(env.get("PWD", ""))
+    """Return the working directory as the shell names it, perhaps through a link, as people name files in it."""
+    here, shell = Path.cwd(), Path(env.get("PWD", ""))
     try:
-        return said if said.is_absolute() and said.samefile(here) else here
-    except OSError:  # it is not there
+        return shell if shell.is_absolute() and shell.samefile(here) else here
+    except OSError:  # it does not exist
         return here
 
 
 def printable(path: str) -> str:
-    """A path on one line, whatever is in its name."""
+    """Return a path on one line, whatever is in its name."""
     clean = path.encode("utf-8", "replace").decode()
     return clean if clean.isprintable() else "".join(each if each.isprintable() else "�" for each in clean)
 
@@ -288,7 +265,7 @@ def printable(path: str) -> str:
 def _encodable(path: str) -> bool:
     try:
         os.fsencode(path)
-    except UnicodeEncodeError:  # half a character, which no file's name has
+    except UnicodeEncodeError:  # half of a surrogate pair, which no file's name has
         return False
     return True
 
@@ -298,36 +275,32 @@ def _names(path: str) -> list[str]:
 
 
 def _spellings(path: str | Path) -> list[list[str]]:
-    """A folder's real path, and the one that was given: whoever names a file in it may do so through a link to it."""
+    """Return the names of a folder's real path and of the given path, because a file may be named through a link."""
     return [_names(str(each)) for each in (Path(path).resolve(), Path(path).absolute()) if ".." not in each.parts]
 
 
-def _inside(names: list[str], root: list[str]) -> list[str] | None:
-    return names[len(root) :] if names[: len(root)] == root else None
-
-
 def _link(name: str, folder: int) -> str | None:
-    """Where a link leads; None for what is no link."""
+    """Return a link's target; None if it is not a link."""
     if not stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         return None
     return os.readlink(name, dir_fd=folder)
 
 
-def _opened(name: str, folder: int, *, last: bool, held: ExitStack) -> int:
-    """What stands there, opened and not followed: if it has become a link since, this fails."""
+def _open_name(name: str, folder: int, *, last: bool, opened: ExitStack) -> int:
+    """Open a file or folder without following it: if it has become a link since it was checked, this fails."""
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device may already do something
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device may already have an effect
         raise OSError(errno.EINVAL, "no regular file")
-    return _holding(os.open(name, FILE if last and not stat.S_ISDIR(mode) else _FOLDER, dir_fd=folder), held)
+    return _closing(os.open(name, FILE if last and not stat.S_ISDIR(mode) else _FOLDER, dir_fd=folder), opened)
 
 
-def _holding(descriptor: int, held: ExitStack) -> int:
-    held.callback(os.close, descriptor)
+def _closing(descriptor: int, opened: ExitStack) -> int:
+    opened.callback(os.close, descriptor)
     return descriptor
 
 
 def _below(folder: int, path: str, depth: int, deepest: int) -> Iterator[Found]:
-    """What stands below an open folder."""
+    """Yield what is below an open folder."""
     for name in sorted(os.listdir(folder)):
         go_on()
         if is_secret(name):
@@ -336,25 +309,16 @@ def _below(folder: int, path: str, depth: int, deepest: int) -> Iterator[Found]:
             state = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except OSError:  # gone since
             continue
-        shown = printable(f"{path}/{name}" if path else name)
+        shown = printable(name if path == BEGINNING else f"{path}/{name}")
         kind = _kind(state.st_mode)
         if kind != "folder":
             yield Found(shown, kind, state.st_size, depth)
         elif name not in SKIPPED:
             yield Found(shown, kind, 0, depth)
             if depth + 1 < deepest:
-                yield from _entered_below(name, folder, shown, depth + 1, deepest)
-
-
-def _entered_below(name: str, folder: int, path: str, depth: int, deepest: int) -> Iterator[Found]:
-    try:
-        descriptor = os.open(name, _FOLDER, dir_fd=folder)
-    except OSError:  # not permitted, or no folder any more
-        return
-    try:
-        yield from _below(descriptor, path, depth, deepest)
-    finally:
-        os.close(descriptor)
+                with suppress(OSError), ExitStack() as opened:  # not permitted, or no folder any more
+                    descriptor = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
+                    yield from _below(descriptor, shown, depth + 1, deepest)
 
 
 def _kind(mode: int) -> str:

@@ -1,7 +1,7 @@
 """The tool that reads a file: text, code, CSV, Excel or JSON, by its path, or by the id of saved code or an upload.
 
-The first line of a result is ours: `[file] path`, with details in brackets where this is not simply all of the file.
-What follows is the file's text and nothing else, whatever it says of itself.
+The first line of a result is ours: `[file] path`, with details in brackets if the result is not simply the whole file.
+All lines after it are the file's text.
 """
 
 import os
@@ -69,7 +69,7 @@ _PARAMETERS = (
 
 
 class Sources(NamedTuple):
-    """Where files are read from: folders, saved code, and uploads by their ids."""
+    """Where files are read from: folders, saved code, and uploads by id."""
 
     folders: Folders
     codes: CodeStore | None = None
@@ -79,8 +79,8 @@ class Sources(NamedTuple):
 def file_reader(
     folders: Folders, codes: CodeStore | None = None, uploads: Mapping[str, Path] | None = None, locale: str = "en"
 ) -> Tool:
-    """The tool that reads files. `uploads`: files that the user handed over, wherever they are, by id."""
-    sources = Sources(folders.saying(locale), codes, uploads or {})
+    """Return the tool that reads files. `uploads`: files that the user uploaded, anywhere on disk, by id."""
+    sources = Sources(folders.with_locale(locale), codes, uploads or {})
 
     async def run(arguments: dict[str, Any]) -> str:
         return await in_thread(read, sources, arguments, locale)
@@ -89,54 +89,46 @@ def file_reader(
 
 
 def call_id(unique: str) -> str:
-    """An id for a call of this tool whose provider gave it none, or one that does not tell. The same for the same."""
+    """Return an id that shows that a call is of this tool. It depends on the given id only."""
     return unique if unique.startswith(READ_ID) else f"{READ_ID}{sha256(unique.encode()).hexdigest()[:12]}"
 
 
 def read(sources: Sources, arguments: Mapping[str, Any], locale: str = "en") -> str:
-    """What the tool answers. Raises ToolFailed."""
-    path = arguments["path"].strip()
+    """Return the tool's result. Raises ToolFailed."""
+    path, sheet = arguments["path"].strip(), arguments.get("sheet_name", "0")
     asked = Asked(
         format=arguments.get("format", ""),
         start=arguments.get("start", 1),
         lines=arguments.get("lines") or arguments.get("nrows"),
-        sheet=_sheet(arguments.get("sheet_name", "0")),
+        sheet=int(sheet) if sheet.isascii() and sheet.isdigit() else sheet,
         encoding=arguments.get("encoding", ""),
     )
-    if (code := _code(sources.codes, path, asked, locale)) is not None:
+    if (code := _saved_code(sources.codes, path, asked, locale)) is not None:
         return code
-    with _opened(sources, path, locale) as opened:
+    with _open(sources, path, locale) as opened:
         return contents(opened, asked, locale)
 
 
-def _sheet(said: str) -> str | int:
-    return int(said) if said.isascii() and said.isdigit() else said
-
-
-def _code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -> str | None:
-    """Saved code in full, under the name of its file; None where the path is none of it."""
+def _saved_code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -> str | None:
+    """Return saved code, under the name of its file; None if the path is not the id of saved code."""
     match = _CODE.fullmatch(path)
     if codes is None or match is None:
         return None
     try:
         saved, code = codes.find(match[1]), codes.read(match[1])
-    except UnknownCode:  # it may be a file that is called so
+    except UnknownCode:  # it may be the name of a file
         return None
     except StoreError as error:
         raise ToolFailed(str(error)) from error
-    if not asked.part:
+    if not asked.is_part:
         return f"{header(saved.file_name, '', (), locale)}\n{code}"
-    return _part(saved.file_name, code, asked, locale)
-
-
-def _part(name: str, code: str, asked: Asked, locale: str) -> str:
     data = code.encode("utf-8", "replace")
-    return contents(Opened(BytesIO(data), name, len(data)), asked._replace(format="text", encoding="utf-8"), locale)
+    opened = Opened(BytesIO(data), saved.file_name, len(data))
+    return contents(opened, asked._replace(format="text", encoding="utf-8"), locale)
 
 
 @contextmanager
-def _opened(sources: Sources, path: str, locale: str) -> Iterator[Opened]:
-    """The file that is meant, open."""
+def _open(sources: Sources, path: str, locale: str) -> Iterator[Opened]:
     match = _UPLOAD.fullmatch(path)
     if match is not None and match[1] in sources.uploads:
         with _upload(sources.uploads[match[1]], locale) as opened:
@@ -151,20 +143,15 @@ def _opened(sources: Sources, path: str, locale: str) -> Iterator[Opened]:
         with sources.folders.open(path) as opened:
             yield opened
     except ToolFailed as error:
-        raise ToolFailed(_no_code(sources.codes, path, str(error), locale)) from None
-
-
-def _no_code(codes: CodeStore | None, path: str, why: str, locale: str) -> str:
-    """What to say where no file is found by what may be the id of code: which there are."""
-    if codes is None or not _CODE.fullmatch(path):
-        return why
-    known = ", ".join(saved.code_id for saved in codes.list()[:MOST_NAMED]) or "–"
-    return says(locale, f"{why}; saved code: {known}", f"{why}；已保存的代码：{known}")
+        if sources.codes is None or not _CODE.fullmatch(path):
+            raise
+        known = ", ".join(saved.code_id for saved in sources.codes.list()[:MOST_NAMED]) or "–"
+        raise ToolFailed(says(locale, f"{error}; saved code: {known}", f"{error}；已保存的代码：{known}")) from None
 
 
 @contextmanager
 def _upload(path: Path, locale: str) -> Iterator[Opened]:
-    """A file that the user handed over: it may be anywhere, and must still be a file."""
+    """Open a file that the user uploaded. It may be anywhere, but must be a regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which lines of a text match: words plainly, a pattern in a process that is stopped when it takes too long."""
+"""The lines of a text that match. A regular expression runs in a process, which is stopped if it takes too long."""
 
 import json
 import re
@@ -18,14 +18,14 @@ _CHILD = Path(__file__).with_name("regex_worker.py")
 
 
 class Match(NamedTuple):
-    """A line that matches, from 1, and where in it."""
+    """The number of a line that matches, from 1, and the place of the match in it."""
 
     line: int
     place: int
 
 
 class Stopped(Exception):
-    """The time was up."""
+    """The time limit was reached."""
 
 
 Matcher = Callable[[str], list[Match]]
@@ -33,15 +33,17 @@ Matcher = Callable[[str], list[Match]]
 
 @contextmanager
 def matcher(query: str, *, regex: bool, seconds: float, most: int) -> Iterator[Matcher]:
-    """A function from a text to its lines that match, at most so many. Capital letters count where the query has one.
+    """Yield a function that returns the lines of a text that match, at most `most`.
+
+    Case matters if the query has a capital letter.
 
     Raises:
-        re.error: the query is no pattern.
-        Stopped: also by the function, when so many seconds have passed since the beginning.
+        re.error: the query is not a regular expression.
+        Stopped: `seconds` have passed since the beginning. The function raises it too.
     """
     ignore_case = query == query.lower()
     if not regex:
-        yield lambda text: _plain(query, text, ignore_case, most)
+        yield lambda text: _find_plain(query, text, ignore_case, most)
         return
     request = {
         "pattern": query,
@@ -60,16 +62,16 @@ def matcher(query: str, *, regex: bool, seconds: float, most: int) -> Iterator[M
         timer.start()
         try:
             with ending_with(child.kill):
-                _check(child)
-                yield lambda text: _asked(child, text)
+                _check_pattern(child)
+                yield lambda text: _find_pattern(child, text)
         finally:
             timer.cancel()
             child.kill()
-            with suppress(BrokenPipeError):  # what it had not read yet
+            with suppress(BrokenPipeError):  # of a text that it has not read
                 child.stdin.close()
 
 
-def _plain(query: str, text: str, ignore_case: bool, most: int) -> list[Match]:
+def _find_plain(query: str, text: str, ignore_case: bool, most: int) -> list[Match]:
     found: list[Match] = []
     for number, line in enumerate(text.split("\n"), 1):
         place = (line.lower() if ignore_case else line).find(query)
@@ -80,8 +82,8 @@ def _plain(query: str, text: str, ignore_case: bool, most: int) -> list[Match]:
     return found
 
 
-def _check(child: "subprocess.Popen[bytes]") -> None:
-    """Whether the process could read the pattern. Not ours: that alone can take minutes."""
+def _check_pattern(child: "subprocess.Popen[bytes]") -> None:
+    """Raise re.error if the worker could not compile the pattern. It is not compiled here: that can take minutes."""
     assert child.stdout is not None
     answer = child.stdout.readline()
     if not answer:
@@ -90,7 +92,7 @@ def _check(child: "subprocess.Popen[bytes]") -> None:
         raise re.error(error)
 
 
-def _asked(child: "subprocess.Popen[bytes]", text: str) -> list[Match]:
+def _find_pattern(child: "subprocess.Popen[bytes]", text: str) -> list[Match]:
     assert child.stdin is not None
     assert child.stdout is not None
     data = text.encode("utf-8", "replace")

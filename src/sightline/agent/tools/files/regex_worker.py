@@ -1,6 +1,6 @@
-"""Run as a program of its own by `matching`, never imported: texts on its input, the lines that match on its output.
+"""A program that `regex` runs, never imported: it reads texts from its input and writes the lines that match.
 
-A pattern can take longer than the sun will shine, and nothing inside a process can stop it. A process can be stopped.
+A pattern can run for ever, and nothing inside its process can stop it. But the process can be stopped.
 """
 
 import json
@@ -11,20 +11,20 @@ from typing import TextIO
 
 
 def main() -> None:
-    """Say on a line what is wrong with the pattern, or that nothing is: "". Then answer every text.
+    """Write a line with what is wrong with the pattern, "" for nothing. Then answer each text with one line.
 
-    A text is a line with its length, then its bytes. The answer is one line: [number, place] of each match.
+    A text is a line with its length, then its bytes. The answer is [line number, place] of each match.
     """
     request = json.loads(sys.argv[1])
-    resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"]))  # if nobody is left to stop it
+    resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"]))  # if the parent has ended
     resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
     source, target = sys.stdin.buffer, sys.stdout
     try:
         pattern = re.compile(request["pattern"], re.IGNORECASE if request["ignore_case"] else 0)
     except (re.error, RecursionError, OverflowError, MemoryError) as error:
-        _say(str(error) or type(error).__name__, target)
+        _write(str(error) or type(error).__name__, target)
         return
-    _say("", target)
+    _write("", target)
     while size := source.readline():
         text = source.read(int(size)).decode("utf-8", "replace")
         found = []
@@ -33,10 +33,10 @@ def main() -> None:
                 found.append([number, match.start()])
                 if len(found) >= request["most"]:
                     break
-        _say(found, target)
+        _write(found, target)
 
 
-def _say(answer: object, target: TextIO) -> None:
+def _write(answer: object, target: TextIO) -> None:
     json.dump(answer, target)
     target.write("\n")
     target.flush()

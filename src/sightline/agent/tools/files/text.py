@@ -1,21 +1,21 @@
-"""A part of a text file, whatever its size and encoding: whole lines, decoded, with how many there are in all."""
+"""A part of a text file of any size and encoding: whole lines, decoded, and the number of all lines."""
 
 import codecs
 from typing import BinaryIO, NamedTuple
 
 from sightline.agent.tools.in_thread import go_on
 
-PAGE_LINES = 2000  # and PAGE_BYTES: what one call shows unless it asks for more. About 50,000 tokens
+PAGE_LINES = 2000  # and PAGE_BYTES: what one call shows if it does not ask for more; about 50,000 tokens
 PAGE_BYTES = 200_000
-MOST_BYTES = 900_000  # that any one call shows: with what stands around it, a result stays below 1 MB
-LONGEST_LINE = 10_000  # bytes of a line in a file too long for one page; nobody wrote a longer one by hand
+MOST_BYTES = 900_000  # that any call shows: with its framing, a result stays below 1 MB
+LONGEST_LINE = 10_000  # bytes of a line in a file too long for one page; nobody writes a longer one by hand
 BLOCK = 1 << 20
 
-_NO_FILES = ("idna", "punycode", "undefined")  # encodings of names of machines, and of nothing: no text is in them
-_TOLERATED = 20  # a text in which one character of so many is broken is that text, damaged, and not another encoding
+_NO_FILES = ("idna", "punycode", "undefined")  # encodings of host names, and of nothing: no text file has them
+_TOLERATED = 20  # a text with one broken character in so many is damaged UTF-8, and not another encoding
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, because it begins with the mark of UTF-16
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -40,7 +40,7 @@ _KINDS = (
 
 
 class Decoded(NamedTuple):
-    """Text, and how it was read. `broken`: places that were no text, shown as U+FFFD."""
+    """Text, and its encoding. `broken`: places that could not be decoded, shown as U+FFFD."""
 
     text: str
     encoding: str
@@ -48,7 +48,7 @@ class Decoded(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Lines `first` to `last` of `total`. `cut`: how many of them are not shown to their end."""
+    """Lines `first` to `last` of `total`. `cut`: how many of them are cut."""
 
     data: bytes
     first: int
@@ -58,12 +58,12 @@ class Page(NamedTuple):
 
 
 def mark(beginning: bytes) -> str:
-    """The encoding that a file's first bytes say it has; empty where they say nothing."""
+    """Return the encoding that a byte order mark names; empty if there is none."""
     return next((name for sign, name in _MARKS if beginning.startswith(sign)), "")
 
 
 def binary(beginning: bytes) -> str:
-    """What a file is that is no text, such as "PNG"; empty for text."""
+    """Return the kind of a file that is not text, such as "PNG"; empty for text."""
     known = next((name for sign, name in _KINDS if beginning.startswith(sign)), "")
     if known:
         return known
@@ -71,7 +71,7 @@ def binary(beginning: bytes) -> str:
 
 
 def decode(data: bytes, encoding: str = "") -> Decoded:
-    """Bytes as text: in the encoding asked for, else UTF-8, else GB 18030, else Latin-1. Never fails.
+    """Decode bytes: in the encoding asked for, else UTF-8, else GB 18030, else Latin-1. No bytes make it fail.
 
     Raises:
         LookupError: there is no such encoding.
@@ -92,18 +92,18 @@ def decode(data: bytes, encoding: str = "") -> Decoded:
 
 
 def _check(encoding: str) -> None:
-    """Raises LookupError for what is no encoding of texts: "rot13" and "zip" are codecs, too."""
+    """Raise LookupError if it is not an encoding of text: "rot13" and "zip" are codecs, too."""
     try:
         found = codecs.lookup(encoding)
-    except ValueError:  # no name at all
+    except ValueError:  # not a name
         raise LookupError(f"unknown encoding: {encoding!r}") from None
     if not found._is_text_encoding or found.name in _NO_FILES:
         raise LookupError(f"unknown encoding: {encoding}")
 
 
 def page(file: BinaryIO, start: int, lines: int, most_bytes: int) -> Page:
-    """At most so many lines and bytes of a file, from line `start` on. Memory is bounded whatever the file is."""
-    offset, before, total = _counted(file, start)
+    """Return at most so many lines and bytes of a file, from line `start` on. Memory is bounded for every file."""
+    offset, before, total = _find_line(file, start)
     file.seek(offset)
     shown: list[bytes] = []
     room, cut = most_bytes, 0
@@ -117,8 +117,8 @@ def page(file: BinaryIO, start: int, lines: int, most_bytes: int) -> Page:
     return Page(b"".join(shown), before + 1, before + len(shown), total, cut)
 
 
-def _counted(file: BinaryIO, start: int) -> tuple[int, int, int]:
-    """Where line `start` begins, how many lines are before it, how many there are in all."""
+def _find_line(file: BinaryIO, start: int) -> tuple[int, int, int]:
+    """Return the offset of line `start`, the number of lines before it, and the number of all lines."""
     file.seek(0)
     total = offset = position = 0
     last = b"\n"
@@ -127,7 +127,9 @@ def _counted(file: BinaryIO, start: int) -> tuple[int, int, int]:
         go_on()
         newlines = block.count(b"\n")
         if not found and total + newlines >= start - 1:
-            offset, found = position + _after(block, start - 1 - total), True
+            offset, found = position, True
+            for _ in range(start - 1 - total):
+                offset = position + block.index(b"\n", offset - position) + 1
         total += newlines
         position += len(block)
         last = block[-1:]
@@ -135,16 +137,8 @@ def _counted(file: BinaryIO, start: int) -> tuple[int, int, int]:
     return (offset, start - 1, total) if found else (position, total, total)
 
 
-def _after(block: bytes, newlines: int) -> int:
-    """The offset behind so many newlines."""
-    at = 0
-    for _ in range(newlines):
-        at = block.index(b"\n", at) + 1
-    return at
-
-
 def _line(file: BinaryIO, most: int) -> tuple[bytes, bool]:
-    """The next line, and whether it was cut, with what is missing said at its end."""
+    """Return the next line, and whether it was cut. A cut line ends with the number of missing bytes."""
     line = file.readline(most + 1)
     if len(line) <= most or line.endswith(b"\n"):
         return line, False
@@ -154,16 +148,7 @@ def _line(file: BinaryIO, most: int) -> tuple[bytes, bool]:
         left += len(more)
         if more.endswith(b"\n"):
             break
-    return _trimmed(line[:most]) + b" [+%d bytes]\n" % left, True
-
-
-def _trimmed(data: bytes) -> bytes:
-    """Without the beginning of a UTF-8 character whose end was cut off."""
-    for back in range(1, min(4, len(data) + 1)):
-        byte = data[-back]
-        if byte < 0x80:
-            return data
-        if byte >= 0xC0:
-            needed = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return data[:-back] if needed > back else data
-    return data
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(line[:most])
+    shown = most - len(decoder.getstate()[0])  # without the beginning of a character whose end was cut off
+    return line[:shown] + b" [+%d bytes]\n" % left, True

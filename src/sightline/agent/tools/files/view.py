@@ -1,4 +1,4 @@
-"""What a file's content looks like as the answer of a tool: which part of it, and what is said of it."""
+"""A file's content as the result of a tool: which part of it is shown, and the line that describes it."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -29,47 +29,50 @@ from sightline.shorten.file_description import closed, described
 from sightline.shorten.outline.languages import language_of_path
 from sightline.values.phrases import size_text
 
-ROWS = 200  # of a table too long for one page that are shown at first: enough to see what it is
-LARGEST_JSON = 20 << 20  # bytes that are checked and laid out: it takes that much memory again
-LARGEST_LAID = 100 << 20  # bytes of JSON laid out on lines: what is deep begins each line with blanks
-TRANSCODED = 20 << 20  # bytes of a UTF-16 file that are turned into UTF-8 at once
+ROWS = 200  # first rows that are shown of a table too long for one page: enough to see what it is
+LARGEST_JSON = 20 << 20  # bytes that are checked and formatted: that takes as much memory again
+LARGEST_FORMATTED = 100 << 20  # bytes of formatted JSON: deep values have much indentation
+TRANSCODED = 20 << 20  # bytes of a UTF-16 file that are converted to UTF-8 at once
 
-_EXCEL = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xls", ".xlsb", ".ods")
-_TABLES = (".csv", ".tsv", ".tab")
+_FORMATS = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm", ".xls", ".xlsb", ".ods"), "excel"),
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
+    ".json": "json",
+}
 _INDENT = 2
-_STEPS = [{"[": 1, "{": 1, "]": -1, "}": -1}.get(chr(byte), 0) for byte in range(256)]
-_MEMBERS = bytes(set(range(256)) - set(b'[]{},"'))  # of JSON: all but what it is put together with
+_DEPTH_STEPS = [{"[": 1, "{": 1, "]": -1, "}": -1}.get(chr(byte), 0) for byte in range(256)]
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{},"'))  # all bytes that are not JSON's punctuation
 
 
 class Asked(NamedTuple):
-    """What a call wants of a file."""
+    """What part of a file a call asks for, and how to read it."""
 
-    format: str = ""  # by its ending
+    format: str = ""  # empty: by the file's extension
     start: int = 1
     lines: int | None = None
     sheet: str | int = 0
     encoding: str = ""
 
     @property
-    def part(self) -> bool:
-        """Whether not simply all of it."""
+    def is_part(self) -> bool:
+        """Whether it asks for less than the whole file."""
         return self.start > 1 or self.lines is not None
 
 
 def header(path: str, details: str, notes: Sequence[str], locale: str) -> str:
-    """The first line of a result: `[file] big.csv (CSV, 5000 rows, columns: a, b; rows 1–200, start=201 goes on)`.
+    """Return a result's first line: `[file] big.csv (CSV, 5000 rows, columns: a, b; rows 1–200, start=201 goes on)`.
 
-    Whoever reads it finds the details in the last brackets that close all they open.
+    The details are in the last balanced brackets of the line.
     """
     inside = "; ".join(part for part in (details, *notes) if part)
-    if not inside and path.endswith(")"):  # what the file is called must not be taken for details
-        inside = _label(path, locale)
+    if not inside and path.endswith(")"):  # brackets of the name must not be taken for the details
+        inside = language_of_path(path) or says(locale, "text", "文本")
     return f"[{says(locale, 'file', '文件')}] {printable(path)}" + (f" ({printable(closed(inside))})" if inside else "")
 
 
 def contents(opened: Opened, asked: Asked, locale: str) -> str:
-    """The answer for an open file. Raises ToolFailed."""
-    kind = asked.format or _kind(opened.path)
+    """Return the result for an open file. Raises ToolFailed."""
+    kind = asked.format or _FORMATS.get(opened.path[opened.path.rfind(".") :].lower(), "text")
     if kind == "excel":
         return _excel(opened, asked, locale)
     try:
@@ -85,30 +88,19 @@ def contents(opened: Opened, asked: Asked, locale: str) -> str:
         ) from None
 
 
-def _kind(path: str) -> str:
-    ending = path[path.rfind(".") :].lower() if "." in path else ""
-    if ending in _EXCEL:
-        return "excel"
-    if ending in _TABLES:
-        return "csv"
-    return "json" if ending == ".json" else "text"
-
-
 def _text(opened: Opened, asked: Asked, locale: str) -> Opened:
-    """The same file, as bytes whose lines end with one newline. Raises ToolFailed for what is no text."""
+    """Return the file in an encoding whose line end is one byte. Raises ToolFailed if it is not text."""
     beginning = opened.file.read(8192)
     opened.file.seek(0)
     if found := "" if asked.encoding else binary(beginning):
-        said = (
-            f"{opened.path} is no text ({found}, {size_text(opened.size)})",
-            f"{opened.path} 不是文本（{found}，{size_text(opened.size)}）",
-        )
-        raise ToolFailed(says(locale, *said))
+        size = size_text(opened.size)
+        en, zh = f"{opened.path} is no text ({found}, {size})", f"{opened.path} 不是文本（{found}，{size}）"
+        raise ToolFailed(says(locale, en, zh))
     if not (_is_wide(asked.encoding) or _is_wide(mark(beginning))):
         return opened
     if opened.size > TRANSCODED:
-        said = (f"{opened.path} is too large for UTF-16", f"{opened.path} 为 UTF-16 编码且过大")
-        raise ToolFailed(says(locale, *said))
+        en, zh = f"{opened.path} is too large for UTF-16", f"{opened.path} 为 UTF-16 编码且过大"
+        raise ToolFailed(says(locale, en, zh))
     data = decode(opened.file.read(), asked.encoding).text.encode("utf-8", "replace")
     return Opened(BytesIO(data), opened.path, len(data))
 
@@ -117,11 +109,11 @@ def _text(opened: Opened, asked: Asked, locale: str) -> Opened:
 
 
 def _plain(opened: Opened, asked: Asked, notes: tuple[str, ...], locale: str, details: str = "") -> str:
-    """Lines of a text. All of it where it fits."""
-    if not asked.part and opened.size <= PAGE_BYTES:
+    """Return lines of a text, all of them if they fit one page."""
+    if not asked.is_part and opened.size <= PAGE_BYTES:
         decoded = decode(opened.file.read(), _narrow(asked))
         if decoded.text.count("\n") <= PAGE_LINES:
-            notes = (*notes, *_read_as(decoded, locale))
+            notes = (*notes, *_encoding_notes(decoded, locale))
             details = (details or described(opened.path, decoded.text, locale, {"size": opened.size})) if notes else ""
             return f"{header(opened.path, details, notes, locale)}\n{decoded.text}"
         opened.file.seek(0)
@@ -130,12 +122,12 @@ def _plain(opened: Opened, asked: Asked, notes: tuple[str, ...], locale: str, de
     decoded = decode(found.data, _narrow(asked))
     known = {"line_count": found.total, "size": opened.size}
     details = details or described(opened.path, decoded.text, locale, known)
-    notes = (*notes, *_of(found, locale), *_read_as(decoded, locale))
+    notes = (*notes, *_page_notes(found, locale), *_encoding_notes(decoded, locale))
     return f"{header(opened.path, details, notes, locale)}\n{decoded.text}"
 
 
 def _narrow(asked: Asked) -> str:
-    """The encoding asked for, unless the text has been turned into UTF-8 because of it."""
+    """Return the encoding asked for, unless the text has been converted to UTF-8 because of it."""
     return "" if _is_wide(asked.encoding) else asked.encoding
 
 
@@ -143,12 +135,8 @@ def _is_wide(encoding: str) -> bool:
     return encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32"))
 
 
-def _label(path: str, locale: str) -> str:
-    return language_of_path(path) or says(locale, "text", "文本")
-
-
-def _of(found: Page, locale: str) -> tuple[str, ...]:
-    """Which lines these are, how to go on, and what is not shown of them."""
+def _page_notes(found: Page, locale: str) -> tuple[str, ...]:
+    """Return notes on which lines are shown, how to continue, and how many are cut."""
     notes = [_range("lines", found.first, found.last, found.total, locale, total=True)]
     if found.cut:
         notes.append(says(locale, f"{found.cut} long lines cut", f"{found.cut} 个长行被截断"))
@@ -156,7 +144,7 @@ def _of(found: Page, locale: str) -> tuple[str, ...]:
 
 
 def _range(unit: str, first: int, last: int, of: int, locale: str, *, total: bool = False) -> str:
-    """`rows 1–200, start=201 goes on`; with the total where nothing else says it."""
+    """Return `rows 1–200, start=201 goes on`; with the total if no other part of the line has it."""
     if last < first:
         return says(locale, f"there are no {unit} from {first} on", f"第 {first} 行之后没有内容")
     shown = says(locale, f"{unit} {first}–{last}", f"第 {first}–{last} 行")
@@ -165,8 +153,8 @@ def _range(unit: str, first: int, last: int, of: int, locale: str, *, total: boo
     return shown + (says(locale, f", start={last + 1} goes on", f", start={last + 1} 继续") if last < of else "")
 
 
-def _read_as(decoded: Decoded, locale: str) -> tuple[str, ...]:
-    """What there is to say of an encoding that is not what one expects."""
+def _encoding_notes(decoded: Decoded, locale: str) -> tuple[str, ...]:
+    """Return notes on an unusual encoding and on broken characters."""
     notes = []
     if decoded.encoding not in ("utf-8", "utf-8-sig"):
         notes.append(says(locale, f"encoding {decoded.encoding}", f"编码 {decoded.encoding}"))
@@ -180,7 +168,7 @@ def _read_as(decoded: Decoded, locale: str) -> tuple[str, ...]:
 
 def _csv(opened: Opened, asked: Asked, locale: str) -> str:
     most = MOST_BYTES if asked.lines else PAGE_BYTES
-    small = not asked.part and opened.size <= PAGE_BYTES
+    small = not asked.is_part and opened.size <= PAGE_BYTES
     try:
         found = csv.table(opened.file, asked.start, asked.lines or (PAGE_LINES if small else ROWS), most)
     except csv.NoTable as error:
@@ -192,14 +180,14 @@ def _csv(opened: Opened, asked: Asked, locale: str) -> str:
         return _plain(opened, asked, (), locale)
     decoded = decode(found.data, _narrow(asked))
     columns = [decode(name.encode("latin-1"), decoded.encoding.removesuffix("-sig")).text for name in found.columns]
-    notes = (_range("rows", found.first, found.last, found.rows, locale), *_read_as(decoded, locale))
+    notes = (_range("rows", found.first, found.last, found.rows, locale), *_encoding_notes(decoded, locale))
     if not found.counted:
         notes = (*notes, says(locale, "there are more rows than were counted", "行数超出统计上限"))
     return f"{header(opened.path, _shape('csv', found.rows, columns, locale), notes, locale)}\n{decoded.text}"
 
 
 def _shape(kind: str, rows: int, columns: Sequence[str], locale: str) -> str:
-    """How many rows, and the names of the columns."""
+    """Describe a table: its rows, and the names of its columns."""
     named = [printable(name.strip().lstrip("\ufeff")) for name in columns]
     return described("", "", locale, {"type": kind, "rows": rows, "columns": named})
 
@@ -209,7 +197,7 @@ def _excel(opened: Opened, asked: Asked, locale: str) -> str:
     try:
         found = excel.sheet(opened.file, opened.size, asked.sheet, asked.start, asked.lines or ROWS, most)
     except excel.Unreadable as error:
-        raise ToolFailed(_why(opened.path, error, locale)) from None
+        raise ToolFailed(_why_unreadable(opened.path, error, locale)) from None
     details = _shape("excel", found.rows, found.columns, locale)
     names = ", ".join(printable(name) for name in found.names)
     notes = [
@@ -219,7 +207,7 @@ def _excel(opened: Opened, asked: Asked, locale: str) -> str:
     return f"{header(opened.path, details, notes, locale)}\n{found.text}"
 
 
-def _why(path: str, error: excel.Unreadable, locale: str) -> str:
+def _why_unreadable(path: str, error: excel.Unreadable, locale: str) -> str:
     detail = error.detail
     en, zh = {
         "missing": (
@@ -244,7 +232,7 @@ def _why(path: str, error: excel.Unreadable, locale: str) -> str:
 
 
 def _json(opened: Opened, asked: Asked, locale: str) -> str:
-    """JSON as it stands; laid out on lines where it is long and has none."""
+    """Return JSON as it is in the file; if it is long and on few lines, formatted."""
     if opened.size > LARGEST_JSON:
         return _plain(opened, asked, (), locale, f"JSON, {size_text(opened.size)}")
     data = _utf8(opened.file, asked)
@@ -254,28 +242,28 @@ def _json(opened: Opened, asked: Asked, locale: str) -> str:
     except (msgspec.DecodeError, RecursionError) as error:
         note = says(locale, f"not valid JSON: {str(error)[:100]}", f"不是有效的 JSON：{str(error)[:100]}")
         return _plain(opened, asked, (note,), locale, f"JSON, {size_text(opened.size)}")
-    if not asked.part and opened.size <= PAGE_BYTES:
+    if not asked.is_part and opened.size <= PAGE_BYTES:
         return _plain(opened, asked, (), locale)
     details = described("a.json", data.decode(), locale, {"size": opened.size})
     if max(map(len, data.split(b"\n"))) <= LONGEST_LINE:
         return _plain(opened, asked, (), locale, details)
-    if _laid_out(data) > LARGEST_LAID:
+    if _formatted_size(data) > LARGEST_FORMATTED:
         note = says(locale, "too deep to be laid out on lines", "嵌套过深，未排版为多行")
         return _plain(opened, asked, (note,), locale, details)
-    laid = msgspec.json.format(data, indent=_INDENT)
+    formatted = msgspec.json.format(data, indent=_INDENT)
     note = says(locale, "laid out on lines", "已排版为多行")
-    return _plain(Opened(BytesIO(laid), opened.path, len(laid)), asked, (note,), locale, details)
+    return _plain(Opened(BytesIO(formatted), opened.path, len(formatted)), asked, (note,), locale, details)
 
 
-def _laid_out(data: bytes) -> int:
-    """How many bytes valid JSON has at most when laid out: each bracket and comma ends a line, as deep as it is."""
-    bare = data.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _MEMBERS)
+def _formatted_size(data: bytes) -> int:
+    """Return how many bytes formatted JSON has at most: each bracket and comma ends a line, indented by its depth."""
+    bare = data.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NOT_STRUCTURE)
     blanks = depth = quoted = 0
     for start in range(0, len(bare), BLOCK):
         go_on()
         parts = bare[start : start + BLOCK].split(b'"')
         outside = b"".join(parts[quoted::2])
-        steps = list(map(_STEPS.__getitem__, outside))
+        steps = list(map(_DEPTH_STEPS.__getitem__, outside))
         blanks += _INDENT * sum(accumulate(steps, initial=depth))
         depth += sum(steps)
         quoted = (quoted + len(parts) - 1) % 2

@@ -1,14 +1,13 @@
-"""A program that nobody has read, run so that it can do little harm.
+"""Runs an untrusted program so that it can do little harm.
 
-What holds, where the kernel (Linux) has the means: no network, of any kind, for it and all its processes; no more
-memory, time, processes, output and disk than it is given; nothing of our environment; no other process of the user;
-with Landlock, no file but Python's own, the system's programs and its own two folders; with seccomp, no change of a
-file's mode, owner, times or attributes, not even of its own files. Without Landlock it can read what the user can
-read, and write what the user can write: `Protection` says which.
+If the (Linux) kernel supports it: no network for the program and its processes; limits of memory, time, processes,
+output and disk; nothing of our environment; no access to other processes of the user; with Landlock, no files except
+Python's own, the system's programs and its own two folders; with seccomp, no change of a file's mode, owner, times or
+attributes, not even of its own files. Without Landlock it can read and write what the user can: `Protection` tells.
 
-What is left to it: whether a file exists, its size and times (no layer hides them); native code, which is held as the
-rest is; processor time on this machine. As root the number of processes is not bounded, only their time. It ends when
-we do, even if we are killed.
+It still can see whether a file exists, its size and times (no layer hides them), run native code under the same
+limits, and use processor time. For root the number of processes is not bounded, only their time. It ends when our
+process ends, even if that is killed.
 """
 
 import asyncio
@@ -27,18 +26,18 @@ from msgspec import Struct
 from msgspec.json import decode
 
 from sightline.agent.tools.in_thread import go_on, in_thread
-from sightline.agent.tools.sandbox.disk_use import nameless
+from sightline.agent.tools.sandbox.disk_use import unnamed_bytes
 from sightline.agent.tools.sandbox.seccomp import seccomp_filter
 from sightline.errors import ToolFailed
 
-OUTPUT = 30_000  # bytes of each end of what it writes that are kept: about 15,000 tokens in all
-WATCHED = 0.2  # seconds between two looks at what it has on disk
+OUTPUT = 30_000  # bytes of the beginning and of the end of its output: about 15,000 tokens in all
+WATCHED = 0.2  # seconds between two measurements of its files
 MOST_FILES = 1000  # and folders
-DEEPEST = 32  # folders within folders: below what paths can name, nothing would be counted
+DEEPEST = 32  # folders within folders, because files below the longest path could not be counted
 
 _CHILD = Path(__file__).with_name("worker.py")
 _READS = (
-    # Programs and libraries of the system, and what they need to start. None of it is anybody's secret.
+    # Programs and libraries of the system, and what they need to start. None of it is secret.
     "/usr", "/lib", "/lib64", "/bin", "/sbin", "/opt/conda", "/nix/store",
     "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/mime.types", "/etc/fonts",
     "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu",
@@ -47,7 +46,7 @@ _READS = (
 
 
 class Limits(Struct, frozen=True):
-    """What a program may use."""
+    """The limits of a program."""
 
     seconds: float = 30.0
     memory_mb: int = 1024  # of addresses of one process: numpy and pandas alone reserve half of it
@@ -65,14 +64,14 @@ class Protection(Struct, frozen=True):
 
     @property
     def network(self) -> bool:
-        """Whether a program can be kept from the network. Either way does it."""
+        """Whether a program can be kept from the network: either of the two is enough."""
         return self.namespaces or self.seccomp
 
 
 class Ran(NamedTuple):
-    """What came of a program."""
+    """The result of a program."""
 
-    status: int  # as a shell says it: 128 and the signal that ended it
+    status: int  # as in a shell: 128 plus the signal that ended it
     out: str
     err: str
     stopped: str = ""  # why it was ended: "time", "disk"
@@ -80,7 +79,7 @@ class Ran(NamedTuple):
 
 @cache
 def protection() -> Protection:
-    """What this machine can enforce: tried once, in a process of its own."""
+    """Return what this machine can enforce. It is tried once, in a process of its own."""
     if not sys.platform.startswith("linux"):
         return Protection()
     request = json.dumps({"probe": True, "calls": _calls(own_processes=True)})
@@ -93,10 +92,10 @@ def protection() -> Protection:
 
 
 async def confined(program: Path, folder: Path, limits: Limits, protected: Protection | None = None) -> Ran:
-    """Run a Python program whose home is `folder`, in its `work`. It may write there and nowhere else.
+    """Run a Python program in the `work` folder of `folder`. It may write only inside `folder`.
 
     Raises:
-        ToolFailed: there is no way here to keep it from the network, so it is not run.
+        ToolFailed: this machine cannot keep it from the network, so it is not run.
     """
     protected = protection() if protected is None else protected
     if not protected.network:
@@ -111,12 +110,12 @@ async def confined(program: Path, folder: Path, limits: Limits, protected: Prote
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stderr is not None
-    streams = asyncio.gather(_kept(process.stdout), _kept(process.stderr))
+    streams = asyncio.gather(_read_ends(process.stdout), _read_ends(process.stderr))
     stopped = "it was not waited for"
     try:
-        stopped = await _watched(process, folder, limits)
+        stopped = await _watch(process, folder, limits)
     finally:
-        if stopped or not protected.namespaces:  # a namespace of processes ends with its first one
+        if stopped or not protected.namespaces:  # a process namespace ends with its first process
             _end(process)
         out, err = await streams
         await process.wait()
@@ -130,7 +129,7 @@ def _request(program: Path, folder: Path, limits: Limits, protected: Protection)
         "program": [sys.executable, "-I", "-u", "-X", "utf8", str(program)],
         "environment": _environment(folder),
         "reads": [*_READS, *sorted(interpreter - {"/"}), str(program)],
-        # Not the folder itself: it could put another, or a link, in the place of these.
+        # Not the folder itself, in which it could replace these by links.
         "writes": [str(folder / "work"), str(folder / "home"), "/dev/null"],
         "memory": limits.memory_mb << 20,
         "file_bytes": limits.file_bytes,
@@ -143,7 +142,7 @@ def _request(program: Path, folder: Path, limits: Limits, protected: Protection)
 
 
 def _calls(*, own_processes: bool) -> str:
-    """The filter of system calls; empty for a machine that it is not written for."""
+    """Return the filter of system calls; empty for a machine type without one."""
     try:
         return seccomp_filter(platform.machine(), own_processes).hex()
     except KeyError:
@@ -151,7 +150,7 @@ def _calls(*, own_processes: bool) -> str:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """All that it knows of its surroundings: no keys, no names."""
+    """Return its environment variables: no keys, no names."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # each takes memory
     return {
         "PATH": "/usr/bin:/bin",
@@ -163,16 +162,16 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
-async def _watched(process: asyncio.subprocess.Process, folder: Path, limits: Limits) -> str:
-    """Wait for its end; why it has to be ended, where it has to."""
+async def _watch(process: asyncio.subprocess.Process, folder: Path, limits: Limits) -> str:
+    """Wait for its end. Return why it must be stopped; empty if it ended."""
     ended, clock = asyncio.ensure_future(process.wait()), asyncio.get_running_loop().time
     until = clock() + limits.seconds
     try:
         while (left := until - clock()) > 0:
             done, _ = await asyncio.wait({ended}, timeout=min(left, WATCHED))
-            if done or process.returncode is not None:  # `wait` also waits for others that hold its output
+            if done or process.returncode is not None:  # `wait` also waits for other processes that hold its output
                 return ""
-            if await in_thread(_too_much, process.pid, folder, limits):
+            if await in_thread(_uses_too_much, process.pid, folder, limits):
                 return "disk"
         return "time"
     finally:
@@ -180,9 +179,9 @@ async def _watched(process: asyncio.subprocess.Process, folder: Path, limits: Li
             ended.cancel()
 
 
-def _too_much(session: int, folder: Path, limits: Limits) -> bool:
-    """Whether it has more on disk than it may: in its folder, or in files that have no name any more."""
-    files, size = 0, nameless(session, folder, limits.file_bytes)
+def _uses_too_much(session: int, folder: Path, limits: Limits) -> bool:
+    """Whether its files are more than allowed: in its folder, or removed files that are still open."""
+    files, size = 0, unnamed_bytes(session, folder, limits.file_bytes)
     top = str(folder).count(os.sep)
     for place, folders, names in os.walk(folder, onerror=None):
         go_on()
@@ -199,13 +198,13 @@ def _too_much(session: int, folder: Path, limits: Limits) -> bool:
 
 
 def _end(process: asyncio.subprocess.Process) -> None:
-    """End the whole group of processes, which nothing in it can leave."""
+    """Kill the whole process group, which no process in it can leave."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-async def _kept(stream: asyncio.StreamReader) -> str:
-    """The beginning and the end of what a program writes."""
+async def _read_ends(stream: asyncio.StreamReader) -> str:
+    """Return the beginning and the end of a program's output."""
     head, tail, left_out = b"", b"", 0
     while block := await stream.read(1 << 16):
         room = OUTPUT - len(head)

@@ -1,8 +1,8 @@
-"""Which system calls a confined program may not make: a filter as the kernel takes it.
+"""The filter of system calls for a sandboxed program, in the kernel's format.
 
-Landlock watches how files are opened, made and removed. It does not watch who changes a file's mode, owner, times or
-attributes, nor what is done with ioctl, watched with inotify or, before Linux 6.2, cut off: a program could do all
-that to every file of the user. So it may do none of it, not even to its own files: a filter sees numbers, no paths.
+Landlock controls how files are opened, created and removed. It does not control changes of a file's mode, owner, times
+or attributes, nor ioctl, inotify or, before Linux 6.2, truncation: a program could do all that to every file of the
+user. So all of it is forbidden, even for its own files, because a filter sees numbers and no paths.
 """
 
 import struct
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 _MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEVER = 0xFFFFFFFF  # the number of a call that a machine does not have
-_NEWEST = 470  # the last call that was known when this was written: what comes later is not had
+_NEWEST = 470  # the last call that was known when this was written; newer ones do not exist for the program
 
 # Numbers on x86_64 and aarch64.
 _METADATA = {
@@ -21,21 +21,21 @@ _METADATA = {
     "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16), "removexattrat": (466, 466),
     "file_setattr": (469, 469), "truncate": (76, 45),
 }  # fmt: skip
-# Without `socket` there is no network, whatever else fails; io_uring would be a way around this filter, the rest are
-# ways around the other layers, or doors into the kernel and looks at other programs that no program here needs.
+# Without `socket` there is no network, even if other layers fail. io_uring would bypass this filter. The rest would
+# bypass the other layers, or reach the kernel or other programs in ways that no program here needs.
 _DENIED = {
     **_METADATA,
     "socket": (41, 198), "connect": (42, 203), "bind": (49, 200),
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "pidfd_getfd": (438, 438),
-    # What is kept there is in no file and in no process that its limits are held to.
+    # This memory is in no file and in no process, so no limit applies to it.
     "memfd_create": (319, 279), "memfd_secret": (447, 447),
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193),
     "semtimedop": (220, 192), "semctl": (66, 191), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
     "msgctl": (71, 187),
-    "sendmsg": (46, 211), "sendmmsg": (307, 269),  # an open file on its way to somebody is nobody's
-    "setsid": (112, 157), "setpgid": (109, 154),  # who left the group of processes would not be stopped with it
+    "sendmsg": (46, 211), "sendmmsg": (307, 269),  # an open file in transit belongs to no process
+    "setsid": (112, 157), "setpgid": (109, 154),  # a process outside the process group would not be stopped with it
     "unshare": (272, 97), "setns": (308, 268),
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
     "open_tree": (428, 428), "open_tree_attr": (467, 467), "move_mount": (429, 429), "mount_setattr": (442, 442),
@@ -49,7 +49,7 @@ _DENIED = {
     "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106),
     "quotactl": (179, 60), "quotactl_fd": (443, 443), "acct": (163, 89), "swapon": (167, 224), "swapoff": (168, 225),
 }  # fmt: skip
-# Where processes have no namespace of their own, these would reach others of the same user.
+# Without a process namespace, these would reach other processes of the same user.
 _SHARED = {
     "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424), "process_madvise": (440, 440),
@@ -58,29 +58,29 @@ _SHARED = {
     "sched_setscheduler": (144, 119), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
     "mq_open": (240, 180), "mq_unlink": (241, 181),
 }  # fmt: skip
-_UNSEEN = {"clone3": (435, 435), "openat2": (437, 437)}  # what they are asked for stands where a filter cannot look
+_UNSEEN = {"clone3": (435, 435), "openat2": (437, 437)}  # their arguments are in memory, which a filter cannot read
 _CLONE, _SOCKETPAIR, _IOCTL, _FCNTL, _PRLIMIT = (56, 220), (53, 199), (16, 29), (72, 25), (302, 261)
 _OPEN, _OPENAT, _PRCTL = (2, _NEVER), (257, 56), (157, 167)
-_DUMPABLE = 4  # PR_SET_DUMPABLE: whoever hides from us is not counted
+_DUMPABLE = 4  # PR_SET_DUMPABLE: a process could hide its files from us
 _NAMESPACES = 0x7E020000  # the flags of clone that make new ones
-_STREAM = 1  # a pair of datagram sockets could write to other addresses than each other's
-_NEITHER, _CUT = 0o3, 0o1000  # to open for neither reading nor writing; to cut off what is there
+_STREAM = 1  # because a pair of datagram sockets could send to other addresses
+_NEITHER, _CUT = 0o3, 0o1000  # open for neither reading nor writing; truncate
 _OWNERS = (8, 15)  # F_SETOWN, F_SETOWN_EX: who gets a signal when a file can be read
-# What programs ask terminals, pipes and descriptors, and a copy that shares its blocks (to a file open for writing).
+# Queries of terminals, pipes and descriptors, and a copy that shares blocks (to a file open for writing).
 _ASKED = (0x5401, 0x802C542A, 0x540F, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x40049409)
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _EPERM, _ENOSYS, _ENOTTY = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026, 0x00050019
-_NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16  # where these stand in what the filter sees
+_NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16  # offsets in the data that the filter sees
 
 Step = tuple[int, int, int, int]
 
 
 def seccomp_filter(machine: str, own_processes: bool) -> bytes:
-    """The filter as the kernel takes it. `own_processes`: the program has namespaces, and sees no others than its own.
+    """Return the filter in the kernel's format. `own_processes`: the program has a process namespace of its own.
 
     Raises:
-        KeyError: it is not written for such a machine.
+        KeyError: there is no filter for this machine type.
     """
     steps: list[Step] = [
         (_LOAD, 0, 0, _MACHINE),
@@ -96,13 +96,13 @@ def seccomp_filter(machine: str, own_processes: bool) -> bytes:
     for numbers in _UNSEEN.values():
         steps += _when(_EQUAL, numbers[which], _ENOSYS)
     for numbers, decision in _decisions(own_processes):
-        steps += _of(numbers[which], decision)
+        steps += _for_call(numbers[which], decision)
     steps.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("HBBI", *step) for step in steps)
 
 
 def _decisions(own_processes: bool) -> Iterable[tuple[tuple[int, int], list[Step]]]:
-    """Calls that depend on an argument, each with what decides: it returns, or allows."""
+    """Yield the calls that depend on an argument, each with the steps that return a verdict or fall through."""
     yield _CLONE, [_argument(0), *_when(_ANY_BIT, _NAMESPACES, _EPERM)]
     yield _SOCKETPAIR, [_argument(1), (_AND, 0, 0, 0xF), *_unless(_EQUAL, _STREAM, _EPERM)]
     yield _IOCTL, [_argument(1), *_among(_ASKED, _ALLOW), (_RETURN, 0, 0, _ENOTTY)]
@@ -115,18 +115,18 @@ def _decisions(own_processes: bool) -> Iterable[tuple[tuple[int, int], list[Step
 
 
 def _opening(flags: int) -> list[Step]:
-    """Refuse what old Landlocks let pass: a file that is cut off or held without being open for writing."""
+    """Refuse what old versions of Landlock allow: to truncate or hold a file that is not open for writing."""
     neither = [_argument(flags), (_AND, 0, 0, _NEITHER), *_when(_EQUAL, _NEITHER, _EPERM)]
     return [*neither, _argument(flags), (_AND, 0, 0, _CUT | _NEITHER), *_when(_EQUAL, _CUT, _EPERM)]
 
 
-def _of(number: int, decision: list[Step]) -> list[Step]:
-    """What decides of one call, and that it is allowed otherwise; other calls go on behind it."""
+def _for_call(number: int, decision: list[Step]) -> list[Step]:
+    """Return the steps for one call, which is allowed if no step decides. Other calls skip them."""
     return [(_EQUAL, 0, len(decision) + 1, number), *decision, (_RETURN, 0, 0, _ALLOW)]
 
 
 def _argument(index: int) -> Step:
-    """Load one, as the kernel takes it here: its low half."""
+    """Return the step that loads the low half of an argument."""
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * index)
 
 

@@ -1,8 +1,7 @@
-"""The folder of one program: made, given files, looked through when the program has ended, and removed.
+"""The folder of one program: created, filled with files, read when the program has ended, and removed.
 
-What a program leaves is as untrusted as the program: names that cannot be shown, links in place of folders. So its
-files are opened from descriptor to descriptor and never through a link, each by its real name; the name that is shown
-opens nothing.
+What a program leaves is as untrusted as the program: unprintable names, links in place of folders. So its files are
+opened relative to open folders and never through a link, by their real names; shown names are never opened.
 """
 
 import os
@@ -22,19 +21,19 @@ from sightline.agent.tools.sandbox.run import DEEPEST, MOST_FILES
 Result = TypeVar("Result")
 
 _BLOCK = 1 << 20
-_LONGEST = 500  # characters of the path of a folder that is entered: what is in it can also be named where it is kept
+_LONGEST = 500  # characters of a folder's path that is entered, so that its files can be named in the target folder too
 
 
 class Place:
-    """A folder for one program. Whoever removes it waits for whoever is still at work in it."""
+    """A folder for one program. `remove` waits for functions that still use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._removed = False
 
-    def used(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """What a function of the folder's path gives. The folder is made for the first one. Raises GivenUp."""
+    def use(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Call a function with the folder's path. The first call creates the folder. Raises GivenUp."""
         with self._lock:
             if self._removed:
                 raise GivenUp
@@ -43,16 +42,16 @@ class Place:
             return function(Path(self._folder.name).resolve(), *arguments)
 
     def remove(self) -> None:
-        """For good: it is not made again."""
+        """Remove the folder. It is not created again."""
         with self._lock:
             self._removed = True
             if self._folder is not None:
-                with suppress(RecursionError):  # folders within folders without end
+                with suppress(RecursionError):  # too many folders within folders
                     self._folder.cleanup()
 
 
 class File(NamedTuple):
-    """A file that a program wrote: its name to show, and whether it was kept."""
+    """A file that a program wrote: its name to show, and whether it was copied."""
 
     shown: str
     size: int
@@ -60,24 +59,24 @@ class File(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What a program left behind, and the folder where some of it is kept."""
+    """The files that a program wrote, and the folder to which some of them were copied."""
 
     files: tuple[File, ...] = ()
     where: str = ""
 
 
 class _Open(NamedTuple):
-    """A regular file of the program's own, open. `path` is its real one, below its folder."""
+    """An open regular file of the program. `path` is its real path in the program's folder."""
 
     file: BinaryIO | None  # None: it cannot be read
     path: str
     size: int
 
 
-def left_behind(work: Path, given: Collection[str], keep: Path | None, room: int) -> Left:
-    """The files a program wrote beside those it was given, copied into a new folder of `keep` as far as there is room.
+def collect_files(work: Path, given: Collection[str], keep: Path | None, room: int) -> Left:
+    """Copy the files that a program wrote, except those it was given, into a new folder of `keep`.
 
-    What is beyond the room, or cannot be read, is named and not kept.
+    A file beyond `room` bytes, or one that cannot be read, is listed and not copied.
     """
     files: list[File] = []
     target: Path | None = None
@@ -87,19 +86,19 @@ def left_behind(work: Path, given: Collection[str], keep: Path | None, room: int
                 continue
             source = found.file if found.size <= room and len(files) < MOST_FILES else None
             if keep is not None and source is not None:
-                target = target or _new(keep)
-                copied(source, target / found.path, found.size)
+                target = target or _new_folder(keep)
+                copy_bytes(source, target / found.path, found.size)
                 room -= found.size
             files.append(File(printable(found.path), found.size, keep is not None and source is not None))
-    except BaseException:  # half of what it wrote is not what it wrote
+    except BaseException:  # no incomplete copy is left
         if target is not None:
             shutil.rmtree(target, ignore_errors=True)
         raise
     return Left(tuple(files), str(target or ""))
 
 
-def copied(source: BinaryIO, target: Path, size: int) -> None:
-    """So many bytes of a file into another, with the folders on the way to it."""
+def copy_bytes(source: BinaryIO, target: Path, size: int) -> None:
+    """Copy so many bytes of a file into another, and create its folders."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("wb") as copy:
         while size > 0 and (block := source.read(min(size, _BLOCK))):
@@ -109,7 +108,7 @@ def copied(source: BinaryIO, target: Path, size: int) -> None:
 
 
 def _files(work: Path) -> Iterator[_Open]:
-    """The regular files below a folder, by name, each open while it is looked at. Where links lead is not entered."""
+    """Yield the regular files below a folder, by name, each open until the next. Links are not followed."""
     for place, folders, names, descriptor in os.fwalk(work, follow_symlinks=False):
         inside = os.path.relpath(place, work)
         folders.sort()
@@ -119,11 +118,11 @@ def _files(work: Path) -> Iterator[_Open]:
             go_on()
             path = name if inside == "." else f"{inside}/{name}"
             with suppress(FileNotFoundError):
-                yield from _opened(name, descriptor, path)
+                yield from _open_own(name, descriptor, path)
 
 
-def _opened(name: str, folder: int, path: str) -> Iterator[_Open]:
-    if not _own(state := os.stat(name, dir_fd=folder, follow_symlinks=False)):
+def _open_own(name: str, folder: int, path: str) -> Iterator[_Open]:
+    if not _is_own(state := os.stat(name, dir_fd=folder, follow_symlinks=False)):
         return
     try:
         descriptor = os.open(name, FILE, dir_fd=folder)
@@ -132,17 +131,17 @@ def _opened(name: str, folder: int, path: str) -> Iterator[_Open]:
         return
     with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
         state = os.fstat(descriptor)
-        if _own(state):  # still: it may have been exchanged since
+        if _is_own(state):  # again, because it may have been replaced
             yield _Open(file, path, state.st_size)
 
 
-def _own(state: os.stat_result) -> bool:
-    """Whether this is a regular file, and has no second name: it may be another's file."""
+def _is_own(state: os.stat_result) -> bool:
+    """Whether it is a regular file without a second name, which could be another user's file."""
     return stat.S_ISREG(state.st_mode) and state.st_nlink == 1
 
 
-def _new(keep: Path) -> Path:
-    """The next folder for what a program wrote. Others may be making theirs."""
+def _new_folder(keep: Path) -> Path:
+    """Create the next folder for the files of a program. Other processes may do so at the same time."""
     keep.mkdir(parents=True, exist_ok=True)
     number = 1 + max((int(each.name[4:]) for each in keep.glob("run_*") if each.name[4:].isdecimal()), default=0)
     while True:

@@ -1,11 +1,11 @@
-"""Run as a program of its own by `sandbox`, never imported: it gives up what it may do, then becomes another program.
+"""A program that `run` starts, never imported: it gives up its rights, then becomes another program.
 
-In this order, each for good and for every process that comes of it: limits; namespaces of its own (users, network,
-processes); no new privileges; Landlock (which files); seccomp (which system calls).
+In this order, each permanently and for all child processes: limits; namespaces of its own (users, network, processes);
+no new privileges; Landlock (which files); seccomp (which system calls).
 """
 
 # ruff: noqa: PTH112, PTH116, PTH208
-# It is to start in milliseconds, and pathlib alone would take as long.
+# It must start in milliseconds, and importing pathlib alone would take as long.
 
 import ctypes
 import json
@@ -23,11 +23,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 # ---------------------------------------------------------------------- namespaces
 
 _NEWUSER, _NEWNET, _NEWPID, _NEWIPC, _NEWUTS = 0x10000000, 0x40000000, 0x20000000, 0x08000000, 0x04000000
-_NOBODY = 65534  # who it is inside: an id without privileges, even where it is root outside
+_NOBODY = 65534  # its user id inside: one without privileges, even if it is root outside
 
 
 def enter_namespaces() -> None:
-    """A network without interfaces, and processes that see and outlive nobody. Raises OSError."""
+    """Enter a network without interfaces, and a process namespace of its own. Raises OSError."""
     uid, gid = os.getuid(), os.getgid()
     if _libc.unshare(_NEWUSER | _NEWNET | _NEWPID | _NEWIPC | _NEWUTS):
         _fail("unshare")
@@ -56,16 +56,16 @@ _EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
 _REMOVE_FOLDER, _REMOVE_FILE, _MAKE_FOLDER, _MAKE_FILE, _MAKE_LINK = 1 << 4, 1 << 5, 1 << 7, 1 << 8, 1 << 12
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 _CHANGE = _WRITE | _REMOVE_FOLDER | _REMOVE_FILE | _MAKE_FOLDER | _MAKE_FILE | _MAKE_LINK | _REFER | _TRUNCATE
-_FILE_RIGHTS = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL  # the others are a folder's
+_FILE_RIGHTS = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL  # the others are for folders
 
 
 def landlock_version() -> int:
-    """0 where the kernel has none."""
+    """Return Landlock's version; 0 if the kernel has none."""
     return max(0, int(_libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
 def restrict_files(reads: list[str], writes: list[str]) -> None:
-    """From now on only these can be opened, and what is in them. Raises OSError."""
+    """Allow only these paths, and what is in them, to be opened. Raises OSError."""
     version = landlock_version()
     handled = (1 << 13) - 1
     handled |= _REFER if version >= 2 else 0
@@ -88,7 +88,7 @@ def restrict_files(reads: list[str], writes: list[str]) -> None:
 def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:  # what is not there needs no permission
+    except OSError:  # a missing path needs no permission
         return
     try:
         if not os.path.isdir(path):
@@ -104,7 +104,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def restrict_calls(calls: str) -> None:
-    """From now on the kernel refuses what the filter refuses, given as `seccomp_filter` makes it. Raises OSError."""
+    """Apply a filter of system calls, as `seccomp_filter` makes it. Raises OSError."""
     steps = ctypes.create_string_buffer(bytes.fromhex(calls))
     count = (len(steps) - 1) // 8
     program = struct.pack("HxxxxxxP", count, ctypes.addressof(steps))
@@ -113,13 +113,13 @@ def restrict_calls(calls: str) -> None:
 
 
 def no_new_privileges() -> None:
-    """No program started from here gains any. Raises OSError."""
+    """Prevent that a program gains privileges when it is started. Raises OSError."""
     if _libc.prctl(38, 1, 0, 0, 0):
         _fail("no_new_privs")
 
 
 def no_capabilities() -> None:
-    """What root may do beyond what its files allow, no program started from here may. Others never could."""
+    """Drop root's capabilities for all programs that are started. Other users have none."""
     number = 0
     while not _libc.prctl(24, number, 0, 0, 0):  # PR_CAPBSET_DROP
         number += 1
@@ -129,7 +129,7 @@ def no_capabilities() -> None:
 
 
 def limit(request: dict[str, Any]) -> None:
-    """Bound what one process may use."""
+    """Set the limits of one process."""
     for what, most in (
         (resource.RLIMIT_AS, request["memory"]),
         (resource.RLIMIT_FSIZE, request["file_bytes"]),
@@ -141,7 +141,7 @@ def limit(request: dict[str, Any]) -> None:
 
 
 def limit_processes(most: int, own_users: bool) -> None:
-    """Bound how many processes there are: in a namespace of users only those inside count."""
+    """Limit the number of processes. In a user namespace only those inside count."""
     most += 0 if own_users else _running()
     _bound(resource.RLIMIT_NPROC, most)
 
@@ -153,19 +153,19 @@ def _bound(what: int, most: int) -> None:
 
 
 def _running() -> int:
-    """How many threads this user has."""
+    """Count the threads of this user."""
     total = 0
     for name in os.listdir("/proc"):
         try:
             if name.isdigit() and os.stat(f"/proc/{name}").st_uid == os.getuid():
                 total += len(os.listdir(f"/proc/{name}/task"))
-        except OSError:  # gone since
+        except OSError:  # it has ended
             continue
     return total
 
 
 def give_up(request: dict[str, Any]) -> None:
-    """The layers that hold for this process and all that come of it."""
+    """Apply the layers to this process and all its children."""
     limit_processes(request["processes"], request["namespaces"])
     no_capabilities()
     no_new_privileges()
@@ -175,33 +175,28 @@ def give_up(request: dict[str, Any]) -> None:
         restrict_calls(request["calls"])
 
 
-def become(request: dict[str, Any]) -> NoReturn:
-    """The program itself, in this process."""
-    os.execve(request["program"][0], request["program"], request["environment"])
-
-
 def end_with(parent: int) -> None:
-    """End this process and all of its group when the parent ends, however it does. Raises OSError.
+    """End this process and all of its group when the parent ends in any way. Raises OSError.
 
-    The kernel means the parent's thread that started this one, which has to be there as long as the parent waits.
+    The kernel watches the parent's thread that started this process, so that thread must live as long as the parent.
     """
     signal.signal(signal.SIGTERM, lambda *_: os.killpg(os.getpid(), signal.SIGKILL))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    _told_of_the_end(signal.SIGTERM)
+    _signal_at_parents_end(signal.SIGTERM)
     if os.getppid() != parent:
         raise OSError("whoever asked for it has ended")
 
 
-def _told_of_the_end(number: int) -> None:
+def _signal_at_parents_end(number: int) -> None:
     """Have the kernel send this process a signal when its parent ends. Raises OSError."""
     if _libc.prctl(1, number, 0, 0, 0):  # PR_SET_PDEATHSIG
         _fail("pdeathsig")
 
 
 def confine(request: dict[str, Any]) -> NoReturn:
-    """Give up what is asked for, then run the program. Where a layer fails, nothing is run.
+    """Apply the layers, then run the program. If a layer fails, nothing is run.
 
-    This process stays outside and waits: it ends the others when nobody is left to do so.
+    This process stays outside and waits, because it must end the others when the parent has ended.
     """
     end_with(request["parent"])
     limit(request)
@@ -211,16 +206,16 @@ def confine(request: dict[str, Any]) -> NoReturn:
     if inside:
         os._exit(_status(inside))
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _told_of_the_end(signal.SIGKILL)
+    _signal_at_parents_end(signal.SIGKILL)
     give_up(request)
-    program = os.fork() if request["namespaces"] else 0  # all inside end with the first, which is to outlive it
+    program = os.fork() if request["namespaces"] else 0  # the first process of a namespace must outlive the program
     if not program:
-        become(request)
+        os.execve(request["program"][0], request["program"], request["environment"])
     os._exit(_status(program))
 
 
 def _status(child: int) -> int:
-    """How a child ended, as a shell says it. Others that end meanwhile are forgotten."""
+    """Return the exit status of a child, as in a shell. Other children that end meanwhile are ignored."""
     while True:
         ended, status = os.wait()
         if ended == child:
@@ -229,7 +224,7 @@ def _status(child: int) -> int:
 
 
 def probe(calls: str) -> dict[str, Any]:
-    """What this machine lets us do, tried in processes of their own."""
+    """Return what this machine supports, tried in processes of their own."""
     return {
         "namespaces": _works(_try_namespaces),
         "seccomp": bool(calls) and _works(lambda: _try_seccomp(calls)),
