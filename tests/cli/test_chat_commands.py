@@ -120,7 +120,7 @@ def test_looking_shows_what_the_other_commands_show(tmp_path: Path, capsys: Show
     assert "code_list" not in shown  # that one opens by itself
     assert "1,000 tokens in, 500 of them from the provider's cache; 100 out" in shown
     assert "cost 0.0008," in shown  # 500 fresh and 500 cached in, 100 out
-    assert "Asking stub: window 16,000" in shown
+    assert "The model is stub: context window 16,000 tokens" in shown
     assert "Strategy focus. There are: focus," in shown
 
 
@@ -154,8 +154,8 @@ def test_compacting_asks_the_model_and_can_be_undone(tmp_path: Path, capsys: Sho
     assert "wants order 4711 to be first" in shown
     assert "What the last compaction covers is shown again" in shown
     assert asked == 5  # the other model was not asked
-    assert "other is too small to summarise: made by rule." in shown
-    assert "summary, made by rule" in shown
+    assert "other is too small to summarise, so the summary is made by rule." in shown
+    assert "summary made by rule" in shown
     assert f"#{at} is shown in full again where there is room." in shown
     assert "no item #999" in shown
 
@@ -198,8 +198,8 @@ def test_a_cleared_session_is_kept(tmp_path: Path, capsys: Shown) -> None:
         assert chat.agent.spent.calls == 2
         talked(project, [f"/sessions {oldest[:8]}"], continue_=True)
     shown = capsys.readouterr().out
-    assert f"Session {newest} goes on, branch main: 2 messages." in shown
-    assert f"Session {oldest} goes on, branch main: 2 messages." in shown
+    assert f"Session {newest} continues, branch main: 2 messages." in shown
+    assert f"Session {oldest} continues, branch main: 2 messages." in shown
     assert "  you: first\n  answer: One.\n" in shown
     assert said_in(stub.asked[1]) == ["second"]
 

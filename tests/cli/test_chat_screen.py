@@ -182,7 +182,7 @@ def test_what_stands_beside_an_answer_is_shown() -> None:
 
 def test_a_sweep_is_told() -> None:
     """When levels change the reader is told in a dim line; other calls say nothing."""
-    assert "sweep: forced" in shown(PayloadComposed(900, 1000, 0, "sweep: forced"))
+    assert "older steps shortened (budget full)" in shown(PayloadComposed(900, 1000, 0, "sweep: forced"))
     assert shown(PayloadComposed(900, 1000, 800, "")).strip() == ""
 
 
@@ -208,9 +208,9 @@ def test_the_status_line() -> None:
     """Model, room, what is reused, cost, session, strategy; what is not known is a dash."""
     words = Phrases("en", PHRASES)
     new = Status("gpt", None, 120_000, None, None, "V1StGXR8_Z5jdHi6B-myT", "focus")
-    assert status_line(new, words) == "gpt · –/120k ░░░░░░░░ · reused – · cost – · V1StGXR8 · focus"
+    assert status_line(new, words) == "gpt · –/120k ░░░░░░░░ · cached – · cost – · V1StGXR8 · focus"
     used = new._replace(tokens=60_000, reused=45_000, cost=0.0123)
-    assert status_line(used, words) == "gpt · 60k/120k ████░░░░ 50% · reused 75% · cost 0.0123 · V1StGXR8 · focus"
+    assert status_line(used, words) == "gpt · 60k/120k ████░░░░ 50% · cached 75% · cost 0.0123 · V1StGXR8 · focus"
     assert status_line(used, words, plain=True).isascii()
     assert "复用 75%" in status_line(used, Phrases("zh", PHRASES))
     assert (money(None), money(12.345)) == ("–", "12.35")
@@ -221,7 +221,7 @@ def test_where_there_is_little_room_the_status_line_says_less() -> None:
     words = Phrases("en", PHRASES)
     used = Status("gpt-5-mini", 60_000, 120_000, 45_000, 0.0123, "V1StGXR8_Z5jdHi6B-myT", "focus")
     assert status_line(used, words, width=100) == status_line(used, words)
-    assert status_line(used, words, width=56) == "gpt-5-mini · 60k/120k 50% · reused 75% · cost 0.0123"
+    assert status_line(used, words, width=56) == "gpt-5-mini · 60k/120k 50% · cached 75% · cost 0.0123"
     assert status_line(used, words, width=50) == "gpt-5-mini · 60k/120k 50% · cost 0.0123"
     assert status_line(used, words, width=25) == "gpt-5-mini · 60k/120k 50%"
     assert status_line(used, words, width=10) == "gpt-5-min…"

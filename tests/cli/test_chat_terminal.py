@@ -58,7 +58,7 @@ def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder
 
         [session_id] = folder.sessions()
         terminal = Terminal(project, "--continue")
-        terminal.until(f"Session {session_id} goes on, branch main: 5 messages.")
+        terminal.until(f"Session {session_id} continues, branch main: 5 messages.")
         terminal.until("you: Tell me more")
         terminal.until("answer: Now it ended.")
         terminal.prompt()
@@ -68,7 +68,7 @@ def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder
         terminal.type("half a thought\x03")  # Ctrl-C clears what is typed
         terminal.type("/quit\r")
         assert terminal.end() == 0
-        assert f"Session {session_id} is kept" in terminal.shown
+        assert f"Session {session_id} is stored" in terminal.shown
         assert "Traceback" not in terminal.shown
     sent = [message["content"] for message in stub.asked[-1].body["messages"] if message["role"] == "user"]
     assert [part[0]["text"] for part in sent] == ["What do the notes say?", "Tell me more", "first line\nsecond line"]

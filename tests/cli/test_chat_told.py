@@ -123,7 +123,7 @@ def test_the_whole_summary_is_shown_without_compacting_again(tmp_path: Path, cap
     assert "Write it as /compact [full]" in before
     assert "point 39" not in before
     assert "point 39" in after
-    assert re.search(r"Summary #\d+ stands for", after)
+    assert re.search(r"Summary #\d+ replaces", after)
 
 
 def test_branches_say_what_is_in_them(tmp_path: Path, capsys: Shown) -> None:

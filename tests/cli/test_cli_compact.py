@@ -57,8 +57,8 @@ def test_everything_is_shown_to_people(run: Run) -> None:
     output = run("compact", *TIGHT).stdout
     assert "Compacted: login-bug, branch main" in output
     assert re.search(r"[\d,]+ → [\d,]+ tokens, \d+% (less|more); 15,000 fit", output)
-    assert re.search(r"stands for \d+ messages, #4 to #\d+", output)
-    assert "─ summary, made by rule, " in output
+    assert re.search(r"replaces \d+ messages, #4 to #\d+", output)
+    assert "─ summary made by rule, " in output
     assert "more lines: --full" in output
     assert re.search(rf"#\d+  rule   {re.escape(RULE)}", output)
     assert re.search(r"numbers +\d+  ", output)
@@ -245,12 +245,10 @@ def test_context_marks_summaries_and_what_they_cover(run: Run) -> None:
     assert [item["id"] for item in told["items"] if item["kind"] == "summary"] == summary["summaries"]
     output = run("context", *TIGHT, "--all").stdout
     first, last = summary["first"], summary["last"]
-    assert (
-        f"Summary #{summary['summaries'][0]} stands for {summary['messages']} messages, #{first} to #{last}" in output
-    )
+    assert f"Summary #{summary['summaries'][0]} replaces {summary['messages']} messages, #{first} to #{last}" in output
     assert f"[#{first}–#{last}] ## Task" in output
     run("uncompact")
-    assert "stands for" not in run("context", *TIGHT).stdout
+    assert "replaces" not in run("context", *TIGHT).stdout
 
 
 def test_context_counts_faults(run: Run, folder: Folder) -> None:

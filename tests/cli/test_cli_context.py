@@ -51,7 +51,7 @@ def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
     output = run("context", *TIGHT).stdout
     assert "result " in output
     assert "█" in output
-    assert "The next sweep comes above 14," in output
+    assert "Older items are shortened once the prompt has more than 14," in output
     assert "more: --all" in output
     everything = run("context", *TIGHT, "--all", "--by", "order").stdout
     assert "more: --all" not in everything
@@ -68,13 +68,14 @@ def test_a_session_that_rested_is_swept_next(run: Run) -> None:
     """The provider has forgotten the prefix of a session last written to long ago: that is the moment."""
     facts = json.loads(run("context", "--json", "--window", "12000", "--output", "0").stdout)
     assert facts["sweep"] == "sweep: cold"
-    assert "The next call is a sweep (cold)" in run("context", "--window", "12000", "--output", "0").stdout
+    output = run("context", "--window", "12000", "--output", "0").stdout
+    assert "The next call shortens older items first (cache expired)" in output
 
 
 def test_a_window_that_is_too_small_shows_the_sweep_it_would_be(run: Run) -> None:
     """The next call is named a sweep, and what it leaves out has its line."""
     output = run("context", "--window", "6000", "--output", "100").stdout
-    assert "The next call is a sweep (" in output
+    assert "The next call shortens older items first (" in output
     assert "left out" in output
     assert "left out here: " in output
 

@@ -27,8 +27,8 @@ def test_both_languages_say_the_same_things() -> None:
 def test_a_reason_the_table_does_not_know_is_shown_as_it_is() -> None:
     """A strategy of one's own may give its own reasons."""
     assert Phrases("zh").reason("sweep: mine") == "sweep: mine"
-    assert Phrases("en").sweep("sweep: forced") == "forced"
-    assert Phrases("zh").sweep("sweep: forced") == "到达上限"
+    assert Phrases("en").reason("sweep: forced") == "budget full"
+    assert Phrases("zh").reason("sweep: forced") == "预算将满"
 
 
 @given(st.text(), st.integers(1, 40))

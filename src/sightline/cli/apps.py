@@ -24,7 +24,7 @@ from sightline.errors import SightlineError
 @with_json
 @click.pass_context
 def apps(ctx: click.Context, as_json: bool) -> None:
-    """The apps that a model sees as windows, with what can be done in each. Installed packages may bring more.
+    """List the apps that a model can open as windows, with the actions of each. Installed packages may add apps.
 
     \b
     Examples:
@@ -87,23 +87,26 @@ def print_apps(here: Place, names: Sequence[str]) -> None:
 # ---------------------------------------------------------------------- run
 
 
-@apps.command(short_help="Use an app in the terminal, seeing what a model sees.")
+@apps.command(short_help="Use an app in the terminal as a model does.")
 @click.argument("name")
 @click.argument("target", default="")
-@click.option("--do", "lines", multiple=True, metavar="LINE", help="Do this, ask nothing, show what is seen then.")
-@click.option("--level", type=click.Choice(LEVELS), help="The level it is shown at; else its own.")
-@click.option("--as", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True, help="How it is written.")
+@click.option(
+    "--do", "lines", multiple=True, metavar="LINE", help="Run this line instead of a prompt, then show the window."
+)
+@click.option("--level", type=click.Choice(LEVELS), help="The level of detail.  [default: the app's own]")
+@click.option("--as", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True, help="The format.")
 @with_json
 def run(name: str, target: str, lines: tuple[str, ...], level: str | None, form: str, as_json: bool) -> None:
-    """Open an app, for TARGET if it takes one, and use it as a model would: what is shown is exactly what a model sees.
+    """Open an app and use it as a model would: the terminal shows exactly what a model sees.
 
-    At the prompt, type an action and its parameters: `add buy milk`, `add text="buy milk"`, `toggle 1`; or press what
-    a thing offers: `toggle-1`, `[button:toggle-1]`. Words fill the parameters in order, and the last parameter takes
-    the rest. `level gist` and `as markdown` show it otherwise, `window ID` goes to another window, `help` says more.
-    Nothing is kept, except what the app itself does in the project.
+    At the prompt, type an action and its parameters: `add buy milk`, `add text="buy milk"`, `toggle 1`; or a button of
+    the window: `toggle-1`, `[button:toggle-1]`. Words fill the parameters in order, and the last parameter takes the
+    rest. `level gist` and `as markdown` change how the window is shown, `window ID` goes to another window, `help`
+    lists the rest. Nothing is stored, except what the app itself writes in the project. TARGET is what the app opens,
+    such as a file for the editor.
 
-    Lines may come from a pipe. With --do, which may be given several times, the first line that fails is the last one
-    done. Either way the exit code is 1 if something failed.
+    Lines may also come from a pipe, or from --do, which may be given several times and stops at the first line that
+    fails. In both cases the exit code is 1 if a line failed.
 
     \b
     Examples:

@@ -61,30 +61,30 @@ class CompactOptions(NamedTuple):
     branch: str | None
 
 
-@click.command(short_help="Put a summary in the place of the oldest messages.")
+@click.command(short_help="Replace the oldest messages by a summary.")
 @session_argument
 @budget_options
 @click.option(
-    "--with", "command", metavar="COMMAND", help="A program that writes the summary; else it is made by rule."
+    "--with", "command", metavar="COMMAND", help="A program that writes the summary.  [default: made by rule]"
 )
 @click.option(
     "--seconds", type=click.FloatRange(min=0, min_open=True), default=SECONDS, show_default=True, metavar="N",
-    help="Seconds that COMMAND may take.",
+    help="Time limit for COMMAND.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Show what it would do. Nothing is written, no program is run.")
-@click.option("--report", is_flag=True, help="Show the compactions that the log holds, and what each hides.")
-@click.option("--full", is_flag=True, help="The whole summary, and everything that is hidden.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done. Nothing is written, COMMAND is not run.")
+@click.option("--report", is_flag=True, help="Show the compactions in the log, and what each of them hides.")
+@click.option("--full", is_flag=True, help="Show the whole summary, and everything that is hidden.")
 @branch_option
 @with_json
 def compact(as_json: bool, **options: Any) -> None:
-    """Put a summary in the place of a session's oldest messages, from the next call on.
+    """Replace a session's oldest messages by a summary, from the next call on.
 
-    The newest fifth of the messages stays as it is. What the user laid down stays word for word. What can no longer
-    be read is listed; all of it is still in the log, and `sightline uncompact` brings it back.
+    The newest fifth of the messages stays as it is. Rules and tasks of the user stay visible word for word. The command
+    lists what the model can no longer see; all of it stays in the log, and `sightline uncompact` shows it again.
 
-    Without --with the summary is a digest made by rule. COMMAND is any program: it reads the request as OpenAI chat
-    JSON ("messages", and "tools" where there are any) and prints the summary, or a provider's reply as JSON. If it
-    fails, a digest takes its place, and the conversation goes on.
+    Without --with the summary is made by rule. COMMAND is any program: it reads the request as OpenAI chat JSON
+    ("messages", and "tools" if there are any) and prints the summary, or a provider's reply as JSON. If it fails, a
+    summary made by rule is used, and the conversation goes on.
 
     \b
     Examples:
@@ -230,7 +230,7 @@ def _facts(report: Report, given: CompactOptions) -> dict[str, Any]:
 # ---------------------------------------------------------------------- undoing
 
 
-@click.command(short_help="Undo the last compaction, or bring back one item.")
+@click.command(short_help="Undo the last compaction, or show one item again.")
 @session_argument
 @click.argument("item_id", metavar="[ID]", required=False)
 @budget_options
@@ -244,10 +244,10 @@ def uncompact(
     branch: str | None,
     as_json: bool,
 ) -> None:
-    """Show again what the last compaction covers, or only one item of it. The log before it is untouched.
+    """Undo the last compaction: show all messages that it replaced again, or only one of them.
 
-    A number alone is the id of an item in the newest session. How the room is shared is decided as ever: what does
-    not fit is shortened again.
+    A single number is the id of an item in the newest session. Messages that do not fit the budget are shortened as
+    usual.
 
     \b
     Examples:

@@ -70,8 +70,10 @@ class Preview(NamedTuple):
 @click.command(short_help="What the model would see now.")
 @session_argument
 @budget_options
-@click.option("--by", type=click.Choice(["size", "order"]), default="size", show_default=True, help="How items stand.")
-@click.option("--all", "every", is_flag=True, help=f"All items, not only the first {_LARGEST}.")
+@click.option(
+    "--by", type=click.Choice(["size", "order"]), default="size", show_default=True, help="The order of the items."
+)
+@click.option("--all", "every", is_flag=True, help=f"List all items, not only the first {_LARGEST}.")
 @branch_option
 @with_json
 def context(
@@ -83,9 +85,9 @@ def context(
     branch: str | None,
     as_json: bool,
 ) -> None:
-    """Show what the model would see of a session now, by kind and item by item. Nothing is written.
+    """Show what the model would see of a session in the next call, by kind and item by item. Nothing is written.
 
-    Live windows are shown as they were last sent: only the program that owns them can draw them anew.
+    Windows of apps are shown as they were last sent, because only the program that runs the apps can redraw them.
 
     \b
     Examples:
@@ -235,7 +237,7 @@ def _print_remarks(out: Console, words: Phrases, preview: Preview) -> None:
     if faults:
         print_text(out, words("faults", count=len(faults), tokens=preview.fault_tokens))
     if plan.reason:
-        print_text(out, words("sweep now", reason=words.sweep(plan.reason)))
+        print_text(out, words("sweep now", reason=words.reason(plan.reason)))
         return
     text = words("sweep later", above=preview.sweep_above, room=max(0, preview.sweep_above - plan.tokens))
     if plan.tokens > preview.cold_above:
@@ -252,7 +254,7 @@ def _print_reductions(out: Console, words: Phrases, preview: Preview) -> None:
         return
     out.print()
     rows = Rows(out, [
-        Column(words("reduction"), 10), Column(words("removed"), 8, right=True), Column(words("saved"), 9, right=True),
+        Column(words("reduction"), 16), Column(words("removed"), 8, right=True), Column(words("saved"), 9, right=True),
         Column(""),
     ], least=0)  # fmt: skip
     rows.print_titles()
@@ -277,6 +279,8 @@ def _print_items(out: Console, words: Phrases, preview: Preview, by: str, *, eve
         kind, lod = words("kind " + line.kind.name.lower()), words("level " + line.lod.name.lower())
         full = f"{line.full_tokens:,}" if line.full_tokens != line.tokens else ""
         text = runs.get(line.id, "") + item_words(session, preview.infos[line.id])
-        rows.print("#" + line.id, kind, lod, f"{line.tokens:,}", full, *([line.why] if reasons else []), text)
+        rows.print(
+            "#" + line.id, kind, lod, f"{line.tokens:,}", full, *([words.reason(line.why)] if reasons else []), text
+        )
     if len(shown) < len(lines):
         print_text(out, words("more items", count=len(lines) - len(shown)), "dim")

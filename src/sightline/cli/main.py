@@ -54,14 +54,14 @@ class App(click.Group):
 def app() -> None:
     """Sightline decides what a language-model agent sees, and loses nothing.
 
-    `chat` talks to a model. The other commands look at the sessions of a project: what they hold, what the model would
-    see of them now, and whether everything ever sent can be made again from the log.
+    `chat` talks to a model. The other commands show the sessions of a project: their items, what the model would see
+    of them now, and whether every payload ever sent can be made again from the log.
 
     \b
     Examples:
       sightline chat                   talk to a model in the terminal
-      sightline replay --sample        watch a sample agent session, call by call
-      sightline context                what the newest session would send now
+      sightline replay --sample        watch a sample session, call by call
+      sightline context                show what the newest session would send now
     """
 
 

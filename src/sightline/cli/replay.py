@@ -7,6 +7,7 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 import click
+from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -65,34 +66,52 @@ class Replay(NamedTuple):
     sample: samples.Sample | None = None
 
 
-@click.command(short_help="Compose a recorded conversation again, call by call.")
+@click.command(short_help="Show what each call of a recorded conversation would have been sent.")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option(
-    "--sample", is_flag=False, flag_value=FIRST_SAMPLE, metavar="[NAME]", help="A sample shipped with Sightline."
+    "--sample",
+    is_flag=False,
+    flag_value=FIRST_SAMPLE,
+    metavar="[NAME]",
+    help="Replay a sample that comes with Sightline.",
 )
-@click.option("--list-samples", is_flag=True, help="Name the samples and stop.")
-@click.option("--window", type=int, help=f"Tokens the model takes.  [default: {_WINDOW}; less for samples]")
+@click.option("--list-samples", is_flag=True, help="List the samples and stop.")
+@click.option(
+    "--window", type=int, help=f"The model's context window, in tokens.  [default: {_WINDOW}; less for samples]"
+)
 @click.option(
     "--output",
     type=int,
-    help=f"Tokens of them kept for its answer.  [default: {_OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
+    help=f"Tokens of it reserved for the answer.  [default: {_OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
 )
-@click.option("--profile", type=click.Choice(list(PROFILES)), default="openai", show_default=True, help="Whose prices.")
-@click.option("--strategy", type=click.Choice(_STRATEGIES), default="focus", show_default=True, help="Who decides.")
-@click.option("--format", type=click.Choice(FORMATS), default="auto", show_default=True, help="Form of FILE.")
-@click.option("--keep", is_flag=True, help="Store it as a session of the project.")
+@click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    default="openai",
+    show_default=True,
+    help="The provider whose prices are used.",
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(_STRATEGIES),
+    default="focus",
+    show_default=True,
+    help="What decides which items are shown.",
+)
+@click.option("--format", type=click.Choice(FORMATS), default="auto", show_default=True, help="Format of FILE.")
+@click.option("--keep", is_flag=True, help="Store the result as a session of the project.")
 @click.option("--until", type=click.IntRange(min=1), metavar="N", help="Stop after call N.")
 @click.option("--slow", is_flag=True, help="One call per second.")
-@click.option("--delay", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait so long after each call.")
+@click.option("--delay", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait this long after each call.")
 @with_json
 def replay(as_json: bool, **options: Any) -> None:
-    """Replay a recorded conversation and watch what each model call would have been sent.
+    """Replay a recorded conversation and show what each call to the model would have been sent.
 
     FILE is a JSON list of messages in OpenAI or Anthropic form, an object with "messages" and perhaps "system" and
-    "tools", one message per line, or a Sightline log; - reads standard input. Before each of the model's answers the
-    messages are composed that fit the window. Reused is the share of the prompt that begins like the one before, which
-    providers charge a tenth for; cost is in fresh input tokens, and vs full is all the cost so far against sending the
-    full history every time.
+    "tools", one message per line, or a Sightline log; - reads standard input. Before each answer of the model,
+    Sightline composes the messages that fit the context window. In the table, "cached" is the share of the prompt that
+    begins exactly like the prompt before: providers charge about a tenth for it. "cost" is counted in uncached input
+    tokens. "vs full" compares the cost so far with sending the full history every time.
 
     \b
     Examples:
@@ -239,11 +258,12 @@ def _progress(out: Console, here: Place, total: int) -> Iterator[Any]:
 
 def _rows(out: Console, here: Place, limit: int) -> Rows:
     words = here.words
+    budget = words("of limit", limit=limit)
     return Rows(out, [
         Column(words("call"), 4, right=True), Column(words("came")), Column(words("tokens"), 7, right=True),
-        Column(words("of limit", limit=limit), _BAR, spare=1), Column(words("levels"), 25),
+        Column(budget, max(_BAR, cell_len(budget)), spare=1), Column(words("levels"), 22),
         Column(words("reused"), 6, right=True), Column(words("cost"), 7, right=True, spare=4),
-        Column(words("vs full"), 7, right=True, spare=2), Column(words("sweep"), 10, spare=3),
+        Column(words("vs full"), 7, right=True, spare=2), Column(words("sweep"), 13, spare=3),
     ])  # fmt: skip
 
 
@@ -260,7 +280,7 @@ def _print_step(rows: Rows, here: Place, step: Step, totals: Totals, *, plain: b
         f"{step.reused / step.tokens:.0%}" if step.tokens else "",
         f"{step.cost:,.0f}",
         f"{ratio:.0%}",
-        "; ".join([*step.flaws, here.words.sweep(step.reason)]),
+        "; ".join([*step.flaws, here.words.reason(step.reason)]),
         style="red" if step.flaws else "yellow" if swept else "",
     )
 

@@ -21,14 +21,14 @@ _NEWEST = 20  # sessions listed unless all are asked for, because each of them i
 
 
 @click.group(invoke_without_command=True, short_help="List, show, fork, export and delete sessions.")
-@click.option("--all", "every", is_flag=True, help=f"All of them, not only the newest {_NEWEST}.")
+@click.option("--all", "every", is_flag=True, help=f"List all of them, not only the newest {_NEWEST}.")
 @with_json
 @click.pass_context
 def sessions(ctx: click.Context, every: bool, as_json: bool) -> None:
-    """The sessions of a project: list, show, fork, export, delete.
+    """List, show, fork, export and delete the sessions of a project.
 
-    Without a command they are listed, newest first. Wherever a session is asked for, the beginning of its id is
-    enough, and none at all means the newest; an id that begins with a dash is written after --.
+    Without a command, list them, newest first. Wherever a command takes a session, the beginning of its id is enough;
+    without one the newest session is used. Write an id that begins with a dash after --.
 
     \b
     Examples:
@@ -41,7 +41,7 @@ def sessions(ctx: click.Context, every: bool, as_json: bool) -> None:
 
 
 @sessions.command("list")
-@click.option("--all", "every", is_flag=True, help=f"All of them, not only the newest {_NEWEST}.")
+@click.option("--all", "every", is_flag=True, help=f"List all of them, not only the newest {_NEWEST}.")
 @with_json
 def list_sessions(every: bool, as_json: bool) -> None:
     """List the sessions of a project, newest first.
@@ -109,14 +109,14 @@ def _describe(here: Place, session_id: str) -> SessionInfo:
 # ---------------------------------------------------------------------- show
 
 
-@sessions.command(short_help="A session's items, or one of them in full.")
+@sessions.command(short_help="Show a session's items, or one of them in full.")
 @session_argument
-@click.option("--item", "item_id", metavar="ID", help="One item in full, as it was said.")
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N items.")
+@click.option("--item", "item_id", metavar="ID", help="Show one item in full, byte for byte.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Show only the last N items.")
 @branch_option
 @with_json
 def show(session_id: str | None, item_id: str | None, last: int | None, branch: str | None, as_json: bool) -> None:
-    """Show a session's items: id, kind, tokens in full, as a summary and as a gist, first words.
+    """Show a session's items: id, kind, tokens (in full, as a summary, as a gist) and the beginning of the text.
 
     \b
     Examples:
@@ -213,15 +213,15 @@ def _show_item(session: Session, item_id: str, as_json: bool) -> None:
 # ---------------------------------------------------------------------- fork, export, delete
 
 
-@sessions.command(short_help="Go another way after an item.")
+@sessions.command(short_help="Begin a new branch after an item.")
 @session_argument
-@click.option("--at", "item_id", metavar="ID", required=True, help="The last item that the new branch shares.")
+@click.option("--at", "item_id", metavar="ID", required=True, help="The last item that both branches share.")
 @branch_option
 @with_json
 def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool) -> None:
-    """Go another way after an item: a new branch of the same log, which becomes the current one.
+    """Begin a new branch of a session after an item, and make it the current one.
 
-    Nothing is copied and nothing is lost; `--branch` leads back to any branch.
+    Nothing is copied and nothing is lost: the option --branch of the other commands chooses any branch.
 
     \b
     Examples:
@@ -242,18 +242,18 @@ def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool
         console().print(here.words("forked", **facts), soft_wrap=True)
 
 
-@sessions.command(short_help="Write out a whole conversation.")
+@sessions.command(short_help="Write a whole conversation to a file.")
 @session_argument
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="openai", help="Whose form; jsonl is the log.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here, not to the screen.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="openai", help="The format; jsonl is the log.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file.")
 @branch_option
 @with_json
 def export(session_id: str | None, format_: str, output: str | None, branch: str | None, as_json: bool) -> None:
-    """Write out a whole conversation, everything in full: as messages of a provider, or the log itself.
+    """Export a whole conversation, everything in full: in the format of a provider, or as the log itself.
 
-    A provider's form holds system, tools and messages as its SDK takes them; what only another provider has, such as
-    its thinking blocks, is left out. jsonl is the log byte for byte, all branches. With --json, what was written where
-    is told; that needs -o.
+    A provider's format has system, tools and messages as its SDK takes them; content that only another provider knows,
+    such as its thinking blocks, is left out. jsonl is the log byte for byte, with all branches. With --json, which
+    needs -o, the command prints what was written to the file.
 
     \b
     Examples:
@@ -295,10 +295,10 @@ def message_count(session: Session) -> int:
 
 @sessions.command(short_help="Delete a session for good.")
 @click.argument("session_id", metavar="SESSION")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_json
 def delete(session_id: str, yes: bool, as_json: bool) -> None:
-    """Delete a session and everything derived from it, for good. Asks first.
+    """Delete a session and all its files for good, after asking for confirmation.
 
     \b
     Examples:

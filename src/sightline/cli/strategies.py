@@ -28,10 +28,10 @@ class _Field(NamedTuple):
 @click.command(short_help="List the strategies and their configuration.")
 @with_json
 def strategies(as_json: bool) -> None:
-    """List the strategies that decide what is shown, with what can be configured of each, and the one in use here.
+    """List the strategies that decide what the model is shown, their configuration, and the one that this project uses.
 
-    A project chooses in sightline.toml or pyproject.toml, or as OpenStarry does in plugin.json. Installed packages may
-    bring further ones.
+    A project chooses its strategy in sightline.toml or pyproject.toml, or in OpenStarry's plugin.json. Installed
+    packages may add strategies.
 
     \b
     Examples:

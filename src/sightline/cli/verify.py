@@ -12,14 +12,14 @@ from sightline.cli.options import Place, branch_label, place, session_argument, 
 from sightline.cli.render import console, error_console, print_json
 
 
-@click.command(short_help="Make every payload ever sent again and compare.")
+@click.command(short_help="Check that every payload ever sent can be made again from the log.")
 @session_argument
-@click.option("--all", "every", is_flag=True, help="Every session of the project.")
+@click.option("--all", "every", is_flag=True, help="Verify every session of the project.")
 @with_json
 def verify(session_id: str | None, every: bool, as_json: bool) -> None:
-    """Compose every payload ever sent again, from the log alone, and compare the hashes.
+    """Compose every payload that was ever sent again, from the log alone, and compare the hashes.
 
-    Says which payloads differ, if any do, and then exits with 1.
+    The command lists the payloads that differ. If there are any, the exit code is 1.
 
     \b
     Examples:

@@ -48,23 +48,25 @@ class ChatOptions(NamedTuple):
 @click.command(short_help="Talk to a model in the terminal.")
 @click.option("--continue", "-c", "continue_", is_flag=True, help="Go on with the newest session of the project.")
 @click.option("--resume", metavar="ID", help="Go on with this session; the beginning of its id is enough.")
-@click.option("-m", "--model", metavar="NAME", help="The model to ask; else as sightline.toml or the environment say.")
-@click.option("--strategy", metavar="NAME", help="Who decides what the model sees.")
-@click.option("--budget", type=int, metavar="TOKENS", help="The window to fill at most; else all the model takes.")
-@click.option("--output", type=int, metavar="TOKENS", help="Tokens of it kept for the answer.")
-@click.option("-p", "--print", "question", metavar="QUESTION", help="Ask this, print the answer, and end.")
-@click.option("--allow-edit", is_flag=True, help="Let the model change the files that it may read, in the editor.")
+@click.option(
+    "-m", "--model", metavar="NAME", help="The model to ask.  [default: as sightline.toml or the environment say]"
+)
+@click.option("--strategy", metavar="NAME", help="What decides which items the model sees.")
+@click.option("--budget", type=int, metavar="TOKENS", help="Context window to use.  [default: all that the model has]")
+@click.option("--output", type=int, metavar="TOKENS", help="Tokens of it reserved for the answer.")
+@click.option("-p", "--print", "question", metavar="QUESTION", help="Ask one question, print the answer, and end.")
+@click.option("--allow-edit", is_flag=True, help="Let the model edit the files that it may read.")
 @click.option("--allow-python", is_flag=True, help="Let the model run Python, without network and within limits.")
 @click.option("--no-tools", is_flag=True, help="Give the model no tools.")
-@click.option("--trust", is_flag=True, help="Obey this project's sightline.toml, as it is now, without asking.")
+@click.option("--trust", is_flag=True, help="Accept this project's sightline.toml, as it is now, without asking.")
 @with_json
 def chat(**options: Any) -> None:
-    """Talk to a model in the terminal. It can read the files of the project, and with --allow-edit change them;
-    everything said is kept.
+    """Talk to a model in the terminal. The model can read the files of the project, and with --allow-edit change them.
 
-    The model is the one that sightline.toml or the environment name, else one that runs on this machine. Ctrl-C stops
-    an answer, Ctrl-D leaves; /help lists what else can be typed. With -p one question is asked, to which what comes
-    through a pipe is added; the exit code is 1 where it could not be answered. --json needs -p.
+    The whole conversation is stored as a session. The model is the one that sightline.toml or the environment name,
+    else one that runs on this machine. Ctrl-C stops an answer, Ctrl-D ends the chat; /help lists what else you can
+    type. With -p the program asks one question, to which it adds what comes through a pipe; the exit code is 1 if
+    there is no answer. --json needs -p.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""What people see in the chat, in English and Chinese. Keys of the common table that are here too say it for a chat."""
+"""Phrases of the chat, in English and Chinese. A key of the common table that is here too replaces it in a chat."""
 
 PHRASES: dict[str, tuple[str, str]] = {
     # what the model is told first
@@ -10,21 +10,21 @@ PHRASES: dict[str, tuple[str, str]] = {
         "在回答中用 <code_ref>代码 id</code_ref> 引用。较早的内容可能已缩短，并带有 #412 这样的编号："
         "expand 可重新查看，recall 可查找。",
     ),
-    # beginning and end
+    # beginning and end; none of what follows is shown to a model
     "welcome": (
-        "Sightline {version} · {model} · session {id}. /help lists the commands, Ctrl-D leaves.",
+        "Sightline {version} · {model} · session {id}. /help lists the commands, Ctrl-D ends the chat.",
         "Sightline {version} · {model} · 会话 {id}。/help 列出命令，Ctrl-D 离开。",
     ),
     "nothing to continue": (
-        "There is no session in this project to continue: a new one begins.",
+        "There is no session to continue in this project, so a new one begins.",
         "本项目没有可继续的会话：开始一个新会话。",
     ),
     "continued": (
-        "Session {id} goes on, branch {branch}: {messages:,} messages.",
+        "Session {id} continues, branch {branch}: {messages:,} messages.",
         "继续会话 {id}，分支 {branch}：共 {messages:,} 条消息。",
     ),
     "continued one": (
-        "Session {id} goes on, branch {branch}: one message.",
+        "Session {id} continues, branch {branch}: one message.",
         "继续会话 {id}，分支 {branch}：共一条消息。",
     ),
     "unanswered": (
@@ -34,127 +34,137 @@ PHRASES: dict[str, tuple[str, str]] = {
     "you": ("you", "你"),
     "it": ("answer", "回答"),
     "left": (
-        "Session {id} is kept: `sightline chat --continue` goes on with it.",
+        "Session {id} is stored: `sightline chat --continue` goes on with it.",
         "会话 {id} 已保存：`sightline chat --continue` 可继续。",
     ),
-    "leave how": ("Press Ctrl-C again, or Ctrl-D, to leave.", "再按一次 Ctrl-C 或 Ctrl-D 离开。"),
+    "leave how": ("Press Ctrl-C again, or Ctrl-D, to end the chat.", "再按一次 Ctrl-C 或 Ctrl-D 离开。"),
     "small model": (
-        "{model} is a small model: good for trying the machinery, not for answers to rely on.",
+        "{model} is a small model: good for trying Sightline out, but do not rely on its answers.",
         "{model} 是小模型：适合试用本程序，其回答不可依赖。",
     ),
     "no terminal": (
-        'there is no terminal to talk in; ask one question with -p "…", or run it in a terminal',
+        'this is no terminal; ask one question with -p "…", or run the command in a terminal',
         '这里没有终端；用 -p "…" 提一个问题，或在终端中运行',
     ),
-    "reaches": ("{file} reaches beyond this project:", "{file} 会影响本项目之外："),
-    "trust": ("Let it do so, from now on, until it changes?", "从现在起允许，直到文件改变？"),
+    "reaches": ("{file} affects more than this project:", "{file} 会影响本项目之外："),
+    "trust": ("Allow this until the file changes?", "允许，直到文件改变？"),
     "trust how": (
-        "look at it, then allow it with --trust, or run `sightline chat` in a terminal, which asks",
+        "read the file, then allow this with --trust, or run `sightline chat` in a terminal, which asks",
         "请先查看，再用 --trust 允许，或在终端中运行 `sightline chat`，它会询问",
     ),
     # while answering
     "takes less": (
-        "{model} takes {window:,} tokens: --budget {budget} is more than that. Where it takes more, `window` in "
-        "sightline.toml says so.",
-        "{model} 的窗口为 {window:,} 个 token：--budget {budget} 超出了它。"
+        "{model} has a context window of {window:,} tokens: --budget {budget} is larger. If the model really has a "
+        "larger one, set `window` in sightline.toml.",
+        "{model} 的上下文窗口为 {window:,} 个 token：--budget {budget} 超出了它。"
         "若它实际更大，请在 sightline.toml 中用 `window` 写明。",
     ),
     "thinking": ("thinking", "思考中"),
     "answering": ("answering", "回答中"),
-    "stopped": ("Stopped. /retry goes on.", "已停止。/retry 可继续。"),
+    "stopped": ("Stopped. /retry continues.", "已停止。/retry 可继续。"),
     "failed": ("The answer failed: {why}", "回答失败：{why}"),
     "stop length": (
-        "The answer was cut off: it has as many tokens as an answer may have. Say so, and it goes on.",
+        "The answer was cut off, because it reached the maximum length of an answer. Ask the model to go on.",
         "回答已达到长度上限，被截断。请让它继续。",
     ),
     "stop refused": ("The model refuses to say more.", "模型拒绝继续回答。"),
-    "retry hint": ("Everything said is kept; /retry goes on.", "已说的内容都已保存；/retry 可继续。"),
+    "retry hint": ("Nothing is lost; /retry continues.", "已说的内容都已保存；/retry 可继续。"),
     "retrying": (
         "{why}; again in {seconds:g} s (attempt {again})",
         "{why}；{seconds:g} 秒后重试（第 {again} 次）",
     ),
     "falling back": ("{why}; asking {fallback} instead", "{why}；改用 {fallback}"),
-    "swept": ("context: {reason}, {tokens:,} tokens", "上下文：{reason}，{tokens:,} 个 token"),
+    "swept": (
+        "older steps shortened ({reason}), {tokens:,} tokens now",
+        "已缩短较早的内容（{reason}），现为 {tokens:,} 个 token",
+    ),
     "question cut": (
-        "Your message has {tokens:,} tokens, and the model was shown {seen:,} of them: more than that does not fit. "
-        "A larger window (--budget, or another model) shows more.",
-        "你的消息有 {tokens:,} 个 token，模型只看到其中 {seen:,} 个：窗口放不下更多。"
-        "更大的窗口（--budget，或换一个模型）可显示更多。",
+        "Your message has {tokens:,} tokens, and the model was shown {seen:,} of them, because more does not fit. "
+        "With a larger --budget, or a model with a larger context window, it sees more.",
+        "你的消息有 {tokens:,} 个 token，模型只看到其中 {seen:,} 个：上下文窗口放不下更多。"
+        "更大的 --budget，或上下文窗口更大的模型，可显示更多。",
     ),
     "question cut more": (
-        "Your message has {tokens:,} tokens, and the model was shown {seen:,} of them; it can look at the rest with "
-        "`expand`. A larger window (--budget, or another model) shows more; put into a file, it is read where needed.",
+        "Your message has {tokens:,} tokens, and the model was shown {seen:,} of them; it can read the rest with "
+        "`expand`. With a larger --budget, or a model with a larger context window, it sees more. From a file it reads "
+        "what it needs.",
         "你的消息有 {tokens:,} 个 token，模型只看到其中 {seen:,} 个；其余可由模型用 `expand` 查看。"
-        "更大的窗口（--budget，或换一个模型）可显示更多；放进文件则可按需读取。",
+        "更大的 --budget，或上下文窗口更大的模型，可显示更多；放进文件则可按需读取。",
     ),
     "tool ok": ("{seconds:.1f} s", "{seconds:.1f} 秒"),
     "tool failed": ("failed: {why}", "失败：{why}"),
     "code saved": ("saved {id} ({language}) → {file}", "已保存 {id}（{language}）→ {file}"),
     # the line below the prompt
-    "status reused": ("reused {share}", "复用 {share}"),
+    "status reused": ("cached {share}", "缓存 {share}"),
     "status cost": ("cost {cost}", "费用 {cost}"),
     "placeholder": ("Ask, or /help. Alt+Enter: new line", "输入问题，或 /help。Alt+Enter 换行"),
     # commands in general
     "no command": ("There is no command /{name}.", "没有命令 /{name}。"),
     "did you mean": ("Did you mean {names}?", "是否想输入 {names}？"),
     "see help": (
-        "/help lists them all. To say something that begins with a slash, put a space before it.",
+        "/help lists all commands. To send a message that begins with a slash, put a space before it.",
         "/help 列出全部命令。要发送以斜杠开头的话，请在前面加一个空格。",
     ),
-    "usage": ("Write it as {usage}", "请写作 {usage}"),
+    "usage": ("Write {usage}", "请写作 {usage}"),
     "nothing said": ("Nothing has been said in this session yet.", "本会话还没有任何内容。"),
     "help keys": (
-        "Enter sends; Alt+Enter or Ctrl-J begins a line; Ctrl-C stops an answer or clears the line; Ctrl-D leaves.\n"
-        "/help COMMAND says more about one.",
+        "Enter sends; Alt+Enter or Ctrl-J begins a new line; Ctrl-C stops an answer or clears the line; Ctrl-D ends "
+        "the chat.\n/help COMMAND explains one command.",
         "Enter 发送；Alt+Enter 或 Ctrl-J 换行；Ctrl-C 停止回答或清空输入；Ctrl-D 离开。\n"
         "/help 命令 可查看某个命令的说明。",
     ),
-    "also": ("also {names}", "也可写作 {names}"),
+    "also": ("also written as {names}", "也可写作 {names}"),
     # what commands say
     "model now": (
-        "Asking {model}: window {window:,}, answer up to {output:,} tokens.",
-        "当前模型 {model}：窗口 {window:,}，回答最多 {output:,} 个 token。",
+        "The model is {model}: context window {window:,} tokens, answers of up to {output:,}.",
+        "当前模型 {model}：上下文窗口 {window:,} 个 token，回答最多 {output:,} 个。",
     ),
-    "strategy now": ("Strategy {name}. There are: {names}.", "当前策略 {name}。可选：{names}。"),
-    "strategy set": ("Strategy {name} from the next message on.", "从下一条消息起使用策略 {name}。"),
+    "strategy now": ("The strategy is {name}. To choose from: {names}.", "当前策略 {name}。可选：{names}。"),
+    "strategy set": ("The strategy is {name} from the next message on.", "从下一条消息起使用策略 {name}。"),
     "expanded": (
-        "#{id} stands in full at the end of the conversation from the next message on.",
+        "The model sees #{id} in full at the end of the conversation from the next message on.",
         "从下一条消息起，#{id} 的全文显示在对话末尾。",
     ),
-    "recalled": ("Brought back for the next message:", "已为下一条消息找回："),
-    "nothing found": ("Nothing earlier matches.", "没有找到匹配的内容。"),
+    "recalled": ("The model sees these passages with your next message:", "模型将随下一条消息看到："),
+    "nothing found": ("No earlier passage matches.", "没有找到匹配的内容。"),
     "pinned": ("#{id} is shown in full from now on.", "从现在起，#{id} 始终全文显示。"),
     "unpinned": ("#{id} may be shortened again.", "#{id} 可以再次缩短。"),
     "pins": ("Pinned: {ids}", "已固定：{ids}"),
     "no pins": ("Nothing is pinned.", "没有固定的内容。"),
-    "digest": ("{model} is too small to summarise: made by rule.", "{model} 太小，无法总结：按规则生成。"),
+    "digest": (
+        "{model} is too small to summarise, so the summary is made by rule.",
+        "{model} 太小，无法总结：按规则生成。",
+    ),
     "uncompacted": (
-        "What the last compaction covers is shown again from the next message on.",
+        "The messages that the last compaction replaced are shown again from the next message on.",
         "从下一条消息起，重新显示最近一次压缩所覆盖的内容。",
     ),
-    "uncompacted one": ("#{id} is shown in full again where there is room.", "有空间时，#{id} 重新全文显示。"),
+    "uncompacted one": (
+        "#{id} is shown in full again as soon as it fits the budget.",
+        "预算放得下时，#{id} 重新全文显示。",
+    ),
     "branched": (
-        "New branch {branch} after #{at}. The old one is kept: /branch {before} returns.",
+        "New branch {branch} after #{at}. /branch {before} returns to the old one.",
         "在 #{at} 之后新建分支 {branch}。原分支保留：/branch {before} 可返回。",
     ),
     "rewound": (
-        "Back to before: {words}\nThe other way is kept: /branch {before} returns.",
+        "Back to before: {words}\n/branch {before} returns to the old branch.",
         "已回到这句话之前：{words}\n原来的对话保留：/branch {before} 可返回。",
     ),
     "too far": (
-        "There are {count:,} messages of yours; /rewind goes back at most so many.",
+        "You wrote {count:,} messages; /rewind cannot go back further.",
         "你一共说了 {count:,} 条；/rewind 最多回退这么多。",
     ),
     "from the start": (
-        "That is where the session begins: /clear begins a new one.",
+        "The session begins there; /clear begins a new session.",
         "那是会话的开头：/clear 可开始新会话。",
     ),
     "branch now": ("On branch {branch}.", "当前分支：{branch}。"),
     "branch": ("branch", "分支"),
-    "said last": ("you said last", "你最后说的"),
-    "branch how": ("/branch NAME goes to one.", "/branch 名称 可切换。"),
+    "said last": ("your last message", "你的最后一条消息"),
+    "branch how": ("/branch NAME switches to one.", "/branch 名称 可切换。"),
     "cleared": (
-        "A new session, {id}. The old one is kept: /sessions {before} returns.",
+        "New session {id}. /sessions {before} returns to the old one.",
         "新会话 {id}。旧会话保留：/sessions {before} 可返回。",
     ),
     "no windows": ("No window is open. /apps open NAME opens one.", "没有打开的窗口。/apps open 名称 可打开。"),
@@ -163,7 +173,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "/windows ID shows one, /windows close ID closes it.",
         "/windows 编号 查看，/windows close 编号 关闭。",
     ),
-    "no window": ("There is no window {id}; open are: {ids}", "没有窗口 {id}；打开的有：{ids}"),
+    "no window": ("There is no window {id}; open windows: {ids}", "没有窗口 {id}；打开的有：{ids}"),
     "opened": (
         "Window {id} is open: the model sees it from the next message on.",
         "窗口 {id} 已打开：从下一条消息起模型可见。",
@@ -175,17 +185,17 @@ PHRASES: dict[str, tuple[str, str]] = {
     "lines": ("lines", "行数"),
     "cost calls": ("{calls:,} calls in this run", "本次运行调用 {calls:,} 次"),
     "cost tokens": (
-        "{input:,} tokens in, {cached:,} of them from the provider's cache; {output:,} out",
+        "{input:,} input tokens, {cached:,} of them from the provider's cache; {output:,} output tokens",
         "输入 {input:,} 个 token，其中 {cached:,} 个来自服务商缓存；输出 {output:,} 个",
     ),
     "cost money": ("cost {cost}, in the currency of the prices configured", "费用 {cost}（按配置的价格单位）"),
     "no price": (
-        "No price is known for this model; sightline.toml can say one.",
+        "No price is known for this model; set one in sightline.toml.",
         "不知道该模型的价格；可在 sightline.toml 中填写。",
     ),
-    "nothing to retry": ("There is nothing to go on with: ask something.", "没有可继续的内容：请先提问。"),
+    "nothing to retry": ("There is nothing to continue: ask something first.", "没有可继续的内容：请先提问。"),
     "not written": ("{file} cannot be written: {why}", "无法写入 {file}：{why}"),
-    "exists": ("{file} exists already; name another file", "{file} 已存在；请换一个文件名"),
+    "exists": ("{file} exists already; choose another name", "{file} 已存在；请换一个文件名"),
     # what the library's errors say, for a chat
     "no item": (
         "There is no item #{id} on this branch: /context all lists them.",
@@ -200,86 +210,95 @@ PHRASES: dict[str, tuple[str, str]] = {
         "本分支没有压缩过：/compact 可压缩。",
     ),
     "too little": (
-        "There is too little conversation to compact: go on, and try again later. To have the last compaction made "
-        "again, undo it first with /uncompact.",
+        "There is too little conversation to compact: try again later. To repeat the last compaction, undo it first "
+        "with /uncompact.",
         "对话太短，无需压缩：请稍后再试。若要重做最近一次压缩，请先 /uncompact。",
     ),
     "summaries off": ("Summaries are switched off in this session.", "本会话已关闭摘要。"),
     "no app": (
-        "There is no app {name}; there are: {names}. /apps lists them.",
+        "There is no app {name}; the apps are: {names}. /apps lists them.",
         "没有应用 {name}；有：{names}。/apps 可列出。",
     ),
-    "no such code": ("There is no code {id}; there is: {names}", "没有代码 {id}；有：{names}"),
+    "no such code": ("There is no code {id}; saved code: {names}", "没有代码 {id}；有：{names}"),
     "no code id": (
-        "There is no code {id}: ids are code_ and a name, and /code lists them.",
+        "There is no code {id}: an id is code_ and a name; /code lists them.",
         "没有代码 {id}：编号形如 code_名称，/code 可列出。",
     ),
     "too much pinned": (
-        "What must be shown is {tokens:,} tokens larger than what fits: {pinned}. /unpin one, close a window with "
-        "/windows close, say less, or begin again with a larger --budget.",
-        "必须显示的内容超出上限 {tokens:,} 个 token：{pinned}。请 /unpin 其中一项，用 /windows close 关闭窗口，"
+        "The items that must be shown exceed the budget by {tokens:,} tokens: {pinned}. /unpin one, close a window "
+        "with /windows close, write a shorter message, or start again with a larger --budget.",
+        "必须显示的内容超出预算 {tokens:,} 个 token：{pinned}。请 /unpin 其中一项，用 /windows close 关闭窗口，"
         "缩短输入，或以更大的 --budget 重新开始。",
     ),
     "no such model": ("{name} cannot be asked: {why}", "无法使用模型 {name}：{why}"),
     "no strategy": ("There is no strategy {name}; choose one of {names}", "没有策略 {name}；可选：{names}"),
     "no session": ("There is no session {given}: /sessions lists them.", "没有会话 {given}：/sessions 可列出。"),
     "several sessions": (
-        "{given} begins the ids of {count:,} sessions, {ids}: write more of it.",
+        "The ids of {count:,} sessions begin with {given}: {ids}. Write more of the id.",
         "有 {count:,} 个会话的编号以 {given} 开头：{ids}。请多写几位。",
     ),
     # the help of each command: one line, then what it takes
-    "/help": ("What can be typed here.", "可以输入什么。"),
+    "/help": ("List the commands, or explain one.", "列出命令，或说明其中一个。"),
     "/compact": (
-        "Put a summary in the place of the oldest messages. /compact full only shows the summary there is, all of it.",
+        "Replace the oldest messages by a summary. /compact full compacts nothing and shows the whole present summary.",
         "用摘要代替最早的消息。/compact full 不压缩，只显示已有摘要的全文。",
     ),
     "/context": (
-        "What the model would see now. /context all lists every item.",
+        "Show what the model would see now. /context all lists every item.",
         "模型现在会看到什么。/context all 列出每一项。",
     ),
-    "/expand": ("Bring an earlier item back in full.", "找回某一项的全文。"),
-    "/recall": ("Find earlier passages and bring the best back.", "查找之前的内容并找回最相关的。"),
-    "/pin": ("Always show an item in full; without an id, list those.", "始终全文显示某一项；不带编号则列出已固定的。"),
+    "/expand": ("Show an earlier item to the model again, in full.", "让模型重新看到某一项的全文。"),
+    "/recall": (
+        "Find earlier passages and show the best ones to the model again.",
+        "查找之前的内容，让模型重新看到最相关的。",
+    ),
+    "/pin": (
+        "Always show an item in full; without an id, list the pinned items.",
+        "始终全文显示某一项；不带编号则列出已固定的。",
+    ),
     "/unpin": ("Let a pinned item be shortened again.", "取消固定。"),
-    "/uncompact": ("Undo the last compaction, or bring back one item of it.", "撤销最近一次压缩，或只恢复其中一项。"),
-    "/fork": ("Go another way from here, or from after an item.", "从此处或某一项之后另开分支。"),
+    "/uncompact": ("Undo the last compaction, or show one item of it again.", "撤销最近一次压缩，或只恢复其中一项。"),
+    "/fork": ("Begin a new branch here, or after an item.", "从此处或某一项之后另开分支。"),
     "/rewind": (
         "Go back before your last message, or before the N-th last.",
         "回到你最近一条（或倒数第 N 条）消息之前。",
     ),
-    "/branch": ("List the branches of this session, or go to one.", "列出本会话的分支，或切换。"),
-    "/sessions": ("List the sessions of this project, or go to one.", "列出本项目的会话，或切换。"),
+    "/branch": ("List the branches of this session, or switch to one.", "列出本会话的分支，或切换。"),
+    "/sessions": ("List the sessions of this project, or switch to one.", "列出本项目的会话，或切换。"),
     "/windows": ("List the open windows, show one, or close one.", "列出打开的窗口，查看或关闭其中一个。"),
     "/apps": ("List the apps, or open one in a window.", "列出应用，或在窗口中打开一个。"),
-    "/code": ("List the code saved in this session, or show one.", "列出本会话保存的代码，或查看其中一个。"),
-    "/model": ("Which model is asked, or ask another one.", "查看或更换模型。"),
-    "/strategy": ("Who decides what the model sees, or choose another.", "查看或更换上下文策略。"),
-    "/cost": ("Tokens and money spent in this run.", "本次运行的 token 与费用。"),
+    "/code": (
+        "List the code saved in this session, or show one piece of it.",
+        "列出本会话保存的代码，或查看其中一个。",
+    ),
+    "/model": ("Show which model is asked, or choose another.", "查看或更换模型。"),
+    "/strategy": ("Show the strategy that decides what the model sees, or choose another.", "查看或更换上下文策略。"),
+    "/cost": ("Show the tokens and the money spent in this run.", "本次运行的 token 与费用。"),
     "/export": (
         "Write the whole conversation to a file: openai, anthropic or responses, or the log as it is (jsonl).",
         "把整个对话写入文件：openai、anthropic 或 responses 格式，或原样的日志（jsonl）。",
     ),
-    "/clear": ("Begin a new session; this one is kept.", "开始新会话；当前会话保留。"),
-    "/version": ("Which Sightline this is.", "版本。"),
-    "/retry": ("Go on where the last answer stopped or failed.", "从上次停止或失败处继续。"),
-    "/quit": ("Leave. Everything said is kept.", "离开。所有内容都已保存。"),
-    # words of the common table, as a chat says them
-    "more items": ("{count:,} more: /context all", "其余 {count:,} 项：/context all"),
-    "more sessions": ("{count:,} older: /sessions all", "还有 {count:,} 个较早的会话：/sessions all"),
+    "/clear": ("Begin a new session; this one stays stored.", "开始新会话；当前会话保留。"),
+    "/version": ("Show the version of Sightline.", "版本。"),
+    "/retry": ("Continue where the last answer stopped or failed.", "从上次停止或失败处继续。"),
+    "/quit": ("End the chat. The conversation stays stored.", "离开。所有内容都已保存。"),
+    # phrases of the common table that differ in a chat
+    "more items": ("{count:,} more items: /context all", "其余 {count:,} 项：/context all"),
+    "more sessions": ("{count:,} older sessions: /sessions all", "还有 {count:,} 个较早的会话：/sessions all"),
     "more lines": ("{count:,} more lines: /compact full", "其余 {count:,} 行：/compact full"),
     "more kept": ("{count:,} more", "其余 {count:,} 条"),
     "stands for": (
-        "Summary {summaries} stands for {messages:,} messages, #{first} to #{last}, {tokens:,} tokens in full: "
-        "/uncompact brings them back.",
-        "摘要 {summaries} 代表 #{first} 至 #{last} 的 {messages:,} 条消息，全文 {tokens:,} 个 token："
+        "Summary {summaries} replaces {messages:,} messages, #{first} to #{last}, {tokens:,} tokens in full; "
+        "/uncompact shows them again.",
+        "摘要 {summaries} 代替 #{first} 至 #{last} 的 {messages:,} 条消息，全文 {tokens:,} 个 token；"
         "/uncompact 可恢复。",
     ),
     "after compact": (
-        "/uncompact undoes it, /uncompact ID brings back one item.",
+        "/uncompact undoes it, /uncompact ID shows one item again.",
         "/uncompact 可撤销，/uncompact 编号 可恢复其中一项。",
     ),
     "no summary": (
-        "No summary from the model: {error}. A digest made by rule stands in its place.",
+        "No summary from the model: {error}. A summary made by rule is used instead.",
         "模型没有给出摘要：{error}。已改用按规则生成的摘要。",
     ),
     "try app": (
@@ -288,7 +307,7 @@ PHRASES: dict[str, tuple[str, str]] = {
     ),
     "could ask": ("you could ask: {question}", "可以接着问：{question}"),
     "grown": (
-        "It grew: what the summary stands for was already shown shortened.",
+        "It grew, because the messages that the summary replaces were already shown shortened.",
         "变大了：被摘要的内容原本已缩短显示。",
     ),
 }
