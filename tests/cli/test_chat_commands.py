@@ -64,7 +64,7 @@ def test_help_fits_a_terminal(tmp_path: Path, capsys: Shown, monkeypatch: pytest
         talked(configured(tmp_path / "shop", stub.url), ["/help"])
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 60
-    assert "                              there is, all of it." in lines
+    assert "                              the whole present summary." in lines
 
 
 def test_a_mistyped_command_is_not_sent_to_the_model(tmp_path: Path, capsys: Shown) -> None:
@@ -91,7 +91,7 @@ def test_before_anything_is_said_the_commands_say_so(tmp_path: Path, capsys: Sho
     assert shown.count("Nothing has been said in this session yet.") >= 4
     assert "There is no session nope" in shown
     assert "choose one of focus" in shown
-    assert shown.count("Write it as") >= 6
+    assert shown.count("Write /") >= 6
     assert "Traceback" not in shown
     assert not folder(project).sessions()
 
@@ -135,8 +135,8 @@ def test_items_are_brought_back_and_held(tmp_path: Path, capsys: Shown) -> None:
     shown = capsys.readouterr().out
     assert f"Pinned: #{at}" in shown
     assert "Nothing is pinned." in shown
-    assert "Brought back for the next message:" in shown
-    assert f"#{at} stands in full at the end" in shown
+    assert "The model sees these passages with your next message:" in shown
+    assert f"The model sees #{at} in full at the end" in shown
     assert "recalled from earlier" in json.dumps(stub.asked[-1].body["messages"])
 
 
@@ -152,11 +152,11 @@ def test_compacting_asks_the_model_and_can_be_undone(tmp_path: Path, capsys: Sho
     shown = capsys.readouterr().out
     assert "Compacted:" in shown
     assert "wants order 4711 to be first" in shown
-    assert "What the last compaction covers is shown again" in shown
+    assert "The messages that the last compaction replaced are shown again" in shown
     assert asked == 5  # the other model was not asked
     assert "other is too small to summarise, so the summary is made by rule." in shown
     assert "summary made by rule" in shown
-    assert f"#{at} is shown in full again where there is room." in shown
+    assert f"#{at} is shown in full again as soon as it fits the budget." in shown
     assert "no item #999" in shown
 
 
@@ -173,7 +173,7 @@ def test_going_back_keeps_both_ways(tmp_path: Path, capsys: Shown) -> None:
     assert re.search(r"(?m)^\* (?!main)", shown)  # the branch that it is on, marked
     assert "On branch main." in shown
     assert "New branch" in shown
-    assert "/rewind goes back at most so many" in shown
+    assert "/rewind cannot go back further" in shown
     assert said_in(stub.asked[2]) == ["first", "One.", "second, otherwise"]
     assert said_in(stub.asked[3]) == ["first", "One.", "second", "Two.", "third"]
     assert len(folder(project).sessions()) == 1
@@ -184,7 +184,7 @@ def test_a_session_that_begins_with_the_message_cannot_go_back_before_it(tmp_pat
     with Stub([answer("One.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)
         chat = talked(project, ["first", "/rewind"], no_tools=True)  # nor does it begin with how to use them
-    assert "/clear begins a new one" in capsys.readouterr().out
+    assert "/clear begins a new session" in capsys.readouterr().out
     assert chat.session.branch == ""
 
 
@@ -268,7 +268,7 @@ def test_a_failed_answer_is_gone_on_with(tmp_path: Path, capsys: Shown) -> None:
     shown = capsys.readouterr().out
     assert "The last message has no answer yet" in shown
     assert "All of it." in shown
-    assert "There is nothing to go on with" in shown
+    assert "There is nothing to continue" in shown
     assert said_in(stub.asked[1]) == ["first"]
 
 

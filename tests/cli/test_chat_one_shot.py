@@ -134,7 +134,7 @@ def test_json_is_an_object_also_where_nothing_can_be_asked(
         assert list(json.loads(ask("-p", "Hello?", "--json").stdout)) == list(facts)
 
 
-@pytest.mark.parametrize(("language", "said"), [("en", "One of these helps"), ("zh", "以下任选其一")])
+@pytest.mark.parametrize(("language", "said"), [("en", "Each of these helps"), ("zh", "以下任选其一")])
 def test_without_a_model_there_is_a_short_list(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, language: str, said: str
 ) -> None:

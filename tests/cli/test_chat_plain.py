@@ -44,7 +44,7 @@ def test_a_small_model_is_greeted_as_one(tmp_path: Path, capsys: pytest.CaptureF
     with Stub([]) as stub:
         project = shop(tmp_path, stub.url)
         talked(project, [], model="small")
-        assert "small is too small for tools" in capsys.readouterr().err
+        assert "small is too small to use tools" in capsys.readouterr().err
         talked(project, [], model="small", language="zh")
         assert "small 太小，无法使用工具" in capsys.readouterr().err
         talked(project, [])

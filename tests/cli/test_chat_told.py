@@ -120,7 +120,7 @@ def test_the_whole_summary_is_shown_without_compacting_again(tmp_path: Path, cap
         assert len(stub.asked) == 5
     assert "Nothing is compacted on this branch: /compact does it." in before
     assert "more lines: /compact full" in before
-    assert "Write it as /compact [full]" in before
+    assert "Write /compact [full]" in before
     assert "point 39" not in before
     assert "point 39" in after
     assert re.search(r"Summary #\d+ replaces", after)
@@ -158,7 +158,7 @@ def test_what_a_command_does_not_take_is_refused(tmp_path: Path, capsys: Shown, 
     """With how to write it, and nothing is done."""
     with Stub([answer("One.")]) as stub:
         chat = talked(configured(tmp_path / "shop", stub.url), ["first", line])
-    assert f"Write it as {line.split(maxsplit=1)[0]}" in capsys.readouterr().out
+    assert f"Write {line.split(maxsplit=1)[0]}" in capsys.readouterr().out
     assert not chat.over
     assert len(Folder(tmp_path / "shop", tmp_path / "home").sessions()) == 1
     assert chat.session.id in Folder(tmp_path / "shop", tmp_path / "home").sessions()
@@ -238,7 +238,7 @@ def test_a_budget_is_the_window_where_none_is_known(tmp_path: Path, capsys: Show
         smaller = talked(project, [], model="fake", budget=4_000)
         assert capsys.readouterr().err == ""
         known = talked(project, [], budget=32_000)
-    assert "stub takes 16,000 tokens: --budget 32000 is more than that." in capsys.readouterr().err
+    assert "stub has a context window of 16,000 tokens: --budget 32000 is larger." in capsys.readouterr().err
     assert [chat.agent.budget.window for chat in (unknown, smaller, known)] == [32_000, 4_000, 16_000]
     assert unknown.agent.budget.output == 8_000
 
@@ -259,13 +259,13 @@ def test_a_wrong_app_is_answered_with_those_that_are_listed(tmp_path: Path, caps
     wrong, own = capsys.readouterr().out.splitlines()
     assert "todo" in wrong
     assert "code_list" not in wrong
-    assert own.startswith("There is no app code_list; there are:")
+    assert own.startswith("There is no app code_list; the apps are:")
 
 
 def test_a_message_of_several_lines_keeps_them(tmp_path: Path) -> None:
     """What a file reaches for is a list, also where nobody can be asked."""
     project = configured(tmp_path / "shop", "http://127.0.0.1:9", "[tools]\nrun_python = true\n")
     lines = asked(project, "-p", "Hello").stderr.splitlines()
-    assert lines[0].endswith("reaches beyond this project:")
+    assert lines[0].endswith("affects more than this project:")
     assert any(line.startswith("  ") and "run_python" in line for line in lines[1:])
     assert "--trust" in lines[-1]

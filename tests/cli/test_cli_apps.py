@@ -301,7 +301,7 @@ def test_levels_and_forms_can_be_switched_on_the_way(run: Run) -> None:
     result = run("apps", "run", "todo", "--do", "add milk", "--do", "level gist", "--do", "as markdown")
     assert "- 1 open of 1" in result.stdout
     assert result.stdout.startswith("[window todo_1]\n# To do\n")
-    assert "level gist, as markdown" in result.stderr
+    assert "level of detail gist, format markdown" in result.stderr
     assert "<count>" in run("apps", "run", "todo", "--level", "summary").stdout
 
 
@@ -410,7 +410,7 @@ def test_lines_may_come_from_a_pipe(run: Run) -> None:
         "todo_1> ", "todo_1> toggle-1", "item 1 is done", "todo_1> quit",
     ]  # fmt: skip
     assert result.stdout.count('<Window id="todo_1">') == 4  # opened, added, asked for, toggled
-    assert result.stdout.count("as above") == 1
+    assert result.stdout.count("unchanged") == 1
     assert run("apps", "run", "todo", input="add milk").exit_code == 0
     assert run("apps", "run", "todo", input="").exit_code == 0
 
@@ -424,16 +424,18 @@ def test_a_program_can_talk_to_it_line_by_line() -> None:
     assert talk.stdout is not None
 
     def until(text: bytes) -> None:
-        while text not in talk.stdout.readline():  # type: ignore[union-attr]
-            pass
+        for line in talk.stdout or ():  # ends with the program, so that the test fails instead of waiting for ever
+            if text in line:
+                return
+        raise AssertionError(f"the program ended without {text!r}")
 
-    until(b"level full, as xml")
+    until(b"level of detail full, format xml")
     talk.stdin.write(b"add caf\xe9\n")
     talk.stdin.flush()
     until("caf�</item>".encode())
     talk.stdin.write(b"level gist\n")
     talk.stdin.flush()
-    until(b"level gist, as xml")
+    until(b"level of detail gist, format xml")
     talk.stdin.close()
     talk.stdout.close()
     assert talk.wait() == 0
@@ -476,12 +478,12 @@ def test_a_person_presses_buttons(person: Person) -> None:
     seen = person.says("add buy milk")
     assert "added item 1" in seen
     assert '<item id="1" actions="toggle, delete">buy milk</item>' in seen
-    assert "todo_1, level full, as xml: " in seen
+    assert "todo_1, level of detail full, format xml: " in seen
     assert "\x1b[32madded item 1\x1b[0m" in person.shown
     assert 'tags="done"' in person.says("[button:toggle-1]")
     seen = person.says("level gist")
     assert "0 open of 1" in seen
-    assert "level gist, as xml" in seen
+    assert "level of detail gist, format xml" in seen
     assert "# To do" in person.says("as markdown")
     assert '"currentLod": "Gist"' in person.says("as json")
     assert "toggle index:int" in person.says("help")
@@ -494,9 +496,9 @@ def test_a_failure_is_red_with_ways_on_and_no_end(person: Person) -> None:
     seen = person.says("togle 1")
     assert "\x1b[31mfailed: " in person.shown
     assert "→ toggle(index:int)" in seen
-    assert "as above" in seen
+    assert "unchanged" in seen
     assert "<Window" not in seen
-    assert "has no partner" in person.says('add "x')
+    assert "is not closed" in person.says('add "x')
     assert "Traceback" not in person.leaves()
 
 

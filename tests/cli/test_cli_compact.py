@@ -56,10 +56,10 @@ def test_everything_is_shown_to_people(run: Run) -> None:
     """Tokens, what is covered, the summary in a panel, what is kept, what is hidden, and the way back."""
     output = run("compact", *TIGHT).stdout
     assert "Compacted: login-bug, branch main" in output
-    assert re.search(r"[\d,]+ → [\d,]+ tokens, \d+% (less|more); 15,000 fit", output)
+    assert re.search(r"[\d,]+ → [\d,]+ tokens, \d+% (less|more); budget 15,000", output)
     assert re.search(r"replaces \d+ messages, #4 to #\d+", output)
     assert "─ summary made by rule, " in output
-    assert "more lines: --full" in output
+    assert "more lines: add --full" in output
     assert re.search(rf"#\d+  rule   {re.escape(RULE)}", output)
     assert re.search(r"numbers +\d+  ", output)
     assert "`sightline uncompact` undoes it" in output
@@ -90,7 +90,7 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(run: Run, folder: Folder) -
     assert run("compact", "--report").exit_code == 0
     assert everything(folder) == before
     assert "Nothing is written" in output
-    assert "Without --dry-run it is done." in output
+    assert "Run it without --dry-run to do this." in output
     done = facts(run("compact", *TIGHT, "--json"))
     assert (tried.pop("dry_run"), tried.pop("boundary")) == (True, None)
     assert done.pop("dry_run") is False
@@ -99,13 +99,13 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(run: Run, folder: Folder) -
 
 
 def test_a_dry_run_asks_nobody(run: Run, command: Callable[[str], str], tmp_path: Path) -> None:
-    """What a model would be asked with is told; the program is not run."""
+    """What a model would get a request of is told; the program is not run."""
     touched = tmp_path / "touched"
     program = command(f"open({str(touched)!r}, 'w')")
     told = json.loads(run("compact", *TIGHT, "--dry-run", "--with", program, "--json").stdout)
     assert told["request_tokens"] > told["pre_tokens"]
     assert not touched.exists()
-    assert "would be asked with" in run("compact", *TIGHT, "--dry-run", "--with", program).stdout
+    assert "would get a request of" in run("compact", *TIGHT, "--dry-run", "--with", program).stdout
 
 
 def test_what_is_compacted_can_be_verified(run: Run, root: Path) -> None:
@@ -122,12 +122,12 @@ def test_what_is_compacted_can_be_verified(run: Run, root: Path) -> None:
 @pytest.mark.parametrize(
     ("pre", "post", "said"),
     [
-        (1000, 250, "1,000 → 250 tokens, 75% less; 5,000 fit"),
-        (1000, 1500, "1,000 → 1,500 tokens, 50% more; 5,000 fit"),
-        (1000, 999, "1,000 → 999 tokens, <1% less; 5,000 fit"),
-        (1000, 1000, "1,000 → 1,000 tokens; 5,000 fit"),
-        (0, 10, "0 → 10 tokens; 5,000 fit"),
-        (0, 0, "0 → 0 tokens; 5,000 fit"),
+        (1000, 250, "1,000 → 250 tokens, 75% less; budget 5,000"),
+        (1000, 1500, "1,000 → 1,500 tokens, 50% more; budget 5,000"),
+        (1000, 999, "1,000 → 999 tokens, <1% less; budget 5,000"),
+        (1000, 1000, "1,000 → 1,000 tokens; budget 5,000"),
+        (0, 10, "0 → 10 tokens; budget 5,000"),
+        (0, 0, "0 → 0 tokens; budget 5,000"),
     ],
 )
 def test_the_change_is_told_whatever_the_numbers(pre: int, post: int, said: str) -> None:
@@ -188,9 +188,10 @@ def test_nothing_lost_is_a_friendly_line(run: Run, folder: Folder) -> None:
         for _ in range(8):
             session.user("tell me a story about a cat")
             session.assistant("once there was a cat who slept all day long " * 20)
-    assert "No rule, task, path, name, number or error line went out of sight" in run("compact", "chat").stdout
+    assert "Every rule, task, path, name, number and error line is still visible" in run("compact", "chat").stdout
     assert (
-        "No rule, task, path, name, number or error line went out of sight" in run("compact", "chat", "--report").stdout
+        "Every rule, task, path, name, number and error line is still visible"
+        in run("compact", "chat", "--report").stdout
     )
 
 
@@ -227,7 +228,9 @@ def test_people_read_what_came_back(run: Run) -> None:
     """The messages, their range, and the tokens."""
     run("compact", *TIGHT)
     output = run("uncompact", *TIGHT).stdout
-    assert re.search(r"Undone in session login-bug: \d+ messages, #4 to #\d+, are back from the next call on.", output)
+    assert re.search(
+        r"Undone in session login-bug: \d+ messages, #4 to #\d+, are shown again from the next call on.", output
+    )
     assert re.search(r"[\d,]+ → [\d,]+ tokens", output)
 
 

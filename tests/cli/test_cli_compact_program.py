@@ -120,7 +120,7 @@ def test_files_that_matter_are_included_as_they_are_now(
     assert told["success"]
     assert told["files"] == tried["files"] == ["app.py"]
     report = run("--project", str(project), "compact", "--report").stdout
-    assert "Files shown to the model as they are now: app.py" in report
+    assert "Files given to the model as they are now: app.py" in report
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
     assert "result " in output
     assert "█" in output
     assert "Older items are shortened once the prompt has more than 14," in output
-    assert "more: --all" in output
+    assert "more items: add --all" in output
     everything = run("context", *TIGHT, "--all", "--by", "order").stdout
-    assert "more: --all" not in everything
+    assert "more items: add --all" not in everything
     ids = [
         float(line.split()[0][1:])
         for line in everything.splitlines()
@@ -76,7 +76,7 @@ def test_a_window_that_is_too_small_shows_the_sweep_it_would_be(run: Run) -> Non
     """The next call is named a sweep, and what it leaves out has its line."""
     output = run("context", "--window", "6000", "--output", "100").stdout
     assert "The next call shortens older items first (" in output
-    assert "left out" in output
+    assert "not shown" in output
     assert "left out here: " in output
 
 

@@ -25,12 +25,12 @@ def test_each_reduction_says_what_it_removed_and_saved(run: Run, root: Path) -> 
     assert [each["kind"] for each in facts] == list(REDUCTIONS)
     trim = facts[3]
     assert trim["tokens"] > 0
-    row = ["trim", f"{len(trim['removed']):,}", f"{trim['tokens']:,}"]
+    row = ["left", "out", "(trim)", f"{len(trim['removed']):,}", f"{trim['tokens']:,}"]
     table = [line.split() for line in run(*tight).stdout.splitlines()]
-    assert ["reduction", "removed", "saved"] in table
+    assert ["to", "fit", "the", "budget", "items", "saved"] in table
     assert row in table
-    assert ["windows", "0", "0"] not in table
-    assert "裁剪" in run("--lang", "zh", *tight).stdout
+    assert ["smaller", "windows", "0", "0"] not in table
+    assert "略去（trim）" in run("--lang", "zh", *tight).stdout
 
 
 @pytest.mark.accepts(365)
@@ -38,10 +38,10 @@ def test_what_is_off_is_said(run: Run, folder: Folder) -> None:
     """Also where it would have had nothing to do; where nothing is off and all is shown, there is no table."""
     with Session(JsonlStore(folder.file("short"))) as session:
         session.user("hello")
-        assert "reduction " not in run("context", "short", "--window", "200000").stdout
+        assert "to fit the budget" not in run("context", "short", "--window", "200000").stdout
         session.configure(reductions=("gists", "windows", "trim"))
     lines = [line.split() for line in run("context", "short", "--window", "200000").stdout.splitlines()]
-    assert ["summaries", "0", "0", "off"] in lines
+    assert ["replaced", "by", "summaries", "0", "0", "switched", "off"] in lines
     refused = run("compact", "short")
     assert (refused.exit_code, "summaries are switched off" in refused.stderr) == (1, True)
 

@@ -30,9 +30,9 @@ def test_the_sample_is_replayed_with_several_sweeps(run: Run) -> None:
     assert result.exit_code == 0
     rows = [line for line in result.stdout.splitlines() if line[:4].strip().isdigit()]
     assert [int(row[:4]) for row in rows] == list(range(1, 24))
-    assert sum("forced" in row or "pays" in row for row in rows) >= 2
+    assert sum("budget full" in row or "saves money" in row for row in rows) >= 2
     assert "Each row is one call to the model" in result.stdout
-    assert "requests a provider would refuse: 0" in result.stdout
+    assert "requests that a provider would refuse: 0" in result.stdout
     assert "Try next" in result.stdout
     assert "\x1b" not in result.stdout
 
@@ -85,8 +85,8 @@ def test_kept_replays_are_sessions_like_any_other(run: Run, folder: Folder) -> N
     kept = json.loads(run("replay", "--sample", "data_report", "--keep", "--json").stdout)["session"]
     assert kept in folder.sessions()
     assert json.loads(run("verify", kept, "--json").stdout)["good"]
-    assert f"Kept as session {folder.sessions()[0]}" not in run("replay", "--sample", "data_report").stdout
-    assert "Kept as session" in run("replay", "--sample", "data_report", "--keep").stdout
+    assert f"Stored as session {folder.sessions()[0]}" not in run("replay", "--sample", "data_report").stdout
+    assert "Stored as session" in run("replay", "--sample", "data_report", "--keep").stdout
 
 
 def test_a_session_s_own_log_can_be_replayed(run: Run, folder: Folder) -> None:

@@ -54,7 +54,7 @@ def test_only_the_newest_are_listed_unless_all_are_asked_for(run: Run, folder: F
     """What is not listed is counted."""
     for number in range(24):
         said(folder, f"s{number:02}", "hello")
-    assert "5 older: --all" in run("sessions").stdout
+    assert "5 older sessions: add --all" in run("sessions").stdout
     assert len(json.loads(run("sessions", "--json").stdout)["sessions"]) == 20
     assert len(json.loads(run("sessions", "--all", "--json").stdout)["sessions"]) == 25
 

@@ -150,7 +150,7 @@ def act(session: Session, witness: Witness, random: Random) -> None:
             witness.saw(durable=True)
         case 2:
             session.interrupt()
-            session.items.expand(next(session.items).id)
+            session.items.expand(next(iter(session.items)).id)
         case _:
             pass
 

@@ -131,7 +131,7 @@ def test_a_fork_while_another_process_writes(tmp_path: Path) -> None:
     for number in range(6):
         root.refresh()
         shared = texts(root)
-        fork = root.fork([item.id for item in root.items() if item.kind is Kind.USER][-1])
+        fork = root.fork([item.id for item in root.items if item.kind is Kind.USER][-1])
         assert texts(fork) == shared
         for turn in range(3):
             fork.user(f"fork {number} says {turn}")

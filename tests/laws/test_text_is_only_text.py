@@ -120,9 +120,9 @@ def test_the_engine_acts_on_no_text(text: str) -> None:
     world.run([Say(Role.USER, text), Compose(5_000)])
     world.session.reply({"choices": [{"message": {"role": "assistant", "content": text}}]})
     assert world.session.answer_own_calls() == []
-    before = len(world.session)
+    before = len(world.session.items)
     world.run([Say(Role.USER, "go on"), Compose(5_000)])
-    assert len(world.session) == before + 1
+    assert len(world.session.items) == before + 1
     assert world.session.items.text(world.item_ids()[1]) == text
 
 

@@ -254,7 +254,7 @@ def _print_reductions(out: Console, words: Phrases, preview: Preview) -> None:
         return
     out.print()
     rows = Rows(out, [
-        Column(words("reduction"), 16), Column(words("removed"), 8, right=True), Column(words("saved"), 9, right=True),
+        Column(words("reduction"), 21), Column(words("removed"), 8, right=True), Column(words("saved"), 9, right=True),
         Column(""),
     ], least=0)  # fmt: skip
     rows.print_titles()

@@ -52,14 +52,14 @@ _PHRASES = {
     "level gist": ("gist", "要点"),
     "left out": ("not shown", "未显示"),
     # what is done to make things fit
-    "reduction": ("to fit", "为放下而"),
+    "reduction": ("to fit the budget", "为适应预算"),
     "removed": ("items", "项数"),
     "saved": ("saved", "节省"),
     "off": ("switched off", "已关闭"),
-    "reduction gists": ("shortened", "缩短"),
+    "reduction gists": ("shortened to gists", "缩短为要点"),
     "reduction windows": ("smaller windows", "缩小窗口"),
-    "reduction summaries": ("summarised", "摘要"),
-    "reduction trim": ("left out", "略去"),
+    "reduction summaries": ("replaced by summaries", "由摘要代替"),
+    "reduction trim": ("left out (trim)", "略去（trim）"),
     # why older items were shortened, or the prompt changed in another way
     "sweep: forced": ("budget full", "预算将满"),
     "sweep: pays": ("saves money", "更省钱"),
@@ -285,6 +285,7 @@ _PHRASES = {
     "fell out": ("{count} left out", "略去 {count}"),
     "rose": ("{count} restored", "恢复 {count}"),
     "entered": ("{count} results shortened", "{count} 个结果缩短"),
+    "entered one": ("{count} result shortened", "{count} 个结果缩短"),
     "summed up": ("in total", "总计"),
     "total calls": (
         "{calls:,} calls, older items shortened {sweeps:,} times, largest prompt {largest:,} tokens",

@@ -261,9 +261,9 @@ def _rows(out: Console, here: Place, limit: int) -> Rows:
     budget = words("of limit", limit=limit)
     return Rows(out, [
         Column(words("call"), 4, right=True), Column(words("came")), Column(words("tokens"), 7, right=True),
-        Column(budget, max(_BAR, cell_len(budget)), spare=1), Column(words("levels"), 22),
+        Column(budget, max(_BAR, cell_len(budget)), spare=1), Column(words("levels"), 27),
         Column(words("reused"), 6, right=True), Column(words("cost"), 7, right=True, spare=4),
-        Column(words("vs full"), 7, right=True, spare=2), Column(words("sweep"), 13, spare=3),
+        Column(words("vs full"), 7, right=True, spare=3), Column(words("sweep"), 13, spare=2),
     ])  # fmt: skip
 
 
@@ -295,7 +295,7 @@ def _new_text(here: Place, came: tuple[NewInput, ...]) -> str:
 
 def _changes_text(here: Place, changes: Changes) -> str:
     named = [("fell summary", changes.summary), ("fell gist", changes.gist), ("fell out", changes.out)]
-    named += [("rose", changes.raised), ("entered", changes.entered)]
+    named += [("rose", changes.raised), ("entered" if changes.entered > 1 else "entered one", changes.entered)]
     return " ".join(here.words(key, count=count) for key, count in named if count)
 
 

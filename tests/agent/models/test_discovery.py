@@ -216,7 +216,7 @@ def test_the_list_says_what_is_used_and_why(tmp_path: Path) -> None:
     assert first.split()[:3] == ["→", "house:", "m"]
     assert first.endswith("configured in sightline.toml (http://gpu:8000/v1)")
     assert "no key: set ANTHROPIC_API_KEY" in second
-    assert "for trying the machinery" in third
+    assert "for trying Sightline out" in third
     facts = CliRunner().invoke(app, ["model", "list", "--json", *where])
     listed = json.loads(facts.output)
     assert (listed["used"]["name"], listed["used"]["key"], listed["models"][1]["key"]) == ("m", True, False)

@@ -55,7 +55,7 @@ class Sized:
         return self.timeline.unit[row] in plan
 
     def _called(self, kind: str, full: int, summary: int, gist: int) -> int:
-        call_id = str(len(self.session))
+        call_id = str(len(self.session.items))
         call = f"{self.session.assistant([Call(call_id, 'act', {})])}.1"
         ids = {"call": call, "result": self.session.tool_result(call_id, "text")}
         for other, item_id in ids.items():

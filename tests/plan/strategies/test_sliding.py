@@ -129,7 +129,7 @@ def test_a_providers_own_blocks_are_not_shortened_while_their_turn_is_open() -> 
     session.tool_result("a", words(2_000))
     lods = session.compose(Budget(900, recall=0)).plan.lods
     assert [session._journal.timeline.kind[row] for row in lods] == [Kind.RESULT]
-    assert shown(session, 300) == [next(session.items).id]
+    assert shown(session, 300) == [next(iter(session.items)).id]
 
 
 @pytest.mark.parametrize("name", ["sliding", "summary"])

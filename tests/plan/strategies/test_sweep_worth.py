@@ -40,7 +40,7 @@ def words(count: int) -> str:
 
 def read(session: Session, names: str, text: str = words(60), *, error: bool = False) -> list[str]:
     """One unit: a call for each letter, with this text as the result of each; `{name}` in it is the letter."""
-    calls = [Call(f"{len(session)}{name}", "read", {"path": f"{name}.py"}) for name in names]
+    calls = [Call(f"{len(session.items)}{name}", "read", {"path": f"{name}.py"}) for name in names]
     session.assistant(calls)
     return [session.tool_result(call.id, text.format(name=call.id[-1]), error=error) for call in calls]
 
