@@ -178,7 +178,7 @@ def check_removed(payload: Payload, talk: Session) -> None:
     stale = [item.id for item in talk.items if item.kind is Kind.SUMMARY]  # one that another took the place of
     removed = [*gists.removed, *summaries.removed, *trim.removed]
     assert sorted(removed) == sorted(id_ for id_ in hidden if id_ not in stale or id_ in gists.removed)
-    lowered = [window.id for window in talk.windows.all() if window.render() != window.whole()]
+    lowered = [window.id for window in talk.windows.all() if window.render() != window.render_own_level()]
     assert set(lowered) <= set(windows.removed)
 
 
@@ -191,7 +191,7 @@ def check_off(kind: str, payload: Payload, talk: Session) -> None:
         case "gists":
             assert {line.lod for line in lines} <= {Lod.FULL}
         case "windows":
-            assert dict(payload.shown_windows) == {window.id: window.whole() for window in talk.windows.all()}
+            assert dict(payload.shown_windows) == {window.id: window.render_own_level() for window in talk.windows.all()}
         case "summaries":
             assert Kind.SUMMARY not in {line.kind for line in lines}
             assert not talk.summaries.wanted
