@@ -64,7 +64,7 @@ def test_help_fits_a_terminal(tmp_path: Path, capsys: Shown, monkeypatch: pytest
         talked(configured(tmp_path / "shop", stub.url), ["/help"])
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 60
-    assert "                              the whole present summary." in lines
+    assert "                              whole present summary." in lines
 
 
 def test_a_mistyped_command_is_not_sent_to_the_model(tmp_path: Path, capsys: Shown) -> None:
@@ -118,10 +118,10 @@ def test_looking_shows_what_the_other_commands_show(tmp_path: Path, capsys: Show
     assert "Sort the orders." in shown
     assert "Keep a to-do list" in shown
     assert "code_list" not in shown  # that one opens by itself
-    assert "1,000 tokens in, 500 of them from the provider's cache; 100 out" in shown
+    assert "1,000 input tokens, 500 of them from the provider's cache; 100 output tokens" in shown
     assert "cost 0.0008," in shown  # 500 fresh and 500 cached in, 100 out
     assert "The model is stub: context window 16,000 tokens" in shown
-    assert "Strategy focus. There are: focus," in shown
+    assert "The strategy is focus. To choose from: focus," in shown
 
 
 def test_items_are_brought_back_and_held(tmp_path: Path, capsys: Shown) -> None:

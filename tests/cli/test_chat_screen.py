@@ -212,7 +212,7 @@ def test_the_status_line() -> None:
     used = new._replace(tokens=60_000, reused=45_000, cost=0.0123)
     assert status_line(used, words) == "gpt · 60k/120k ████░░░░ 50% · cached 75% · cost 0.0123 · V1StGXR8 · focus"
     assert status_line(used, words, plain=True).isascii()
-    assert "复用 75%" in status_line(used, Phrases("zh", PHRASES))
+    assert "缓存 75%" in status_line(used, Phrases("zh", PHRASES))
     assert (money(None), money(12.345)) == ("–", "12.35")
 
 

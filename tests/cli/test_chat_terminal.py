@@ -121,7 +121,7 @@ def test_lines_typed_before_the_prompt_are_separate(tmp_path: Path) -> None:
         terminal.until("❯ /version")
         terminal.until("sightline ")
         terminal.until("❯ /strategy")
-        terminal.until("Strategy focus.")
+        terminal.until("The strategy is focus.")
         terminal.prompt()
         terminal.type("st\r")
         terminal.until("0 calls in this run")

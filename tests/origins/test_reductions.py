@@ -191,7 +191,9 @@ def check_off(kind: str, payload: Payload, talk: Session) -> None:
         case "gists":
             assert {line.lod for line in lines} <= {Lod.FULL}
         case "windows":
-            assert dict(payload.shown_windows) == {window.id: window.render_own_level() for window in talk.windows.all()}
+            assert dict(payload.shown_windows) == {
+                window.id: window.render_own_level() for window in talk.windows.all()
+            }
         case "summaries":
             assert Kind.SUMMARY not in {line.kind for line in lines}
             assert not talk.summaries.wanted
