@@ -36,9 +36,8 @@ def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder
         terminal.prompt()
         terminal.type("What do the notes say?\r")
         terminal.until("✓ file_reader notes.txt")  # the call is one line
-        terminal.until("It says")
-        assert "**" not in terminal.until("milk")  # Markdown is drawn
-        terminal.until("cost 0.0001")  # the line below counts what was spent
+        # While it streams, the unfinished text may be seen as it is; what stays is drawn.
+        assert "It says milk" in terminal.until("cost 0.0001")  # the line below counts what was spent
         terminal.type("/contxt\r")
         terminal.until("Did you mean /context")
         terminal.type("/context\r")
