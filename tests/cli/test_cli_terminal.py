@@ -17,6 +17,7 @@ import pytest
 
 COMMAND = [sys.executable, "-m", "sightline"]
 NOT_PRINTED = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+SECONDS = 240  # that anything may take on a busy machine
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -45,10 +46,26 @@ class Terminal:
 
     def until(self, text: str) -> None:
         """Read until this is shown."""
-        while text not in self.shown:
-            ready = self.poll.poll(60_000)
-            assert ready, f"waited for {text!r} after {self.shown[-500:]!r}"
-            self.shown += os.read(self._primary, 65536).decode("utf-8", "replace")
+        self.until_matches(re.escape(text))
+
+    def until_matches(self, pattern: str) -> None:
+        """Read until something is shown that matches this pattern. A program that does not show it is ended."""
+        while not re.search(pattern, self.shown):
+            if not self._read():
+                self.process.kill()
+                self.process.wait()
+                pytest.fail(f"waited for {pattern!r} after {self.shown[-500:]!r}")
+
+    def _read(self) -> bool:
+        """Read what is shown next. False: the program has ended, or shows nothing for too long."""
+        if not self.poll.poll(SECONDS * 1000):
+            return False
+        try:
+            data = os.read(self._primary, 65536)
+        except OSError:  # how Linux says that the other side is closed
+            return False
+        self.shown += data.decode("utf-8", "replace")
+        return bool(data)
 
     def type(self, text: str) -> None:
         """Press keys."""
@@ -56,16 +73,10 @@ class Terminal:
 
     def end(self) -> int:
         """Read to the end; the exit code."""
-        while True:
-            try:
-                data = os.read(self._primary, 65536)
-            except OSError:  # how Linux says that the other side is closed
-                break
-            if not data:
-                break
-            self.shown += data.decode("utf-8", "replace")
+        while self._read():
+            pass
         os.close(self._primary)
-        return self.process.wait()
+        return self.process.wait(SECONDS)
 
 
 def test_on_a_terminal_there_are_colours_and_a_progress_bar() -> None:
