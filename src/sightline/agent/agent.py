@@ -22,7 +22,8 @@ from sightline.agent.tools.write_code import WRITE_CODE
 from sightline.agent.turn import Turn
 from sightline.agent.usage import Spent, cost_of
 from sightline.compaction.compactor import Compacted
-from sightline.errors import BadInput, Conflict, ContextOverflow, ModelError, SightlineError, StoreError
+from sightline.errors import BadInput, ContextOverflow, ModelError, SightlineError, StoreError
+from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
 from sightline.replay.replay import reused_tokens
 from sightline.session.session import Session
@@ -144,11 +145,7 @@ class Agent:
 
     def _write(self, write: Callable[[], T]) -> T:
         """Write to the session; once more if another program wrote first, because nothing here depends on its text."""
-        try:
-            return write()
-        except Conflict:
-            self.session.refresh()
-            return write()
+        return retry_on_conflict(write, self.session.refresh)
 
     async def _log(self, write: Callable[[], T]) -> T:
         return await asyncio.to_thread(self._write, write)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
@@ -14,13 +13,14 @@ from sightline.compaction.oldest_part import oldest_part
 from sightline.compaction.prompt import NoSummary, ask_model, check_words, error_text, fallback, instruction, summary_in
 from sightline.compaction.unit_range import UnitRange
 from sightline.compose.turn import Composer
-from sightline.errors import BadInput, Conflict, NothingCompacted
+from sightline.errors import BadInput, NothingCompacted
 from sightline.files import mentions as files
 from sightline.files.folders import PROJECT, Folders
 from sightline.log import entries
 from sightline.log.annotations import CompactNote, UncompactNote
 from sightline.log.branches import Compaction
 from sightline.log.columns import BY_RULE, NOTICE
+from sightline.log.conflict import retry_on_conflict
 from sightline.log.entries import CompactMetadata
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
@@ -270,14 +270,8 @@ class Compactor:
         expected = self._expected_tokens(job, covered, texts)
         metadata = CompactMetadata(job.trigger, job.before.tokens, expected, list(used))
         drafts += [journal.drafts.summary(each.text, metadata, flags=each.flags) for each in texts]
-        for _ in range(_ATTEMPTS):
-            with suppress(Conflict):  # what it covers is fixed and still there: it is written after what others wrote
-                rows = journal.append(drafts)
-                break
-            journal.store.refresh()
-            journal.catch_up()
-        else:
-            rows = journal.append(drafts)
+        # What it covers is fixed and still there, so it is written after what others wrote.
+        rows = retry_on_conflict(lambda: journal.append(drafts), journal.refresh, attempts=_ATTEMPTS + 1)
         unit = timeline.unit[rows[1][0]]
         return next(each.seq for each in timeline.compactions if unit in each.summaries)
 

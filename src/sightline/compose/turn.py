@@ -99,8 +99,7 @@ class Composer:
 
     def _catch_up(self, budget: Budget) -> None:
         """Read what other writers appended, and restore the last payload after resuming. Raises OpenCalls."""
-        self.journal.store.refresh()
-        self.journal.catch_up()
+        self.journal.refresh()
         count = len(self.journal.timeline.receipt_seq)
         if self._receipt_count != count and receipts.last_receipt(self.journal)[0] != self.receipt:
             self.begin()  # another writer sent a payload, which the next one extends

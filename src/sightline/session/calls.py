@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from sightline.apps.calls import ACTION, CREATE, is_ours, read_calls
 from sightline.apps.host import Host
 from sightline.apps.outcome import Outcome
-from sightline.errors import Conflict, UnknownCall
+from sightline.errors import UnknownCall
 from sightline.log.columns import LABELLED, WHOLE
+from sightline.log.conflict import retry_on_conflict
 from sightline.log.drafts import PendingCall
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
@@ -131,11 +132,7 @@ class Calls:
 
     def _append_answer(self, answered: Answered, append: Callable[[Answered], object]) -> None:
         """Append an answer; if others appended since the reply, append it after their entries."""
-        try:
-            append(answered)
-        except Conflict:
-            self._refresh()
-            append(answered)
+        retry_on_conflict(lambda: append(answered), self._refresh)
         self.answered.append(answered)
 
     def _append_result(self, answered: Answered) -> None:

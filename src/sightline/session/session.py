@@ -496,8 +496,7 @@ class Session:
     @locked
     def refresh(self) -> None:
         """Read what other writers have appended, after a Conflict."""
-        self._journal.store.refresh()
-        self._journal.catch_up()
+        self._journal.refresh()
         self._composer.begin()
 
     def flush(self) -> None:
