@@ -1,4 +1,4 @@
-"""Schemas of the entities strategy's state: a part of JSON Schema. Other keywords are refused when it is loaded."""
+"""The schema of the entities strategy's state: JSON Schema with the keywords that are checked here, and no others."""
 
 from collections.abc import Mapping, Sized
 from typing import Any
@@ -20,8 +20,6 @@ _IGNORED = frozenset({
     "required", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "discriminator",
     "$defs", "definitions", "$id", "$comment",
 })  # fmt: skip
-
-
 _TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 
 
@@ -34,8 +32,8 @@ def schema_of(given: Any) -> Schema:
         BadInput: it is none of these, is no valid schema, or has keywords that are not checked here.
     """
     try:
-        schema = _short(given, "schema") if isinstance(given, Mapping) else _of_type(given)
-        schema.pop("$schema", None)  # which draft it is says nothing to us, and would choose another validator
+        schema = _expand(given, "schema") if isinstance(given, Mapping) else _from_type(given)
+        schema.pop("$schema", None)  # it would choose the validator of another draft
         check_schema(schema)
         _check(schema, schema, "schema", set())
         found = object_in(schema, schema)
@@ -46,17 +44,15 @@ def schema_of(given: Any) -> Schema:
     return schema
 
 
-def _of_type(given: Any) -> Schema:
-    made: Schema
+def _from_type(given: Any) -> Schema:
     try:
-        of_pydantic = getattr(given, "model_json_schema", None)
-        made = of_pydantic() if of_pydantic is not None else msgspec.json.schema(given)
+        pydantic_schema = getattr(given, "model_json_schema", None)
+        return dict(pydantic_schema() if pydantic_schema is not None else msgspec.json.schema(given))
     except (TypeError, ValueError) as error:
         raise BadInput(f"a state's schema is a JSON Schema or a type that has one, not {given!r}: {error}") from error
-    return made
 
 
-def _short(given: Mapping[str, Any], where: str) -> Schema:
+def _expand(given: Mapping[str, Any], where: str) -> Schema:
     """Return a schema as it is, and a mapping of names to types as the schema of an object with these fields."""
     if "$ref" in given or given.get("type") == "object" or isinstance(given.get("properties"), Mapping):
         return dict(given)
@@ -71,7 +67,7 @@ def _field(given: Any, where: str) -> Schema:
         case str() if given in _TYPES:
             return {"type": given}
         case Mapping() if _CHECKED.isdisjoint(given):
-            return _short(given, where)
+            return _expand(given, where)
         case Mapping():
             return dict(given)
         case _:
@@ -85,7 +81,7 @@ def _check(node: Any, root: Schema, where: str, followed: set[str]) -> None:
     """
     if not isinstance(node, Mapping):
         return
-    unknown = [word for word in node if word not in _CHECKED | _IGNORED and not word.startswith("x-")]
+    unknown = [word for word in node if word not in _CHECKED | _IGNORED and not str(word).startswith("x-")]
     if unknown:
         raise BadInput(f"{where} says {unknown[0]!r}, which is not checked here; use {', '.join(sorted(_CHECKED))}")
     if "pattern" in node:
@@ -93,7 +89,7 @@ def _check(node: Any, root: Schema, where: str, followed: set[str]) -> None:
     reference = node.get("$ref")
     if reference is not None and reference not in followed:
         followed.add(reference)
-        _check(_found(reference, root), root, f"{where}.$ref", followed)
+        _check(_resolve(reference, root), root, f"{where}.$ref", followed)
     for name, part in _parts(node):
         _check(part, root, f"{where}.{name}", followed)
 
@@ -105,7 +101,7 @@ def _parts(node: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return inside + [(word, part) for word in ("anyOf", "oneOf", "allOf") for part in node.get(word, ())]
 
 
-def _found(reference: Any, root: Schema) -> Any:
+def _resolve(reference: Any, root: Schema) -> Any:
     """Return the part of the root that `#/$defs/A` refers to. Raises BadInput if there is none."""
     node: Any = root
     for name in str(reference).removeprefix("#").strip("/").split("/"):
@@ -125,7 +121,7 @@ def object_in(node: Any, root: Schema, followed: set[str] | None = None) -> Mapp
         return None
     if "$ref" in node:
         followed.add(node["$ref"])
-        return object_in(_found(node["$ref"], root), root, followed)
+        return object_in(_resolve(node["$ref"], root), root, followed)
     types = node.get("type")
     if types == "object" or (isinstance(types, list) and "object" in types) or "properties" in node:
         return node
