@@ -254,7 +254,6 @@ class Agent:
             self._turn.say(event)
 
     async def _take_native(self, reply: Reply, state: State) -> State:
-        """Log a reply whose calls are native."""
         await self._log_reply(reply, reply.raw, state)
         return self._after_reply(state)
 

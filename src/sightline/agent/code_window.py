@@ -25,7 +25,6 @@ def code_list(store: CodeStore, session_id: str) -> type[App]:
             self.listed = ""
 
         def opened(self) -> None:
-            """List the code."""
             self.refresh()
 
         def refresh(self) -> bool:

@@ -20,7 +20,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from sightline.agent.code.versions import Saved, as_earlier, extensions, is_sound, measured
+from sightline.agent.code.versions import EXTENSIONS, Saved, as_earlier, is_sound, measured
 from sightline.errors import BadInput, StoreError, Unwritable
 from sightline.log.stores.disk import make_directory
 
@@ -55,15 +55,12 @@ class Directory:
         self._fd: int = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _PLAIN, dir_fd=parent)
 
     def close(self) -> None:
-        """Close it."""
         os.close(self._fd)
 
     def names(self) -> list[str]:
-        """Return the names of everything in it."""
         return sorted(os.listdir(self._fd))  # noqa: PTH208 - of a descriptor
 
     def is_file(self, name: str) -> bool:
-        """Whether a plain file has this name."""
         with suppress(FileNotFoundError):
             return stat.S_ISREG(os.stat(name, dir_fd=self._fd, follow_symlinks=False).st_mode)
         return False
@@ -93,11 +90,7 @@ class Directory:
             file.write(data)
             file.flush()
             os.fsync(fd)
-        self.rename(_WRITING, name)
-
-    def rename(self, name: str, to: str) -> None:
-        """Rename a file. Durable when it returns."""
-        os.replace(name, to, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        os.replace(_WRITING, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
         self.sync()
 
     def sync(self) -> None:
@@ -105,7 +98,6 @@ class Directory:
         os.fsync(self._fd)
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._fd)
 
@@ -137,7 +129,7 @@ class Shelf:
 
     def unknown_file(self, code_id: str) -> str:
         """Return the name of the newest file of code that has no metadata; empty if there is none."""
-        names = [name for extension in extensions() if self.data.is_file(name := code_id + extension)]
+        names = [name for extension in EXTENSIONS if self.data.is_file(name := code_id + extension)]
         return max(names, key=self.data.modified, default="")
 
     def content(self, saved: Saved) -> bytes | None:
@@ -174,10 +166,6 @@ class Shelf:
         if content is not None:
             self.versions.write(_meta(earlier), msgspec.json.encode(earlier))
             self.versions.write(earlier.file_name, content)
-
-    def place(self, saved: Saved, data: bytes) -> None:
-        """Write the file of a new version."""
-        self.data.write(saved.file_name, data)
 
     def holds(self, saved: Saved) -> bool:
         """Whether its file is there, unchanged."""
@@ -218,7 +206,6 @@ class Shelf:
         self.clear()
 
     def write_metadata(self, saved: Saved) -> None:
-        """Write the metadata of a newest version."""
         self.data.write(saved.code_id + META, msgspec.json.encode(saved))
 
 

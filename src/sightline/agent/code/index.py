@@ -32,36 +32,28 @@ class CodeIndex(Protocol):
 
     def get(self, code_id: str, version: int | None = None) -> Saved | None:
         """Return one version, the newest without a number; None if there is none."""
-        ...
 
     def versions(self, code_id: str) -> list[Saved]:
         """Return all versions of a code, the first one first."""
-        ...
 
     def all(self, session_id: str | None = None) -> list[Saved]:
         """Return the newest version of every code of which this session stored any, in the order of their numbers."""
-        ...
 
     def last(self) -> int:
         """Return the highest number of a code; 0 if there is none."""
-        ...
 
     def put(self, *versions: Saved) -> None:
         """Add or replace these versions: all or, if it fails, none."""
-        ...
 
     def remove(self, code_id: str) -> None:
         """Remove all versions of a code."""
-        ...
 
     @property
     def exists(self) -> bool:
         """Whether there is an index, readable or not."""
-        ...
 
     def replace(self, versions: Iterable[Saved], *, is_lost: bool = False) -> str:
         """Replace the content by these. An index that is lost is renamed: return its new name; "" if there was none."""
-        ...
 
 
 class SqliteIndex:

@@ -8,11 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sightline.agent.code.files import META, Directory, Shelf, read_metadata
-from sightline.agent.code.versions import ID, Saved, described, extensions, measured
+from sightline.agent.code.versions import EXTENSIONS, ID, Saved, described, measured
 from sightline.shorten.outline.languages import language_of_path
 from sightline.values.clock import iso
 
-_ENDING = "|".join(map(re.escape, (META, *extensions())))
+_ENDING = "|".join(map(re.escape, (META, *EXTENSIONS)))
 _NAME = re.compile(rf"(?P<stem>(?P<id>{ID})(?:\.(?P<version>[1-9][0-9]{{0,8}}))?)(?P<ending>{_ENDING})")
 
 

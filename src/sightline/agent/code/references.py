@@ -200,10 +200,7 @@ def marked(text: str, saved: Iterable[Saved]) -> str:
 
 def markers(text: str) -> list[Marker]:
     """Return the markers of a text. Only the store knows whether the code was really saved."""
-    return list(_markers(text))
-
-
-def _markers(text: str) -> Iterator[Marker]:
+    found: list[Marker] = []
     plain, at = (
         plain_places(text, open_fences=False),
         0,
@@ -216,9 +213,10 @@ def _markers(text: str) -> Iterator[Marker]:
         if match["then"] == "|":
             end = text.find("-->", at)
             if end < 0:
-                return
+                break
             description, at = text[at:end].strip(), end + len("-->")
-        yield Marker(match["id"], description)
+        found.append(Marker(match["id"], description))
+    return found
 
 
 # ---------------------------------------------------------------------- what the model sees

@@ -28,7 +28,6 @@ from sightline.agent.code.versions import (
     described,
     encoded,
     measured,
-    path_of,
 )
 from sightline.errors import StoreError, UnknownCode, Unwritable
 from sightline.shorten.outline.languages import Language
@@ -166,7 +165,7 @@ class CodeStore:
     def _version(self, code_id: str, language: Language, before: Saved | None) -> Saved:
         now = iso(self._clock())
         created_at, version = (before.created_at, before.version + 1) if before else (now, 1)
-        path = path_of(code_id, language.extension)
+        path = f"data/{code_id}{language.extension}"
         number = (before and before.number) or self._index.last() + 1
         return Saved(code_id, language.name, "", 0, 0, created_at, version, path, updated_at=now, number=number)
 
@@ -188,7 +187,7 @@ class CodeStore:
             shelf.begin(pending)
             if pending.before:
                 shelf.keep(pending.before)
-            shelf.place(pending.saved, data)
+            shelf.data.write(pending.saved.file_name, data)
             self._write_index(shelf, pending)
         except BaseException:
             with suppress(OSError, StoreError):  # else the next user repairs it

@@ -12,7 +12,8 @@ from sightline.shorten.outline.languages import LANGUAGES, language
 
 ID = r"code_[A-Za-z0-9_]{1,120}"
 _ID = re.compile(ID)
-_ENDINGS = "|".join(re.escape(each.extension) for each in LANGUAGES)
+EXTENSIONS = tuple(each.extension for each in LANGUAGES)  # of the files of a store, with the dot
+_ENDINGS = "|".join(map(re.escape, EXTENSIONS))
 _FILE = re.compile(rf"(?P<id>{ID})(?:\.[0-9]{{1,9}})?(?:{_ENDINGS})")
 _DESCRIPTION = 100  # characters of the code that are its description if none is given
 _LONG = 40  # characters of an id: the longest that the document recommends has 24, the one it calls too long has 43
@@ -107,17 +108,7 @@ def measured(saved: Saved, data: bytes) -> Saved:
     )
 
 
-def path_of(code_id: str, extension: str) -> str:
-    """Return the path of the newest version."""
-    return f"data/{code_id}{extension}"
-
-
 def as_earlier(saved: Saved) -> Saved:
     """Return the metadata of a version once it is among the earlier versions."""
     extension = saved.path[saved.path.rindex(".") :]
     return replace(saved, path=f"data/versions/{saved.code_id}.{saved.version}{extension}")
-
-
-def extensions() -> tuple[str, ...]:
-    """Return the extensions that a file of the store may have, with the dot."""
-    return tuple(each.extension for each in LANGUAGES)

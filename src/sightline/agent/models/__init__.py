@@ -72,7 +72,6 @@ class Model(Protocol):
     @property
     def info(self) -> ModelInfo:
         """What is known about it."""
-        ...
 
     def stream(self, request: Request) -> AsyncGenerator[TextDelta | RetryScheduled | Reply, None]:
         """Yield the reply piece by piece, its `Reply` last. A reply that was cut off has no `Reply`.
@@ -82,11 +81,9 @@ class Model(Protocol):
             ModelRefused: it would not work later either: no such model, no permission, a request it does not take.
             ContextOverflow: the request is larger than its context window.
         """
-        ...
 
     async def close(self) -> None:
         """Close its connections."""
-        ...
 
 
 async def full_reply(

@@ -136,19 +136,17 @@ class _ErrorBody:
 def _error_object(body: str) -> dict[str, Any]:
     """Return the error object of a body: `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, or a list with one."""
     try:
-        found = msgspec.json.decode(body)
+        found: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         return {}
-    match found:
-        case [dict(first), *_]:
-            found = first
-    match found:
+    first: Any = found[0] if isinstance(found, list) and found else found
+    match first:
         case {"error": dict(error)}:
             return error
         case {"error": str(message)}:
-            return {"message": message, **{key: value for key, value in found.items() if key != "error"}}
+            return {"message": message, **{key: value for key, value in first.items() if key != "error"}}
         case dict():
-            return found
+            return dict(first)
         case _:
             return {}
 

@@ -45,15 +45,12 @@ class ReplyBuilder(Protocol):
     @property
     def finished(self) -> bool:
         """Whether the model has declared the end of its reply."""
-        ...
 
     def add(self, chunk: Chunk) -> Sequence[TextDelta]:
         """Add a chunk and return its text. Raises a ModelError if the chunk is an error."""
-        ...
 
     def reply(self) -> dict[str, Any]:
         """Return the whole reply. Raises ModelBusy if its end did not come."""
-        ...
 
 
 class WireProtocol(NamedTuple):
@@ -76,7 +73,6 @@ class ServedModel:
 
     @property
     def info(self) -> ModelInfo:
-        """See `Model.info`."""
         return self.endpoint.info
 
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
@@ -94,7 +90,6 @@ class ServedModel:
         yield Reply(self.endpoint.name, raw, self.endpoint.info.price, wire.why_ended(raw))
 
     async def close(self) -> None:
-        """See `Model.close`."""
         await self._connection.close()
 
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk, None]:

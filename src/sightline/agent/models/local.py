@@ -34,11 +34,9 @@ class LocalModel:
 
     @property
     def info(self) -> ModelInfo:
-        """See `Model.info`."""
         return self.endpoint.info
 
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
-        """See `Model.stream`."""
         model = await self._load()
         async with aclosing(model.stream(request)) as answer:
             async for piece in answer:

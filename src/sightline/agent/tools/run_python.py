@@ -43,14 +43,6 @@ _PARAMETERS = (
 )
 
 
-class _Given(NamedTuple):
-    """What a program gets: its folder, and the files it may read, by their names in the folder."""
-
-    folder: Path
-    program: Path
-    files: frozenset[str]
-
-
 def run_python(
     folders: Folders,
     codes: CodeStore | None = None,
@@ -97,21 +89,22 @@ class _Runner(NamedTuple):
         limits = replace(self.limits, seconds=float(arguments.get("seconds", self.limits.seconds)))
         place = Place()
         try:
-            given = await in_thread(place.use, self._prepare, arguments)
-            ran = await confined(given.program, given.folder, limits, self.protected)
-            left = await in_thread(place.use, self._collect, given.files)
+            program, given = await in_thread(place.use, self._prepare, arguments)
+            ran = await confined(program, program.parent, limits, self.protected)
+            left = await in_thread(place.use, self._collect, given)
             return self._result(ran, limits, left)
         finally:
             with suppress(TimeoutError):  # it is removed later, when nobody writes to it
                 async with asyncio.timeout(REMOVING):
                     await in_thread(place.remove)
 
-    def _prepare(self, folder: Path, arguments: dict[str, Any]) -> _Given:
+    def _prepare(self, folder: Path, arguments: dict[str, Any]) -> tuple[Path, frozenset[str]]:
+        """Write the program, and copy its files; their names in its folder."""
         code, program = self._code(arguments), folder / "program.py"
         for inside in ("work", "home"):
             (folder / inside).mkdir()
         program.write_text(code, encoding="utf-8", errors="replace")
-        return _Given(folder, program, self._files(arguments.get("files", ()), folder / "work"))
+        return program, self._files(arguments.get("files", ()), folder / "work")
 
     def _collect(self, folder: Path, given: frozenset[str]) -> Left:
         return collect_files(folder / "work", given, self.keep, self.limits.disk)

@@ -28,11 +28,6 @@ class Table(NamedTuple):
     data: bytes
     counted: bool = True  # False: there are more rows beyond MOST_COUNTED
 
-    @property
-    def whole(self) -> bool:
-        """Whether these are all rows."""
-        return self.first == 1 and self.last == self.rows
-
 
 def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -> Table:
     """Return rows from number `start` on, at most so many rows and bytes, but at least one.

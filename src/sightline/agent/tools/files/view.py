@@ -175,7 +175,7 @@ def _csv(opened: Opened, asked: Asked, locale: str) -> str:
         opened.file.seek(0)
         note = says(locale, f"no table: {error}", f"不是表格：{error}")
         return _plain(opened, asked, (note,), locale, f"CSV, {size_text(opened.size)}")
-    if small and found.whole:
+    if small and found.first == 1 and found.last == found.rows:
         opened.file.seek(0)
         return _plain(opened, asked, (), locale)
     decoded = decode(found.data, _narrow(asked))

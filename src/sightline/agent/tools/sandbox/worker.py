@@ -275,7 +275,6 @@ def _try_landlock() -> None:
 
 
 def main() -> None:
-    """Probe, or confine."""
     request = json.loads(sys.argv[1])
     if request.get("probe"):
         json.dump(probe(request["calls"]), sys.stdout)
