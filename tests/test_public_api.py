@@ -1,7 +1,9 @@
 """What the package promises by its names, and what importing it does: nothing."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +88,17 @@ session.user("hello there")
 session.compose(Budget(1000))
 """
     assert "splintr" not in modules_after(code)
+
+
+def test_the_page_of_the_session_names_what_there_is() -> None:
+    """docs/session.md lists every public name of `Session`, and no name that its nouns lack."""
+    page = (Path(__file__).parent.parent / "docs" / "session.md").read_text(encoding="utf-8")
+    own = {name for name in vars(sightline.Session) if not name.startswith("_")}
+    with sightline.Session(sightline.MemoryStore()) as session:
+        nouns = {noun: getattr(session, noun) for noun in ("items", "summaries", "windows", "receipts")}
+        nouns["session"] = session
+        for noun, name in re.findall(r"`(\w+)\.(\w+)\b", page):
+            if noun in nouns:
+                assert hasattr(nouns[noun], name), f"{noun}.{name} is on the page only"
+        listed = {name for _, name in re.findall(r"\b(session|Session)\.(\w+)", page)}
+        assert own - listed == set()
