@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from rich.cells import cell_len
 
 from sightline.apps import anchors, registry
 from sightline.apps.actions import Parameter, actions_of, nearest
@@ -20,6 +19,7 @@ from sightline.apps.resolve import UnavailableAction, resolve_action
 from sightline.apps.window import FORMS as SENT_AS
 from sightline.apps.window import AppWindow
 from sightline.cli.phrases import Phrases
+from sightline.cli.render import align
 from sightline.errors import BadInput, SightlineError
 from sightline.files.folders import configured
 from sightline.log.stores.memory import MemoryStore
@@ -29,10 +29,16 @@ from sightline.values.settings import Settings
 
 LEVELS = tuple(lod.name.lower() for lod in Lod)
 FORMS = (*SENT_AS, "json")
-_NAME = re.compile(r"([^\W\d]\w*)=")
-_QUOTED = re.compile(r"""(?:"((?:[^"\\]|\\.)*)"|'([^']*)')(?=\s|$)""", re.DOTALL)
-_BARE = re.compile(r"(?:[^\s\\]|\\.|\\$)*", re.DOTALL)
-_SPACE = re.compile(r"\s*")
+_WORD = re.compile(
+    r"""\s*(?:(?P<name>[^\W\d]\w*)=)?+
+    (?: "(?P<double>(?:[^"\\]|\\.)*)"(?=\s|$)
+      | '(?P<single>[^']*)'(?=\s|$)
+      | (?P<quote>["'])  # without its partner
+      | (?P<bare>(?:[^\s\\]|\\.|\\$)*)
+    )""",
+    re.DOTALL | re.VERBOSE,
+)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t"}  # in double quotes: texts of several lines must be typed on one
 _BUTTONS = 24  # listed by `help`; the view shows them all
 
@@ -68,43 +74,23 @@ def parse_line(line: str) -> Line:
     Backslash takes the next character as it is; in double quotes `\n` and `\t` are a line break and a tab; in single
     quotes everything is as it is. Raises BadLine.
     """
-    if marker := _marker(line):
-        return Line(marker.strip(), tuple(_words(line, len(marker))))
+    ends = [found.end() for found in re.finditer(r"\](?=\s|$)", line)] if line.lstrip().startswith("[") else []
+    for end in ends:
+        if anchors.read(line[:end]) is not None:  # a marker, such as `[button:toggle-1]`
+            return Line(line[:end].strip(), tuple(_words(line, end)))
     first, *rest = [*_words(line, 0), Word("")]
     return Line(f"{first.name}={first.text}" if first.name else first.text, tuple(rest[:-1]))
 
 
-def _marker(line: str) -> str:
-    """Return the marker that the line begins with, such as `[button:toggle-1]`, or nothing."""
-    ends = (found.end() for found in re.finditer(r"\](?=\s|$)", line)) if line.lstrip().startswith("[") else ()
-    return next((line[:end] for end in ends if anchors.read(line[:end]) is not None), "")
-
-
 def _words(line: str, at: int) -> Iterator[Word]:
-    while (at := _end_of(_SPACE, line, at)) < len(line):
-        named = _NAME.match(line, at)
-        at = named.end() if named else at
-        end, text = _value(line, at)
-        yield Word(text, named[1] if named else "")
-        at = end
-
-
-def _value(line: str, at: int) -> tuple[int, str]:
-    """Return where the word that begins here ends, and its text."""
-    if line[at : at + 1] not in ('"', "'"):
-        end = _end_of(_BARE, line, at)
-        return end, re.sub(r"\\(.)", r"\1", line[at:end], flags=re.DOTALL)
-    quoted = _QUOTED.match(line, at)
-    if quoted is None:
-        raise BadLine(line[at], at + 1)
-    if quoted[1] is None:
-        return quoted.end(), quoted[2]
-    return quoted.end(), re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), quoted[1], flags=re.DOTALL)
-
-
-def _end_of(pattern: re.Pattern[str], line: str, at: int) -> int:
-    found = pattern.match(line, at)
-    return found.end() if found else at
+    for found in _WORD.finditer(line, at):
+        double, single, bare = found["double"], found["single"], found["bare"]
+        if found["quote"]:
+            raise BadLine(found["quote"], found.end())
+        if double is not None:
+            yield Word(_ESCAPED.sub(lambda escaped: _ESCAPES.get(escaped[1], escaped[1]), double), found["name"] or "")
+        elif found[0].strip():  # not the blanks at the end
+            yield Word(_ESCAPED.sub(r"\1", bare) if single is None else single, found["name"] or "")
 
 
 def arguments(parameters: Sequence[Parameter], words: Sequence[Word]) -> dict[str, str]:
@@ -363,10 +349,3 @@ class AppShell:
         parameters = self._open_parameters(head) or []
         named = [f"{each.name}={choice}" for each in parameters for choice in each.choices or ("",)]
         return [*(choice for each in parameters[:1] for choice in each.choices), *named]
-
-
-def align(rows: Sequence[tuple[str, ...]], indent: int = 2) -> list[str]:
-    """Return rows as lines in columns as wide as they need. The terminal wraps the last column."""
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    cells = ([text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)] for row in rows)
-    return [(" " * indent + "  ".join(row)).rstrip() for row in cells]

@@ -10,8 +10,7 @@ from rich.text import Text
 from sightline.cli.external_model import Program
 from sightline.cli.options import branch_label
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import Column, Rows, first_words, local_time, printable
-from sightline.cli.wrap import print_text
+from sightline.cli.render import Column, Rows, first_words, local_time, print_text, printable
 from sightline.compaction.compactor import Compacted
 from sightline.compaction.loss import Loss
 from sightline.plan.budget import Budget
@@ -24,7 +23,6 @@ from sightline.wire.payload import Payload
 
 _LINES = 14  # of a summary, and of the constraints, unless all are asked for
 _GRAVE = frozenset({"rules", "tasks"})  # kinds of loss that a user would not forgive
-_IN_COVERED = ("boundary", "first", "last", "messages", "tokens", "summaries", "state")
 
 
 class Report(NamedTuple):
@@ -144,14 +142,9 @@ def _print_constraints(out: Console, words: Phrases, found: list[Constraint], *,
 # ---------------------------------------------------------------------- those of a session
 
 
-def covered_facts(info: CompactionInfo) -> dict[str, Any]:
-    """Return what a compaction covers, for programs."""
-    return {name: getattr(info, name) for name in _IN_COVERED}
-
-
-def covered_sentence(words: Phrases, info: CompactionInfo) -> str:
-    """Return a sentence that says which messages a summary replaces."""
-    return words("stands for", **info._asdict() | {"summaries": ", ".join(f"#{id_}" for id_ in info.summaries)})
+def covered_sentence(words: Phrases, covered: dict[str, Any]) -> str:
+    """Return a sentence that says which messages a summary replaces: those of this `CompactionInfo` as a dict."""
+    return words("stands for", **covered | {"summaries": ", ".join(f"#{id_}" for id_ in covered["summaries"])})
 
 
 def compaction_facts(info: CompactionInfo, loss: Loss | None) -> dict[str, Any]:
@@ -210,9 +203,8 @@ def print_loss(out: Console, words: Phrases, loss: Loss, *, full: bool = False) 
     print_text(out, words("lost"))
     rows = Rows(out, [Column(words("kind"), 12), Column(words("how many"), 8, right=True), Column(words("the first"))])
     rows.print_titles()
-    for kind, lost in loss.kinds().items():
-        if not lost.count:
-            continue
+    found = {kind: lost for kind, lost in loss.kinds().items() if lost.count}
+    for kind, lost in found.items():
         style, named = "red" if kind in _GRAVE else "", [first_words(name) for name in lost.named]
         rows.print(words("lost " + kind), f"{lost.count:,}", "" if full else "  ".join(named), style=style)
         for name in named if full else ():

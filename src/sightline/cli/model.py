@@ -15,8 +15,7 @@ from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.tiny_model import MEGABYTES, fetch_tiny, tiny_file
 from sightline.cli.options import Place, place, with_json
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import Column, Rows, console, first_words, print_json
-from sightline.cli.wrap import print_text
+from sightline.cli.render import Column, Rows, console, first_words, print_json, print_text
 
 _NAMED = 4  # providers and servers in the help: the most used ones, as many as fit on a line
 

@@ -3,14 +3,24 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import msgspec
 from rich.text import Text
 
 from sightline.cli.options import Place, branch_label, branch_option, place, session_argument, with_json
-from sightline.cli.render import Column, Rows, console, first_words, human_size, local_time, print_json, printable
+from sightline.cli.render import (
+    Column,
+    Rows,
+    console,
+    first_words,
+    human_size,
+    local_time,
+    print_json,
+    print_result,
+    printable,
+)
 from sightline.errors import SightlineError
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
@@ -54,24 +64,12 @@ def list_sessions(every: bool, as_json: bool) -> None:
     print_sessions(place(), every, as_json)
 
 
-class SessionInfo(NamedTuple):
-    """One session, as the list shows it."""
-
-    id: str
-    written: int  # seconds since 1970
-    size: int
-    entries: int = 0
-    branches: int = 0
-    words: str = ""
-    error: str = ""
-
-
 def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     """Print the sessions of a project, newest first."""
     ids = here.folder.sessions()
     shown = ids if every else ids[:_NEWEST]
     if as_json:
-        print_json({"sessions": [_describe(here, id_)._asdict() for id_ in shown], "total": len(ids)})
+        print_json({"sessions": [_describe(here, id_) for id_ in shown], "total": len(ids)})
         return
     out, words = console(), here.words
     if not ids:
@@ -85,25 +83,26 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     rows.print_titles()
     for id_ in shown:
         found = _describe(here, id_)
-        begins = Text(found.error, style="red") if found.error else Text(found.words)
+        begins = Text(found["error"], style="red") if found["error"] else found["words"]
         rows.print(
-            id_, local_time(found.written), f"{found.entries:,}", str(found.branches), human_size(found.size), begins
-        )
+            id_, local_time(found["written"]), f"{found['entries']:,}", str(found["branches"]),
+            human_size(found["size"]), begins,
+        )  # fmt: skip
     if len(shown) < len(ids):
         out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
 
 
-def _describe(here: Place, session_id: str) -> SessionInfo:
+def _describe(here: Place, session_id: str) -> dict[str, Any]:
     """Describe a session. One that cannot be read is listed with the reason, and does not hide the others."""
     stat = (here.folder.path / f"{session_id}.jsonl").stat()
+    facts = {"id": session_id, "written": int(stat.st_mtime), "size": stat.st_size}
     try:
         with here.session(session_id) as session:
             first = next((item for item in session.items.table() if item.kind is Kind.USER), None)
             words = first_words(session.items.text(first.id)) if first is not None else ""
-            size, branches = session.size, len(session.branches)
-            return SessionInfo(session_id, int(stat.st_mtime), stat.st_size, size, branches, words)
+            return facts | {"entries": session.size, "branches": len(session.branches), "words": words, "error": ""}
     except (SightlineError, OSError) as error:
-        return SessionInfo(session_id, int(stat.st_mtime), stat.st_size, error=str(error))
+        return facts | {"entries": 0, "branches": 0, "words": "", "error": str(error)}
 
 
 # ---------------------------------------------------------------------- show
@@ -171,8 +170,16 @@ def _facts(session: Session, items: Sequence[ItemInfo]) -> dict[str, Any]:
 
 
 def _show_items(here: Place, session: Session, items: Sequence[ItemInfo]) -> None:
-    out, words = console(), here.words
-    out.print(_heading(here, session), soft_wrap=True)
+    out, words, settings, branches = console(), here.words, session.settings, session.branches
+    heading = words(
+        "session heading", id=session.id, branch=branch_label(session.branch),
+        strategy=settings.strategy, profile=settings.profile,
+    )  # fmt: skip
+    if len(branches) > 1:
+        heading += "\n" + words("branches there are", names=", ".join(map(branch_label, branches)))
+    if session.damaged:
+        heading += "\n" + words("damaged", count=session.damaged)
+    out.print(Text(heading, style="bold"), soft_wrap=True)
     rows = Rows(out, [
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9),
         Column(words("full"), 8, right=True), Column(words("summary"), 8, right=True, spare=2),
@@ -182,21 +189,6 @@ def _show_items(here: Place, session: Session, items: Sequence[ItemInfo]) -> Non
     for item in items:
         tokens = ["" if size is None else f"{size:,}" for size in _tokens(item).values()]
         rows.print("#" + item.id, words("kind " + item.kind.name.lower()), *tokens, item_words(session, item))
-
-
-def _heading(here: Place, session: Session) -> Text:
-    words, branches, settings = here.words, session.branches, session.settings
-    lines = [
-        words(
-            "session heading", id=session.id, branch=branch_label(session.branch),
-            strategy=settings.strategy, profile=settings.profile,
-        )
-    ]  # fmt: skip
-    if len(branches) > 1:
-        lines.append(words("branches there are", names=", ".join(map(branch_label, branches))))
-    if session.damaged:
-        lines.append(words("damaged", count=session.damaged))
-    return Text("\n".join(lines), style="bold")
 
 
 def _show_item(session: Session, item_id: str, as_json: bool) -> None:
@@ -236,10 +228,7 @@ def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool
             "at": item_id.removeprefix("#"),
             "items": len(forked.items),
         }
-    if as_json:
-        print_json(facts)
-    else:
-        console().print(here.words("forked", **facts), soft_wrap=True)
+    print_result(here.words("forked", **facts), facts, as_json=as_json)
 
 
 @sessions.command(short_help="Write a whole conversation to a file.")
@@ -272,10 +261,7 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
         Path(output).write_bytes(data)
         messages = message_count(session)
     facts = {"session": session.id, "format": format_, "file": output, "bytes": len(data), "messages": messages}
-    if as_json:
-        print_json(facts)
-    else:
-        console().print(here.words("exported", **facts | {"bytes": human_size(len(data))}), soft_wrap=True)
+    print_result(here.words("exported", **facts | {"bytes": human_size(len(data))}), facts, as_json=as_json)
 
 
 def exported(here: Place, session: Session, format_: str) -> bytes:
@@ -313,7 +299,4 @@ def delete(session_id: str, yes: bool, as_json: bool) -> None:
         if not click.confirm(here.words("really delete", id=found)):
             click.get_current_context().exit(1)
     here.folder.delete(found)
-    if as_json:
-        print_json({"deleted": found})
-    else:
-        console().print(here.words("deleted", id=found), soft_wrap=True)
+    print_result(here.words("deleted", id=found), {"deleted": found}, as_json=as_json)

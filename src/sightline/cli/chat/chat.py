@@ -18,8 +18,7 @@ from sightline.cli.chat.setup import ChatSetup
 from sightline.cli.chat.status import Status, shortened_question
 from sightline.cli.options import DEBUG, Place
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import console, printable
-from sightline.cli.wrap import print_text
+from sightline.cli.render import console, print_text, printable
 from sightline.errors import BadInput, SightlineError
 from sightline.session.session import Session
 

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from sightline.cli.app_shell import align
 from sightline.cli.chat import commands_change, commands_show
 from sightline.cli.chat.chat import Chat
-from sightline.cli.wrap import print_text
+from sightline.cli.render import align, print_text
 
 
 class Command(NamedTuple):

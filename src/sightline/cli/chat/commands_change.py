@@ -8,9 +8,8 @@ from rich.text import Text
 from sightline.cli.chat.chat import Chat
 from sightline.cli.compaction_view import covered_sentence, make_report, print_loss, print_report, summary_text
 from sightline.cli.options import branch_label
-from sightline.cli.render import Column, Rows, first_words, printable
+from sightline.cli.render import Column, Rows, first_words, print_text, printable
 from sightline.cli.sessions import print_sessions
-from sightline.cli.wrap import print_text
 from sightline.errors import BadInput, ModelError
 from sightline.plan.strategies import names
 from sightline.session.items import ItemInfo
@@ -53,7 +52,7 @@ def _show_compacted(chat: Chat) -> None:
         raise BadInput(chat.words("nothing compacted"))
     losses = summaries.losses()
     for each in in_effect:
-        print_text(chat.out, covered_sentence(chat.words, each), "bold")
+        print_text(chat.out, covered_sentence(chat.words, each._asdict()), "bold")
         chat.out.print(Text(printable(summary_text(chat.session, each))), soft_wrap=True)
         chat.out.print()
         if each.boundary in losses:

@@ -24,8 +24,7 @@ from sightline.agent.events import (
 from sightline.apps.calls import ACTION, CREATE
 from sightline.cli.chat.markdown import Blocks, draw_markdown
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import first_words, printable, truncate
-from sightline.cli.wrap import wrap_for
+from sightline.cli.render import first_words, printable, truncate, wrap_for
 from sightline.errors import BadCodeId, NothingCompacted, PinnedOverflow, UnknownApp, UnknownCode, UnknownItem
 from sightline.shorten.call_subject import subject_of
 from sightline.values.items import Call

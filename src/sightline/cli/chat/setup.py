@@ -36,8 +36,7 @@ from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.model import model_help
 from sightline.cli.options import Place, default_output, make_budget
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import console, print_stderr, printable
-from sightline.cli.wrap import print_text, wrap_for
+from sightline.cli.render import console, print_stderr, print_text, printable, wrap_for
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
 from sightline.plan.budget import Budget
