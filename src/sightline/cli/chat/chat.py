@@ -11,13 +11,11 @@ import click
 from rich.text import Text
 
 from sightline.agent.agent import Agent
-from sightline.agent.code.store import Saved
 from sightline.agent.events import Answer, Event, PayloadComposed
 from sightline.cli.chat.screen import REFRESH_SECONDS, Screen, error_text
 from sightline.cli.chat.setup import ChatSetup
 from sightline.cli.chat.status import Status, shortened_question
-from sightline.cli.options import DEBUG, Place
-from sightline.cli.phrases import Phrases
+from sightline.cli.options import DEBUG
 from sightline.cli.render import console, print_text, printable
 from sightline.errors import BadInput, SightlineError
 from sightline.session.session import Session
@@ -27,20 +25,10 @@ class Chat:
     """An agent in a session, and the screen. `over`: the user leaves; `draft`: the text in the next prompt."""
 
     def __init__(self, setup: ChatSetup) -> None:
-        self.setup, self.out = setup, console()
+        self.setup, self.here, self.words, self.out = setup, setup.here, setup.here.words, console()
         self.composed: PayloadComposed | None = None
         self.over, self.draft = False, ""
-        self.screen = Screen(self.out, self.words, time.monotonic, setup.resolve_tags, self.file_of)
-
-    @property
-    def here(self) -> Place:
-        """The project."""
-        return self.setup.here
-
-    @property
-    def words(self) -> Phrases:
-        """The phrases in the language of the chat."""
-        return self.setup.here.words
+        self.screen = Screen(self.out, self.words, time.monotonic, setup.resolve_tags, setup.file_of)
 
     @property
     def agent(self) -> Agent:
@@ -66,11 +54,6 @@ class Chat:
             session=session.id,
             strategy=session.settings.strategy,
         )
-
-    def file_of(self, saved: Saved) -> str:
-        """Return the file of saved code."""
-        store = self.agent.code
-        return str(store.folder / saved.path) if store is not None else saved.path
 
     # ------------------------------------------------------------------ answering
 

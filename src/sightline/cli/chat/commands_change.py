@@ -7,7 +7,7 @@ from rich.text import Text
 
 from sightline.cli.chat.chat import Chat
 from sightline.cli.compaction_view import covered_sentence, make_report, print_loss, print_report, summary_text
-from sightline.cli.options import branch_label
+from sightline.cli.options import branch_label, named_by
 from sightline.cli.render import Column, Rows, first_words, print_text, printable
 from sightline.cli.sessions import print_sessions
 from sightline.errors import BadInput, ModelError
@@ -61,18 +61,12 @@ def _show_compacted(chat: Chat) -> None:
 
 async def uncompact(chat: Chat, rest: str) -> None:
     """Undo the last compaction, or bring one item of it back."""
-    if rest:
-        chat.session.summaries.undo(_id(rest))
-        chat.say("uncompacted one", id=_id(rest))
-    else:
-        chat.session.summaries.undo()
-        chat.say("uncompacted")
+    chat.session.summaries.undo(_id(rest) if rest else None)
+    chat.say("uncompacted one" if rest else "uncompacted", id=_id(rest))
 
 
 async def expand(chat: Chat, rest: str) -> None:
     """Bring an item back in full."""
-    if not rest:
-        raise BadInput(chat.words("usage", usage="/expand ID"))
     text = chat.session.items.expand(_id(rest))
     chat.out.print(Text(printable(text)), soft_wrap=True)
     chat.say("expanded", id=_id(rest), style="dim")
@@ -80,8 +74,6 @@ async def expand(chat: Chat, rest: str) -> None:
 
 async def recall(chat: Chat, rest: str) -> None:
     """Find passages and bring the best back."""
-    if not rest:
-        raise BadInput(chat.words("usage", usage="/recall PHRASES"))
     found = chat.session.items.recall(rest)
     chat.say("recalled" if found else "nothing found", style="dim")
     for each in found[:_PASSAGES]:
@@ -100,8 +92,6 @@ async def pin(chat: Chat, rest: str) -> None:
 
 async def unpin(chat: Chat, rest: str) -> None:
     """Unpin an item."""
-    if not rest:
-        raise BadInput(chat.words("usage", usage="/unpin ID"))
     chat.session.items.unpin(_id(rest))
     chat.say("unpinned", id=_id(rest))
 
@@ -194,8 +184,7 @@ async def sessions(chat: Chat, rest: str) -> None:
     if rest in ("", "all"):
         print_sessions(chat.here, rest == "all")
         return
-    ids = chat.here.folder.sessions()
-    matching = [rest] if rest in ids else [each for each in ids if each.startswith(rest)]
+    matching = named_by(rest, chat.here.folder.sessions())
     if len(matching) != 1:
         key = "several sessions" if matching else "no session"
         raise BadInput(chat.words(key, given=rest, count=len(matching), ids=", ".join(matching)))

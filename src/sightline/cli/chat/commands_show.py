@@ -29,16 +29,15 @@ async def windows(chat: Chat, rest: str) -> None:
     host, words = chat.session.windows, chat.words
     verb, _, name = rest.partition(" ")
     wanted = name.strip() if verb == "close" else rest
-    if wanted and host.window(wanted) is None:
+    window = host.window(wanted) if wanted else None
+    if wanted and window is None:
         raise BadInput(words("no window", id=wanted, ids=", ".join(each.id for each in host.all()) or "–"))
     if verb == "close":
         if not wanted:
             raise BadInput(words("usage", usage="/windows close ID"))
-        chat.session.windows.close(wanted)
+        host.close(wanted)
         chat.say("closed", id=wanted)
-    elif wanted:
-        window = host.window(wanted)
-        assert window is not None
+    elif window is not None:
         chat.out.print(Text(printable(window.render())), soft_wrap=True)
     else:
         _list_windows(chat)
@@ -68,8 +67,7 @@ async def apps(chat: Chat, rest: str) -> None:
         raise BadInput(chat.words("usage", usage="/apps open NAME [TARGET]"))
     if name not in app_names(chat):
         raise UnknownApp(name, app_names(chat))
-    window_id = chat.session.windows.open(name, target.strip())
-    chat.say("opened", id=window_id)
+    chat.say("opened", id=chat.session.windows.open(name, target.strip()))
 
 
 def app_names(chat: Chat) -> list[str]:
@@ -84,7 +82,7 @@ async def code(chat: Chat, rest: str) -> None:
         saved = store.find(rest)
         text = printable(store.read(rest))
         chat.out.print(
-            Text(f"{saved.code_id} · {saved.language} · {chat.file_of(saved)}", style="bold"), soft_wrap=True
+            Text(f"{saved.code_id} · {saved.language} · {chat.setup.file_of(saved)}", style="bold"), soft_wrap=True
         )
         chat.out.print(Syntax(text, saved.language, theme="ansi_dark", word_wrap=True))
         return
@@ -104,8 +102,7 @@ async def code(chat: Chat, rest: str) -> None:
 
 async def cost(chat: Chat, _: str) -> None:
     """Print the tokens and the money spent."""
-    spent = chat.agent.spent
-    usage = spent.usage
+    spent, usage = chat.agent.spent, chat.agent.spent.usage
     chat.say("cost calls", calls=spent.calls)
     chat.say("cost tokens", input=usage.input_tokens, cached=usage.cached_tokens, output=usage.output_tokens)
     if spent.cost is None:

@@ -131,8 +131,6 @@ class Blocks:
 
     def _begins_block(self, line: str) -> bool:
         """Whether a line begins a new block: after a blank line, unless it is indented or the next item of a list."""
-        if not self._lines:
-            return False
         if _HEADING.match(line):
             return True
         return bool(self._blank) and not line[0].isspace() and not (_ITEM.match(line) and _ITEM.match(self._lines[0]))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from sightline.agent.agent import Agent
 from sightline.agent.code.references import shown
-from sightline.agent.code.store import CodeStore
+from sightline.agent.code.store import CodeStore, Saved
 from sightline.agent.config import read_config, with_fallbacks
 from sightline.agent.models import Model, ModelInfo
 from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model
@@ -62,8 +62,6 @@ class ChatSetup:
         self._code = CodeStore(here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._server_tools: Sequence[Tool] | None = None  # of MCP servers, which run as long as this; None: not started
         self._open = AsyncExitStack()
-        self._folders: Folders
-        self.agent: Agent
 
     async def begin(self) -> None:
         """Find the model, start the tools, open the session that the command line names."""
@@ -118,6 +116,10 @@ class ChatSetup:
     def resolve_tags(self, text: str) -> str:
         """Return a text of the model with its tags for code and files as a reader sees them."""
         return shown(text, self._code, locale=self.here.words.language)
+
+    def file_of(self, saved: Saved) -> str:
+        """Return the file of saved code."""
+        return str(self._code.folder / saved.path)
 
     @property
     def model_names(self) -> Sequence[str]:
@@ -260,10 +262,9 @@ class ChatSetup:
 def _available_apps(*, can_edit: bool) -> Iterator[type[App]]:
     """Yield the apps that can be opened here; `sightline apps` says why one cannot."""
     for name in registry.names():
-        if name == Editor.name and not can_edit:  # the only one that writes into the project
-            continue
-        with suppress(SightlineError):
-            yield load_app(name)
+        if can_edit or name != Editor.name:  # the only one that writes into the project
+            with suppress(SightlineError):
+                yield load_app(name)
 
 
 def _confirm(question: str) -> bool:

@@ -70,7 +70,8 @@ async def _loop(chat: Chat, interrupts: "_Interrupts", typed: deque[str]) -> Non
 
 async def _read_line(chat: Chat, interrupts: "_Interrupts") -> str:
     draft, chat.draft = chat.draft, ""
-    return await interrupts.prompt.prompt_async(_marker(chat), default=draft, handle_sigint=False)
+    marker = FormattedText([("class:prompt", _mark(chat))])
+    return await interrupts.prompt.prompt_async(marker, default=draft, handle_sigint=False)
 
 
 def _echo(chat: Chat, line: str) -> str:
@@ -92,7 +93,7 @@ def _greet(chat: Chat, resumes: bool) -> None:
 
 async def handle_line(chat: Chat, line: str) -> None:
     """Run a command, or ask the model. No error ends the chat, and no question is lost."""
-    if commands.is_command(line):
+    if line.startswith("/"):  # without a blank before it, which makes it a message
         await commands.run(chat, line)
         return
     agent = chat.agent
@@ -178,7 +179,6 @@ def _lines_typed(fd: int) -> list[str]:
 
 
 def _prompt(chat: Chat) -> PromptSession[str]:
-    words = chat.words
     return PromptSession(
         multiline=True,
         key_bindings=_keys(),
@@ -186,15 +186,13 @@ def _prompt(chat: Chat) -> PromptSession[str]:
         complete_while_typing=True,
         history=_history(chat.here.folder.path),
         bottom_toolbar=lambda: _below(chat),
-        placeholder=lambda: FormattedText([("fg:ansibrightblack", "" if get_app().is_done else words("placeholder"))]),
+        placeholder=lambda: FormattedText(
+            [("fg:ansibrightblack", "" if get_app().is_done else chat.words("placeholder"))]
+        ),
         prompt_continuation="  ",
         style=_STYLE,
         reserve_space_for_menu=4,
     )
-
-
-def _marker(chat: Chat) -> FormattedText:
-    return FormattedText([("class:prompt", _mark(chat))])
 
 
 def _mark(chat: Chat) -> str:
