@@ -145,8 +145,11 @@ def _load_file(path: Path) -> type[App]:
         spec.loader.exec_module(module)
     except Exception as error:  # a file may raise anything when it is run
         raise BadInput(f"{path} cannot be loaded: {error!r}") from error
-    found = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, App) and each.name]
-    own = [each for each in found if each.__module__ == path.stem]
+    own = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, App) and each.name and each.__module__ == path.stem
+    ]
     if not own:
         raise BadInput(f"{path} defines no app: a subclass of sightline.apps.App with a name")
     actions_of(own[-1])
@@ -159,8 +162,9 @@ def open_session(name: str, project: str, locale: str, form: str) -> Session:
     Its apps show what they would show a model in this project, and nothing outside it.
     """
     settings = Settings(locale=locale, windows=form if form in SENT_AS else SENT_AS[0])
-    folders = configured(Path(project))
-    session = Session(MemoryStore(), settings=settings, apps=[load_app(name)], project=project, folders=folders)
+    session = Session(
+        MemoryStore(), settings=settings, folders=configured(Path(project)), apps=[load_app(name)], project=project
+    )
     for other in (each for each in registry.names() if each not in session.windows.apps):
         with suppress(SightlineError):  # `sightline apps` says why; this app works without that one
             session.windows.register(load_app(other))
@@ -227,8 +231,8 @@ class AppShell:
             return None
         context = to_json(window.context())
         text = msgspec.json.format(context, indent=2).decode() if self.form == "json" else shown[window.id]
-        level = window.document.lod.name.lower()
-        return View(window.id, level, self.form, text, session.count(text), msgspec.json.decode(context))
+        level, tokens = window.document.lod.name.lower(), session.count(text)
+        return View(window.id, level, self.form, text, tokens, msgspec.json.decode(context))
 
     def run(self, line: str) -> Reply:
         """Run a line. It raises nothing: a reply says what cannot be done, and what can."""
@@ -296,8 +300,8 @@ class AppShell:
         return Reply(Outcome(True, window=self.window), moved=True)
 
     def _list(self, _: str) -> Reply:
-        here = [f"{'*' if each == self.window else ' '} {each}" for each in self._ids()]
-        return Reply(Outcome(True, "\n".join(here), window=self.window))
+        listed = "\n".join(f"{'*' if each == self.window else ' '} {each}" for each in self._ids())
+        return Reply(Outcome(True, listed, window=self.window))
 
     def _go(self, given: str) -> Reply:
         ids = self._ids()
@@ -328,8 +332,8 @@ class AppShell:
 
     def _buttons(self) -> list[str]:
         """Return the keys of the buttons that are shown."""
-        found = self._window().context().anchors.items()
-        return [key for key, anchor in found if anchor.target and anchor.type is not AnchorType.REFERENCE]
+        anchors = self._window().context().anchors.items()
+        return [key for key, anchor in anchors if anchor.target and anchor.type is not AnchorType.REFERENCE]
 
     # ------------------------------------------------------------------ completion
 

@@ -64,7 +64,6 @@ class CompactOptions(NamedTuple):
     command: str | None
     seconds: float
     dry_run: bool
-    report: bool
     full: bool
     branch: str | None
 
@@ -84,7 +83,7 @@ class CompactOptions(NamedTuple):
 @click.option("--full", is_flag=True, help="Show the whole summary, and everything that is hidden.")
 @branch_option
 @with_json
-def compact(as_json: bool, **options: Any) -> None:
+def compact(report: bool, as_json: bool, **options: Any) -> None:
     """Replace a session's oldest messages by a summary, from the next call on.
 
     The newest fifth of the messages stays as it is. Rules and tasks of the user stay visible word for word. The command
@@ -101,20 +100,20 @@ def compact(as_json: bool, **options: Any) -> None:
       sightline compact --report
     """
     here, given = place(), CompactOptions(**options)
-    if given.report:
+    if report:
         if given.dry_run or given.command:
             raise click.UsageError("--report shows what was done: it goes without --dry-run and --with")
         _list_compactions(here, given, as_json)
         return
     program = Program(given.command) if given.command is not None else None
-    report = (_try if given.dry_run else _compact)(here, given, program, quiet=as_json)
+    done = (_try if given.dry_run else _compact)(here, given, program, quiet=as_json)
     if as_json:
-        print_json(_facts(report, given))
+        print_json(_facts(done, given))
         return
-    if not report.result.success:
-        _warn(here.words, report, given)
+    if not done.result.success:
+        _warn(here.words, done, given)
     out = console()
-    print_report(out, here.words, report, tried=given.dry_run, full=given.full)
+    print_report(out, here.words, done, tried=given.dry_run, full=given.full)
     out.print()
     print_text(out, here.words("after dry run" if given.dry_run else "after compact"), "dim")
 

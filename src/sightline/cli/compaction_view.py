@@ -94,8 +94,8 @@ def print_report(out: Console, words: Phrases, report: Report, *, tried: bool = 
         print_text(out, words("grown"))
     print_text(out, words("covered", **report.covered._asdict()))
     if report.request_tokens is not None:
-        command = first_words(report.command)
-        out.print(words("would ask", command=command, tokens=report.request_tokens), soft_wrap=True)
+        asked = words("would ask", command=first_words(report.command), tokens=report.request_tokens)
+        out.print(asked, soft_wrap=True)
     if report.command and result.files:
         out.print(words("files included", files=printable(", ".join(result.files))), soft_wrap=True)
     out.print()
@@ -116,11 +116,10 @@ def tokens_change(words: Phrases, pre: int, post: int, limit: int) -> str:
 
 
 def _print_summary(out: Console, words: Phrases, report: Report, *, full: bool) -> None:
-    key = "summary by rule" if report.covered.by_rule else "summary by command"
+    title = words("summary by rule" if report.covered.by_rule else "summary by command", tokens=report.summary_tokens)
     lines = list(Text(printable(report.summary).expandtabs(4)).wrap(out, max(out.width - 4, 8)))
     shown = lines if full or len(lines) <= _LINES + 2 else lines[:_LINES]
     more = words("more lines", count=len(lines) - len(shown)) if len(shown) < len(lines) else None
-    title = words(key, tokens=report.summary_tokens)
     out.print(Panel(Group(*shown), title=title, title_align="left", subtitle=more, subtitle_align="left"))
 
 
@@ -176,9 +175,9 @@ def print_compactions(
     for number, info in enumerate(found):
         if number:
             out.print()
-        by = words("by rule" if info.by_rule else "by model")
+        by, style = words("by rule" if info.by_rule else "by model"), "bold" if info.state == "holds" else "dim"
         heading = words("made", when=_when(info.timestamp), by=by, state=words(info.state))
-        out.print(Text(heading, style="bold" if info.state == "holds" else "dim"), soft_wrap=True)
+        out.print(Text(heading, style=style), soft_wrap=True)
         out.print(words("covered", **info._asdict()), soft_wrap=True)
         if info.post_tokens is not None:
             out.print(words("estimated", pre=info.pre_tokens, post=info.post_tokens), soft_wrap=True)

@@ -20,7 +20,7 @@ from sightline.cli.options import (
     with_json,
 )
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import Column, Rows, bar, console, print_json, print_text, printable
+from sightline.cli.render import Column, Rows, bar, console, print_json, print_table, print_text, printable
 from sightline.cli.sessions import item_words
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
@@ -203,14 +203,17 @@ def _print_reductions(out: Console, words: Phrases, made: Sequence[dict[str, Any
     if not made:
         return
     out.print()
-    rows = Rows(out, [
+    columns = (
         Column(words("reduction"), 21), Column(words("removed"), 8, right=True), Column(words("saved"), 9, right=True),
         Column(""),
-    ], least=0)  # fmt: skip
-    rows.print_titles()
-    for each in made:
-        off = words("off") if each["off"] else ""
-        rows.print(words("reduction " + each["kind"]), f"{len(each['removed']):,}", f"{each['tokens']:,}", off)
+    )  # fmt: skip
+    print_table(out, columns, (
+        (
+            words("reduction " + each["kind"]), f"{len(each['removed']):,}", f"{each['tokens']:,}",
+            words("off") if each["off"] else "",
+        )
+        for each in made
+    ), least=0)  # fmt: skip
 
 
 def _print_items(out: Console, words: Phrases, session: Session, facts: dict[str, Any], *, every: bool) -> None:
@@ -219,18 +222,19 @@ def _print_items(out: Console, words: Phrases, session: Session, facts: dict[str
     runs = {id_: f"[#{each['first']}–#{each['last']}] " for each in facts["summaries"] for id_ in each["summaries"]}
     reasons = [Column(words("why"), 14, spare=2)] if any(line["why"] for line in shown) else []
     out.print()
-    rows = Rows(out, [
+    columns = (
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9), Column(words("level"), 8),
         Column(words("tokens"), 7, right=True), Column(words("of full"), 8, right=True, spare=1),
         *reasons, Column(words("says")),
-    ])  # fmt: skip
-    rows.print_titles()
-    for line in shown:
-        full = f"{line['full_tokens']:,}" if line["full_tokens"] != line["tokens"] else ""
-        rows.print(
-            "#" + line["id"], words("kind " + line["kind"]), words("level " + line["lod"]), f"{line['tokens']:,}", full,
+    )  # fmt: skip
+    print_table(out, columns, (
+        (
+            "#" + line["id"], words("kind " + line["kind"]), words("level " + line["lod"]), f"{line['tokens']:,}",
+            f"{line['full_tokens']:,}" if line["full_tokens"] != line["tokens"] else "",
             *([words.reason(line["why"])] if reasons else []),
             runs.get(line["id"], "") + item_words(session, infos[line["id"]]),
-        )  # fmt: skip
+        )
+        for line in shown
+    ))  # fmt: skip
     if len(shown) < len(lines):
         print_text(out, words("more items", count=len(lines) - len(shown)), "dim")

@@ -48,8 +48,8 @@ def list_(as_json: bool) -> None:
     config = read_config(here.project, os.environ)
     found = asyncio.run(_find_all(config, here.home))
     if as_json:
-        used = _facts(found[0]) if found else None
-        print_json({"used": used, "file": config.file, "models": [_facts(each) for each in found]})
+        models = [_facts(each) for each in found]
+        print_json({"used": models[0] if models else None, "file": config.file, "models": models})
     elif found:
         _print(here, found)
     else:

@@ -135,8 +135,8 @@ _SHARED: dict[str, dict[str, Any]] = {
 
 def with_json(function: F) -> F:
     """Add --json, and the shared options."""
-    option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-    return option(shared_options(hidden=True)(function))
+    function = shared_options(hidden=True)(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")(function)
 
 
 session_argument = click.argument("session_id", metavar="[SESSION]", required=False)

@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -213,3 +213,13 @@ class Rows:
     def print_titles(self) -> None:
         """Print the row of titles."""
         self.print(*(Text(column.title, style="dim") for column in self._columns))
+
+
+def print_table(
+    out: Console, columns: Sequence[Column], rows: Iterable[Sequence[str | Text]], *, least: int = 16
+) -> None:
+    """Print the titles, then each row as soon as it is known."""
+    table = Rows(out, columns, least=least)
+    table.print_titles()
+    for cells in rows:
+        table.print(*cells)

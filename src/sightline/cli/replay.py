@@ -44,13 +44,11 @@ class ReplayOptions(NamedTuple):
 
     file: str | None
     sample: str | None
-    list_samples: bool
     window: int | None
     output: int | None
     profile: str
     strategy: str
     format: str
-    keep: bool
     until: int | None
     slow: bool
     delay: float | None
@@ -103,7 +101,7 @@ class Replay(NamedTuple):
 @click.option("--slow", is_flag=True, help="One call per second.")
 @click.option("--delay", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait this long after each call.")
 @with_json
-def replay(as_json: bool, **options: Any) -> None:
+def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> None:
     """Replay a recorded conversation and show what each call to the model would have been sent.
 
     FILE is a JSON list of messages in OpenAI or Anthropic form, an object with "messages" and perhaps "system" and
@@ -119,18 +117,18 @@ def replay(as_json: bool, **options: Any) -> None:
       sightline replay conversation.json --window 32000 --strategy sliding
     """
     here, given = place(), ReplayOptions(**options)
-    if given.list_samples:
+    if list_samples:
         _list_samples(here, as_json)
         return
     settings = Settings(profile=given.profile, strategy=given.strategy)
     source = _source(given)
     with (
         Session.new(here.project, root=here.root, settings=settings)
-        if given.keep
+        if keep
         else Session(MemoryStore("replay"), settings=settings)
     ) as session:
         steps = islice(replayed(session, source.recording, source.budget), given.until)
-        kept = session.id if given.keep else None
+        kept = session.id if keep else None
         if as_json:
             print_json(_facts(source, given, list(steps), kept))
         else:
@@ -212,10 +210,10 @@ def _show(words: Phrases, source: Replay, given: ReplayOptions, steps: Iterator[
     _print_introduction(out, words, source)
     usual_pause = _SAMPLE_DELAY if given.sample is not None and out.is_terminal else 0.0
     pause = given.delay if given.delay is not None else _SLOW if given.slow else usual_pause
-    total = min(call_count(source.recording), given.until or 1 << 62)
     rows = _rows(out, words, source.budget.limit(margin=PROFILES[given.profile].margin))
     rows.print_titles()
-    with progress(out, words("replaying"), total, width=None) as advance:
+    total = call_count(source.recording)
+    with progress(out, words("replaying"), min(total, given.until or total), width=None) as advance:
         for step in steps:
             totals = totals.plus(step)
             _print_step(rows, words, step, totals, plain=out.options.ascii_only)

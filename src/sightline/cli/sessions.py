@@ -12,13 +12,13 @@ from rich.text import Text
 from sightline.cli.options import Place, branch_label, branch_option, place, session_argument, with_json
 from sightline.cli.render import (
     Column,
-    Rows,
     console,
     first_words,
     human_size,
     local_time,
     print_json,
     print_result,
+    print_table,
     printable,
 )
 from sightline.errors import SightlineError
@@ -75,19 +75,18 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     if not ids:
         out.print(words("no sessions", folder=here.folder.path), soft_wrap=True)
         return
-    rows = Rows(out, [
+    columns = (
         Column(words("session"), 21, style="cyan"), Column(words("written"), 16, spare=2),
         Column(words("entries"), 8, right=True), Column(words("branches"), 8, right=True, spare=3),
         Column(words("size"), 7, right=True, spare=1), Column(words("begins")),
-    ])  # fmt: skip
-    rows.print_titles()
-    for id_ in shown:
-        found = _describe(here, id_)
-        begins = Text(found["error"], style="red") if found["error"] else found["words"]
-        rows.print(
-            id_, local_time(found["written"]), f"{found['entries']:,}", str(found["branches"]),
-            human_size(found["size"]), begins,
-        )  # fmt: skip
+    )  # fmt: skip
+    print_table(out, columns, (
+        (
+            found["id"], local_time(found["written"]), f"{found['entries']:,}", str(found["branches"]),
+            human_size(found["size"]), Text(found["error"], style="red") if found["error"] else found["words"],
+        )
+        for found in (_describe(here, id_) for id_ in shown)
+    ))  # fmt: skip
     if len(shown) < len(ids):
         out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
 
@@ -143,8 +142,9 @@ def item_words(session: Session, item: ItemInfo) -> str:
     text = session.items.text(item.id)
     if text.strip():
         return first_words(text)
-    parts = session.items[item.id].parts
-    return " ".join(f"[{part.__struct_config__.tag}]" for part in parts if not plain_text((part,)))
+    return " ".join(
+        f"[{part.__struct_config__.tag}]" for part in session.items[item.id].parts if not plain_text((part,))
+    )
 
 
 def _tokens(item: ItemInfo) -> dict[str, int | None]:
@@ -180,22 +180,27 @@ def _show_items(here: Place, session: Session, items: Sequence[ItemInfo]) -> Non
     if session.damaged:
         heading += "\n" + words("damaged", count=session.damaged)
     out.print(Text(heading, style="bold"), soft_wrap=True)
-    rows = Rows(out, [
+    columns = (
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9),
         Column(words("full"), 8, right=True), Column(words("summary"), 8, right=True, spare=2),
         Column(words("gist"), 7, right=True, spare=1), Column(words("says")),
-    ])  # fmt: skip
-    rows.print_titles()
-    for item in items:
-        tokens = ["" if size is None else f"{size:,}" for size in _tokens(item).values()]
-        rows.print("#" + item.id, words("kind " + item.kind.name.lower()), *tokens, item_words(session, item))
+    )  # fmt: skip
+    print_table(out, columns, (
+        (
+            "#" + item.id, words("kind " + item.kind.name.lower()),
+            *("" if size is None else f"{size:,}" for size in _tokens(item).values()), item_words(session, item),
+        )
+        for item in items
+    ))  # fmt: skip
 
 
 def _show_item(session: Session, item_id: str, as_json: bool) -> None:
     item, text = session.items[item_id], session.items.text(item_id)
     if as_json:
-        facts = {"id": item.id, "kind": item.kind.name.lower(), "timestamp": item.timestamp}
-        print_json({**facts, "tokens": _tokens(session.items.info(item_id)), "text": text, "parts": item.parts})
+        print_json({
+            "id": item.id, "kind": item.kind.name.lower(), "timestamp": item.timestamp,
+            "tokens": _tokens(session.items.info(item_id)), "text": text, "parts": item.parts,
+        })  # fmt: skip
     elif sys.stdout.isatty():
         click.echo(printable(text))
     else:
@@ -259,8 +264,13 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
             click.echo(data, nl=False)
             return
         Path(output).write_bytes(data)
-        messages = message_count(session)
-    facts = {"session": session.id, "format": format_, "file": output, "bytes": len(data), "messages": messages}
+        facts = {
+            "session": session.id,
+            "format": format_,
+            "file": output,
+            "bytes": len(data),
+            "messages": message_count(session),
+        }
     print_result(here.words("exported", **facts | {"bytes": human_size(len(data))}), facts, as_json=as_json)
 
 

@@ -32,8 +32,7 @@ def strategies(as_json: bool) -> None:
     """
     here = place()
     if as_json:
-        choice = chosen(here.project)
-        print_json({"chosen": choice._asdict(), "strategies": [_facts(here, name) for name in names()]})
+        print_json({"chosen": chosen(here.project)._asdict(), "strategies": [_facts(here, name) for name in names()]})
         return
     _print(here)
     choice = chosen(here.project)

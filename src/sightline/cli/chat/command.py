@@ -157,8 +157,9 @@ def _question(asked: str) -> str:
     if not sys.stdin.isatty():
         data = sys.stdin.buffer.read(MOST_PIPED + 1)
         if len(data) > MOST_PIPED:
-            most = human_size(MOST_PIPED)
-            raise BadInput(f"more than {most} come through the pipe; send less, or name a file to read")
+            raise BadInput(
+                f"more than {human_size(MOST_PIPED)} come through the pipe; send less, or name a file to read"
+            )
         piped = data.decode("utf-8", "replace")
     text = f"{asked}\n\n{piped}" if piped.strip() else asked
     if not text.strip():

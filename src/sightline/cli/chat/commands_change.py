@@ -67,8 +67,7 @@ async def uncompact(chat: Chat, rest: str) -> None:
 
 async def expand(chat: Chat, rest: str) -> None:
     """Bring an item back in full."""
-    text = chat.session.items.expand(_id(rest))
-    chat.out.print(Text(printable(text)), soft_wrap=True)
+    chat.out.print(Text(printable(chat.session.items.expand(_id(rest)))), soft_wrap=True)
     chat.say("expanded", id=_id(rest), style="dim")
 
 
@@ -173,8 +172,7 @@ def _list_branches(chat: Chat) -> None:
             items = _conversation(session)
             last = next((item for item in reversed(items) if _is_users(item)), None)
             text = first_words(session.items.text(last.id)) if last is not None else ""
-        mark = "*" if name == chat.session.branch else ""
-        rows.print(mark, branch_label(name), f"{len(items):,}", text)
+        rows.print("*" if name == chat.session.branch else "", branch_label(name), f"{len(items):,}", text)
     if len(names) > 1:
         chat.say("branch how", style="dim")
 

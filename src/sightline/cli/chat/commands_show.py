@@ -11,7 +11,7 @@ from sightline.cli.apps import print_apps
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.status import money
 from sightline.cli.context import print_context
-from sightline.cli.render import Column, Rows, first_words, human_size, printable
+from sightline.cli.render import Column, first_words, human_size, print_table, printable
 from sightline.cli.sessions import FORMATS, exported, message_count
 from sightline.errors import BadInput, UnknownApp
 
@@ -49,9 +49,8 @@ def _list_windows(chat: Chat) -> None:
         chat.say("no windows")
         return
     for window in open_:
-        level = chat.words("level " + window.document.lod.name.lower())
-        tokens = chat.session.count(window.render())
-        chat.say("window listed", id=window.id, app=window.app.name, level=level, tokens=tokens)
+        level, tokens = window.document.lod.name.lower(), chat.session.count(window.render())
+        chat.say("window listed", id=window.id, app=window.app.name, level=chat.words(f"level {level}"), tokens=tokens)
     chat.say("window how", style="dim")
 
 
@@ -80,23 +79,22 @@ async def code(chat: Chat, rest: str) -> None:
     store, words = chat.agent.code, chat.words
     if rest and store is not None:
         saved = store.find(rest)
-        text = printable(store.read(rest))
         chat.out.print(
             Text(f"{saved.code_id} · {saved.language} · {chat.setup.file_of(saved)}", style="bold"), soft_wrap=True
         )
-        chat.out.print(Syntax(text, saved.language, theme="ansi_dark", word_wrap=True))
+        chat.out.print(Syntax(printable(store.read(rest)), saved.language, theme="ansi_dark", word_wrap=True))
         return
     found = store.list(chat.session.id) if store is not None else []
     if not found:
         chat.say("no code")
         return
-    rows = Rows(chat.out, [
+    columns = (
         Column("id", 32, style="cyan"), Column(words("language"), 10), Column(words("lines"), 6, right=True),
         Column(words("about")),
-    ])  # fmt: skip
-    rows.print_titles()
-    for each in found:
-        rows.print(each.code_id, each.language, f"{each.line_count:,}", first_words(each.description))
+    )  # fmt: skip
+    print_table(chat.out, columns, (
+        (each.code_id, each.language, f"{each.line_count:,}", first_words(each.description)) for each in found
+    ))  # fmt: skip
     chat.say("code how", style="dim")
 
 

@@ -34,11 +34,9 @@ def parse_markdown(text: str) -> Markdown:
 def draw_markdown(out: Console, text: str) -> Segments:
     """Return the text as it is printed: no blank lines around it, no blanks at the ends of lines to be copied along."""
     lines = [_trim(line) for line in out.render_lines(parse_markdown(text), pad=False)]
-    while lines and not lines[0]:
-        del lines[0]
-    while lines and not lines[-1]:
-        del lines[-1]
-    return Segments([segment for line in lines for segment in (*line, Segment.line())])
+    filled = [number for number, line in enumerate(lines) if line]
+    shown = lines[filled[0] : filled[-1] + 1] if filled else []
+    return Segments([segment for line in shown for segment in (*line, Segment.line())])
 
 
 def _trim(line: Sequence[Segment]) -> list[Segment]:

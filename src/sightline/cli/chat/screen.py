@@ -149,9 +149,8 @@ class Screen:
         line = Text.assemble((f"  {mark} ", style), (f"{label}  ", "dim"), (text, style if failed else "dim"))
         line.truncate(max(self.out.width, 60), overflow="ellipsis")
         self._line(line)
-        self._doing = self._words("thinking")
-        for label, _ in self._running.values():  # the one that began last
-            self._doing = label
+        others = [label for label, _ in self._running.values()]
+        self._doing = others[-1] if others else self._words("thinking")
 
     def _show_answer(self, event: Answer) -> None:
         self._finish()

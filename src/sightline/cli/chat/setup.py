@@ -39,7 +39,6 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import console, print_stderr, print_text, printable, wrap_for
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
-from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
@@ -181,27 +180,29 @@ class ChatSetup:
         folders = ResolvedFolders(map(str, self._folders.paths)) if self._gives_tools(facts) else ()
         options: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
         if session_id is None or session_id not in here.folder.sessions():  # nothing has been said in it yet
-            return Session.new(here.project, session_id=session_id, settings=self._settings(facts), **options)
+            choice, given = chosen(here.project), self._given.strategy or self._config.chat.strategy
+            strategy, config = (given, {}) if given and given != choice.name else (choice.name, choice.config)
+            locale, profile = here.words.language, _profile(facts)
+            settings = Settings(locale=locale, strategy=strategy, config=config, profile=profile)
+            return Session.new(here.project, session_id=session_id, settings=settings, **options)
         session = Session.resume(session_id, here.project, branch=branch, **options)
         _set_profile(session, facts)
         return session
-
-    def _settings(self, facts: ModelInfo) -> Settings:
-        """Return the settings of a new session: as the command line says, else the project."""
-        choice, given = chosen(self.here.project), self._given.strategy or self._config.chat.strategy
-        strategy, config = (given, {}) if given and given != choice.name else (choice.name, choice.config)
-        return Settings(locale=self.here.words.language, strategy=strategy, config=config, profile=_profile(facts))
 
     def _agent(self, session: Session, model: Model, before: Agent | None = None) -> Agent:
         """Make an agent. It goes on from what `before` spent and, with the same model, from what was sent."""
         facts, has_tools = model.info, self._gives_tools(model.info)
         every = (*self._own_tools(session), *(self._server_tools or ()))
+        given, budget = self._given, None  # None: the whole context window
+        if given.budget is not None or given.output is not None:
+            window = min(given.budget or facts.window, facts.window)
+            budget = make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
         agent = Agent(
             session,
             model,
             tools=[tool for tool in every if self._offers(tool.name, facts)] if has_tools else None,
             code=self._code if has_tools else None,
-            budget=self._budget(facts),
+            budget=budget,
             instructions=Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else "",
         )
         if before is not None:
@@ -219,17 +220,13 @@ class ChatSetup:
         ):
             yield replace(tool, seconds=settings.seconds)
         if self._given.allow_python or settings.run_python:
-            limits = Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb)
-            keep = self.here.folder.path / RUNS / session.id
-            yield run_python(folders, code, limits=limits, keep=keep, locale=locale)
-
-    def _budget(self, facts: ModelInfo) -> Budget | None:
-        """Return the budget of the command line; None if it names none, so that the whole context window is used."""
-        given = self._given
-        if given.budget is None and given.output is None:
-            return None
-        window = min(given.budget or facts.window, facts.window)
-        return make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
+            yield run_python(
+                folders,
+                code,
+                limits=Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb),
+                keep=self.here.folder.path / RUNS / session.id,
+                locale=locale,
+            )
 
     def _gives_tools(self, facts: ModelInfo) -> bool:
         """Whether this model gets any tools; if not, it is asked in plain text."""
@@ -251,8 +248,9 @@ class ChatSetup:
             return
         from sightline.agent.tools.mcp import servers
 
-        entered = servers(self._config.mcp, self.here.words.language, warn=_warn)
-        self._server_tools = await self._open.enter_async_context(entered)
+        self._server_tools = await self._open.enter_async_context(
+            servers(self._config.mcp, self.here.words.language, warn=_warn)
+        )
 
     def _can_ask(self) -> bool:
         """Whether the user can be asked something. With -p nobody is: a script gets its answer and nothing else."""

@@ -39,8 +39,14 @@ _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "pro
 
 async def talk(setup: ChatSetup, *, resumes: bool) -> None:
     """Let the user talk until they leave. `resumes`: they asked for an earlier session."""
-    chat = Chat(setup)
-    _greet(chat, resumes)
+    chat, facts = Chat(setup), setup.agent.model.info
+    chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
+    if not facts.capable:
+        chat.say("small model", model=facts.name, style="yellow")
+    if setup.continued:
+        recap(chat)
+    elif resumes:
+        chat.say("nothing to continue", style="yellow")
     with _without_echo() as typed, _Interrupts(_prompt(chat)) as interrupts:
         await _loop(chat, interrupts, deque(typed))
     if chat.session.id in chat.here.folder.sessions():
@@ -78,17 +84,6 @@ def _echo(chat: Chat, line: str) -> str:
     """Show a line that was typed before the prompt as if it had been typed there, and return it."""
     chat.out.print(Text.assemble((_mark(chat), "bold cyan"), printable(line)), soft_wrap=True)
     return line
-
-
-def _greet(chat: Chat, resumes: bool) -> None:
-    facts, continued = chat.agent.model.info, chat.setup.continued
-    chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
-    if not facts.capable:
-        chat.say("small model", model=facts.name, style="yellow")
-    if resumes and not continued:
-        chat.say("nothing to continue", style="yellow")
-    if continued:
-        recap(chat)
 
 
 async def handle_line(chat: Chat, line: str) -> None:
@@ -249,8 +244,7 @@ class _Completer(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
         """Yield the completions of the line."""
-        line = document.text_before_cursor
-        for word, length in commands.completions(line, self._choices):
+        for word, length in commands.completions(document.text_before_cursor, self._choices):
             about = self._chat.words(commands.NAMES[word].name) if word in commands.NAMES else ""
             yield Completion(word, -length, display_meta=about)
 
