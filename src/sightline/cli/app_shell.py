@@ -53,13 +53,6 @@ class Word(NamedTuple):
     name: str = ""
 
 
-class Line(NamedTuple):
-    """A line that was typed: an action, a button's key or a marker, and the words after it."""
-
-    head: str
-    words: tuple[Word, ...] = ()
-
-
 class BadLine(BadInput):
     """A line that cannot be read: a quote without its partner."""
 
@@ -68,8 +61,10 @@ class BadLine(BadInput):
         super().__init__(f"the {quote} at column {column} has no partner before a space")
 
 
-def parse_line(line: str) -> Line:
-    r"""Split a line into words. A quote opens only at the beginning of a word or after `name=`: `don't` is a word.
+def parse_line(line: str) -> tuple[str, tuple[Word, ...]]:
+    r"""Split a line into its head, which is an action, a button's key or a marker, and the words after it.
+
+    A quote opens only at the beginning of a word or after `name=`: `don't` is a word.
 
     Backslash takes the next character as it is; in double quotes `\n` and `\t` are a line break and a tab; in single
     quotes everything is as it is. Raises BadLine.
@@ -77,9 +72,9 @@ def parse_line(line: str) -> Line:
     ends = [found.end() for found in re.finditer(r"\](?=\s|$)", line)] if line.lstrip().startswith("[") else []
     for end in ends:
         if anchors.read(line[:end]) is not None:  # a marker, such as `[button:toggle-1]`
-            return Line(line[:end].strip(), tuple(_words(line, end)))
+            return line[:end].strip(), tuple(_words(line, end))
     first, *rest = [*_words(line, 0), Word("")]
-    return Line(f"{first.name}={first.text}" if first.name else first.text, tuple(rest[:-1]))
+    return f"{first.name}={first.text}" if first.name else first.text, tuple(rest[:-1])
 
 
 def _words(line: str, at: int) -> Iterator[Word]:
@@ -237,25 +232,25 @@ class AppShell:
     def run(self, line: str) -> Reply:
         """Run a line. It raises nothing: a reply says what cannot be done, and what can."""
         try:
-            parsed = parse_line(line)
+            head, words = parse_line(line)
         except BadLine as bad:
             return self._failure("bad quote", quote=bad.quote, column=bad.column)
-        if not parsed.head:
+        if not head:
             return Reply(Outcome(True), moved=True)
         if not self.window:
             return self._failure("no window left")
-        if parsed.head in self.commands:
-            return self.commands[parsed.head](" ".join(word.text for word in parsed.words))
-        return self._act(parsed)
+        if head in self.commands:
+            return self.commands[head](" ".join(word.text for word in words))
+        return self._act(head, words)
 
-    def _act(self, line: Line) -> Reply:
+    def _act(self, head: str, words: Sequence[Word]) -> Reply:
         before = self._ids()
-        parameters = self._open_parameters(line.head)
+        parameters = self._open_parameters(head)
         try:
-            params = arguments(parameters, line.words) if parameters is not None else {}  # if None, `act` says why
+            params = arguments(parameters, words) if parameters is not None else {}  # if None, `act` says why
         except BadInput as error:
-            return self._failure("too many words", name=line.head, words=error)
-        outcome = self.session.windows.act(self.window, line.head, **params)
+            return self._failure("too many words", name=head, words=error)
+        outcome = self.session.windows.act(self.window, head, **params)
         opened = [each for each in self._ids() if each not in before]
         note = self.words("has opened", ids=", ".join(opened), first=opened[0]) if opened else ""
         if self.window in self._ids():

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from sightline.cli.compaction_view import (
     Report,
-    compaction_facts,
     loss_facts,
     make_report,
     print_compactions,
@@ -122,7 +121,22 @@ def _list_compactions(here: Place, given: CompactOptions, as_json: bool) -> None
     with here.session(given.session_id, given.branch) as session:
         found, losses = list(session.summaries), session.summaries.losses()
     if as_json:
-        facts = [compaction_facts(each, losses.get(each.boundary)) for each in found]
+        facts = [
+            {
+                "boundary": each.boundary,
+                "timestamp": each.timestamp,
+                "state": each.state,
+                "trigger": each.trigger,
+                "by": "rule" if each.by_rule else "model",
+                "pre_tokens": each.pre_tokens,
+                "post_tokens": each.post_tokens,
+                "covered": {"first": each.first, "last": each.last, "messages": each.messages},
+                "summaries": each.summaries,
+                "files": each.files,
+                "loss": loss_facts(losses[each.boundary]) if each.boundary in losses else None,
+            }
+            for each in found
+        ]
         print_json({"session": session.id, "branch": branch_label(session.branch), "compactions": facts})
     elif found:
         print_compactions(console(), here.words, found, losses, full=given.full)

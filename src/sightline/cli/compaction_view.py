@@ -146,23 +146,6 @@ def covered_sentence(words: Phrases, covered: dict[str, Any]) -> str:
     return words("stands for", **covered | {"summaries": ", ".join(f"#{id_}" for id_ in covered["summaries"])})
 
 
-def compaction_facts(info: CompactionInfo, loss: Loss | None) -> dict[str, Any]:
-    """Return everything that is known of a compaction, for programs."""
-    return {
-        "boundary": info.boundary,
-        "timestamp": info.timestamp,
-        "state": info.state,
-        "trigger": info.trigger,
-        "by": "rule" if info.by_rule else "model",
-        "pre_tokens": info.pre_tokens,
-        "post_tokens": info.post_tokens,
-        "covered": {"first": info.first, "last": info.last, "messages": info.messages},
-        "summaries": list(info.summaries),
-        "files": list(info.files),
-        "loss": None if loss is None else loss_facts(loss),
-    }
-
-
 def loss_facts(loss: Loss) -> dict[str, Any]:
     """Return a loss report for programs: every kind, also those of which nothing is hidden."""
     return {kind: {"count": lost.count, "named": list(lost.named)} for kind, lost in loss.kinds().items()}

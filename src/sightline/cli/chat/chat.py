@@ -57,9 +57,9 @@ class Chat:
 
     # ------------------------------------------------------------------ answering
 
-    async def answer(self, events: AsyncGenerator[Event, None]) -> Answer | None:
-        """Show an answer as it comes. None: the stream ended without one."""
-        answer, shortened = None, None
+    async def answer(self, events: AsyncGenerator[Event, None]) -> None:
+        """Show an answer as it comes."""
+        succeeded, shortened = False, None
         with self.screen.answering():
             async with self._refreshing(), aclosing(events) as stream:
                 async for event in stream:
@@ -69,11 +69,10 @@ class Chat:
                         if shortened is None and (shortened := shortened_question(self.agent)) is not None:
                             self.screen.warn(shortened.sentence(self.words))
                     if isinstance(event, Answer):
-                        answer = event
+                        succeeded = event.success
         self.out.print()
-        if answer is not None and answer.success:
+        if succeeded:
             self.agent.compact_in_background()
-        return answer
 
     @asynccontextmanager
     async def _refreshing(self) -> AsyncIterator[None]:

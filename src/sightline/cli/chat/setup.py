@@ -138,9 +138,7 @@ class ChatSetup:
         if not self._given.trust:
             if not self._can_ask():
                 raise BadInput(f"{text}\n{words('trust how')}")
-            print_text(console(), text)
-            if not _confirm(words("trust")):
-                raise click.exceptions.Exit(1)
+            _confirm(text, words("trust"))
         trusted.add(config, reached)
 
     async def _model(self, name: str | None) -> Model:
@@ -165,9 +163,7 @@ class ChatSetup:
         except NoModel as error:
             if not self._can_ask():
                 raise NoModel(model_help(words)) from error
-            print_text(console(), model_help(words))
-            if not _confirm(words("really fetch", size=MEGABYTES)):
-                raise click.exceptions.Exit(1) from error
+            _confirm(model_help(words), words("really fetch", size=MEGABYTES))
             click.echo(words("fetching", size=MEGABYTES))
             await asyncio.to_thread(fetch_tiny, home)
             return await found(self._config, self._env, home, self._probe)
@@ -265,11 +261,15 @@ def _available_apps(*, can_edit: bool) -> Iterator[type[App]]:
                 yield load_app(name)
 
 
-def _confirm(question: str) -> bool:
-    """Ask yes or no. Ctrl-C ends at once: the event loop's own handler would only cancel a task, and none waits."""
+def _confirm(text: str, question: str) -> None:
+    """Print a text and ask yes or no; no ends the program. Ctrl-C ends it at once: the event loop's own handler would
+    only cancel a task, and none waits.
+    """
+    print_text(console(), text)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return click.confirm(wrap_for(console(), question))
+        if not click.confirm(wrap_for(console(), question)):
+            raise click.exceptions.Exit(1)
     except click.Abort:
         click.echo()  # so that the next output does not follow the question on its line
         raise
