@@ -43,7 +43,6 @@ def console() -> Console:
 
 
 def error_console() -> Console:
-    """Return a console for standard error."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
@@ -211,7 +210,6 @@ class Rows:
         self._console.print(line, no_wrap=True, crop=False, overflow="ignore")
 
     def print_titles(self) -> None:
-        """Print the row of titles."""
         self.print(*(Text(column.title, style="dim") for column in self._columns))
 
 

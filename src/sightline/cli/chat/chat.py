@@ -32,7 +32,6 @@ class Chat:
 
     @property
     def agent(self) -> Agent:
-        """The agent that answers."""
         return self.setup.agent
 
     @property
@@ -96,16 +95,11 @@ class Chat:
         """Print a phrase."""
         print_text(self.out, printable(self.words(key, **values)), style)
 
-    def print_error(self, message: str) -> None:
-        """Print one paragraph in red."""
-        print_text(self.out, printable(" ".join(message.split())), "red")
-
     def report(self, error: Exception) -> None:
-        """Print an error in one line, with --debug also its traceback. The conversation goes on after any error."""
-        expected = isinstance(error, SightlineError | OSError)
-        self.print_error(
-            error_text(error, self.words) if expected and str(error) else f"{type(error).__name__}: {error}"
-        )
+        """Print an error in one red paragraph, with --debug also its traceback. The chat goes on after any error."""
+        expected = isinstance(error, SightlineError | OSError) and str(error)
+        message = error_text(error, self.words) if expected else f"{type(error).__name__}: {error}"
+        print_text(self.out, printable(" ".join(message.split())), "red")
         context = click.get_current_context(silent=True)
         if context is not None and context.meta.get(DEBUG):
             self.out.print(Text(printable("".join(traceback.format_exception(error))), style="dim"), soft_wrap=True)

@@ -9,6 +9,7 @@ from rich.text import Text
 from sightline.cli.chat import commands_change, commands_show
 from sightline.cli.chat.chat import Chat
 from sightline.cli.render import align, print_text
+from sightline.errors import BadInput
 
 
 class Command(NamedTuple):
@@ -70,10 +71,9 @@ async def run(chat: Chat, line: str) -> None:
     if command is None:
         return
     count, needs_one = len(rest.split()), command.usage[:1] not in ("", "[")
-    if (needs_one and not count) or (command.most_words is not None and count > command.most_words):
-        chat.print_error(chat.words("usage", usage=f"{command.name} {command.usage}".rstrip()))
-        return
     try:
+        if (needs_one and not count) or (command.most_words is not None and count > command.most_words):
+            raise BadInput(chat.words("usage", usage=f"{command.name} {command.usage}".rstrip()))
         await command.run(chat, rest.strip())
     except Exception as error:
         chat.report(error)

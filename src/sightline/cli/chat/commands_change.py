@@ -90,7 +90,6 @@ async def pin(chat: Chat, rest: str) -> None:
 
 
 async def unpin(chat: Chat, rest: str) -> None:
-    """Unpin an item."""
     chat.session.items.unpin(_id(rest))
     chat.say("unpinned", id=_id(rest))
 

@@ -133,5 +133,4 @@ async def export(chat: Chat, rest: str) -> None:
 
 
 async def version(chat: Chat, _: str) -> None:
-    """Print the version."""
     chat.out.print(f"sightline {__version__}")

@@ -93,7 +93,6 @@ class Screen:
             self._live.refresh()
 
     def show(self, event: Event) -> None:
-        """Show one event."""
         match event:
             case PayloadComposed():
                 self._message = ""  # the next message begins

@@ -243,7 +243,6 @@ class _Completer(Completer):
         self._chat = chat
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
-        """Yield the completions of the line."""
         for word, length in commands.completions(document.text_before_cursor, self._choices):
             about = self._chat.words(commands.NAMES[word].name) if word in commands.NAMES else ""
             yield Completion(word, -length, display_meta=about)
