@@ -189,7 +189,7 @@ def test_a_quote_without_its_partner_is_refused(line: str, quote: str, column: i
 def test_any_text_can_be_written_in_quotes(text: str, other: str) -> None:
     """Whatever a parameter is to hold, there is a line for it."""
     quoted = [f'"{each.replace(chr(92), chr(92) * 2).replace(chr(34), chr(92) + chr(34))}"' for each in (text, other)]
-    assert parse_line(f"edit text={quoted[0]} {quoted[1]}").words == (Word(text, "text"), Word(other))
+    assert parse_line(f"edit text={quoted[0]} {quoted[1]}") == ("edit", (Word(text, "text"), Word(other)))
 
 
 def test_words_fill_parameters_in_order() -> None:

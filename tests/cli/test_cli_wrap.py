@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from sightline.cli.wrap import print_text, wrap_text
+from sightline.cli.render import print_text, wrap_text
 
 LONG = "A new session begins here, and everything that was said before is kept in the old one."
 
@@ -44,7 +44,7 @@ def test_a_long_line_takes_work_for_its_length(monkeypatch: pytest.MonkeyPatch) 
         measured += len(text)
         return cell_len(text)
 
-    monkeypatch.setattr("sightline.cli.wrap.cell_len", counting)
+    monkeypatch.setattr("sightline.cli.render.cell_len", counting)
     wrap_text("a  b " * 200, 80)
     once, measured = measured, 0
     wrap_text("a  b " * 400, 80)

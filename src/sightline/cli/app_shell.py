@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from rich.cells import cell_len
 
 from sightline.apps import anchors, registry
 from sightline.apps.actions import Parameter, actions_of, nearest
@@ -20,6 +19,7 @@ from sightline.apps.resolve import UnavailableAction, resolve_action
 from sightline.apps.window import FORMS as SENT_AS
 from sightline.apps.window import AppWindow
 from sightline.cli.phrases import Phrases
+from sightline.cli.render import align
 from sightline.errors import BadInput, SightlineError
 from sightline.files.folders import configured
 from sightline.log.stores.memory import MemoryStore
@@ -29,10 +29,16 @@ from sightline.values.settings import Settings
 
 LEVELS = tuple(lod.name.lower() for lod in Lod)
 FORMS = (*SENT_AS, "json")
-_NAME = re.compile(r"([^\W\d]\w*)=")
-_QUOTED = re.compile(r"""(?:"((?:[^"\\]|\\.)*)"|'([^']*)')(?=\s|$)""", re.DOTALL)
-_BARE = re.compile(r"(?:[^\s\\]|\\.|\\$)*", re.DOTALL)
-_SPACE = re.compile(r"\s*")
+_WORD = re.compile(
+    r"""\s*(?:(?P<name>[^\W\d]\w*)=)?+
+    (?: "(?P<double>(?:[^"\\]|\\.)*)"(?=\s|$)
+      | '(?P<single>[^']*)'(?=\s|$)
+      | (?P<quote>["'])  # without its partner
+      | (?P<bare>(?:[^\s\\]|\\.|\\$)*)
+    )""",
+    re.DOTALL | re.VERBOSE,
+)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t"}  # in double quotes: texts of several lines must be typed on one
 _BUTTONS = 24  # listed by `help`; the view shows them all
 
@@ -47,13 +53,6 @@ class Word(NamedTuple):
     name: str = ""
 
 
-class Line(NamedTuple):
-    """A line that was typed: an action, a button's key or a marker, and the words after it."""
-
-    head: str
-    words: tuple[Word, ...] = ()
-
-
 class BadLine(BadInput):
     """A line that cannot be read: a quote without its partner."""
 
@@ -62,49 +61,31 @@ class BadLine(BadInput):
         super().__init__(f"the {quote} at column {column} has no partner before a space")
 
 
-def parse_line(line: str) -> Line:
-    r"""Split a line into words. A quote opens only at the beginning of a word or after `name=`: `don't` is a word.
+def parse_line(line: str) -> tuple[str, tuple[Word, ...]]:
+    r"""Split a line into its head, which is an action, a button's key or a marker, and the words after it.
+
+    A quote opens only at the beginning of a word or after `name=`: `don't` is a word.
 
     Backslash takes the next character as it is; in double quotes `\n` and `\t` are a line break and a tab; in single
     quotes everything is as it is. Raises BadLine.
     """
-    if marker := _marker(line):
-        return Line(marker.strip(), tuple(_words(line, len(marker))))
+    ends = [found.end() for found in re.finditer(r"\](?=\s|$)", line)] if line.lstrip().startswith("[") else []
+    for end in ends:
+        if anchors.read(line[:end]) is not None:  # a marker, such as `[button:toggle-1]`
+            return line[:end].strip(), tuple(_words(line, end))
     first, *rest = [*_words(line, 0), Word("")]
-    return Line(f"{first.name}={first.text}" if first.name else first.text, tuple(rest[:-1]))
-
-
-def _marker(line: str) -> str:
-    """Return the marker that the line begins with, such as `[button:toggle-1]`, or nothing."""
-    ends = (found.end() for found in re.finditer(r"\](?=\s|$)", line)) if line.lstrip().startswith("[") else ()
-    return next((line[:end] for end in ends if anchors.read(line[:end]) is not None), "")
+    return f"{first.name}={first.text}" if first.name else first.text, tuple(rest[:-1])
 
 
 def _words(line: str, at: int) -> Iterator[Word]:
-    while (at := _end_of(_SPACE, line, at)) < len(line):
-        named = _NAME.match(line, at)
-        at = named.end() if named else at
-        end, text = _value(line, at)
-        yield Word(text, named[1] if named else "")
-        at = end
-
-
-def _value(line: str, at: int) -> tuple[int, str]:
-    """Return where the word that begins here ends, and its text."""
-    if line[at : at + 1] not in ('"', "'"):
-        end = _end_of(_BARE, line, at)
-        return end, re.sub(r"\\(.)", r"\1", line[at:end], flags=re.DOTALL)
-    quoted = _QUOTED.match(line, at)
-    if quoted is None:
-        raise BadLine(line[at], at + 1)
-    if quoted[1] is None:
-        return quoted.end(), quoted[2]
-    return quoted.end(), re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), quoted[1], flags=re.DOTALL)
-
-
-def _end_of(pattern: re.Pattern[str], line: str, at: int) -> int:
-    found = pattern.match(line, at)
-    return found.end() if found else at
+    for found in _WORD.finditer(line, at):
+        double, single, bare = found["double"], found["single"], found["bare"]
+        if found["quote"]:
+            raise BadLine(found["quote"], found.end())
+        if double is not None:
+            yield Word(_ESCAPED.sub(lambda escaped: _ESCAPES.get(escaped[1], escaped[1]), double), found["name"] or "")
+        elif found[0].strip():  # not the blanks at the end
+            yield Word(_ESCAPED.sub(r"\1", bare) if single is None else single, found["name"] or "")
 
 
 def arguments(parameters: Sequence[Parameter], words: Sequence[Word]) -> dict[str, str]:
@@ -159,8 +140,11 @@ def _load_file(path: Path) -> type[App]:
         spec.loader.exec_module(module)
     except Exception as error:  # a file may raise anything when it is run
         raise BadInput(f"{path} cannot be loaded: {error!r}") from error
-    found = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, App) and each.name]
-    own = [each for each in found if each.__module__ == path.stem]
+    own = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, App) and each.name and each.__module__ == path.stem
+    ]
     if not own:
         raise BadInput(f"{path} defines no app: a subclass of sightline.apps.App with a name")
     actions_of(own[-1])
@@ -173,8 +157,9 @@ def open_session(name: str, project: str, locale: str, form: str) -> Session:
     Its apps show what they would show a model in this project, and nothing outside it.
     """
     settings = Settings(locale=locale, windows=form if form in SENT_AS else SENT_AS[0])
-    folders = configured(Path(project))
-    session = Session(MemoryStore(), settings=settings, apps=[load_app(name)], project=project, folders=folders)
+    session = Session(
+        MemoryStore(), settings=settings, folders=configured(Path(project)), apps=[load_app(name)], project=project
+    )
     for other in (each for each in registry.names() if each not in session.windows.apps):
         with suppress(SightlineError):  # `sightline apps` says why; this app works without that one
             session.windows.register(load_app(other))
@@ -241,31 +226,31 @@ class AppShell:
             return None
         context = to_json(window.context())
         text = msgspec.json.format(context, indent=2).decode() if self.form == "json" else shown[window.id]
-        level = window.document.lod.name.lower()
-        return View(window.id, level, self.form, text, session.count(text), msgspec.json.decode(context))
+        level, tokens = window.document.lod.name.lower(), session.count(text)
+        return View(window.id, level, self.form, text, tokens, msgspec.json.decode(context))
 
     def run(self, line: str) -> Reply:
         """Run a line. It raises nothing: a reply says what cannot be done, and what can."""
         try:
-            parsed = parse_line(line)
+            head, words = parse_line(line)
         except BadLine as bad:
             return self._failure("bad quote", quote=bad.quote, column=bad.column)
-        if not parsed.head:
+        if not head:
             return Reply(Outcome(True), moved=True)
         if not self.window:
             return self._failure("no window left")
-        if parsed.head in self.commands:
-            return self.commands[parsed.head](" ".join(word.text for word in parsed.words))
-        return self._act(parsed)
+        if head in self.commands:
+            return self.commands[head](" ".join(word.text for word in words))
+        return self._act(head, words)
 
-    def _act(self, line: Line) -> Reply:
+    def _act(self, head: str, words: Sequence[Word]) -> Reply:
         before = self._ids()
-        parameters = self._open_parameters(line.head)
+        parameters = self._open_parameters(head)
         try:
-            params = arguments(parameters, line.words) if parameters is not None else {}  # if None, `act` says why
+            params = arguments(parameters, words) if parameters is not None else {}  # if None, `act` says why
         except BadInput as error:
-            return self._failure("too many words", name=line.head, words=error)
-        outcome = self.session.windows.act(self.window, line.head, **params)
+            return self._failure("too many words", name=head, words=error)
+        outcome = self.session.windows.act(self.window, head, **params)
         opened = [each for each in self._ids() if each not in before]
         note = self.words("has opened", ids=", ".join(opened), first=opened[0]) if opened else ""
         if self.window in self._ids():
@@ -310,8 +295,8 @@ class AppShell:
         return Reply(Outcome(True, window=self.window), moved=True)
 
     def _list(self, _: str) -> Reply:
-        here = [f"{'*' if each == self.window else ' '} {each}" for each in self._ids()]
-        return Reply(Outcome(True, "\n".join(here), window=self.window))
+        listed = "\n".join(f"{'*' if each == self.window else ' '} {each}" for each in self._ids())
+        return Reply(Outcome(True, listed, window=self.window))
 
     def _go(self, given: str) -> Reply:
         ids = self._ids()
@@ -342,8 +327,8 @@ class AppShell:
 
     def _buttons(self) -> list[str]:
         """Return the keys of the buttons that are shown."""
-        found = self._window().context().anchors.items()
-        return [key for key, anchor in found if anchor.target and anchor.type is not AnchorType.REFERENCE]
+        anchors = self._window().context().anchors.items()
+        return [key for key, anchor in anchors if anchor.target and anchor.type is not AnchorType.REFERENCE]
 
     # ------------------------------------------------------------------ completion
 
@@ -363,10 +348,3 @@ class AppShell:
         parameters = self._open_parameters(head) or []
         named = [f"{each.name}={choice}" for each in parameters for choice in each.choices or ("",)]
         return [*(choice for each in parameters[:1] for choice in each.choices), *named]
-
-
-def align(rows: Sequence[tuple[str, ...]], indent: int = 2) -> list[str]:
-    """Return rows as lines in columns as wide as they need. The terminal wraps the last column."""
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    cells = ([text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)] for row in rows)
-    return [(" " * indent + "  ".join(row)).rstrip() for row in cells]

@@ -4,7 +4,7 @@ import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import msgspec
@@ -12,11 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from sightline.apps import registry
-from sightline.apps.actions import Action, actions_of
-from sightline.cli.app_shell import FORMS, LEVELS, AppShell, Reply, View, align, load_app, open_session, open_window
+from sightline.apps.actions import actions_of
+from sightline.cli.app_shell import FORMS, LEVELS, AppShell, Reply, View, load_app, open_session, open_window
 from sightline.cli.options import DEBUG, Place, place, with_json
-from sightline.cli.render import console, error_console, first_words, print_json, printable
-from sightline.cli.wrap import print_text
+from sightline.cli.render import align, console, error_console, first_words, print_json, print_text, printable
 from sightline.errors import SightlineError
 
 
@@ -36,50 +35,36 @@ def apps(ctx: click.Context, as_json: bool) -> None:
         return
     here = place()
     if as_json:
-        print_json({"apps": [_facts(here, _describe(here, name)) for name in registry.names()]})
+        print_json({"apps": [_describe(here, name) for name in registry.names()]})
     else:
         print_apps(here, registry.names())
         console().print(here.words("try app"), style="dim", soft_wrap=True)
 
 
-class AppInfo(NamedTuple):
-    """An app as the list shows it; `error` says why it cannot be loaded."""
-
-    name: str
-    about: str
-    source: str
-    actions: tuple[Action, ...] = ()
-    error: str = ""
-
-
-def _describe(here: Place, name: str) -> AppInfo:
+def _describe(here: Place, name: str) -> dict[str, Any]:
     """Describe an app. One that cannot be loaded is listed with the reason, and does not hide the others."""
-    offers = sorted({each.value for each in registry.installed() if each.name == name})
-    source = "sightline" if name in registry.SHIPPED else ", ".join(offers)
+    offers, locale = sorted({each.value for each in registry.installed() if each.name == name}), here.words.language
+    facts = {"name": name, "about": "", "from": "sightline" if name in registry.SHIPPED else ", ".join(offers)}
     try:
         kind = load_app(name)
-        return AppInfo(name, kind.describe(here.words.language), source, tuple(actions_of(kind).values()))
+        actions = [
+            {"id": each.id, "params": each.params, "label": each.label_in(locale), "schema": each.schema}
+            for each in actions_of(kind).values()
+        ]
+        return facts | {"about": kind.describe(locale), "error": "", "actions": actions}
     except SightlineError as error:
-        return AppInfo(name, "", source, error=str(error))
-
-
-def _facts(here: Place, app: AppInfo) -> dict[str, Any]:
-    actions = [
-        {"id": each.id, "params": each.params, "label": each.label_in(here.words.language), "schema": each.schema}
-        for each in app.actions
-    ]
-    return {"name": app.name, "about": app.about, "from": app.source, "error": app.error, "actions": actions}
+        return facts | {"error": str(error), "actions": []}
 
 
 def print_apps(here: Place, names: Sequence[str]) -> None:
     """Print these apps, each with its actions."""
     out, words, found = console(), here.words, [_describe(here, name) for name in names]
-    indent = max(len(app.name) for app in found)
+    indent = max(map(len, names))
     titles = (words("action"), words("about"), words("parameters"))
     for app in found:
-        about = first_words(app.error or app.about)
-        print_text(out, about, "red" if app.error else "", lead=(app.name.ljust(indent) + "  ", "bold default"))
-        rows = [(each.id, first_words(each.label_in(words.language)), each.params) for each in app.actions]
+        about, style = first_words(app["error"] or app["about"]), "red" if app["error"] else ""
+        print_text(out, about, style, lead=(app["name"].ljust(indent) + "  ", "bold default"))
+        rows = [(each["id"], first_words(each["label"]), each["params"]) for each in app["actions"]]
         for number, line in enumerate(align([titles, *rows], indent + 2) if rows else ()):
             print_text(out, line, "" if number else "dim")
 

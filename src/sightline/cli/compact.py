@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 import click
 from msgspec.structs import replace
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sightline.cli.compaction_view import (
     Report,
-    compaction_facts,
     loss_facts,
     make_report,
     print_compactions,
@@ -34,8 +32,17 @@ from sightline.cli.options import (
     with_json,
 )
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import console, error_console, first_words, print_json, print_stderr, printable
-from sightline.cli.wrap import print_text
+from sightline.cli.render import (
+    console,
+    error_console,
+    first_words,
+    print_json,
+    print_result,
+    print_stderr,
+    print_text,
+    printable,
+    progress,
+)
 from sightline.compaction.compactor import SECONDS
 from sightline.errors import BadInput, Conflict, UnknownItem
 from sightline.files.folders import Folders, configured
@@ -56,7 +63,6 @@ class CompactOptions(NamedTuple):
     command: str | None
     seconds: float
     dry_run: bool
-    report: bool
     full: bool
     branch: str | None
 
@@ -76,7 +82,7 @@ class CompactOptions(NamedTuple):
 @click.option("--full", is_flag=True, help="Show the whole summary, and everything that is hidden.")
 @branch_option
 @with_json
-def compact(as_json: bool, **options: Any) -> None:
+def compact(report: bool, as_json: bool, **options: Any) -> None:
     """Replace a session's oldest messages by a summary, from the next call on.
 
     The newest fifth of the messages stays as it is. Rules and tasks of the user stay visible word for word. The command
@@ -93,20 +99,20 @@ def compact(as_json: bool, **options: Any) -> None:
       sightline compact --report
     """
     here, given = place(), CompactOptions(**options)
-    if given.report:
+    if report:
         if given.dry_run or given.command:
             raise click.UsageError("--report shows what was done: it goes without --dry-run and --with")
         _list_compactions(here, given, as_json)
         return
     program = Program(given.command) if given.command is not None else None
-    report = (_try if given.dry_run else _compact)(here, given, program, quiet=as_json)
+    done = (_try if given.dry_run else _compact)(here, given, program, quiet=as_json)
     if as_json:
-        print_json(_facts(report, given))
+        print_json(_facts(done, given))
         return
-    if not report.result.success:
-        _warn(here.words, report, given)
+    if not done.result.success:
+        _warn(here.words, done, given)
     out = console()
-    print_report(out, here.words, report, tried=given.dry_run, full=given.full)
+    print_report(out, here.words, done, tried=given.dry_run, full=given.full)
     out.print()
     print_text(out, here.words("after dry run" if given.dry_run else "after compact"), "dim")
 
@@ -115,7 +121,22 @@ def _list_compactions(here: Place, given: CompactOptions, as_json: bool) -> None
     with here.session(given.session_id, given.branch) as session:
         found, losses = list(session.summaries), session.summaries.losses()
     if as_json:
-        facts = [compaction_facts(each, losses.get(each.boundary)) for each in found]
+        facts = [
+            {
+                "boundary": each.boundary,
+                "timestamp": each.timestamp,
+                "state": each.state,
+                "trigger": each.trigger,
+                "by": "rule" if each.by_rule else "model",
+                "pre_tokens": each.pre_tokens,
+                "post_tokens": each.post_tokens,
+                "covered": {"first": each.first, "last": each.last, "messages": each.messages},
+                "summaries": each.summaries,
+                "files": each.files,
+                "loss": loss_facts(losses[each.boundary]) if each.boundary in losses else None,
+            }
+            for each in found
+        ]
         print_json({"session": session.id, "branch": branch_label(session.branch), "compactions": facts})
     elif found:
         print_compactions(console(), here.words, found, losses, full=given.full)
@@ -127,8 +148,13 @@ def _list_compactions(here: Place, given: CompactOptions, as_json: bool) -> None
 
 
 def _compact(here: Place, given: CompactOptions, program: Program | None, *, quiet: bool) -> Report:
-    folders = _folders(here, program)
-    with here.session(given.session_id, given.branch, folders) as session, _spinner(here, program, given, quiet):
+    folders, text = _folders(here, program), here.words("compacting")
+    if program is not None:
+        text = here.words("asking", command=first_words(program.command, 40), seconds=given.seconds)
+    with (
+        here.session(given.session_id, given.branch, folders) as session,
+        progress(error_console(), text, hidden=quiet),
+    ):
         budget = known_budget(session, given.window, given.output)
         try:
             result = session.summaries.compact(budget, model=program, seconds=given.seconds)
@@ -146,7 +172,7 @@ def _try(here: Place, given: CompactOptions, program: Program | None, *, quiet: 
     session_id, folders = here.find(given.session_id), _folders(here, program)
     with _copy(here, session_id) as there, there.session(session_id, given.branch, folders) as session:
         budget = known_budget(session, given.window, given.output)
-        with _spinner(here, None, given, quiet):
+        with progress(error_console(), here.words("compacting"), hidden=quiet):
             job = session.summaries.preview(budget)
             report = make_report(session, budget, session.summaries.compact(budget), program)
     if program is None:
@@ -176,20 +202,6 @@ def _copy(here: Place, session_id: str) -> Iterator[Place]:
             if source.exists():
                 shutil.copyfile(source, there.folder.path / source.name)
         yield there
-
-
-@contextmanager
-def _spinner(here: Place, program: Program | None, given: CompactOptions, quiet: bool) -> Iterator[None]:
-    """Show on a terminal what the user waits for and since when; nothing where nobody watches."""
-    screen = error_console()
-    spinner = SpinnerColumn("line" if screen.options.ascii_only else "dots")
-    columns = (spinner, TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    text = here.words("compacting")
-    if program is not None:
-        text = here.words("asking", command=first_words(program.command, 40), seconds=given.seconds)
-    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as progress:
-        progress.add_task(text, total=None)
-        yield
 
 
 def _warn(words: Phrases, report: Report, given: CompactOptions) -> None:
@@ -265,17 +277,20 @@ def uncompact(
         before = session.preview(budget).tokens
         session.summaries.undo(item_id)
         after = session.preview(budget)
-    in_full = {line.id for line in after.plan.lines() if line.lod is Lod.FULL}
-    shown = item_id is None or item_id in in_full
-    facts: dict[str, Any] = {"session": session.id, "branch": branch_label(session.branch)}
-    facts |= {"boundary": covered.boundary, "item": item_id, "shown": shown}
-    if as_json:
-        print_json(facts | {"pre_tokens": before, "post_tokens": after.tokens, "limit": after.plan.limit})
-        return
-    out, words = console(), here.words
-    key = "all brought back" if item_id is None else "brought back" if shown else "will be brought back"
-    out.print(words(key, **facts | covered._asdict()), soft_wrap=True)
-    out.print(tokens_change(words, before, after.tokens, after.plan.limit), soft_wrap=True)
+    limit, in_full = after.plan.limit, {line.id for line in after.plan.lines() if line.lod is Lod.FULL}
+    facts = {
+        "session": session.id,
+        "branch": branch_label(session.branch),
+        "boundary": covered.boundary,
+        "item": item_id,
+        "shown": item_id is None or item_id in in_full,
+        "pre_tokens": before,
+        "post_tokens": after.tokens,
+        "limit": limit,
+    }
+    key = "all brought back" if item_id is None else "brought back" if facts["shown"] else "will be brought back"
+    done = here.words(key, **facts | covered._asdict())
+    print_result(f"{done}\n{tokens_change(here.words, before, after.tokens, limit)}", facts, as_json=as_json)
 
 
 def _to_undo(session: Session, item_id: str | None) -> CompactionInfo:

@@ -10,8 +10,7 @@ from rich.text import Text
 from sightline.cli.external_model import Program
 from sightline.cli.options import branch_label
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import Column, Rows, first_words, local_time, printable
-from sightline.cli.wrap import print_text
+from sightline.cli.render import Column, Rows, first_words, local_time, print_text, printable
 from sightline.compaction.compactor import Compacted
 from sightline.compaction.loss import Loss
 from sightline.plan.budget import Budget
@@ -24,7 +23,6 @@ from sightline.wire.payload import Payload
 
 _LINES = 14  # of a summary, and of the constraints, unless all are asked for
 _GRAVE = frozenset({"rules", "tasks"})  # kinds of loss that a user would not forgive
-_IN_COVERED = ("boundary", "first", "last", "messages", "tokens", "summaries", "state")
 
 
 class Report(NamedTuple):
@@ -96,8 +94,8 @@ def print_report(out: Console, words: Phrases, report: Report, *, tried: bool = 
         print_text(out, words("grown"))
     print_text(out, words("covered", **report.covered._asdict()))
     if report.request_tokens is not None:
-        command = first_words(report.command)
-        out.print(words("would ask", command=command, tokens=report.request_tokens), soft_wrap=True)
+        asked = words("would ask", command=first_words(report.command), tokens=report.request_tokens)
+        out.print(asked, soft_wrap=True)
     if report.command and result.files:
         out.print(words("files included", files=printable(", ".join(result.files))), soft_wrap=True)
     out.print()
@@ -118,11 +116,10 @@ def tokens_change(words: Phrases, pre: int, post: int, limit: int) -> str:
 
 
 def _print_summary(out: Console, words: Phrases, report: Report, *, full: bool) -> None:
-    key = "summary by rule" if report.covered.by_rule else "summary by command"
+    title = words("summary by rule" if report.covered.by_rule else "summary by command", tokens=report.summary_tokens)
     lines = list(Text(printable(report.summary).expandtabs(4)).wrap(out, max(out.width - 4, 8)))
     shown = lines if full or len(lines) <= _LINES + 2 else lines[:_LINES]
     more = words("more lines", count=len(lines) - len(shown)) if len(shown) < len(lines) else None
-    title = words(key, tokens=report.summary_tokens)
     out.print(Panel(Group(*shown), title=title, title_align="left", subtitle=more, subtitle_align="left"))
 
 
@@ -144,31 +141,9 @@ def _print_constraints(out: Console, words: Phrases, found: list[Constraint], *,
 # ---------------------------------------------------------------------- those of a session
 
 
-def covered_facts(info: CompactionInfo) -> dict[str, Any]:
-    """Return what a compaction covers, for programs."""
-    return {name: getattr(info, name) for name in _IN_COVERED}
-
-
-def covered_sentence(words: Phrases, info: CompactionInfo) -> str:
-    """Return a sentence that says which messages a summary replaces."""
-    return words("stands for", **info._asdict() | {"summaries": ", ".join(f"#{id_}" for id_ in info.summaries)})
-
-
-def compaction_facts(info: CompactionInfo, loss: Loss | None) -> dict[str, Any]:
-    """Return everything that is known of a compaction, for programs."""
-    return {
-        "boundary": info.boundary,
-        "timestamp": info.timestamp,
-        "state": info.state,
-        "trigger": info.trigger,
-        "by": "rule" if info.by_rule else "model",
-        "pre_tokens": info.pre_tokens,
-        "post_tokens": info.post_tokens,
-        "covered": {"first": info.first, "last": info.last, "messages": info.messages},
-        "summaries": list(info.summaries),
-        "files": list(info.files),
-        "loss": None if loss is None else loss_facts(loss),
-    }
+def covered_sentence(words: Phrases, covered: dict[str, Any]) -> str:
+    """Return a sentence that says which messages a summary replaces: those of this `CompactionInfo` as a dict."""
+    return words("stands for", **covered | {"summaries": ", ".join(f"#{id_}" for id_ in covered["summaries"])})
 
 
 def loss_facts(loss: Loss) -> dict[str, Any]:
@@ -183,9 +158,9 @@ def print_compactions(
     for number, info in enumerate(found):
         if number:
             out.print()
-        by = words("by rule" if info.by_rule else "by model")
+        by, style = words("by rule" if info.by_rule else "by model"), "bold" if info.state == "holds" else "dim"
         heading = words("made", when=_when(info.timestamp), by=by, state=words(info.state))
-        out.print(Text(heading, style="bold" if info.state == "holds" else "dim"), soft_wrap=True)
+        out.print(Text(heading, style=style), soft_wrap=True)
         out.print(words("covered", **info._asdict()), soft_wrap=True)
         if info.post_tokens is not None:
             out.print(words("estimated", pre=info.pre_tokens, post=info.post_tokens), soft_wrap=True)
@@ -210,9 +185,8 @@ def print_loss(out: Console, words: Phrases, loss: Loss, *, full: bool = False) 
     print_text(out, words("lost"))
     rows = Rows(out, [Column(words("kind"), 12), Column(words("how many"), 8, right=True), Column(words("the first"))])
     rows.print_titles()
-    for kind, lost in loss.kinds().items():
-        if not lost.count:
-            continue
+    found = {kind: lost for kind, lost in loss.kinds().items() if lost.count}
+    for kind, lost in found.items():
         style, named = "red" if kind in _GRAVE else "", [first_words(name) for name in lost.named]
         rows.print(words("lost " + kind), f"{lost.count:,}", "" if full else "  ".join(named), style=style)
         for name in named if full else ():

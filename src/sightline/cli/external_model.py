@@ -26,8 +26,16 @@ class Program:
 
     def __init__(self, command: str) -> None:
         """Raises UsageError if `command` is no command line, BadInput if there is no such program."""
+        try:
+            self._args = shlex.split(command)
+        except ValueError as error:
+            raise click.UsageError(f"--with {command!r} is no command line: {error}") from error
+        if not self._args:
+            raise click.UsageError("--with needs a command, as in --with 'python summarise.py'")
+        if shutil.which(self._args[0]) is None:
+            why = "check its name, give its path, or write --with \"sh -c '…'\" for what only a shell knows"
+            raise BadInput(f"no program {self._args[0]!r} can be run: {why}")
         self.command, self.stderr = command, ""
-        self._args = _split(command)
         self._lock, self._stopped = threading.Lock(), False
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -84,16 +92,3 @@ class Program:
             if self._process is not None and self._process.poll() is None:
                 with suppress(ProcessLookupError):
                     os.killpg(self._process.pid, signal.SIGKILL)
-
-
-def _split(command: str) -> list[str]:
-    try:
-        args = shlex.split(command)
-    except ValueError as error:
-        raise click.UsageError(f"--with {command!r} is no command line: {error}") from error
-    if not args:
-        raise click.UsageError("--with needs a command, as in --with 'python summarise.py'")
-    if shutil.which(args[0]) is None:
-        why = "check its name, give its path, or write --with \"sh -c '…'\" for what only a shell knows"
-        raise BadInput(f"no program {args[0]!r} can be run: {why}")
-    return args

@@ -21,16 +21,8 @@ from sightline.errors import SightlineError
 INTERRUPTED = 130  # the exit code that a shell expects of a program stopped by Ctrl-C
 
 
-class Failure(click.ClickException):
-    """An error that its message explains: exit code 1."""
-
-    def show(self, file: Any = None) -> None:  # noqa: ARG002 - click's parameter
-        """Print the message in red, if colours are on."""
-        print_stderr(self.message, "red")
-
-
 class App(click.Group):
-    """The commands. An error of the library is printed as its message, Ctrl-C ends without one."""
+    """The commands. An error of the library is printed as its message in red, Ctrl-C ends without one."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. With `--debug` errors are shown with their traceback."""
@@ -41,7 +33,8 @@ class App(click.Group):
         except (SightlineError, OSError) as error:
             if ctx.meta.get(DEBUG) or isinstance(error, BrokenPipeError):
                 raise
-            raise Failure(str(error)) from error
+            print_stderr(str(error), "red")
+            ctx.exit(1)
 
 
 @click.group(

@@ -15,8 +15,7 @@ from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.tiny_model import MEGABYTES, fetch_tiny, tiny_file
 from sightline.cli.options import Place, place, with_json
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import Column, Rows, console, first_words, print_json
-from sightline.cli.wrap import print_text
+from sightline.cli.render import Column, Rows, console, first_words, print_json, print_text
 
 _NAMED = 4  # providers and servers in the help: the most used ones, as many as fit on a line
 
@@ -49,8 +48,8 @@ def list_(as_json: bool) -> None:
     config = read_config(here.project, os.environ)
     found = asyncio.run(_find_all(config, here.home))
     if as_json:
-        used = _facts(found[0]) if found else None
-        print_json({"used": used, "file": config.file, "models": [_facts(each) for each in found]})
+        models = [_facts(each) for each in found]
+        print_json({"used": models[0] if models else None, "file": config.file, "models": models})
     elif found:
         _print(here, found)
     else:

@@ -1,7 +1,6 @@
 """The options that several commands share, and the project and sessions that they name."""
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -45,11 +44,7 @@ class Place(NamedTuple):
             BadInput: no or several ids begin so.
         """
         ids = self.folder.sessions()
-        if given is None and ids:
-            return ids[0]
-        if given in ids:
-            return given
-        matching = [id_ for id_ in ids if given and id_.startswith(given)]
+        matching = ids[:1] if given is None else named_by(given, ids)
         if len(matching) == 1:
             return matching[0]
         if matching:
@@ -86,6 +81,11 @@ def branch_label(name: str) -> str:
     return name or "main"
 
 
+def named_by(given: str, names: Sequence[str]) -> list[str]:
+    """Return the names that `given` may mean: the one that it is, else those that begin with it."""
+    return [given] if given in names else [name for name in names if given and name.startswith(given)]
+
+
 def place() -> Place:
     """Return the place that the shared options of the running command name."""
     meta = click.get_current_context().meta
@@ -110,46 +110,39 @@ def shared_options(*, hidden: bool = False) -> Callable[[F], F]:
     """Add --project, --root, --lang and --debug: shown in the help of `sightline`, taken by every command."""
 
     def add(function: F) -> F:
-        for names, help_, more in reversed(_SHARED):
-            option = click.option(*names, help=help_, hidden=hidden, expose_value=False, callback=_remember, **more)
-            function = option(function)
+        for name, more in reversed(_SHARED.items()):
+            function = click.option(name, hidden=hidden, expose_value=False, callback=_remember, **more)(function)
         return function
 
     return add
 
 
-_SHARED: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
-    (
-        ("--project",),
-        "The project whose sessions are used.  [default: this directory]",
-        {"type": click.Path(file_okay=False), "metavar": "DIR"},
-    ),
-    (
-        ("--root",),
-        "Where sessions are stored.  [default: SIGHTLINE_HOME, else ~/.sightline]",
-        {"type": click.Path(file_okay=False), "metavar": "DIR"},
-    ),
-    (("--lang",), "The language of the output.", {"type": click.Choice(LANGUAGES)}),
-    (("--debug",), "Show the traceback of errors.", {"is_flag": True}),
-)
+_SHARED: dict[str, dict[str, Any]] = {
+    "--project": {
+        "help": "The project whose sessions are used.  [default: this directory]",
+        "type": click.Path(file_okay=False),
+        "metavar": "DIR",
+    },
+    "--root": {
+        "help": "Where sessions are stored.  [default: SIGHTLINE_HOME, else ~/.sightline]",
+        "type": click.Path(file_okay=False),
+        "metavar": "DIR",
+    },
+    "--lang": {"help": "The language of the output.", "type": click.Choice(LANGUAGES)},
+    "--debug": {"help": "Show the traceback of errors.", "is_flag": True},
+}
 
 
 def with_json(function: F) -> F:
     """Add --json, and the shared options."""
-    option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-    return option(shared_options(hidden=True)(function))
+    function = shared_options(hidden=True)(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")(function)
 
 
-def session_argument(function: F) -> F:
-    """Add the argument SESSION; the beginning of an id is enough."""
-    return click.argument("session_id", metavar="[SESSION]", required=False)(function)
-
-
-def branch_option(function: F) -> F:
-    """Add --branch."""
-    return click.option(
-        "--branch", metavar="NAME", help="The branch, or the beginning of its name.  [default: the current one]"
-    )(function)
+session_argument = click.argument("session_id", metavar="[SESSION]", required=False)
+branch_option = click.option(
+    "--branch", metavar="NAME", help="The branch, or the beginning of its name.  [default: the current one]"
+)
 
 
 def default_output(window: int, output: int) -> int:
@@ -167,14 +160,9 @@ def make_budget(window: int, output: int) -> Budget:
 
 def budget_options(function: F) -> F:
     """Add --window and --output. Their default is the budget of the session's last call."""
-    of_last = f"that of the last call, else {WINDOW}"
-    window = click.option("--window", type=int, help=f"The model's context window, in tokens.  [default: {of_last}]")
-    output = click.option(
-        "--output",
-        type=int,
-        help=f"Tokens of --window reserved for the answer.  [default: {OUTPUT}, at most a quarter]",
-    )
-    return window(output(function))
+    window = f"The model's context window, in tokens.  [default: that of the last call, else {WINDOW}]"
+    output = f"Tokens of --window reserved for the answer.  [default: {OUTPUT}, at most a quarter]"
+    return click.option("--window", type=int, help=window)(click.option("--output", type=int, help=output)(function))
 
 
 def known_budget(session: Session, window: int | None, output: int | None) -> Budget:
@@ -183,8 +171,3 @@ def known_budget(session: Session, window: int | None, output: int | None) -> Bu
         window = WINDOW if window is None else window
         return make_budget(window, default_output(window, OUTPUT) if output is None else output)
     return session.budget or make_budget(WINDOW, OUTPUT)
-
-
-def file_bytes(path: str) -> bytes:
-    """Return the content of a file, or for "-" of standard input."""
-    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()

@@ -6,7 +6,9 @@ The library's errors stay English.
 from collections.abc import Mapping
 from typing import Any
 
-LANGUAGES = ("en", "zh")
+from sightline.values import phrases
+
+LANGUAGES = phrases.LOCALES
 
 _PHRASES = {
     # titles of columns
@@ -442,14 +444,12 @@ class Phrases:
 
     def __init__(self, language: str, more: Mapping[str, tuple[str, str]] | None = None) -> None:
         """`more`: phrases of one command, which replace those of the same key here."""
-        self.language = language
-        column = LANGUAGES.index(language)
-        self._texts = {key: texts[column] for key, texts in {**_PHRASES, **(more or {})}.items()}
+        self.language, self._table = language, phrases.Phrases({**_PHRASES, **(more or {})})
 
     def __call__(self, key: str, /, **values: Any) -> str:
         """Return the phrase of this key, with these values filled in."""
-        return self._texts[key].format(**values)
+        return self._table(key, self.language, **values)
 
     def reason(self, reason: str) -> str:
         """Return why a receipt or plan says the prompt changed; a reason that is not in the table as it is."""
-        return self._texts.get(reason, reason)
+        return self(reason) if reason in self._table else reason

@@ -1,9 +1,10 @@
-"""How output looks: consoles, rows of columns, bars, sizes, and JSON."""
+"""How output looks: consoles, lines broken between words, rows of columns, bars, sizes, progress, and JSON."""
 
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -11,9 +12,16 @@ import click
 import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.text import Text
-
-from sightline.cli.wrap import print_text
 
 _PIPED_WIDTH = 120  # columns if there is no terminal: wide enough for every column, narrow enough to read
 _GAP = 2
@@ -21,6 +29,11 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 # Characters of a log that would move the cursor, colour the screen or turn the line around: control characters,
 # those that change the direction of text, and line ends other than \n.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_WIDE = "\u2e80-\u303f\u3041-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"  # a line may end between any two of these
+_OPENING, _CLOSING = "（【《「『", "，。；：、！？）】》」』"  # no line ends with the former or begins with the latter
+_PIECES = re.compile(f" +|[{_OPENING}]*(?:[{_WIDE}]|[^ {_WIDE}]+)[{_CLOSING}]*")
+# The blanks before a column. Not those after a sentence: some people write two blanks there.
+_COLUMN = re.compile(r"""^ +|(?<![ .!?。！？])(?<![.!?]["')\]”’]) {2,}""")
 
 
 def console() -> Console:
@@ -30,7 +43,6 @@ def console() -> Console:
 
 
 def error_console() -> Console:
-    """Return a console for standard error."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
@@ -40,6 +52,14 @@ def print_json(value: Any) -> None:
     if sys.stdout.isatty():  # the same object, because such characters occur only in strings
         text = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text.decode()).encode()
     click.echo(text)
+
+
+def print_result(sentence: str, facts: Any, *, as_json: bool) -> None:
+    """Print what a command did: a sentence for people, or an object for programs."""
+    if as_json:
+        print_json(facts)
+    else:
+        console().print(sentence, soft_wrap=True)
 
 
 def printable(text: str) -> str:
@@ -65,9 +85,8 @@ def truncate(text: str, width: int) -> str:
 
 def bar(share: float, width: int, *, plain: bool = False) -> str:
     """Return a bar that fills this share of its width, exact to an eighth of a column. `plain`: only ASCII."""
-    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
-    if share > 0:
-        eighths = max(eighths, 1)
+    least = 1 if share > 0 else 0
+    eighths = max(round(min(max(share, 0.0), 1.0) * width * 8), least)
     if plain:
         return "#" * -(-eighths // 8)
     return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
@@ -88,6 +107,69 @@ def local_time(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
 
 
+@contextmanager
+def progress(
+    screen: Console, text: str, total: int | None = None, *, width: int | None = 40, hidden: bool = False
+) -> Iterator[Callable[[], None]]:
+    """Show on a terminal what the user waits for, and yield what advances it; nothing where nobody watches.
+
+    With a total: how much is done, and a bar of `width` columns, as wide as the terminal if that is None. Else: since
+    when.
+    """
+    label = TextColumn("{task.description}", markup=False)
+    columns: tuple[ProgressColumn, ...] = (label, BarColumn(bar_width=width), MofNCompleteColumn())
+    if total is None:
+        columns = (SpinnerColumn("line" if screen.options.ascii_only else "dots"), label, TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True, disable=hidden or not screen.is_terminal) as shown:
+        task = shown.add_task(text, total=total)
+        yield lambda: shown.advance(task)
+
+
+# ---------------------------------------------------------------------- line breaks
+
+
+def wrap_text(text: str, width: int) -> str:
+    """Return the text in lines of at most `width` columns. A continued line begins below the last column of its line.
+
+    A word that is longer than a line, such as a path, is left to the terminal to break, so that it is copied whole.
+    """
+    return "\n".join(each for line in text.split("\n") for each in _lines(line, width))
+
+
+def _lines(line: str, width: int) -> list[str]:
+    columns = (cell_len(line[: found.end()]) for found in _COLUMN.finditer(line[:width]))
+    indent = " " * max((column for column in columns if column <= width // 2), default=0)
+    done, current = [], ""
+    for piece in _PIECES.findall(line):
+        if current.strip() and not piece.isspace() and cell_len(current + piece) > width:
+            done.append(current.rstrip())
+            current = indent
+        current += piece
+    return [*done, current.rstrip()]
+
+
+def wrap_for(out: Console, text: str) -> str:
+    """Return the text as it is printed there: wrapped on a terminal, unchanged for a program."""
+    return wrap_text(text, out.width) if out.is_terminal else text
+
+
+def print_text(out: Console, text: str, style: str = "", *, lead: tuple[str, str] = ("", "")) -> None:
+    """Print a text. `lead`: words before it, and their style. The caller has made both printable."""
+    shown = Text(wrap_for(out, lead[0] + text), style=style)
+    shown.stylize(lead[1], 0, len(lead[0].rstrip()))
+    out.print(shown, soft_wrap=True)
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def align(rows: Sequence[tuple[str, ...]], indent: int = 2) -> list[str]:
+    """Return rows as lines in columns as wide as they need. The terminal wraps the last column."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    cells = ([text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)] for row in rows)
+    return [(" " * indent + "  ".join(row)).rstrip() for row in cells]
+
+
 class Column(NamedTuple):
     """One column of a table. Width 0: it takes the columns of the screen that are left."""
 
@@ -102,39 +184,40 @@ class Rows:
     """Prints a table whose columns have a fixed width, so that each row can be printed at once."""
 
     def __init__(self, console: Console, columns: Sequence[Column], *, least: int = 16) -> None:
-        self._console = console
-        kept = list(columns)
-        while self._fixed(kept) + least > console.width and any(column.spare for column in kept):
-            kept.remove(max(kept, key=lambda column: column.spare))
-        self._indexes = [columns.index(column) for column in kept]
-        self._columns = kept
-        self._rest = max(console.width - self._fixed(kept), 1)
+        self._console, self._columns = console, columns
+        self._kept = list(columns)
+        while self._rest() < least and any(column.spare for column in self._kept):
+            self._kept.remove(max(self._kept, key=lambda column: column.spare))
 
-    def _fixed(self, columns: Sequence[Column]) -> int:
-        return sum(column.width for column in columns) + _GAP * (len(columns) - 1)
+    def _rest(self) -> int:
+        return self._console.width - sum(column.width for column in self._kept) - _GAP * (len(self._kept) - 1)
 
     def print(self, *cells: str | Text, style: str = "") -> None:
         """Print one row: a cell for every column, also for those that were left out."""
-        kept = [cells[index] for index in self._indexes]
-        texts = [
-            cell if isinstance(cell, Text) else Text(cell, style=column.style)
-            for cell, column in zip(kept, self._columns, strict=True)
-        ]
-        self._print(texts, style)
-
-    def print_titles(self) -> None:
-        """Print the row of titles."""
-        self._print([Text(column.title, style="dim") for column in self._columns])
-
-    def _print(self, cells: Sequence[Text], style: str = "") -> None:
         line = Text(style=style)
-        for index, (cell, column) in enumerate(zip(cells, self._columns, strict=True)):
-            width = column.width or self._rest
-            fitted = Text(truncate(cell.plain, width), style=cell.style)
+        for cell, column in zip(cells, self._columns, strict=True):
+            if column not in self._kept:
+                continue
+            text = cell if isinstance(cell, Text) else Text(cell, style=column.style)
+            width = column.width or max(self._rest(), 1)
+            fitted = Text(truncate(text.plain, width), style=text.style)
             blanks = " " * (width - fitted.cell_len)
-            line.append(" " * _GAP if index else "")
+            line.append(" " * _GAP if line else "")
             line.append(blanks if column.right else "")
             line.append(fitted)
             line.append("" if column.right else blanks)
         line.rstrip()
         self._console.print(line, no_wrap=True, crop=False, overflow="ignore")
+
+    def print_titles(self) -> None:
+        self.print(*(Text(column.title, style="dim") for column in self._columns))
+
+
+def print_table(
+    out: Console, columns: Sequence[Column], rows: Iterable[Sequence[str | Text]], *, least: int = 16
+) -> None:
+    """Print the titles, then each row as soon as it is known."""
+    table = Rows(out, columns, least=least)
+    table.print_titles()
+    for cells in rows:
+        table.print(*cells)

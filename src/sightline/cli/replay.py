@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import reduce
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
@@ -10,12 +10,12 @@ import click
 from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.panel import Panel
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from sightline import samples
-from sightline.cli.options import Place, default_output, file_bytes, make_budget, place, with_json
-from sightline.cli.render import Column, Rows, bar, console, first_words, print_json, printable
+from sightline.cli.options import OUTPUT, WINDOW, Place, default_output, make_budget, place, with_json
+from sightline.cli.phrases import Phrases
+from sightline.cli.render import Column, Rows, bar, console, first_words, print_json, printable, progress
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.budget import Budget
@@ -33,7 +33,6 @@ _SAMPLE_WINDOWS = {
     "login_bug": 8_000, "long_chat": 5_000, "travel_zh": 5_000, "ops_incident": 6_000, "data_report": 5_000,
 }  # fmt: skip
 _SAMPLE_OUTPUT = 1_000
-_WINDOW, _OUTPUT = 128_000, 8_000
 _STRATEGIES = ("focus", "sliding")  # the others need a model or a schema to show what they are
 _SAMPLE_DELAY = 0.15  # seconds per call: slow enough to follow, done within ten seconds
 _SLOW = 1.0
@@ -45,13 +44,11 @@ class ReplayOptions(NamedTuple):
 
     file: str | None
     sample: str | None
-    list_samples: bool
     window: int | None
     output: int | None
     profile: str
     strategy: str
     format: str
-    keep: bool
     until: int | None
     slow: bool
     delay: float | None
@@ -77,12 +74,12 @@ class Replay(NamedTuple):
 )
 @click.option("--list-samples", is_flag=True, help="List the samples and stop.")
 @click.option(
-    "--window", type=int, help=f"The model's context window, in tokens.  [default: {_WINDOW}; less for samples]"
+    "--window", type=int, help=f"The model's context window, in tokens.  [default: {WINDOW}; less for samples]"
 )
 @click.option(
     "--output",
     type=int,
-    help=f"Tokens of it reserved for the answer.  [default: {_OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
+    help=f"Tokens of it reserved for the answer.  [default: {OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
 )
 @click.option(
     "--profile",
@@ -104,7 +101,7 @@ class Replay(NamedTuple):
 @click.option("--slow", is_flag=True, help="One call per second.")
 @click.option("--delay", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait this long after each call.")
 @with_json
-def replay(as_json: bool, **options: Any) -> None:
+def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> None:
     """Replay a recorded conversation and show what each call to the model would have been sent.
 
     FILE is a JSON list of messages in OpenAI or Anthropic form, an object with "messages" and perhaps "system" and
@@ -120,38 +117,38 @@ def replay(as_json: bool, **options: Any) -> None:
       sightline replay conversation.json --window 32000 --strategy sliding
     """
     here, given = place(), ReplayOptions(**options)
-    if given.list_samples:
+    if list_samples:
         _list_samples(here, as_json)
         return
     settings = Settings(profile=given.profile, strategy=given.strategy)
     source = _source(given)
-    if given.keep:
-        session = Session.new(here.project, root=here.root, settings=settings)
-    else:
-        session = Session(MemoryStore("replay"), settings=settings)
-    with session:
+    with (
+        Session.new(here.project, root=here.root, settings=settings)
+        if keep
+        else Session(MemoryStore("replay"), settings=settings)
+    ) as session:
         steps = islice(replayed(session, source.recording, source.budget), given.until)
-        kept = session.id if given.keep else None
+        kept = session.id if keep else None
         if as_json:
             print_json(_facts(source, given, list(steps), kept))
         else:
-            _show(here, source, given, steps, kept)
+            _show(here.words, source, given, steps, kept)
 
 
 def _source(given: ReplayOptions) -> Replay:
     """Read what the command line names. Raises UsageError, BadInput."""
-    if (given.file is None) == (given.sample is None):
-        raise click.UsageError("name a FILE to replay, or --sample for one that is shipped (--list-samples)")
-    if given.sample is not None:
+    if given.file is not None and given.sample is None:
+        with click.open_file(given.file, "rb") as file:
+            recording = read_recording(file.read(), given.format)
+        if not recording.messages:
+            raise BadInput(f"{given.file} holds no messages")
+        return Replay(given.file, recording, _budget(given, WINDOW, OUTPUT))
+    if given.file is None and given.sample is not None:
         found = samples.load(given.sample)
         recording = recorded({"system": found.system, "tools": found.tools, "messages": found.messages})
-        window, output = _SAMPLE_WINDOWS.get(given.sample, _WINDOW), _SAMPLE_OUTPUT
+        window, output = _SAMPLE_WINDOWS.get(given.sample, WINDOW), _SAMPLE_OUTPUT
         return Replay(given.sample, recording, _budget(given, window, output), found)
-    assert given.file is not None
-    recording = read_recording(file_bytes(given.file), given.format)
-    if not recording.messages:
-        raise BadInput(f"{given.file} holds no messages")
-    return Replay(given.file, recording, _budget(given, _WINDOW, _OUTPUT))
+    raise click.UsageError("name a FILE to replay, or --sample for one that is shipped (--list-samples)")
 
 
 def _budget(given: ReplayOptions, window: int, output: int) -> Budget:
@@ -166,8 +163,7 @@ def _list_samples(here: Place, as_json: bool) -> None:
     if as_json:
         print_json({"samples": [{"name": each.name, "title": each.title, "about": each.about} for each in found]})
         return
-    out = console()
-    rows = Rows(out, [Column(here.words("sample"), 14, style="cyan"), Column(here.words("title"))])
+    rows = Rows(console(), [Column(here.words("sample"), 14, style="cyan"), Column(here.words("title"))])
     for each in found:
         rows.print(each.name, each.title)
 
@@ -176,9 +172,7 @@ def _list_samples(here: Place, as_json: bool) -> None:
 
 
 def _facts(source: Replay, given: ReplayOptions, steps: list[Step], kept: str | None) -> dict[str, Any]:
-    totals = Totals()
-    for step in steps:
-        totals = totals.plus(step)
+    totals = reduce(Totals.plus, steps, Totals())
     return {
         "recording": source.name,
         "window": source.budget.window,
@@ -186,60 +180,49 @@ def _facts(source: Replay, given: ReplayOptions, steps: list[Step], kept: str | 
         "profile": given.profile,
         "strategy": given.strategy,
         "session": kept,
-        "calls": [_call(step) for step in steps],
+        "calls": [
+            {
+                "call": step.number,
+                "came": [{"role": came.role, "text": came.text} for came in step.new_inputs],
+                "tokens": step.tokens,
+                "limit": step.limit,
+                "levels": step.levels._asdict(),
+                "changes": step.changes._asdict(),
+                "reused": step.reused,
+                "cost": round(step.cost, 2),
+                "full_tokens": step.full_tokens,
+                "full_cost": round(step.full_cost, 2),
+                "reason": step.reason,
+                "changed": step.changed,
+                "flaws": step.flaws,
+            }
+            for step in steps
+        ],
         "totals": totals._asdict() | {"breaks": dict(totals.breaks)},
-    }
-
-
-def _call(step: Step) -> dict[str, Any]:
-    return {
-        "call": step.number,
-        "came": [{"role": came.role, "text": came.text} for came in step.new_inputs],
-        "tokens": step.tokens,
-        "limit": step.limit,
-        "levels": step.levels._asdict(),
-        "changes": step.changes._asdict(),
-        "reused": step.reused,
-        "cost": round(step.cost, 2),
-        "full_tokens": step.full_tokens,
-        "full_cost": round(step.full_cost, 2),
-        "reason": step.reason,
-        "changed": step.changed,
-        "flaws": step.flaws,
     }
 
 
 # ---------------------------------------------------------------------- for people
 
 
-def _show(here: Place, source: Replay, given: ReplayOptions, steps: Iterator[Step], kept: str | None) -> None:
-    out = console()
-    _print_introduction(out, here, source)
-    pause = _pause(given, out)
-    total = min(call_count(source.recording), given.until or 1 << 62)
-    totals = Totals()
-    rows = _rows(out, here, source.budget.limit(margin=PROFILES[given.profile].margin))
+def _show(words: Phrases, source: Replay, given: ReplayOptions, steps: Iterator[Step], kept: str | None) -> None:
+    out, totals = console(), Totals()
+    _print_introduction(out, words, source)
+    usual_pause = _SAMPLE_DELAY if given.sample is not None and out.is_terminal else 0.0
+    pause = given.delay if given.delay is not None else _SLOW if given.slow else usual_pause
+    rows = _rows(out, words, source.budget.limit(margin=PROFILES[given.profile].margin))
     rows.print_titles()
-    with _progress(out, here, total) as advance:
+    total = call_count(source.recording)
+    with progress(out, words("replaying"), min(total, given.until or total), width=None) as advance:
         for step in steps:
             totals = totals.plus(step)
-            _print_step(rows, here, step, totals, plain=out.options.ascii_only)
+            _print_step(rows, words, step, totals, plain=out.options.ascii_only)
             advance()
             time.sleep(pause)
-    _print_totals(out, here, source, totals, kept)
+    _print_totals(out, words, source, totals, kept)
 
 
-def _pause(given: ReplayOptions, out: Console) -> float:
-    """Return the seconds to wait after each call."""
-    if given.delay is not None:
-        return given.delay
-    if given.slow:
-        return _SLOW
-    return _SAMPLE_DELAY if given.sample is not None and out.is_terminal else 0.0
-
-
-def _print_introduction(out: Console, here: Place, source: Replay) -> None:
-    words = here.words
+def _print_introduction(out: Console, words: Phrases, source: Replay) -> None:
     title = source.sample.title if source.sample is not None else source.name
     out.print(Text(printable(title), style="bold"), soft_wrap=True)
     if source.sample is not None:
@@ -248,16 +231,7 @@ def _print_introduction(out: Console, here: Place, source: Replay) -> None:
     out.print()
 
 
-@contextmanager
-def _progress(out: Console, here: Place, total: int) -> Iterator[Any]:
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn())
-    with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as progress:
-        task = progress.add_task(here.words("replaying"), total=total)
-        yield lambda: progress.advance(task)
-
-
-def _rows(out: Console, here: Place, limit: int) -> Rows:
-    words = here.words
+def _rows(out: Console, words: Phrases, limit: int) -> Rows:
     budget = words("of limit", limit=limit)
     return Rows(out, [
         Column(words("call"), 4, right=True), Column(words("came")), Column(words("tokens"), 7, right=True),
@@ -267,40 +241,39 @@ def _rows(out: Console, here: Place, limit: int) -> Rows:
     ])  # fmt: skip
 
 
-def _print_step(rows: Rows, here: Place, step: Step, totals: Totals, *, plain: bool) -> None:
+def _print_step(rows: Rows, words: Phrases, step: Step, totals: Totals, *, plain: bool) -> None:
     swept = bool(step.payload.plan.reason)
     drawn = Text(bar(step.tokens / step.limit, _BAR, plain=plain), style="yellow" if swept else "green")
     ratio = totals.cost / totals.full_cost if totals.full_cost else 1.0
     rows.print(
         str(step.number),
-        _new_text(here, step.new_inputs),
+        _new_text(words, step.new_inputs),
         f"{step.tokens:,}",
         drawn,
-        _changes_text(here, step.changes),
+        _changes_text(words, step.changes),
         f"{step.reused / step.tokens:.0%}" if step.tokens else "",
         f"{step.cost:,.0f}",
         f"{ratio:.0%}",
-        "; ".join([*step.flaws, here.words.reason(step.reason)]),
+        "; ".join([*step.flaws, words.reason(step.reason)]),
         style="red" if step.flaws else "yellow" if swept else "",
     )
 
 
-def _new_text(here: Place, came: tuple[NewInput, ...]) -> str:
+def _new_text(words: Phrases, came: tuple[NewInput, ...]) -> str:
     """Describe what is new since the last call: the user's words, then the tools, each with how often."""
-    texts = [f"{here.words('kind user')}: {first_words(each.text, 80)}" for each in came if each.role is Role.USER]
+    texts = [f"{words('kind user')}: {first_words(each.text, 80)}" for each in came if each.role is Role.USER]
     tools = [each.text or "?" for each in came if each.role is Role.TOOL]
     counted = [(name, len(list(same))) for name, same in groupby(tools)]
     return "  ".join(texts + [printable(name) + (f" ×{count}" if count > 1 else "") for name, count in counted])
 
 
-def _changes_text(here: Place, changes: Changes) -> str:
+def _changes_text(words: Phrases, changes: Changes) -> str:
     named = [("fell summary", changes.summary), ("fell gist", changes.gist), ("fell out", changes.out)]
     named += [("rose", changes.raised), ("entered" if changes.entered > 1 else "entered one", changes.entered)]
-    return " ".join(here.words(key, count=count) for key, count in named if count)
+    return " ".join(words(key, count=count) for key, count in named if count)
 
 
-def _print_totals(out: Console, here: Place, source: Replay, totals: Totals, kept: str | None) -> None:
-    words = here.words
+def _print_totals(out: Console, words: Phrases, source: Replay, totals: Totals, kept: str | None) -> None:
     ratio = totals.cost / totals.full_cost if totals.full_cost else 1.0
     lines = [
         words("total calls", calls=totals.calls, sweeps=totals.sweeps, largest=totals.largest),

@@ -3,14 +3,24 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import msgspec
 from rich.text import Text
 
 from sightline.cli.options import Place, branch_label, branch_option, place, session_argument, with_json
-from sightline.cli.render import Column, Rows, console, first_words, human_size, local_time, print_json, printable
+from sightline.cli.render import (
+    Column,
+    console,
+    first_words,
+    human_size,
+    local_time,
+    print_json,
+    print_result,
+    print_table,
+    printable,
+)
 from sightline.errors import SightlineError
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
@@ -54,56 +64,44 @@ def list_sessions(every: bool, as_json: bool) -> None:
     print_sessions(place(), every, as_json)
 
 
-class SessionInfo(NamedTuple):
-    """One session, as the list shows it."""
-
-    id: str
-    written: int  # seconds since 1970
-    size: int
-    entries: int = 0
-    branches: int = 0
-    words: str = ""
-    error: str = ""
-
-
 def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     """Print the sessions of a project, newest first."""
     ids = here.folder.sessions()
     shown = ids if every else ids[:_NEWEST]
     if as_json:
-        print_json({"sessions": [_describe(here, id_)._asdict() for id_ in shown], "total": len(ids)})
+        print_json({"sessions": [_describe(here, id_) for id_ in shown], "total": len(ids)})
         return
     out, words = console(), here.words
     if not ids:
         out.print(words("no sessions", folder=here.folder.path), soft_wrap=True)
         return
-    rows = Rows(out, [
+    columns = (
         Column(words("session"), 21, style="cyan"), Column(words("written"), 16, spare=2),
         Column(words("entries"), 8, right=True), Column(words("branches"), 8, right=True, spare=3),
         Column(words("size"), 7, right=True, spare=1), Column(words("begins")),
-    ])  # fmt: skip
-    rows.print_titles()
-    for id_ in shown:
-        found = _describe(here, id_)
-        begins = Text(found.error, style="red") if found.error else Text(found.words)
-        rows.print(
-            id_, local_time(found.written), f"{found.entries:,}", str(found.branches), human_size(found.size), begins
+    )  # fmt: skip
+    print_table(out, columns, (
+        (
+            found["id"], local_time(found["written"]), f"{found['entries']:,}", str(found["branches"]),
+            human_size(found["size"]), Text(found["error"], style="red") if found["error"] else found["words"],
         )
+        for found in (_describe(here, id_) for id_ in shown)
+    ))  # fmt: skip
     if len(shown) < len(ids):
         out.print(words("more sessions", count=len(ids) - len(shown)), style="dim")
 
 
-def _describe(here: Place, session_id: str) -> SessionInfo:
+def _describe(here: Place, session_id: str) -> dict[str, Any]:
     """Describe a session. One that cannot be read is listed with the reason, and does not hide the others."""
     stat = (here.folder.path / f"{session_id}.jsonl").stat()
+    facts = {"id": session_id, "written": int(stat.st_mtime), "size": stat.st_size}
     try:
         with here.session(session_id) as session:
             first = next((item for item in session.items.table() if item.kind is Kind.USER), None)
             words = first_words(session.items.text(first.id)) if first is not None else ""
-            size, branches = session.size, len(session.branches)
-            return SessionInfo(session_id, int(stat.st_mtime), stat.st_size, size, branches, words)
+            return facts | {"entries": session.size, "branches": len(session.branches), "words": words, "error": ""}
     except (SightlineError, OSError) as error:
-        return SessionInfo(session_id, int(stat.st_mtime), stat.st_size, error=str(error))
+        return facts | {"entries": 0, "branches": 0, "words": "", "error": str(error)}
 
 
 # ---------------------------------------------------------------------- show
@@ -144,8 +142,9 @@ def item_words(session: Session, item: ItemInfo) -> str:
     text = session.items.text(item.id)
     if text.strip():
         return first_words(text)
-    parts = session.items[item.id].parts
-    return " ".join(f"[{part.__struct_config__.tag}]" for part in parts if not plain_text((part,)))
+    return " ".join(
+        f"[{part.__struct_config__.tag}]" for part in session.items[item.id].parts if not plain_text((part,))
+    )
 
 
 def _tokens(item: ItemInfo) -> dict[str, int | None]:
@@ -171,39 +170,37 @@ def _facts(session: Session, items: Sequence[ItemInfo]) -> dict[str, Any]:
 
 
 def _show_items(here: Place, session: Session, items: Sequence[ItemInfo]) -> None:
-    out, words = console(), here.words
-    out.print(_heading(here, session), soft_wrap=True)
-    rows = Rows(out, [
+    out, words, settings, branches = console(), here.words, session.settings, session.branches
+    heading = words(
+        "session heading", id=session.id, branch=branch_label(session.branch),
+        strategy=settings.strategy, profile=settings.profile,
+    )  # fmt: skip
+    if len(branches) > 1:
+        heading += "\n" + words("branches there are", names=", ".join(map(branch_label, branches)))
+    if session.damaged:
+        heading += "\n" + words("damaged", count=session.damaged)
+    out.print(Text(heading, style="bold"), soft_wrap=True)
+    columns = (
         Column(words("item"), 10, right=True, style="cyan"), Column(words("kind"), 9),
         Column(words("full"), 8, right=True), Column(words("summary"), 8, right=True, spare=2),
         Column(words("gist"), 7, right=True, spare=1), Column(words("says")),
-    ])  # fmt: skip
-    rows.print_titles()
-    for item in items:
-        tokens = ["" if size is None else f"{size:,}" for size in _tokens(item).values()]
-        rows.print("#" + item.id, words("kind " + item.kind.name.lower()), *tokens, item_words(session, item))
-
-
-def _heading(here: Place, session: Session) -> Text:
-    words, branches, settings = here.words, session.branches, session.settings
-    lines = [
-        words(
-            "session heading", id=session.id, branch=branch_label(session.branch),
-            strategy=settings.strategy, profile=settings.profile,
+    )  # fmt: skip
+    print_table(out, columns, (
+        (
+            "#" + item.id, words("kind " + item.kind.name.lower()),
+            *("" if size is None else f"{size:,}" for size in _tokens(item).values()), item_words(session, item),
         )
-    ]  # fmt: skip
-    if len(branches) > 1:
-        lines.append(words("branches there are", names=", ".join(map(branch_label, branches))))
-    if session.damaged:
-        lines.append(words("damaged", count=session.damaged))
-    return Text("\n".join(lines), style="bold")
+        for item in items
+    ))  # fmt: skip
 
 
 def _show_item(session: Session, item_id: str, as_json: bool) -> None:
     item, text = session.items[item_id], session.items.text(item_id)
     if as_json:
-        facts = {"id": item.id, "kind": item.kind.name.lower(), "timestamp": item.timestamp}
-        print_json({**facts, "tokens": _tokens(session.items.info(item_id)), "text": text, "parts": item.parts})
+        print_json({
+            "id": item.id, "kind": item.kind.name.lower(), "timestamp": item.timestamp,
+            "tokens": _tokens(session.items.info(item_id)), "text": text, "parts": item.parts,
+        })  # fmt: skip
     elif sys.stdout.isatty():
         click.echo(printable(text))
     else:
@@ -236,10 +233,7 @@ def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool
             "at": item_id.removeprefix("#"),
             "items": len(forked.items),
         }
-    if as_json:
-        print_json(facts)
-    else:
-        console().print(here.words("forked", **facts), soft_wrap=True)
+    print_result(here.words("forked", **facts), facts, as_json=as_json)
 
 
 @sessions.command(short_help="Write a whole conversation to a file.")
@@ -270,12 +264,14 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
             click.echo(data, nl=False)
             return
         Path(output).write_bytes(data)
-        messages = message_count(session)
-    facts = {"session": session.id, "format": format_, "file": output, "bytes": len(data), "messages": messages}
-    if as_json:
-        print_json(facts)
-    else:
-        console().print(here.words("exported", **facts | {"bytes": human_size(len(data))}), soft_wrap=True)
+        facts = {
+            "session": session.id,
+            "format": format_,
+            "file": output,
+            "bytes": len(data),
+            "messages": message_count(session),
+        }
+    print_result(here.words("exported", **facts | {"bytes": human_size(len(data))}), facts, as_json=as_json)
 
 
 def exported(here: Place, session: Session, format_: str) -> bytes:
@@ -313,7 +309,4 @@ def delete(session_id: str, yes: bool, as_json: bool) -> None:
         if not click.confirm(here.words("really delete", id=found)):
             click.get_current_context().exit(1)
     here.folder.delete(found)
-    if as_json:
-        print_json({"deleted": found})
-    else:
-        console().print(here.words("deleted", id=found), soft_wrap=True)
+    print_result(here.words("deleted", id=found), {"deleted": found}, as_json=as_json)

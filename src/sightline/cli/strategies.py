@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import msgspec
@@ -14,15 +14,6 @@ from sightline.cli.render import Column, Rows, console, first_words, print_json
 from sightline.errors import BadInput
 from sightline.plan.strategies import STRATEGIES, config_schema, installed, kind_of, names
 from sightline.plan.strategies.project_choice import IDS, chosen
-
-
-class _Field(NamedTuple):
-    """One key of a strategy's configuration."""
-
-    name: str
-    type: str
-    default: str
-    about: str
 
 
 @click.command(short_help="List the strategies and their configuration.")
@@ -41,8 +32,7 @@ def strategies(as_json: bool) -> None:
     """
     here = place()
     if as_json:
-        choice = chosen(here.project)
-        print_json({"chosen": choice._asdict(), "strategies": [_facts(here, name) for name in names()]})
+        print_json({"chosen": chosen(here.project)._asdict(), "strategies": [_facts(here, name) for name in names()]})
         return
     _print(here)
     choice = chosen(here.project)
@@ -83,11 +73,12 @@ def _schema(name: str) -> dict[str, Any]:
         return {}
 
 
-def _fields(name: str) -> Iterator[_Field]:
+def _fields(name: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each key of a strategy's configuration, with its type, its default, and what it is."""
     schema = _schema(name)
     for key, field in schema.get("properties", {}).items():
         default = "" if key in schema.get("required", ()) else msgspec.json.encode(field.get("default")).decode()
-        yield _Field(key, str(field.get("type", "")), default, first_words(str(field.get("description", ""))))
+        yield key, str(field.get("type", "")), default, first_words(str(field.get("description", "")))
 
 
 def _facts(here: Place, name: str) -> dict[str, Any]:

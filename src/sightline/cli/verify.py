@@ -1,15 +1,12 @@
 """`sightline verify`: is every payload ever sent what the log says it was?"""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from sightline.cli.options import Place, branch_label, place, session_argument, with_json
-from sightline.cli.render import console, error_console, print_json
+from sightline.cli.render import console, error_console, print_json, progress
 
 
 @click.command(short_help="Check that every payload ever sent can be made again from the log.")
@@ -45,8 +42,11 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
 
 def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]:
     """Verify one session. Without `out` nothing is printed."""
-    count, mismatches = 0, []
-    with here.session(session_id) as session, _progress(here, session_id, len(session.receipts), out) as advance:
+    count, mismatches, text = 0, [], here.words("verifying", id=session_id)
+    with (
+        here.session(session_id) as session,
+        progress(error_console(), text, len(session.receipts), hidden=out is None) as advance,
+    ):
         for payload in session.receipts.verify():
             count += 1
             advance()
@@ -57,13 +57,3 @@ def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]
                     key = "mismatch" if payload.found else "window gone"
                     out.print(here.words(key, session=session_id, **mismatch), style="red", soft_wrap=True)
     return {"session": session_id, "payloads": count, "mismatches": mismatches}
-
-
-@contextmanager
-def _progress(here: Place, session_id: str, total: int, out: Console | None) -> Iterator[Any]:
-    """Show a progress bar on a terminal; nothing where nobody watches."""
-    screen = error_console()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=screen, transient=True, disable=out is None or not screen.is_terminal) as progress:
-        task = progress.add_task(here.words("verifying", id=session_id), total=total)
-        yield lambda: progress.advance(task)

@@ -11,15 +11,12 @@ import click
 from rich.text import Text
 
 from sightline.agent.agent import Agent
-from sightline.agent.code.store import Saved
 from sightline.agent.events import Answer, Event, PayloadComposed
 from sightline.cli.chat.screen import REFRESH_SECONDS, Screen, error_text
 from sightline.cli.chat.setup import ChatSetup
 from sightline.cli.chat.status import Status, shortened_question
-from sightline.cli.options import DEBUG, Place
-from sightline.cli.phrases import Phrases
-from sightline.cli.render import console, printable
-from sightline.cli.wrap import print_text
+from sightline.cli.options import DEBUG
+from sightline.cli.render import console, print_text, printable
 from sightline.errors import BadInput, SightlineError
 from sightline.session.session import Session
 
@@ -28,24 +25,13 @@ class Chat:
     """An agent in a session, and the screen. `over`: the user leaves; `draft`: the text in the next prompt."""
 
     def __init__(self, setup: ChatSetup) -> None:
-        self.setup, self.out = setup, console()
+        self.setup, self.here, self.words, self.out = setup, setup.here, setup.here.words, console()
         self.composed: PayloadComposed | None = None
         self.over, self.draft = False, ""
-        self.screen = Screen(self.out, self.words, time.monotonic, setup.resolve_tags, self.file_of)
-
-    @property
-    def here(self) -> Place:
-        """The project."""
-        return self.setup.here
-
-    @property
-    def words(self) -> Phrases:
-        """The phrases in the language of the chat."""
-        return self.setup.here.words
+        self.screen = Screen(self.out, self.words, time.monotonic, setup.resolve_tags, setup.file_of)
 
     @property
     def agent(self) -> Agent:
-        """The agent that answers."""
         return self.setup.agent
 
     @property
@@ -68,16 +54,11 @@ class Chat:
             strategy=session.settings.strategy,
         )
 
-    def file_of(self, saved: Saved) -> str:
-        """Return the file of saved code."""
-        store = self.agent.code
-        return str(store.folder / saved.path) if store is not None else saved.path
-
     # ------------------------------------------------------------------ answering
 
-    async def answer(self, events: AsyncGenerator[Event, None]) -> Answer | None:
-        """Show an answer as it comes. None: the stream ended without one."""
-        answer, shortened = None, None
+    async def answer(self, events: AsyncGenerator[Event, None]) -> None:
+        """Show an answer as it comes."""
+        succeeded, shortened = False, None
         with self.screen.answering():
             async with self._refreshing(), aclosing(events) as stream:
                 async for event in stream:
@@ -87,11 +68,10 @@ class Chat:
                         if shortened is None and (shortened := shortened_question(self.agent)) is not None:
                             self.screen.warn(shortened.sentence(self.words))
                     if isinstance(event, Answer):
-                        answer = event
+                        succeeded = event.success
         self.out.print()
-        if answer is not None and answer.success:
+        if succeeded:
             self.agent.compact_in_background()
-        return answer
 
     @asynccontextmanager
     async def _refreshing(self) -> AsyncIterator[None]:
@@ -115,16 +95,11 @@ class Chat:
         """Print a phrase."""
         print_text(self.out, printable(self.words(key, **values)), style)
 
-    def print_error(self, message: str) -> None:
-        """Print one paragraph in red."""
-        print_text(self.out, printable(" ".join(message.split())), "red")
-
     def report(self, error: Exception) -> None:
-        """Print an error in one line, with --debug also its traceback. The conversation goes on after any error."""
-        expected = isinstance(error, SightlineError | OSError)
-        self.print_error(
-            error_text(error, self.words) if expected and str(error) else f"{type(error).__name__}: {error}"
-        )
+        """Print an error in one red paragraph, with --debug also its traceback. The chat goes on after any error."""
+        expected = isinstance(error, SightlineError | OSError) and str(error)
+        message = error_text(error, self.words) if expected else f"{type(error).__name__}: {error}"
+        print_text(self.out, printable(" ".join(message.split())), "red")
         context = click.get_current_context(silent=True)
         if context is not None and context.meta.get(DEBUG):
             self.out.print(Text(printable("".join(traceback.format_exception(error))), style="dim"), soft_wrap=True)

@@ -5,6 +5,7 @@ What needs the packages of the extra `chat` is imported in functions, so that th
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -135,14 +136,6 @@ def _missing(error: ModuleNotFoundError) -> Exception:
 # ---------------------------------------------------------------------- one question of a script
 
 
-class Response(NamedTuple):
-    """The answer to a question, and what happened on the way."""
-
-    answer: Answer
-    calls: list[ToolFinished]
-    shortened: "ShortenedQuestion | None"  # if the question was not shown in full
-
-
 async def _ask(setup: "ChatSetup", given: ChatOptions) -> bool:
     """Ask one question and print the answer. Return whether it was answered."""
     answered = False
@@ -164,8 +157,9 @@ def _question(asked: str) -> str:
     if not sys.stdin.isatty():
         data = sys.stdin.buffer.read(MOST_PIPED + 1)
         if len(data) > MOST_PIPED:
-            most = human_size(MOST_PIPED)
-            raise BadInput(f"more than {most} come through the pipe; send less, or name a file to read")
+            raise BadInput(
+                f"more than {human_size(MOST_PIPED)} come through the pipe; send less, or name a file to read"
+            )
         piped = data.decode("utf-8", "replace")
     text = f"{asked}\n\n{piped}" if piped.strip() else asked
     if not text.strip():
@@ -178,12 +172,11 @@ async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> 
     from sightline.cli.chat.screen import error_text
 
     try:
-        response = await _respond(setup, question, quiet=as_json)
+        answer, calls, shortened = await _respond(setup, question, quiet=as_json)
     except PinnedOverflow as error:
         raise BadInput(error_text(error, setup.here.words)) from error
-    answer = response.answer
     if as_json:
-        print_json(_facts(setup, response))
+        print_json(_facts(setup, answer, calls, shortened))
     elif answer.success:
         text = setup.resolve_tags(answer.text)
         click.echo(printable(text) if sys.stdout.isatty() else text)  # a pipe gets the text as it is
@@ -195,38 +188,39 @@ async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> 
     return answer.success and answer.stop != "refused"
 
 
-async def _respond(setup: "ChatSetup", question: str, *, quiet: bool) -> Response:
-    """Ask. Unless `quiet`, standard error says that a model is asked again or that the question was shortened."""
+async def _respond(
+    setup: "ChatSetup", question: str, *, quiet: bool
+) -> "tuple[Answer, list[ToolFinished], ShortenedQuestion | None]":
+    """Ask. Return the answer, the calls of tools before it, and how the question was shortened if it was.
+
+    Unless `quiet`, standard error says that a model is asked again or that the question was shortened.
+    """
     from sightline.cli.chat.screen import retry_text
     from sightline.cli.chat.status import shortened_question
 
-    words, response, warning = setup.here.words, Response(Answer(False), [], None), ""
+    words, answer, calls, shortened = setup.here.words, Answer(False), [], None
     async for event in setup.agent.stream(question):
+        warning = ""
         match event:
             case ToolFinished():
-                response.calls.append(event)
+                calls.append(event)
             case Answer():
-                response = response._replace(answer=event)
-            case PayloadComposed() if (
-                response.shortened is None and (found := shortened_question(setup.agent)) is not None
-            ):
-                response = response._replace(shortened=found)
-                warning = found.sentence(words)
+                answer = event
+            case PayloadComposed() if shortened is None:
+                shortened = shortened_question(setup.agent)
+                warning = shortened.sentence(words) if shortened is not None else ""
             case RetryScheduled():
                 warning = retry_text(event, words)
-            case _:
-                pass
         if warning and not quiet:
             print_stderr(warning, "yellow")
-        warning = ""
-    return response
+    return answer, calls, shortened
 
 
-def _facts(setup: "ChatSetup", response: Response) -> dict[str, Any]:
+def _facts(
+    setup: "ChatSetup", answer: Answer, calls: Sequence[ToolFinished], shortened: "ShortenedQuestion | None"
+) -> dict[str, Any]:
     from sightline.cli.chat.screen import call_error
 
-    answer, calls, shortened = response
-    store = setup.agent.code
     return error_object(answer.error, setup.agent.session.id, setup.agent.model.info.name) | {
         "success": answer.success,
         "answer": answer.text,
@@ -240,7 +234,7 @@ def _facts(setup: "ChatSetup", response: Response) -> dict[str, Any]:
                 "id": each.code_id,
                 "language": each.language,
                 "description": each.description,
-                "file": str(store.folder / each.path) if store else each.path,
+                "file": setup.file_of(each),
             }
             for each in answer.saved
         ],

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from sightline.cli.app_shell import align
 from sightline.cli.chat import commands_change, commands_show
 from sightline.cli.chat.chat import Chat
-from sightline.cli.wrap import print_text
+from sightline.cli.render import align, print_text
+from sightline.errors import BadInput
 
 
 class Command(NamedTuple):
@@ -24,25 +24,16 @@ class Command(NamedTuple):
 
 async def show_help(chat: Chat, name: str) -> None:
     """List all commands, or explain one of them."""
-    if name:
-        command = find_command(chat, "/" + name.removeprefix("/"))
-        if command is not None:
-            _explain(chat, command)
-        return
-    rows = [(" ".join([*_names(each), each.usage]).rstrip(), chat.words(each.name)) for each in COMMANDS]
-    print_text(chat.out, "\n".join(align(rows)))
-    chat.say("help keys", style="dim")
-
-
-def _explain(chat: Chat, command: Command) -> None:
-    chat.out.print(Text(f"{command.name} {command.usage}".rstrip(), style="bold"), soft_wrap=True)
-    chat.say(command.name)
-    if command.aliases:
-        chat.say("also", names=", ".join(command.aliases), style="dim")
-
-
-def _names(command: Command) -> Sequence[str]:
-    return (command.name, *(f"({alias})" for alias in command.aliases))
+    if not name:
+        names = [(each.name, *(f"({alias})" for alias in each.aliases), each.usage) for each in COMMANDS]
+        rows = [(" ".join(written).rstrip(), chat.words(written[0])) for written in names]
+        print_text(chat.out, "\n".join(align(rows)))
+        chat.say("help keys", style="dim")
+    elif (command := find_command(chat, "/" + name.removeprefix("/"))) is not None:
+        chat.out.print(Text(f"{command.name} {command.usage}".rstrip(), style="bold"), soft_wrap=True)
+        chat.say(command.name)
+        if command.aliases:
+            chat.say("also", names=", ".join(command.aliases), style="dim")
 
 
 COMMANDS = (
@@ -73,21 +64,16 @@ COMMANDS = (
 NAMES = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
 
 
-def is_command(line: str) -> bool:
-    """Whether a line is a command and not a message: it begins with a slash, without a space before it."""
-    return line.startswith("/")
-
-
 async def run(chat: Chat, line: str) -> None:
     """Run the command of this line. An error is printed in one red line."""
     name, _, rest = line.strip().partition(" ")
     command = find_command(chat, name)
     if command is None:
         return
-    if command.most_words is not None and len(rest.split()) > command.most_words:
-        chat.print_error(chat.words("usage", usage=f"{command.name} {command.usage}".rstrip()))
-        return
+    count, needs_one = len(rest.split()), command.usage[:1] not in ("", "[")
     try:
+        if (needs_one and not count) or (command.most_words is not None and count > command.most_words):
+            raise BadInput(chat.words("usage", usage=f"{command.name} {command.usage}".rstrip()))
         await command.run(chat, rest.strip())
     except Exception as error:
         chat.report(error)
@@ -111,7 +97,7 @@ def completions(line: str, choices: Callable[[str], Sequence[str]]) -> list[tupl
 
     `choices` gives the arguments that a command takes, by its name.
     """
-    if not is_command(line):
+    if not line.startswith("/"):
         return []
     name, space, rest = line.partition(" ")
     if not space:

@@ -7,10 +7,9 @@ from rich.text import Text
 
 from sightline.cli.chat.chat import Chat
 from sightline.cli.compaction_view import covered_sentence, make_report, print_loss, print_report, summary_text
-from sightline.cli.options import branch_label
-from sightline.cli.render import Column, Rows, first_words, printable
+from sightline.cli.options import branch_label, named_by
+from sightline.cli.render import Column, Rows, first_words, print_text, printable
 from sightline.cli.sessions import print_sessions
-from sightline.cli.wrap import print_text
 from sightline.errors import BadInput, ModelError
 from sightline.plan.strategies import names
 from sightline.session.items import ItemInfo
@@ -53,7 +52,7 @@ def _show_compacted(chat: Chat) -> None:
         raise BadInput(chat.words("nothing compacted"))
     losses = summaries.losses()
     for each in in_effect:
-        print_text(chat.out, covered_sentence(chat.words, each), "bold")
+        print_text(chat.out, covered_sentence(chat.words, each._asdict()), "bold")
         chat.out.print(Text(printable(summary_text(chat.session, each))), soft_wrap=True)
         chat.out.print()
         if each.boundary in losses:
@@ -62,27 +61,18 @@ def _show_compacted(chat: Chat) -> None:
 
 async def uncompact(chat: Chat, rest: str) -> None:
     """Undo the last compaction, or bring one item of it back."""
-    if rest:
-        chat.session.summaries.undo(_id(rest))
-        chat.say("uncompacted one", id=_id(rest))
-    else:
-        chat.session.summaries.undo()
-        chat.say("uncompacted")
+    chat.session.summaries.undo(_id(rest) if rest else None)
+    chat.say("uncompacted one" if rest else "uncompacted", id=_id(rest))
 
 
 async def expand(chat: Chat, rest: str) -> None:
     """Bring an item back in full."""
-    if not rest:
-        raise BadInput(chat.words("usage", usage="/expand ID"))
-    text = chat.session.items.expand(_id(rest))
-    chat.out.print(Text(printable(text)), soft_wrap=True)
+    chat.out.print(Text(printable(chat.session.items.expand(_id(rest)))), soft_wrap=True)
     chat.say("expanded", id=_id(rest), style="dim")
 
 
 async def recall(chat: Chat, rest: str) -> None:
     """Find passages and bring the best back."""
-    if not rest:
-        raise BadInput(chat.words("usage", usage="/recall PHRASES"))
     found = chat.session.items.recall(rest)
     chat.say("recalled" if found else "nothing found", style="dim")
     for each in found[:_PASSAGES]:
@@ -100,9 +90,6 @@ async def pin(chat: Chat, rest: str) -> None:
 
 
 async def unpin(chat: Chat, rest: str) -> None:
-    """Unpin an item."""
-    if not rest:
-        raise BadInput(chat.words("usage", usage="/unpin ID"))
     chat.session.items.unpin(_id(rest))
     chat.say("unpinned", id=_id(rest))
 
@@ -184,8 +171,7 @@ def _list_branches(chat: Chat) -> None:
             items = _conversation(session)
             last = next((item for item in reversed(items) if _is_users(item)), None)
             text = first_words(session.items.text(last.id)) if last is not None else ""
-        mark = "*" if name == chat.session.branch else ""
-        rows.print(mark, branch_label(name), f"{len(items):,}", text)
+        rows.print("*" if name == chat.session.branch else "", branch_label(name), f"{len(items):,}", text)
     if len(names) > 1:
         chat.say("branch how", style="dim")
 
@@ -195,8 +181,7 @@ async def sessions(chat: Chat, rest: str) -> None:
     if rest in ("", "all"):
         print_sessions(chat.here, rest == "all")
         return
-    ids = chat.here.folder.sessions()
-    matching = [rest] if rest in ids else [each for each in ids if each.startswith(rest)]
+    matching = named_by(rest, chat.here.folder.sessions())
     if len(matching) != 1:
         key = "several sessions" if matching else "no session"
         raise BadInput(chat.words(key, given=rest, count=len(matching), ids=", ".join(matching)))

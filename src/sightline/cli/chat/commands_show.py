@@ -11,7 +11,7 @@ from sightline.cli.apps import print_apps
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.status import money
 from sightline.cli.context import print_context
-from sightline.cli.render import Column, Rows, first_words, human_size, printable
+from sightline.cli.render import Column, first_words, human_size, print_table, printable
 from sightline.cli.sessions import FORMATS, exported, message_count
 from sightline.errors import BadInput, UnknownApp
 
@@ -29,16 +29,15 @@ async def windows(chat: Chat, rest: str) -> None:
     host, words = chat.session.windows, chat.words
     verb, _, name = rest.partition(" ")
     wanted = name.strip() if verb == "close" else rest
-    if wanted and host.window(wanted) is None:
+    window = host.window(wanted) if wanted else None
+    if wanted and window is None:
         raise BadInput(words("no window", id=wanted, ids=", ".join(each.id for each in host.all()) or "–"))
     if verb == "close":
         if not wanted:
             raise BadInput(words("usage", usage="/windows close ID"))
-        chat.session.windows.close(wanted)
+        host.close(wanted)
         chat.say("closed", id=wanted)
-    elif wanted:
-        window = host.window(wanted)
-        assert window is not None
+    elif window is not None:
         chat.out.print(Text(printable(window.render())), soft_wrap=True)
     else:
         _list_windows(chat)
@@ -50,9 +49,8 @@ def _list_windows(chat: Chat) -> None:
         chat.say("no windows")
         return
     for window in open_:
-        level = chat.words("level " + window.document.lod.name.lower())
-        tokens = chat.session.count(window.render())
-        chat.say("window listed", id=window.id, app=window.app.name, level=level, tokens=tokens)
+        level, tokens = window.document.lod.name.lower(), chat.session.count(window.render())
+        chat.say("window listed", id=window.id, app=window.app.name, level=chat.words(f"level {level}"), tokens=tokens)
     chat.say("window how", style="dim")
 
 
@@ -68,8 +66,7 @@ async def apps(chat: Chat, rest: str) -> None:
         raise BadInput(chat.words("usage", usage="/apps open NAME [TARGET]"))
     if name not in app_names(chat):
         raise UnknownApp(name, app_names(chat))
-    window_id = chat.session.windows.open(name, target.strip())
-    chat.say("opened", id=window_id)
+    chat.say("opened", id=chat.session.windows.open(name, target.strip()))
 
 
 def app_names(chat: Chat) -> list[str]:
@@ -82,30 +79,28 @@ async def code(chat: Chat, rest: str) -> None:
     store, words = chat.agent.code, chat.words
     if rest and store is not None:
         saved = store.find(rest)
-        text = printable(store.read(rest))
         chat.out.print(
-            Text(f"{saved.code_id} · {saved.language} · {chat.file_of(saved)}", style="bold"), soft_wrap=True
+            Text(f"{saved.code_id} · {saved.language} · {chat.setup.file_of(saved)}", style="bold"), soft_wrap=True
         )
-        chat.out.print(Syntax(text, saved.language, theme="ansi_dark", word_wrap=True))
+        chat.out.print(Syntax(printable(store.read(rest)), saved.language, theme="ansi_dark", word_wrap=True))
         return
     found = store.list(chat.session.id) if store is not None else []
     if not found:
         chat.say("no code")
         return
-    rows = Rows(chat.out, [
+    columns = (
         Column("id", 32, style="cyan"), Column(words("language"), 10), Column(words("lines"), 6, right=True),
         Column(words("about")),
-    ])  # fmt: skip
-    rows.print_titles()
-    for each in found:
-        rows.print(each.code_id, each.language, f"{each.line_count:,}", first_words(each.description))
+    )  # fmt: skip
+    print_table(chat.out, columns, (
+        (each.code_id, each.language, f"{each.line_count:,}", first_words(each.description)) for each in found
+    ))  # fmt: skip
     chat.say("code how", style="dim")
 
 
 async def cost(chat: Chat, _: str) -> None:
     """Print the tokens and the money spent."""
-    spent = chat.agent.spent
-    usage = spent.usage
+    spent, usage = chat.agent.spent, chat.agent.spent.usage
     chat.say("cost calls", calls=spent.calls)
     chat.say("cost tokens", input=usage.input_tokens, cached=usage.cached_tokens, output=usage.output_tokens)
     if spent.cost is None:
@@ -138,5 +133,4 @@ async def export(chat: Chat, rest: str) -> None:
 
 
 async def version(chat: Chat, _: str) -> None:
-    """Print the version."""
     chat.out.print(f"sightline {__version__}")

@@ -5,7 +5,7 @@ Nothing in a text can act on the terminal.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 from rich.console import Console
@@ -17,7 +17,7 @@ from sightline.cli.render import printable
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_FENCE = re.compile(r"(?P<indent>\s*)(?P<mark>`{3,}|~{3,})(?P<info>.*)")
+_FENCE = re.compile(r"(?P<indent>\s*)(?P<mark>`{3,}(?=[^`]*$)|~{3,}).*")  # backticks follow only in code within a line
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 
@@ -34,11 +34,9 @@ def parse_markdown(text: str) -> Markdown:
 def draw_markdown(out: Console, text: str) -> Segments:
     """Return the text as it is printed: no blank lines around it, no blanks at the ends of lines to be copied along."""
     lines = [_trim(line) for line in out.render_lines(parse_markdown(text), pad=False)]
-    while lines and not lines[0]:
-        del lines[0]
-    while lines and not lines[-1]:
-        del lines[-1]
-    return Segments([segment for line in lines for segment in (*line, Segment.line())])
+    filled = [number for number, line in enumerate(lines) if line]
+    shown = lines[filled[0] : filled[-1] + 1] if filled else []
+    return Segments([segment for line in shown for segment in (*line, Segment.line())])
 
 
 def _trim(line: Sequence[Segment]) -> list[Segment]:
@@ -64,13 +62,6 @@ def _make_harmless(tokens: "Iterable[Token]") -> None:
 # ---------------------------------------------------------------------- blocks of a stream
 
 
-class _Fence(NamedTuple):
-    """A fence that is still open. `top_level`: it is not part of a list."""
-
-    mark: str
-    top_level: bool
-
-
 class Blocks:
     """Splits an answer that comes in pieces into blocks. A block is returned once nothing that follows can change it.
 
@@ -82,7 +73,7 @@ class Blocks:
         self._line = ""  # the beginning of a line that has not ended
         self._lines: list[str] = []  # of the unfinished block
         self._blank = 0  # blank lines after them, which belong to the block if it goes on
-        self._fence: _Fence | None = None
+        self._fence: re.Match[str] | None = None  # that is still open
 
     def add(self, piece: str) -> list[str]:
         """Add a piece and return the blocks that it finishes."""
@@ -108,31 +99,24 @@ class Blocks:
         if not line.strip():
             self._blank += bool(self._lines)
             return []
-        fence = _FENCE.fullmatch(line)
-        if fence is not None and "`" in fence["mark"] and "`" in fence["info"]:
-            fence = None  # code within a line
-        top_level = fence is not None and not fence["indent"]
-        before = self._end_block() if top_level or self._begins_block(line) else []
+        self._fence = fence = _FENCE.fullmatch(line)
+        before = self._end_block() if (fence is not None and not fence["indent"]) or self._begins_block(line) else []
         self._lines += [*[""] * self._blank, line]
         self._blank = 0
-        if fence is not None:
-            self._fence = _Fence(fence["mark"], top_level)
-        elif _HEADING.match(line) and len(self._lines) == 1:
+        if _HEADING.match(line) and len(self._lines) == 1:
             return [*before, *self._end_block()]
         return before
 
-    def _add_fenced(self, fence: _Fence, line: str) -> list[str]:
+    def _add_fenced(self, fence: re.Match[str], line: str) -> list[str]:
         self._lines.append(line)
         mark = line.strip()
-        if not (mark.startswith(fence.mark) and set(mark) == {fence.mark[0]}):
+        if not (mark.startswith(fence["mark"]) and set(mark) == {fence["mark"][0]}):
             return []
         self._fence = None
-        return self._end_block() if fence.top_level else []
+        return self._end_block() if not fence["indent"] else []  # an indented one is part of a list
 
     def _begins_block(self, line: str) -> bool:
         """Whether a line begins a new block: after a blank line, unless it is indented or the next item of a list."""
-        if not self._lines:
-            return False
         if _HEADING.match(line):
             return True
         return bool(self._blank) and not line[0].isspace() and not (_ITEM.match(line) and _ITEM.match(self._lines[0]))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -24,8 +24,7 @@ from sightline.agent.events import (
 from sightline.apps.calls import ACTION, CREATE
 from sightline.cli.chat.markdown import Blocks, draw_markdown
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import first_words, printable, truncate
-from sightline.cli.wrap import wrap_for
+from sightline.cli.render import first_words, printable, truncate, wrap_for
 from sightline.errors import BadCodeId, NothingCompacted, PinnedOverflow, UnknownApp, UnknownCode, UnknownItem
 from sightline.shorten.call_subject import subject_of
 from sightline.values.items import Call
@@ -40,13 +39,6 @@ _SUBJECT_ARGUMENTS = {
     ACTION.name: ("window_id", "action_id"), CREATE.name: ("name", "target"), "search_files": ("query",),
 }  # fmt: skip
 _INDENT = 2  # columns before remarks that are not part of the answer
-
-
-class _Running(NamedTuple):
-    """A call that has begun."""
-
-    label: str
-    since: float
 
 
 class Screen:
@@ -77,7 +69,7 @@ class Screen:
         self._message = ""  # the text of the model's present message
         self._printed_last = ""  # "block", "line", or nothing yet
         self._doing = self._words("thinking")
-        self._running: dict[str, _Running] = {}  # by the ids of their calls
+        self._running: dict[str, tuple[str, float]] = {}  # label and beginning of each call, by its id
         self._started = self._refreshed = self._seconds()
 
     @contextmanager
@@ -101,20 +93,23 @@ class Screen:
             self._live.refresh()
 
     def show(self, event: Event) -> None:
-        """Show one event."""
         match event:
             case PayloadComposed():
-                self._show_composed(event)
+                self._message = ""  # the next message begins
+                if event.reason.startswith("sweep"):
+                    text = self._words("swept", reason=self._words.reason(event.reason), tokens=event.tokens)
+                    self._remark(text, "dim")
             case TextDelta():
                 self._show_text(event)
             case RetryScheduled():
-                self._show_retrying(event)
+                self._blocks, self._message = Blocks(), ""  # the model begins its message again
+                self.warn(retry_text(event, self._words))
             case ReplyReceived():
                 self._finish()
                 self._doing = self._words("thinking")
             case ToolStarted():
-                self._running[event.call.id] = _Running(_label(event.call), self._seconds())
                 self._doing = _label(event.call)
+                self._running[event.call.id] = (self._doing, self._seconds())
             case ToolFinished():
                 self._show_called(event)
             case CodeSaved():
@@ -132,11 +127,6 @@ class Screen:
 
     # ------------------------------------------------------------------ each kind
 
-    def _show_composed(self, event: PayloadComposed) -> None:
-        self._message = ""  # the next message begins
-        if event.reason.startswith("sweep"):
-            self._remark(self._words("swept", reason=self._words.reason(event.reason), tokens=event.tokens), "dim")
-
     def _show_text(self, event: TextDelta) -> None:
         if event.thinking:
             return
@@ -146,25 +136,20 @@ class Screen:
         if self._seconds() - self._refreshed >= REFRESH_SECONDS:  # pieces may come without a pause
             self.refresh()
 
-    def _show_retrying(self, event: RetryScheduled) -> None:
-        self._blocks, self._message = Blocks(), ""  # the model begins its message again
-        self.warn(retry_text(event, self._words))
-
     def _show_called(self, event: ToolFinished) -> None:
-        begun = self._running.pop(event.call.id, None)
-        seconds = self._seconds() - begun.since if begun else 0.0
-        failed = call_error(event)
+        now, failed = self._seconds(), call_error(event)
+        _, since = self._running.pop(event.call.id, ("", now))
         if failed:
             mark, style, text = "✗", "red", self._words("tool failed", why=first_words(event.text or failed))
         else:
-            mark, style, text = "✓", "green", self._words("tool ok", seconds=seconds)
+            mark, style, text = "✓", "green", self._words("tool ok", seconds=now - since)
         mark = {"✗": "x", "✓": "+"}[mark] if self.out.options.ascii_only else mark
         label = truncate(_label(event.call), max(self.out.width - 30, 16))
         line = Text.assemble((f"  {mark} ", style), (f"{label}  ", "dim"), (text, style if failed else "dim"))
         line.truncate(max(self.out.width, 60), overflow="ellipsis")
         self._line(line)
-        others = list(self._running.values())
-        self._doing = others[-1].label if others else self._words("thinking")
+        others = [label for label, _ in self._running.values()]
+        self._doing = others[-1] if others else self._words("thinking")
 
     def _show_answer(self, event: Answer) -> None:
         self._finish()

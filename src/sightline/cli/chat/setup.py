@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from sightline.agent.agent import Agent
 from sightline.agent.code.references import shown
-from sightline.agent.code.store import CodeStore
+from sightline.agent.code.store import CodeStore, Saved
 from sightline.agent.config import read_config, with_fallbacks
 from sightline.agent.models import Model, ModelInfo
 from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model
@@ -36,11 +36,9 @@ from sightline.cli.chat.phrases import PHRASES
 from sightline.cli.model import model_help
 from sightline.cli.options import Place, default_output, make_budget
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import console, print_stderr, printable
-from sightline.cli.wrap import print_text, wrap_for
+from sightline.cli.render import console, print_stderr, print_text, printable, wrap_for
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
-from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
@@ -63,8 +61,6 @@ class ChatSetup:
         self._code = CodeStore(here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._server_tools: Sequence[Tool] | None = None  # of MCP servers, which run as long as this; None: not started
         self._open = AsyncExitStack()
-        self._folders: Folders
-        self.agent: Agent
 
     async def begin(self) -> None:
         """Find the model, start the tools, open the session that the command line names."""
@@ -120,6 +116,10 @@ class ChatSetup:
         """Return a text of the model with its tags for code and files as a reader sees them."""
         return shown(text, self._code, locale=self.here.words.language)
 
+    def file_of(self, saved: Saved) -> str:
+        """Return the file of saved code."""
+        return str(self._code.folder / saved.path)
+
     @property
     def model_names(self) -> Sequence[str]:
         """The models that the configuration names, and the tiny one if it was fetched."""
@@ -138,9 +138,7 @@ class ChatSetup:
         if not self._given.trust:
             if not self._can_ask():
                 raise BadInput(f"{text}\n{words('trust how')}")
-            print_text(console(), text)
-            if not _confirm(words("trust")):
-                raise click.exceptions.Exit(1)
+            _confirm(text, words("trust"))
         trusted.add(config, reached)
 
     async def _model(self, name: str | None) -> Model:
@@ -165,9 +163,7 @@ class ChatSetup:
         except NoModel as error:
             if not self._can_ask():
                 raise NoModel(model_help(words)) from error
-            print_text(console(), model_help(words))
-            if not _confirm(words("really fetch", size=MEGABYTES)):
-                raise click.exceptions.Exit(1) from error
+            _confirm(model_help(words), words("really fetch", size=MEGABYTES))
             click.echo(words("fetching", size=MEGABYTES))
             await asyncio.to_thread(fetch_tiny, home)
             return await found(self._config, self._env, home, self._probe)
@@ -180,27 +176,29 @@ class ChatSetup:
         folders = ResolvedFolders(map(str, self._folders.paths)) if self._gives_tools(facts) else ()
         options: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
         if session_id is None or session_id not in here.folder.sessions():  # nothing has been said in it yet
-            return Session.new(here.project, session_id=session_id, settings=self._settings(facts), **options)
+            choice, given = chosen(here.project), self._given.strategy or self._config.chat.strategy
+            strategy, config = (given, {}) if given and given != choice.name else (choice.name, choice.config)
+            locale, profile = here.words.language, _profile(facts)
+            settings = Settings(locale=locale, strategy=strategy, config=config, profile=profile)
+            return Session.new(here.project, session_id=session_id, settings=settings, **options)
         session = Session.resume(session_id, here.project, branch=branch, **options)
         _set_profile(session, facts)
         return session
-
-    def _settings(self, facts: ModelInfo) -> Settings:
-        """Return the settings of a new session: as the command line says, else the project."""
-        choice, given = chosen(self.here.project), self._given.strategy or self._config.chat.strategy
-        strategy, config = (given, {}) if given and given != choice.name else (choice.name, choice.config)
-        return Settings(locale=self.here.words.language, strategy=strategy, config=config, profile=_profile(facts))
 
     def _agent(self, session: Session, model: Model, before: Agent | None = None) -> Agent:
         """Make an agent. It goes on from what `before` spent and, with the same model, from what was sent."""
         facts, has_tools = model.info, self._gives_tools(model.info)
         every = (*self._own_tools(session), *(self._server_tools or ()))
+        given, budget = self._given, None  # None: the whole context window
+        if given.budget is not None or given.output is not None:
+            window = min(given.budget or facts.window, facts.window)
+            budget = make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
         agent = Agent(
             session,
             model,
             tools=[tool for tool in every if self._offers(tool.name, facts)] if has_tools else None,
             code=self._code if has_tools else None,
-            budget=self._budget(facts),
+            budget=budget,
             instructions=Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else "",
         )
         if before is not None:
@@ -218,17 +216,13 @@ class ChatSetup:
         ):
             yield replace(tool, seconds=settings.seconds)
         if self._given.allow_python or settings.run_python:
-            limits = Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb)
-            keep = self.here.folder.path / RUNS / session.id
-            yield run_python(folders, code, limits=limits, keep=keep, locale=locale)
-
-    def _budget(self, facts: ModelInfo) -> Budget | None:
-        """Return the budget of the command line; None if it names none, so that the whole context window is used."""
-        given = self._given
-        if given.budget is None and given.output is None:
-            return None
-        window = min(given.budget or facts.window, facts.window)
-        return make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
+            yield run_python(
+                folders,
+                code,
+                limits=Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb),
+                keep=self.here.folder.path / RUNS / session.id,
+                locale=locale,
+            )
 
     def _gives_tools(self, facts: ModelInfo) -> bool:
         """Whether this model gets any tools; if not, it is asked in plain text."""
@@ -250,8 +244,9 @@ class ChatSetup:
             return
         from sightline.agent.tools.mcp import servers
 
-        entered = servers(self._config.mcp, self.here.words.language, warn=_warn)
-        self._server_tools = await self._open.enter_async_context(entered)
+        self._server_tools = await self._open.enter_async_context(
+            servers(self._config.mcp, self.here.words.language, warn=_warn)
+        )
 
     def _can_ask(self) -> bool:
         """Whether the user can be asked something. With -p nobody is: a script gets its answer and nothing else."""
@@ -261,17 +256,20 @@ class ChatSetup:
 def _available_apps(*, can_edit: bool) -> Iterator[type[App]]:
     """Yield the apps that can be opened here; `sightline apps` says why one cannot."""
     for name in registry.names():
-        if name == Editor.name and not can_edit:  # the only one that writes into the project
-            continue
-        with suppress(SightlineError):
-            yield load_app(name)
+        if can_edit or name != Editor.name:  # the only one that writes into the project
+            with suppress(SightlineError):
+                yield load_app(name)
 
 
-def _confirm(question: str) -> bool:
-    """Ask yes or no. Ctrl-C ends at once: the event loop's own handler would only cancel a task, and none waits."""
+def _confirm(text: str, question: str) -> None:
+    """Print a text and ask yes or no; no ends the program. Ctrl-C ends it at once: the event loop's own handler would
+    only cancel a task, and none waits.
+    """
+    print_text(console(), text)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return click.confirm(wrap_for(console(), question))
+        if not click.confirm(wrap_for(console(), question)):
+            raise click.exceptions.Exit(1)
     except click.Abort:
         click.echo()  # so that the next output does not follow the question on its line
         raise

@@ -32,10 +32,9 @@ def status_line(status: Status, words: Phrases, *, plain: bool = False, width: i
     parts = _parts(status, words, plain)
     line = _joined(parts, plain)
     for name in _OPTIONAL:
-        if not width or cell_len(line) <= width:
-            return line
-        del parts[name]
-        line = _joined(parts, plain)
+        if width and cell_len(line) > width:
+            del parts[name]
+            line = _joined(parts, plain)
     return truncate(line, width) if width else line
 
 

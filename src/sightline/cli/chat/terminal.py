@@ -39,8 +39,14 @@ _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "pro
 
 async def talk(setup: ChatSetup, *, resumes: bool) -> None:
     """Let the user talk until they leave. `resumes`: they asked for an earlier session."""
-    chat = Chat(setup)
-    _greet(chat, resumes)
+    chat, facts = Chat(setup), setup.agent.model.info
+    chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
+    if not facts.capable:
+        chat.say("small model", model=facts.name, style="yellow")
+    if setup.continued:
+        recap(chat)
+    elif resumes:
+        chat.say("nothing to continue", style="yellow")
     with _without_echo() as typed, _Interrupts(_prompt(chat)) as interrupts:
         await _loop(chat, interrupts, deque(typed))
     if chat.session.id in chat.here.folder.sessions():
@@ -70,7 +76,8 @@ async def _loop(chat: Chat, interrupts: "_Interrupts", typed: deque[str]) -> Non
 
 async def _read_line(chat: Chat, interrupts: "_Interrupts") -> str:
     draft, chat.draft = chat.draft, ""
-    return await interrupts.prompt.prompt_async(_marker(chat), default=draft, handle_sigint=False)
+    marker = FormattedText([("class:prompt", _mark(chat))])
+    return await interrupts.prompt.prompt_async(marker, default=draft, handle_sigint=False)
 
 
 def _echo(chat: Chat, line: str) -> str:
@@ -79,20 +86,9 @@ def _echo(chat: Chat, line: str) -> str:
     return line
 
 
-def _greet(chat: Chat, resumes: bool) -> None:
-    facts, continued = chat.agent.model.info, chat.setup.continued
-    chat.say("welcome", version=__version__, model=facts.name, id=chat.session.id[:8], style="bold")
-    if not facts.capable:
-        chat.say("small model", model=facts.name, style="yellow")
-    if resumes and not continued:
-        chat.say("nothing to continue", style="yellow")
-    if continued:
-        recap(chat)
-
-
 async def handle_line(chat: Chat, line: str) -> None:
     """Run a command, or ask the model. No error ends the chat, and no question is lost."""
-    if commands.is_command(line):
+    if line.startswith("/"):  # without a blank before it, which makes it a message
         await commands.run(chat, line)
         return
     agent = chat.agent
@@ -178,7 +174,6 @@ def _lines_typed(fd: int) -> list[str]:
 
 
 def _prompt(chat: Chat) -> PromptSession[str]:
-    words = chat.words
     return PromptSession(
         multiline=True,
         key_bindings=_keys(),
@@ -186,15 +181,13 @@ def _prompt(chat: Chat) -> PromptSession[str]:
         complete_while_typing=True,
         history=_history(chat.here.folder.path),
         bottom_toolbar=lambda: _below(chat),
-        placeholder=lambda: FormattedText([("fg:ansibrightblack", "" if get_app().is_done else words("placeholder"))]),
+        placeholder=lambda: FormattedText(
+            [("fg:ansibrightblack", "" if get_app().is_done else chat.words("placeholder"))]
+        ),
         prompt_continuation="  ",
         style=_STYLE,
         reserve_space_for_menu=4,
     )
-
-
-def _marker(chat: Chat) -> FormattedText:
-    return FormattedText([("class:prompt", _mark(chat))])
 
 
 def _mark(chat: Chat) -> str:
@@ -250,9 +243,7 @@ class _Completer(Completer):
         self._chat = chat
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
-        """Yield the completions of the line."""
-        line = document.text_before_cursor
-        for word, length in commands.completions(line, self._choices):
+        for word, length in commands.completions(document.text_before_cursor, self._choices):
             about = self._chat.words(commands.NAMES[word].name) if word in commands.NAMES else ""
             yield Completion(word, -length, display_meta=about)
 
