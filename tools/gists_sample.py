@@ -93,8 +93,8 @@ def page(chosen: Sequence[Gist]) -> str:
     """Return the page of documentation."""
     return "\n".join([
         "# Fifty gists", "",
-        "A gist is an item at its lowest level of detail. It is made by rule, without a model, when the item is",
-        f"appended. These {len(chosen)} were drawn at random (seed {SEED}) from histories generated for benchmarks and",
+        "A gist is an item at its lowest level of detail. It is made by fixed rules, without a model.",
+        f"These {len(chosen)} were drawn at random (seed {SEED}) from histories generated for benchmarks and",
         "from the samples in the package. No recorded data is on this page. `python tools/gists_sample.py` writes it.",
         "With `--recorded NAME`, and `SIGHTLINE_DATA` set, the tool prints gists of a recorded dataset instead.",
         "Sizes are in o200k_base tokens.", "",

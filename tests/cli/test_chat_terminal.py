@@ -123,7 +123,7 @@ def test_lines_typed_before_the_prompt_are_separate(tmp_path: Path) -> None:
         terminal.until("The strategy is focus.")
         terminal.prompt()
         terminal.type("st\r")
-        terminal.until("0 calls in this run")
+        terminal.until("calls in this run: 0")
         terminal.prompt()
         terminal.type("/quit\r")
         assert terminal.end() == 0

@@ -69,13 +69,13 @@ def test_a_session_that_rested_is_swept_next(run: Run) -> None:
     facts = json.loads(run("context", "--json", "--window", "12000", "--output", "0").stdout)
     assert facts["sweep"] == "sweep: cold"
     output = run("context", "--window", "12000", "--output", "0").stdout
-    assert "The next call shortens older items first (cache expired)" in output
+    assert "The next call shortens older items (cache expired)" in output
 
 
 def test_a_window_that_is_too_small_shows_the_sweep_it_would_be(run: Run) -> None:
     """The next call is named a sweep, and what it leaves out has its line."""
     output = run("context", "--window", "6000", "--output", "100").stdout
-    assert "The next call shortens older items first (" in output
+    assert "The next call shortens older items (" in output
     assert "not shown" in output
     assert "left out here: " in output
 

@@ -85,9 +85,9 @@ def run(name: str, target: str, lines: tuple[str, ...], level: str | None, form:
     """Open an app and use it as a model would: the terminal shows exactly what a model sees.
 
     At the prompt, type an action and its parameters: `add buy milk`, `add text="buy milk"`, `toggle 1`; or a button of
-    the window: `toggle-1`, `[button:toggle-1]`. Words fill the parameters in order, and the last parameter takes the
-    rest. `level gist` and `as markdown` change how the window is shown, `window ID` goes to another window, `help`
-    lists the rest. Nothing is stored, except what the app itself writes in the project. TARGET is what the app opens,
+    the window: `toggle-1`, `[button:toggle-1]`. Words fill the parameters in order, and the last parameter takes all
+    remaining words. `level gist` and `as markdown` change how the window is shown, `window ID` goes to another window,
+    `help` lists the rest. Nothing is stored, except what the app itself writes in the project. TARGET is what the app opens,
     such as a file for the editor.
 
     Lines may also come from a pipe, or from --do, which may be given several times and stops at the first line that

@@ -31,10 +31,10 @@ def model() -> None:
     """
 
 
-@model.command(name="list", short_help="List the models, the one that is used first.")
+@model.command(name="list", short_help="List the models; the first is the one that is used.")
 @with_json
 def list_(as_json: bool) -> None:
-    """List the models that can be asked, the one that `sightline chat` uses first, and why each is in the list.
+    """List the models that can be asked, and why each is in the list. `sightline chat` uses the first one.
 
     The sources are SIGHTLINE_MODEL, sightline.toml, keys in the environment, servers on the usual ports of this
     machine, and the tiny model. Keys are never shown.

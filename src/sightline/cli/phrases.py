@@ -58,7 +58,7 @@ _PHRASES = {
     "removed": ("items", "项数"),
     "saved": ("saved", "节省"),
     "off": ("switched off", "已关闭"),
-    "reduction gists": ("shortened to gists", "缩短为要点"),
+    "reduction gists": ("shortened", "缩短"),
     "reduction windows": ("smaller windows", "缩小窗口"),
     "reduction summaries": ("replaced by summaries", "由摘要代替"),
     "reduction trim": ("left out (trim)", "略去（trim）"),
@@ -153,11 +153,11 @@ _PHRASES = {
         "；这里计 1 个 token，模型计 {factor:.2f} 个",
     ),
     "context levels": (
-        "Items shown in full: {full:,}, as a summary: {summary:,}, as a one-line gist: {gist:,}",
-        "显示全文 {full:,} 项，摘要 {summary:,} 项，一行要点 {gist:,} 项",
+        "Items shown in full: {full:,}, as a summary: {summary:,}, as a gist: {gist:,}",
+        "显示全文 {full:,} 项，摘要 {summary:,} 项，要点 {gist:,} 项",
     ),
     "sweep now": (
-        "The next call shortens older items first ({reason}); this is the result.",
+        "The next call shortens older items ({reason}). Shown here is the prompt after that.",
         "下一次调用会先缩短较早的内容（{reason}）；以上是缩短后的结果。",
     ),
     "sweep later": (
@@ -165,7 +165,7 @@ _PHRASES = {
         "超过 {above:,} 个 token 时会缩短较早的内容，还差 {room:,}。",
     ),
     "sweep when cold": (
-        "Earlier if no call is made for {minutes} minutes, because the provider's cache has expired then.",
+        "Also after {minutes} minutes without a call, because then the provider's cache has expired.",
         "若 {minutes} 分钟内没有调用，服务商的缓存已过期，会提前缩短。",
     ),
     "more items": ("{count:,} more items: add --all", "其余 {count:,} 项：加上 --all"),
@@ -286,8 +286,8 @@ _PHRASES = {
     "fell gist": ("{count}→gist", "{count}→要点"),
     "fell out": ("{count} left out", "略去 {count}"),
     "rose": ("{count} restored", "恢复 {count}"),
-    "entered": ("{count} results shortened", "{count} 个结果缩短"),
-    "entered one": ("{count} result shortened", "{count} 个结果缩短"),
+    "entered": ("{count} results as summary", "{count} 个结果缩短"),
+    "entered one": ("{count} result as summary", "{count} 个结果缩短"),
     "summed up": ("in total", "总计"),
     "total calls": (
         "{calls:,} calls, older items shortened {sweeps:,} times, largest prompt {largest:,} tokens",
@@ -355,7 +355,7 @@ _PHRASES = {
     "choose": ("write it as `{word} {choices}`", "请写作 `{word} {choices}`"),
     "help how": (
         'Type an action and its parameters: `add buy milk`, or `add text="buy milk"`. Words fill the parameters in '
-        "order, and the last parameter takes the rest.",
+        "order, and the last parameter takes all remaining words.",
         '输入操作及其参数：`add buy milk`，或 `add text="buy milk"`。各词依次填入参数，最后一个参数取余下全部。',
     ),
     "help buttons": (
@@ -421,7 +421,7 @@ _PHRASES = {
     # verify
     "verifying": ("verifying {id}", "校验 {id}"),
     "verified": (
-        "Payloads composed again from the log: {payloads:,}, sessions: {sessions:,}; each is exactly what was sent.",
+        "Payloads composed again from the log: {payloads:,}, sessions: {sessions:,}. Each is exactly what was sent.",
         "由日志重新生成 {sessions:,} 个会话的 {payloads:,} 个请求：全部一致。",
     ),
     "verified bad": (

@@ -63,7 +63,7 @@ class Replay(NamedTuple):
     sample: samples.Sample | None = None
 
 
-@click.command(short_help="Show what each call of a recorded conversation would have been sent.")
+@click.command(short_help="Show the prompt of each call of a recorded conversation.")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option(
     "--sample",
@@ -79,7 +79,7 @@ class Replay(NamedTuple):
 @click.option(
     "--output",
     type=int,
-    help=f"Tokens of it reserved for the answer.  [default: {OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
+    help=f"Tokens of --window reserved for the answer.  [default: {OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
 )
 @click.option(
     "--profile",
@@ -93,7 +93,7 @@ class Replay(NamedTuple):
     type=click.Choice(_STRATEGIES),
     default="focus",
     show_default=True,
-    help="What decides which items are shown.",
+    help="The strategy that decides which items are shown.",
 )
 @click.option("--format", type=click.Choice(FORMATS), default="auto", show_default=True, help="Format of FILE.")
 @click.option("--keep", is_flag=True, help="Store the result as a session of the project.")
@@ -102,13 +102,14 @@ class Replay(NamedTuple):
 @click.option("--delay", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait this long after each call.")
 @with_json
 def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> None:
-    """Replay a recorded conversation and show what each call to the model would have been sent.
+    """Replay a recorded conversation and show the prompt that Sightline would have sent at each call.
 
     FILE is a JSON list of messages in OpenAI or Anthropic form, an object with "messages" and perhaps "system" and
     "tools", one message per line, or a Sightline log; - reads standard input. Before each answer of the model,
     Sightline composes the messages that fit the context window. In the table, "cached" is the share of the prompt that
-    begins exactly like the prompt before: providers charge about a tenth for it. "cost" is counted in uncached input
-    tokens. "vs full" compares the cost so far with sending the full history every time.
+    is the same as the start of the prompt before: providers charge about a tenth for it. "cost" is in input tokens at
+    the full price; writing to the cache costs a quarter more than reading without one. "vs full" compares the cost so
+    far with sending the full history every time.
 
     \b
     Examples:

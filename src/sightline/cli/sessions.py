@@ -245,9 +245,9 @@ def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool
 def export(session_id: str | None, format_: str, output: str | None, branch: str | None, as_json: bool) -> None:
     """Export a whole conversation, everything in full: in the format of a provider, or as the log itself.
 
-    A provider's format has system, tools and messages as its SDK takes them; content that only another provider knows,
-    such as its thinking blocks, is left out. jsonl is the log byte for byte, with all branches. With --json, which
-    needs -o, the command prints what was written to the file.
+    A provider's format has system, tools and messages as its SDK takes them; blocks that only another provider
+    has, such as its thinking blocks, are left out. jsonl is the log byte for byte, with all branches. With --json,
+    which needs -o, the command prints what was written to the file.
 
     \b
     Examples:

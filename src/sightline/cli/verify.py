@@ -14,7 +14,7 @@ from sightline.cli.render import console, error_console, print_json, progress
 @click.option("--all", "every", is_flag=True, help="Verify every session of the project.")
 @with_json
 def verify(session_id: str | None, every: bool, as_json: bool) -> None:
-    """Compose every payload that was ever sent again, from the log alone, and compare the hashes.
+    """Compose again every payload that was ever sent, from the log alone, and compare the hashes.
 
     The command lists the payloads that differ. If there are any, the exit code is 1.
 

@@ -52,9 +52,9 @@ class ChatOptions(NamedTuple):
 @click.option(
     "-m", "--model", metavar="NAME", help="The model to ask.  [default: as sightline.toml or the environment say]"
 )
-@click.option("--strategy", metavar="NAME", help="What decides which items the model sees.")
+@click.option("--strategy", metavar="NAME", help="The strategy: `sightline strategies` lists them.")
 @click.option("--budget", type=int, metavar="TOKENS", help="Context window to use.  [default: all that the model has]")
-@click.option("--output", type=int, metavar="TOKENS", help="Tokens of it reserved for the answer.")
+@click.option("--output", type=int, metavar="TOKENS", help="Tokens of the context window reserved for the answer.")
 @click.option("-p", "--print", "question", metavar="QUESTION", help="Ask one question, print the answer, and end.")
 @click.option("--allow-edit", is_flag=True, help="Let the model edit the files that it may read.")
 @click.option("--allow-python", is_flag=True, help="Let the model run Python, without network and within limits.")
@@ -66,8 +66,8 @@ def chat(**options: Any) -> None:
 
     The whole conversation is stored as a session. The model is the one that sightline.toml or the environment name,
     else one that runs on this machine. Ctrl-C stops an answer, Ctrl-D ends the chat; /help lists what else you can
-    type. With -p the program asks one question, to which it adds what comes through a pipe; the exit code is 1 if
-    there is no answer. --json needs -p.
+    type. -p asks one question and ends; piped input is added to it; the exit code is 1 if there is no answer. --json
+    needs -p.
 
     \b
     Examples:

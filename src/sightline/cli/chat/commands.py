@@ -41,7 +41,7 @@ COMMANDS = (
     Command("/compact", commands_change.compact, "[full]", ("/c",)),
     Command("/context", commands_show.context, "[all]"),
     Command("/expand", commands_change.expand, "ID"),
-    Command("/recall", commands_change.recall, "PHRASES", most_words=None),
+    Command("/recall", commands_change.recall, "WORDS", most_words=None),
     Command("/pin", commands_change.pin, "[ID]"),
     Command("/unpin", commands_change.unpin, "ID"),
     Command("/uncompact", commands_change.uncompact, "[ID]"),

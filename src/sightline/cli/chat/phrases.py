@@ -183,7 +183,7 @@ PHRASES: dict[str, tuple[str, str]] = {
     "code how": ("/code ID shows one.", "/code 编号 查看。"),
     "language": ("language", "语言"),
     "lines": ("lines", "行数"),
-    "cost calls": ("{calls:,} calls in this run", "本次运行调用 {calls:,} 次"),
+    "cost calls": ("calls in this run: {calls:,}", "本次运行调用 {calls:,} 次"),
     "cost tokens": (
         "{input:,} input tokens, {cached:,} of them from the provider's cache; {output:,} output tokens",
         "输入 {input:,} 个 token，其中 {cached:,} 个来自服务商缓存；输出 {output:,} 个",
