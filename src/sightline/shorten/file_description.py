@@ -3,11 +3,12 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 import msgspec
 
+from sightline.shorten.json_values import decode_json
 from sightline.shorten.labels import phrases
 from sightline.shorten.lines import has_line_numbers, strip_number
 from sightline.shorten.outline.languages import language, language_of_path
@@ -60,53 +61,42 @@ def _ending(path: str) -> str:
 
 
 def _known_language(known: Known) -> str:
-    line = next((known[key] for key in ("language", "type", "file_type") if isinstance(known.get(key), str)), "")
-    found = language(line)
+    names = (known[key] for key in ("language", "type", "file_type") if isinstance(known.get(key), str))
+    found = language(next(names, ""))
     return found.name if found else ""
 
 
 # ---------------------------------------------------------------------- code
 
 
-def _code_parts(content: str, language_name: str, known: Known, wording: Mapping[str, str]) -> Iterator[str]:
+def _code_parts(content: str, language_name: str, known: Known, wording: Mapping[str, str]) -> list[str]:
     lines = _known_number(known, "line_count", "lines", "total_lines")
-    yield _count_phrase("read lines", _count_lines(content) if lines is None else lines, wording)
+    if lines is None:
+        lines = content.count("\n") + (bool(content) and not content.endswith("\n"))
     functions, classes = _known_names(known, "functions"), _known_names(known, "classes")
     if functions is None or classes is None:
-        found = outline(_strip_numbers(content), language_name)
+        if has_line_numbers(content[:2000].split("\n")):  # many file readers put them before the lines
+            content = "\n".join(map(strip_number, content.split("\n")))
+        found = outline(content, language_name)
         functions = found.functions if functions is None else functions
         classes = found.classes if classes is None else classes
-    if functions:
-        yield wording["functions"].format(names=_list_names(functions, wording))
-    if classes:
-        yield wording["classes"].format(names=_list_names(classes, wording))
-
-
-def _count_lines(content: str) -> int:
-    return content.count("\n") + (bool(content) and not content.endswith("\n"))
-
-
-def _strip_numbers(content: str) -> str:
-    """Return the lines without the numbers that many file readers put before them."""
-    if not has_line_numbers(content[:2000].split("\n")):
-        return content
-    return "\n".join(map(strip_number, content.split("\n")))
+    names = [*_name_phrase("functions", functions, wording), *_name_phrase("classes", classes, wording)]
+    return [_count_phrase("read lines", lines, wording), *names]
 
 
 # ---------------------------------------------------------------------- tables
 
 
-def _table_parts(content: str, known: Known, wording: Mapping[str, str]) -> Iterator[str]:
+def _table_parts(content: str, known: Known, wording: Mapping[str, str]) -> list[str]:
     columns = _known_names(known, "columns", "column_names")
     rows = _known_number(known, "rows", "row_count", "total_rows")
     sign = separator(content)
     if columns is None:
-        columns = _header(content, sign)
+        first: list[str] = next(_read_rows(content[:HEADER].removeprefix("\ufeff"), sign), [])
+        columns = tuple(name.strip() for name in first if name.strip())
     if rows is None:
         rows = max(0, _count_rows(content, sign) - 1)
-    yield _count_phrase("rows", rows, wording)
-    if columns:
-        yield wording["columns"].format(names=_list_names(columns, wording))
+    return [_count_phrase("rows", rows, wording), *_name_phrase("columns", columns, wording)]
 
 
 def separator(content: str) -> str:
@@ -129,11 +119,6 @@ def _read_rows(content: str, separator: str) -> Iterator[list[str]]:
         return
 
 
-def _header(content: str, separator: str) -> tuple[str, ...]:
-    first: list[str] = next(_read_rows(content[:HEADER].removeprefix("\ufeff"), separator), [])
-    return tuple(name.strip() for name in first if name.strip())
-
-
 def _count_rows(content: str, separator: str) -> int:
     """Count the rows, header included."""
     if '"' in content and len(content) <= QUOTED_ROWS:
@@ -146,26 +131,20 @@ def _count_rows(content: str, separator: str) -> int:
 # ---------------------------------------------------------------------- JSON, and the rest
 
 
-def _json_parts(content: str, known: Known, wording: Mapping[str, str]) -> Iterator[str]:
-    yield _size(content, known)
+def _json_parts(content: str, known: Known, wording: Mapping[str, str]) -> list[str]:
     keys = _known_names(known, "keys", "top_keys")
-    value = None if keys is not None else _top_value(content)
+    value = _top_value(content) if keys is None else keys
     if isinstance(value, list):
-        yield _count_phrase("array", len(value), wording)
-    elif keys := tuple(value) if value is not None else keys:
-        yield wording["keys"].format(names=_list_names(keys, wording))
+        return [_size(content, known), _count_phrase("array", len(value), wording)]
+    return [_size(content, known), *_name_phrase("keys", tuple(value or ()), wording)]
 
 
-def _top_value(content: str) -> dict[str, Any] | list[Any] | None:
+def _top_value(content: str) -> Any:
     """Return the object or list of a document with its members unparsed; None if it is neither."""
     kind: Any = {"{": dict[str, msgspec.Raw], "[": list[msgspec.Raw]}.get(content[:4096].lstrip("\ufeff \t\r\n")[:1])
     if kind is None or len(content) > LARGEST_JSON:
         return None
-    try:
-        value: dict[str, Any] | list[Any] = msgspec.json.decode(encodable(content.lstrip("\ufeff")), type=kind)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-    return value
+    return decode_json(encodable(content.lstrip("\ufeff")), kind)
 
 
 def _size(content: str, known: Known) -> str:
@@ -193,21 +172,18 @@ def _known_names(known: Known, *keys: str) -> tuple[str, ...] | None:
     return None if found is None else tuple(name for name in found if isinstance(name, str))
 
 
-def _list_names(names: Sequence[str], wording: Mapping[str, str]) -> str:
-    """Return the first names, and how many there are if there are more."""
+def _name_phrase(what: str, names: Sequence[str], wording: Mapping[str, str]) -> list[str]:
+    """Return a phrase with the first names, and how many there are if there are more; none without a name."""
     shown = ", ".join(map(_one_line, names[:NAMES]))
-    return (
-        shown
-        if len(names) <= NAMES
-        else wording["more names"].format(names=shown, n=len(names), more=len(names) - NAMES)
-    )
+    if len(names) > NAMES:
+        shown = wording["more names"].format(names=shown, n=len(names), more=len(names) - NAMES)
+    return [wording[what].format(names=shown)] if names else []
 
 
 def _one_line(name: str) -> str:
     """Return a name on one line, with balanced brackets because it is written inside brackets."""
     line = "".join(filter(str.isprintable, " ".join(encodable(name[: 4 * NAME]).split())))
-    line = f"{line[:NAME]}…" if len(line) > NAME else line
-    return closed(line)
+    return closed(f"{line[:NAME]}…" if len(line) > NAME else line)
 
 
 def closed(text: str) -> str:
@@ -217,9 +193,5 @@ def closed(text: str) -> str:
 
 def balanced(text: str) -> bool:
     """Whether every bracket is closed, and none is closed that was not open."""
-    depth = 0
-    for character in text:
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = [*accumulate(({"(": 1, ")": -1}.get(character, 0) for character in text), initial=0)]
+    return min(depths) == depths[-1] == 0

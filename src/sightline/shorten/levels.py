@@ -80,12 +80,10 @@ def shorten(
     ratio = max(0.5, len(text) / original)
     summary_tokens, gist_tokens = _limits(original, MESSAGE_SHARES if item.kind in _MESSAGES else SHARES)
     levels, lines = _find_levels(item, text, subject, wording, int(summary_tokens * ratio * OPENING_SHARE))
-    label = _Label(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
+    label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
     summary = EMPTY
     if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
-        header = "\n".join([label.for_summary(), *media])
-        summary = fill(header, levels.summary, count, TokenLimit(summary_tokens, ratio))
-    header = label.for_gist()
+        summary = fill("\n".join([label, *media]), levels.summary, count, TokenLimit(summary_tokens, ratio))
     if line := _file_line(item, name, text, subject, locale):
         header = f"{line} #{item.id}"
         gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
@@ -101,30 +99,21 @@ def _file_line(item: Item, name: str, text: str, subject: str, locale: str) -> s
     return read_gist(text, locale, subject)
 
 
-class _Label(NamedTuple):
-    """The line that describes a shortened item."""
+def _labels(
+    item: Item, name: str, subject: str, tokens: int, lines: int, wording: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the lines that describe a shortened item in its summary and in its gist."""
+    kind = wording.get(_KINDS.get(item.kind, ""), "")
+    error = next((part.error for part in item.parts if isinstance(part, Result)), "")
 
-    item: Item
-    name: str
-    subject: str
-    tokens: int
-    lines: int
-    wording: Mapping[str, str]
+    def what(path_chars: int, command_chars: int) -> str:
+        words = (kind, name, _short_subject(subject, path_chars, command_chars), error[:40])
+        return "".join([f" {word}" for word in words if word])
 
-    def for_summary(self) -> str:
-        lines = "lines" if self.lines > 1 else "line"
-        size = self.wording[lines].format(lines=f"{self.lines:,}", tokens=f"{self.tokens:,}")
-        return self.wording["summary"].format(handle=f"#{self.item.id}", what=self._what(160, 160), size=size)
-
-    def for_gist(self) -> str:
-        tokens = f"{self.tokens:,}"
-        return self.wording["gist"].format(handle=f"#{self.item.id}", what=self._what(40, 24), tokens=tokens)
-
-    def _what(self, path_chars: int, command_chars: int) -> str:
-        kind = self.wording.get(_KINDS.get(self.item.kind, ""), "")
-        error = next((part.error for part in self.item.parts if isinstance(part, Result)), "")
-        subject = _short_subject(self.subject, path_chars, command_chars) if self.subject else ""
-        return "".join([f" {word}" for word in (kind, self.name, subject, error[:40]) if word])
+    handle = f"#{item.id}"
+    size = wording["lines" if lines > 1 else "line"].format(lines=f"{lines:,}", tokens=f"{tokens:,}")
+    summary = wording["summary"].format(handle=handle, what=what(160, 160), size=size)
+    return summary, wording["gist"].format(handle=handle, what=what(40, 24), tokens=f"{tokens:,}")
 
 
 def _short_subject(subject: str, path_chars: int, command_chars: int) -> str:

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, texts_by_label
+from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_label, texts_by_label
 from sightline.shorten.lines import Levels, View, opening_values, summary_level, value_pieces
 
 DETECT = 20  # lines looked at to recognise a listing
@@ -26,13 +26,8 @@ class _Entry(NamedTuple):
 def is_listing(view: View) -> bool:
     """Whether most lines are paths, `ls -l` rows or `path:line` hits."""
     lines = list(filter(None, view.sample.lines[:DETECT]))
-    others = (1 - MOST) * len(lines)
-    for line in lines:
-        if _parse_entry(line) is None:
-            others -= 1
-            if others < 0:  # decides most texts after a few lines
-                return False
-    return len(lines) >= 4
+    others = sum(_parse_entry(line) is None for line in lines)
+    return len(lines) >= 4 and others <= (1 - MOST) * len(lines)
 
 
 def listing_levels(view: View) -> Levels:
@@ -103,8 +98,4 @@ def _directory_gist(view: View, entries: dict[int, _Entry]) -> Pieces:
 
 
 def _render_names(header: str, _: list[Piece], values: list[Piece]) -> str:
-    rows = [header]
-    for label, texts in texts_by_label(values).items():
-        names = _join(texts)
-        rows.append(f"{label}: {names}" if label and names else label or names)
-    return "\n".join(rows)
+    return "\n".join([header, *rows_by_label(values, " ")])

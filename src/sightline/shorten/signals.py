@@ -72,4 +72,4 @@ def trouble_marks(lines: Sequence[str], values: list[list[str]], words: Iterable
 def _present(stems: Iterable[str], lines: Sequence[str]) -> list[str]:
     """Return the Chinese stems that occur at all. They are searched in the text because they are no separate words."""
     text = "" if all(map(str.isascii, lines)) else "\n".join(lines)
-    return [stem for stem in stems if stem in text] if text else []
+    return [stem for stem in stems if stem in text]
