@@ -105,8 +105,7 @@ def separator(content: str) -> str:
 
     def columns(sign: str) -> int:
         counts = [len(row) for row in islice(_read_rows(beginning, sign), COMPARED)]
-        same = sum(count == counts[0] for count in counts) if counts else 0
-        return counts[0] if counts and 2 * same > len(counts) else 0
+        return counts[0] if counts and 2 * counts.count(counts[0]) > len(counts) else 0
 
     return max(SEPARATORS, key=columns)
 
@@ -121,11 +120,9 @@ def _read_rows(content: str, separator: str) -> Iterator[list[str]]:
 
 def _count_rows(content: str, separator: str) -> int:
     """Count the rows, header included."""
-    if '"' in content and len(content) <= QUOTED_ROWS:
-        count = sum(1 for _ in _read_rows(content, separator))
-        if count > 1:
-            return count
-    return sum(map(bool, map(str.strip, content.split("\n"))))
+    is_parsed = '"' in content and len(content) <= QUOTED_ROWS
+    count = sum(1 for _ in _read_rows(content, separator)) if is_parsed else 0
+    return count if count > 1 else sum(map(bool, map(str.strip, content.split("\n"))))
 
 
 # ---------------------------------------------------------------------- JSON, and the rest

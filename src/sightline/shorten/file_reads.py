@@ -56,7 +56,9 @@ def read_gist(text: str, locale: str = "en", path: str = "") -> str | None:
     It has only the file's name, never its folder. A text that already is such a line is returned unchanged. None if no
     file is named. Total.
     """
-    if _is_gist(text):
+    line = text.strip() if len(text) <= 2 * DETAILS + NAME else ""
+    beginnings = tuple(f"{own['file read']} " for own in PHRASES.values())
+    if line.startswith(beginnings) and line.endswith(")") and "\n" not in line:
         return text
     read = parse_read(text, path)
     if read is None:
@@ -69,12 +71,6 @@ def file_name(path: str) -> str:
     """Return the last part of a path, on one line; "" if there is none."""
     line = " ".join(encodable(path[-4 * NAME :]).replace("\\", "/").rstrip("/ \t\r\n").rpartition("/")[2].split())
     return "".join(filter(str.isprintable, line))[-NAME:].strip()
-
-
-def _is_gist(text: str) -> bool:
-    line = text.strip() if len(text) <= 2 * DETAILS + NAME else ""
-    beginnings = tuple(f"{own['file read']} " for own in PHRASES.values())
-    return line.startswith(beginnings) and line.endswith(")") and "\n" not in line
 
 
 def _from_json(text: str) -> Read | None:

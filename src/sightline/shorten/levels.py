@@ -12,7 +12,7 @@ from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
 from sightline.shorten.labels import phrases
 from sightline.shorten.lines import Levels, make_view
 from sightline.shorten.media import media_labels
-from sightline.shorten.sample import OPENING, READ_LIMIT, Opening, encodable, read_opening, read_sample, token_sample
+from sightline.shorten.sample import OPENING, READ_LIMIT, Opening, count_tokens, encodable, read_opening, read_sample
 from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
@@ -72,7 +72,7 @@ def shorten(
         return _shorten_call(item, count, wording, tokens)
     media = media_labels(item.parts, wording)[:8]
     text = plain_text(item.parts)
-    original = _count_tokens(text, count) if tokens is None else tokens
+    original = count_tokens(text, count) if tokens is None else tokens
     if original < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST):
         # The caller compares the labels of pictures and files with the item itself.
         shown = encodable("\n".join(filter(None, [*media, text]))) if media else None
@@ -130,12 +130,6 @@ def _short_subject(subject: str, path_chars: int, command_chars: int) -> str:
     return f"{paths[0]} …" if whole.startswith(paths[0]) else f"{parts[0][:command_chars]} … {paths[0]} …"
 
 
-def _count_tokens(text: str, count: Count) -> int:
-    sample, chars = token_sample(text)
-    tokens = count(sample)
-    return tokens if chars == len(text) else tokens * len(text) // chars
-
-
 def _limits(original: int, shares: tuple[float, float]) -> tuple[int, int]:
     more = GIST_MORE * original if shares is SHARES else 0
     gist = min(GIST_MOST, GIST_TOKENS + more, original * shares[1])
@@ -158,12 +152,10 @@ def _find_levels(item: Item, text: str, subject: str, wording: Mapping[str, str]
         opening = read_opening(text, sample, most) if is_result else Opening()
         return text_levels(make_view(sample, subject, wording, opening)), sample.numbers[-1]
     opening = Opening(encodable(f"{text[: min(OPENING, most)]}…") if is_result else "")
-    inner = wrapped_text(value, len(text))
-    if inner:
-        levels = text_levels(make_view(read_sample(inner), subject, wording, opening))
-    else:
-        levels = json_levels(value, opening.text)
-    return levels, text.count("\n") + 1
+    lines = text.count("\n") + 1
+    if inner := wrapped_text(value, len(text)):
+        return text_levels(make_view(read_sample(inner), subject, wording, opening)), lines
+    return json_levels(value, opening.text), lines
 
 
 def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: int | None) -> Shorter:
@@ -171,7 +163,7 @@ def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: 
     if not isinstance(call, Call):
         return Shorter(None, None)
     text = argument_text(call)
-    original = _count_tokens(text, count) if tokens is None else tokens
+    original = count_tokens(text, count) if tokens is None else tokens
     if original < SMALLEST:
         return Shorter(None, None)
     ratio = max(0.5, len(text) / original)

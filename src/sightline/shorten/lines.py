@@ -130,12 +130,6 @@ def has_line_numbers(lines: list[str]) -> bool:
     return 2 * marked >= len(found) and sum(a < b for a, b in pairwise(numbers)) >= 0.8 * (len(numbers) - 1)
 
 
-def sample_trouble_marks(sample: Sample) -> dict[int, float]:
-    """Return the trouble marks of a sample of which there is no view."""
-    values = values_of_lines(sample.lines)
-    return trouble_marks(sample.lines, values, {*chain.from_iterable(values)})
-
-
 def line_levels(
     view: View,
     marks: Mapping[int, float],

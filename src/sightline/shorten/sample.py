@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -112,12 +112,12 @@ def read_windows(length: int) -> list[tuple[int, int]]:
     return [(0, HEAD), *((start, start + WINDOW) for start in starts), (length - TAIL, length)]
 
 
-def token_sample(text: str) -> tuple[str, int]:
-    """Return a text to count instead of this one, and how many characters of this one it covers."""
-    if len(text) <= EXACT_COUNT:
-        return encodable(text), len(text)
-    parts = [text[start : start + WINDOW // 2] for start, _ in read_windows(len(text))]
-    return encodable("".join(parts)), sum(map(len, parts))
+def count_tokens(text: str, count: Callable[[str], int]) -> int:
+    """Return the tokens of a text. Those of a long text are estimated from parts of it."""
+    sample = text
+    if len(text) > EXACT_COUNT:
+        sample = "".join([text[start : start + WINDOW // 2] for start, _ in read_windows(len(text))])
+    return count(encodable(sample)) * len(text) // max(1, len(sample))
 
 
 def _as_displayed(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
@@ -48,40 +48,32 @@ class Name(Struct):
         return min(1.5, WEIGHTS[self.text]) * SEEN / (1 + age / SEEN_AGE)
 
 
-class NameRow(NamedTuple):
-    """A label and its values in a previous digest."""
-
-    label: str
-    values: list[str]
+NameRow = tuple[str, list[str]]  # a label and its values in a previous digest
 
 
-class Names(Struct):
+class Names(dict[str, Name]):
     """All values of a run, by their text."""
-
-    found: dict[str, Name]
 
     def add_seen(self, text: str, label: str, place: int) -> None:
         """Add the values of a text that was only read. Values that were written keep their place."""
         for value in _values(text):
-            known = self.found.get(value)
-            if known is None:
-                self.found[value] = Name(value, label, place)
-            elif not known.written:
-                known.place, known.label = place, label
+            name = self.setdefault(value, Name(value, label, place))
+            if not name.written:
+                name.place, name.label = place, label
 
     def add_written(self, value: str, label: str, place: int) -> None:
         """Add a value that the user or a call wrote."""
-        name = self.found.setdefault(value, Name(value, label, place))
+        name = self.setdefault(value, Name(value, label, place))
         name.written += 1
         name.place, name.label = place, label
 
 
 def collect_names(run: Run, locale: str, tokens: int, previous: Sequence[NameRow] = ()) -> Names:
     """Return the values of the run that may fit a page of this many tokens, with their uses."""
-    names = Names({})
-    for i, row in enumerate(previous):
-        for j, value in enumerate(row.values):
-            names.found[value] = Name(value, row.label, -1 - i - j, written=2)  # they are in the order of their worth
+    names = Names()
+    for i, (label, values) in enumerate(previous):
+        for j, value in enumerate(values):
+            names[value] = Name(value, label, -1 - i - j, written=2)  # they are in the order of their worth
     for utterance in run.users:
         for value in _values(utterance.text):
             names.add_written(value, word("user", locale), utterance.place)
@@ -135,7 +127,7 @@ def _label(step: Step) -> str:
 
 def name_lines(names: Names, shown: str, length: int, budget: int, costs: Costs) -> SectionLines:
     """Return the values with the most worth per token that the page does not show yet, a line for each label."""
-    ranked = sorted(names.found.values(), key=lambda name: (-name.worth(length) / name.tokens, name.text))
+    ranked = sorted(names.values(), key=lambda name: (-name.worth(length) / name.tokens, name.text))
     unshown = _unshown(ranked, shown, SPARE * budget)
     best = SectionLines([], 0, not unshown)
     low, high = 0, len(unshown)
@@ -183,9 +175,5 @@ def _distinct(values: list[str]) -> list[str]:
 
 def read_names(texts: Sequence[str]) -> list[NameRow]:
     """Read the rows of a previous digest."""
-    rows = []
-    for text in texts:
-        label, colon, values = text.rpartition(": ")
-        if colon:
-            rows.append(NameRow(label, [value for value in values.split(", ") if value]))
-    return rows
+    rows = (text.rpartition(": ") for text in texts)
+    return [(label, [*filter(None, values.split(", "))]) for label, colon, values in rows if colon]

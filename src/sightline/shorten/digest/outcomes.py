@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sightline.shorten.digest.headings import spellings, times, word
+from sightline.shorten.digest.headings import WORDS, times, word
 from sightline.shorten.digest.sections import Entry
 from sightline.shorten.digest.shell import CHANGED, WRITTEN, parse, programs
 from sightline.shorten.digest.steps import Run, Step, one_line
@@ -32,10 +32,10 @@ _TODOS = ("content", "step", "text", "title", "task", "description")
 _DONE = frozenset(("completed", "done", "cancelled", "deleted", "complete"))
 _BOX = re.compile(r"^\s*[-*] \[( |x|X)\] (.+)$", re.M)
 _CREATED = re.compile(r"#(\d+)")
-_HOW = "|".join((*spellings("ok"), *spellings("failed")))
+_HOW = "|".join((*WORDS["ok"], *WORDS["failed"]))
 _LINE = re.compile(rf"^`(?P<line>.*)` (?P<how>{_HOW})(?: (?P<times>\d+)×)?(?:: (?P<why>.*))?$")
 
-_UNANSWERED = tuple(f"({spelling})" for key in ("unanswered", "asked") for spelling in spellings(key))
+_UNANSWERED = tuple(f"({spelling})" for key in ("unanswered", "asked") for spelling in WORDS[key])
 
 
 class CommandRun(NamedTuple):
@@ -61,12 +61,10 @@ def command_runs(steps: Sequence[Step], previous: Sequence[CommandRun] = ()) -> 
     """Return every different command with its last outcome."""
     runs = {run.line: run for run in previous}
     for step in steps:
-        line = command_line(step)
-        if not line:
-            continue
-        earlier = runs.pop(line, None)
-        why = one_line(step.error, REASON_CHARS)
-        runs[line] = CommandRun(line, step.place, 1 + (earlier.times if earlier else 0), step.failed, why)
+        if line := command_line(step):
+            earlier = runs.pop(line, None)
+            why = one_line(step.error, REASON_CHARS)
+            runs[line] = CommandRun(line, step.place, 1 + (earlier.times if earlier else 0), step.failed, why)
     return list(runs.values())
 
 
@@ -85,18 +83,14 @@ def read_command(text: str, place: int) -> CommandRun | None:
     match = _LINE.match(text)
     if match is None:
         return None
-    failed = match["how"] in spellings("failed")
+    failed = match["how"] in WORDS["failed"]
     return CommandRun(match["line"], place, int(match["times"] or 1), failed, match["why"] or "")
 
 
 def _worth(run: CommandRun, length: int) -> float:
     age = (length - run.place) / 3  # a step is three items
-    worth = (1.0 + 0.2 * min(run.times, 5)) / (1 + age / HALF_AGE)
-    return worth * VIEWER_WORTH if _only_views(run.line) else worth
-
-
-def _only_views(line: str) -> bool:
-    return all(map(_views, programs(parse(line))))
+    only_views = all(map(_views, programs(parse(run.line))))
+    return (1.0 + 0.2 * min(run.times, 5)) / (1 + age / HALF_AGE) * (VIEWER_WORTH if only_views else 1.0)
 
 
 def _views(words: Sequence[str]) -> bool:
@@ -167,9 +161,7 @@ def todos(run: Run) -> list[Todo] | None:
     plan: list[Todo] | None = None
     tasks: dict[str, Todo] = {}
     for step in run.steps:
-        given = step.call.input
-        if not isinstance(given, dict):
-            continue
+        given = step.call.input if isinstance(step.call.input, dict) else {}
         entries = next((given[key] for key in _PLANS if isinstance(given.get(key), list)), None)
         if entries:
             plan = [todo for entry in entries if (todo := _todo(entry))] or plan
@@ -180,7 +172,10 @@ def todos(run: Run) -> list[Todo] | None:
             _update(tasks, str(given["taskId"]), given)
     if tasks:
         plan = [*(plan or []), *tasks.values()]
-    return plan if plan is not None else _checklist(run)
+    if plan is None:
+        checklists = (_BOX.findall(utterance.text) for utterance in reversed(run.assistant))
+        plan = [Todo(text, box != " ") for box, text in next(filter(None, checklists), [])] or None
+    return plan
 
 
 def _todo(entry: Any) -> Todo | None:
@@ -195,14 +190,6 @@ def _update(tasks: dict[str, Todo], number: str, given: dict[str, Any]) -> None:
     text = subject if isinstance(subject, str) else tasks[number].text
     status = given.get("status")
     tasks[number] = Todo(text, status in _DONE if isinstance(status, str) else tasks[number].done)
-
-
-def _checklist(run: Run) -> list[Todo] | None:
-    for utterance in reversed(run.assistant):
-        boxes = _BOX.findall(utterance.text)
-        if boxes:
-            return [Todo(text, box != " ") for box, text in boxes]
-    return None
 
 
 def open_entries(run: Run, previous: Sequence[str], locale: str) -> list[Entry]:

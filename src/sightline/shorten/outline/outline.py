@@ -91,10 +91,8 @@ def _unread_share(root: "Node") -> float:
     """Return the share of a text that its tree could not parse."""
     if not root.has_error:
         return 0.0
-    if root.type == "ERROR":
-        return 1.0
     wrong = [node for node in root.children if node.has_error]
-    if len(wrong) > ERRORS:
+    if root.type == "ERROR" or len(wrong) > ERRORS:
         return 1.0
     unread = sum(node.end_byte - node.start_byte for node in wrong if node.type == "ERROR")
     return unread / max(1, root.end_byte - root.start_byte)
