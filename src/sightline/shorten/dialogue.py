@@ -87,8 +87,7 @@ def _sentences(sample: Sample) -> tuple[list[int], list[str]]:
     """Return for every sentence its line, and all sentences."""
     text = _LINE_BREAK.join(sample.lines)
     for end in _ENDS:
-        if end in text:
-            text = text.replace(end, end[0] + "\n")
+        text = text.replace(end, end[0] + "\n")
     rows: list[int] = []
     sentences: list[str] = []
     row = 0
@@ -109,9 +108,8 @@ def _sentence_worths(sentences: list[str], values: list[list[str]], known: Value
     for i, text in enumerate(sentences):
         if text[-1] in _QUESTION_MARKS or text[-2:-1] in _QUESTION_MARKS:
             worths[i] += QUESTION
-    if len(set(sentences)) < len(sentences):
-        first = dict(zip(reversed(sentences), range(len(sentences) - 1, -1, -1), strict=True))
-        worths = [worths[i] if first[text] == i else REPEATED for i, text in enumerate(sentences)]
+    first = dict(zip(reversed(sentences), range(len(sentences) - 1, -1, -1), strict=True))
+    worths = [worths[i] if first[text] == i else REPEATED for i, text in enumerate(sentences)]
     if worths:
         worths[-1] += LAST
         worths[0] += FIRST

@@ -41,7 +41,9 @@ def described(path: str, content: str, locale: str = "en", known: Known | None =
     """
     known, wording = known or {}, phrases(locale)
     ending = _ending(path)
-    language_name = language_of_path(path) or _known_language(known)
+    names = (known[key] for key in ("language", "type", "file_type") if isinstance(known.get(key), str))
+    reported = language(next(names, ""))
+    language_name = language_of_path(path) or (reported.name if reported else "")
     if ending in _TABLES or (not language_name and str(known.get("type", "")).lower() in ("csv", "excel", "tsv")):
         label = _TABLES.get(ending) or {"csv": "CSV", "excel": "Excel", "tsv": "TSV"}[str(known["type"]).lower()]
         parts = [label, *_table_parts(content, known, wording)]
@@ -58,12 +60,6 @@ def _ending(path: str) -> str:
     name = path.replace("\\", "/").rpartition("/")[2]
     found = name.rpartition(".")[2].lower() if "." in name.strip(".") else ""
     return found if found.isalnum() and found.isascii() and len(found) <= 10 else ""
-
-
-def _known_language(known: Known) -> str:
-    names = (known[key] for key in ("language", "type", "file_type") if isinstance(known.get(key), str))
-    found = language(next(names, ""))
-    return found.name if found else ""
 
 
 # ---------------------------------------------------------------------- code
@@ -95,16 +91,18 @@ def _table_parts(content: str, known: Known, wording: Mapping[str, str]) -> list
         first: list[str] = next(_read_rows(content[:HEADER].removeprefix("\ufeff"), sign), [])
         columns = tuple(name.strip() for name in first if name.strip())
     if rows is None:
-        rows = max(0, _count_rows(content, sign) - 1)
+        is_parsed = '"' in content and len(content) <= QUOTED_ROWS
+        parsed = sum(1 for _ in _read_rows(content, sign)) if is_parsed else 0
+        count = parsed if parsed > 1 else sum(map(bool, map(str.strip, content.split("\n"))))
+        rows = max(0, count - 1)  # without the header
     return [_count_phrase("rows", rows, wording), *_name_phrase("columns", columns, wording)]
 
 
 def separator(content: str) -> str:
     """Return what separates the columns: the sign that cuts the first rows into the most columns, and alike."""
-    beginning = content[:HEADER]
 
     def columns(sign: str) -> int:
-        counts = [len(row) for row in islice(_read_rows(beginning, sign), COMPARED)]
+        counts = [len(row) for row in islice(_read_rows(content[:HEADER], sign), COMPARED)]
         return counts[0] if counts and 2 * counts.count(counts[0]) > len(counts) else 0
 
     return max(SEPARATORS, key=columns)
@@ -118,30 +116,18 @@ def _read_rows(content: str, separator: str) -> Iterator[list[str]]:
         return
 
 
-def _count_rows(content: str, separator: str) -> int:
-    """Count the rows, header included."""
-    is_parsed = '"' in content and len(content) <= QUOTED_ROWS
-    count = sum(1 for _ in _read_rows(content, separator)) if is_parsed else 0
-    return count if count > 1 else sum(map(bool, map(str.strip, content.split("\n"))))
-
-
 # ---------------------------------------------------------------------- JSON, and the rest
 
 
 def _json_parts(content: str, known: Known, wording: Mapping[str, str]) -> list[str]:
-    keys = _known_names(known, "keys", "top_keys")
-    value = _top_value(content) if keys is None else keys
+    value: Any = _known_names(known, "keys", "top_keys")
+    # The members of an object or a list stay unparsed.
+    kind: Any = {"{": dict[str, msgspec.Raw], "[": list[msgspec.Raw]}.get(content[:4096].lstrip("\ufeff \t\r\n")[:1])
+    if value is None and kind is not None and len(content) <= LARGEST_JSON:
+        value = decode_json(encodable(content.lstrip("\ufeff")), kind)
     if isinstance(value, list):
         return [_size(content, known), _count_phrase("array", len(value), wording)]
     return [_size(content, known), *_name_phrase("keys", tuple(value or ()), wording)]
-
-
-def _top_value(content: str) -> Any:
-    """Return the object or list of a document with its members unparsed; None if it is neither."""
-    kind: Any = {"{": dict[str, msgspec.Raw], "[": list[msgspec.Raw]}.get(content[:4096].lstrip("\ufeff \t\r\n")[:1])
-    if kind is None or len(content) > LARGEST_JSON:
-        return None
-    return decode_json(encodable(content.lstrip("\ufeff")), kind)
 
 
 def _size(content: str, known: Known) -> str:

@@ -98,12 +98,10 @@ def _from_header(text: str) -> Read | None:
 
 def _split_details(line: str) -> tuple[str, str]:
     """Split a first line into the path and the details: the last brackets that are balanced inside."""
-    at = line.rfind(" (") if line.endswith(")") else -1
-    while at > 0:
-        inside = line[at + 2 : -1]
-        if balanced(inside):
-            return line[:at].rstrip(), _clean_details(inside)
-        at = line.rfind(" (", 0, at)
+    brackets = [*re.finditer(r"(?<=.) \(", line)] if line.endswith(")") else []
+    for bracket in reversed(brackets):
+        if balanced(inside := line[bracket.end() : -1]):
+            return line[: bracket.start()].rstrip(), _clean_details(inside)
     return line, ""
 
 

@@ -119,8 +119,6 @@ def rank_by_label(pieces: Sequence[Piece], extra_tokens: float = VALUE) -> list[
 
 def _visible_names(value: str) -> tuple[str, ...]:
     """Return the names that a reader sees in a value: `app.models.User` shows `User`."""
-    if "." not in value and "/" not in value:
-        return (value,)
     return (value, *value.replace("/", ".").split("."), value.rsplit("/", 1)[-1])
 
 

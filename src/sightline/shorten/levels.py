@@ -1,12 +1,12 @@
 """The SUMMARY and the GIST of an item, made by rule once, when the item is appended."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sightline.shorten.dialogue import dialogue_levels
 from sightline.shorten.dispatch import text_levels
 from sightline.shorten.file_reads import is_file_read, read_gist
-from sightline.shorten.fill import EMPTY, CountedText, TokenLimit, fill
+from sightline.shorten.fill import EMPTY, Count, CountedText, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
 from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
 from sightline.shorten.labels import phrases
@@ -33,8 +33,6 @@ OPENING_SHARE = 0.35  # of a summary, for the unchanged beginning; this makes it
 
 _MESSAGES = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
 _KINDS = _MESSAGES | {Kind.WINDOW: "window", Kind.RECALL: "recall"}
-
-Count = Callable[[str], int]
 
 
 class Shorter(NamedTuple):
@@ -84,19 +82,13 @@ def shorten(
     summary = EMPTY
     if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
         summary = fill("\n".join([label, *media]), levels.summary, count, TokenLimit(summary_tokens, ratio))
-    if line := _file_line(item, name, text, subject, locale):
+    part = item.parts[0] if item.kind is Kind.RESULT and item.parts else None
+    is_read = isinstance(part, Result) and not part.error and is_file_read(part.id, name or part.name)
+    if is_read and (line := read_gist(text, locale, subject)):
         header = f"{line} #{item.id}"
         gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
     gist = fill("\n".join([header, *media]), levels.gist, count, TokenLimit(gist_tokens, ratio))
     return _keep_smaller(summary, gist, original)
-
-
-def _file_line(item: Item, name: str, text: str, subject: str, locale: str) -> str | None:
-    """Return the line that describes a file that was read; None for everything else, failed reads included."""
-    result = item.parts[0] if item.kind is Kind.RESULT and item.parts else None
-    if not isinstance(result, Result) or result.error or not is_file_read(result.id, name or result.name):
-        return None
-    return read_gist(text, locale, subject)
 
 
 def _labels(

@@ -198,9 +198,8 @@ def value_pieces(view: View, labels: Sequence[str], section_starts: Mapping[str,
 
 def quotable_pieces(view: View, marks: Mapping[int, float]) -> list[Piece]:
     """Return the lines that a gist may quote."""
-    lines = view.sample.lines
     pieces = [
-        Piece(i, " ".join(lines[i].split())[:WIDEST], mark + view.worths.lines[i], view.values[i])
+        Piece(i, " ".join(view.sample.lines[i].split())[:WIDEST], mark + view.worths.lines[i], view.values[i])
         for i, mark in sorted(marks.items())
         if mark >= QUOTABLE
     ]

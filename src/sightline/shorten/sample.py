@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -122,22 +123,15 @@ def count_tokens(text: str, count: Callable[[str], int]) -> int:
 
 def _as_displayed(text: str) -> str:
     """Return a text as a terminal shows it in the end."""
-    if _is_plain(text):
-        return text
+    with suppress(UnicodeEncodeError):  # a surrogate
+        data = text.encode()
+        if len(data.translate(None, _CONTROLS)) == len(data):  # nearly always, and found out very quickly
+            return text
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     if "\r" in text:  # of a progress bar, its last state
         text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
     return _UNSHOWABLE.sub("\ufffd", text)
-
-
-def _is_plain(text: str) -> bool:
-    """Whether a text has no control character and no surrogate: nearly always, and found out very quickly."""
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:
-        return False
-    return len(data.translate(None, _CONTROLS)) == len(data)
 
 
 def _segments(line: str) -> list[str]:

@@ -46,8 +46,10 @@ def digest(
     previous = read_previous([before, *continuation_summaries(run.users), *run.summaries])
     costs = Costs(count)
     writers = _writers(run, previous, tokens, costs, locale)
-    sections = [Section(heading(name, locale), writers[name], share) for name, share in SHARES.items()]
-    sections[0] = sections[0]._replace(least=TASK)
+    sections = [
+        Section(heading(name, locale), writers[name], share, TASK if name == "task" else 0)
+        for name, share in SHARES.items()
+    ]
     endings = [Section(heading(name, locale), writers[name]) for name in ("names", "answers")]
     return write_page(sections, endings, tokens, costs)
 

@@ -83,8 +83,9 @@ def read_command(text: str, place: int) -> CommandRun | None:
     match = _LINE.match(text)
     if match is None:
         return None
-    failed = match["how"] in WORDS["failed"]
-    return CommandRun(match["line"], place, int(match["times"] or 1), failed, match["why"] or "")
+    return CommandRun(
+        match["line"], place, int(match["times"] or 1), match["how"] in WORDS["failed"], match["why"] or ""
+    )
 
 
 def _worth(run: CommandRun, length: int) -> float:
@@ -113,22 +114,16 @@ def _next_successes(steps: Sequence[Step]) -> list[int]:
     """Return for every step the next success on the same subject; FAILED_AGAIN if it only failed, else NOT_TRIED."""
     out = [NOT_TRIED] * len(steps)
     known: dict[str, int] = {}
-    for i in range(len(steps) - 1, -1, -1):
-        key = _subject_key(steps[i])
+    for i, step in reversed([*enumerate(steps)]):
+        # The subject is what the last command that changes something acts on, or the path.
+        acting = [words for words in step.programs if not _views(words)] or step.programs
+        key = " ".join(acting[-1]) if acting else f"{step.call.name} {step.subject[:200]}"
         out[i] = known.get(key, NOT_TRIED)
-        if not steps[i].failed:
+        if not step.failed:
             known[key] = i
         else:
             known.setdefault(key, FAILED_AGAIN)
     return out
-
-
-def _subject_key(step: Step) -> str:
-    """Return what two steps on the same subject have in common: the path, or the first words of the command."""
-    if not step.programs:
-        return f"{step.call.name} {step.subject[:200]}"
-    acting = [words for words in step.programs if not _views(words)]
-    return " ".join((acting or step.programs)[-1])
 
 
 def _find_fix(steps: Sequence[Step], at: int, until: int, locale: str) -> tuple[str, float]:
@@ -168,8 +163,8 @@ def todos(run: Run) -> list[Todo] | None:
         elif step.call.name.endswith("TaskCreate") and isinstance(given.get("subject"), str):
             number = _CREATED.search(step.result[:80])
             tasks[number.group(1) if number else str(len(tasks) + 1)] = Todo(given["subject"], False)
-        elif step.call.name.endswith("TaskUpdate") and str(given.get("taskId")) in tasks:
-            _update(tasks, str(given["taskId"]), given)
+        elif step.call.name.endswith("TaskUpdate") and (task := str(given.get("taskId"))) in tasks:
+            tasks[task] = _update(tasks[task], given)
     if tasks:
         plan = [*(plan or []), *tasks.values()]
     if plan is None:
@@ -179,17 +174,15 @@ def todos(run: Run) -> list[Todo] | None:
 
 
 def _todo(entry: Any) -> Todo | None:
-    if not isinstance(entry, dict):
-        return None
-    text = next((entry[key] for key in _TODOS if isinstance(entry.get(key), str)), "")
-    return Todo(text, str(entry.get("status", "")).lower() in _DONE) if text else None
+    known = entry if isinstance(entry, dict) else {}
+    text = next((known[key] for key in _TODOS if isinstance(known.get(key), str)), "")
+    return Todo(text, str(known.get("status", "")).lower() in _DONE) if text else None
 
 
-def _update(tasks: dict[str, Todo], number: str, given: dict[str, Any]) -> None:
-    subject = given.get("subject")
-    text = subject if isinstance(subject, str) else tasks[number].text
-    status = given.get("status")
-    tasks[number] = Todo(text, status in _DONE if isinstance(status, str) else tasks[number].done)
+def _update(todo: Todo, given: dict[str, Any]) -> Todo:
+    text, status = given.get("subject"), given.get("status")
+    done = status in _DONE if isinstance(status, str) else todo.done
+    return Todo(text if isinstance(text, str) else todo.text, done)
 
 
 def open_entries(run: Run, previous: Sequence[str], locale: str) -> list[Entry]:

@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from sightline.shorten.sample import encodable
 
-Count = Callable[[str], int]
 MOST_MISSES = 12  # entries in a row that do not fit before no further one is tried
 TRIES = 6  # corrections, if lines together cost more than one by one
 
@@ -47,7 +46,7 @@ class Section(NamedTuple):
 class Costs(Struct):
     """The tokens of lines, each counted once."""
 
-    count: Count
+    count: Callable[[str], int]
     known: dict[str, int] = {}
 
     def __call__(self, line: str) -> int:

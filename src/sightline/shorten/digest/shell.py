@@ -169,18 +169,12 @@ def _program_touches(program: str, arguments: list[str], command: Command) -> li
         case "apply_patch" | "patch":
             return [touch for body in (*command.bodies, *files) for touch in patch_touches(body)]
         case _ if program in _VIEWERS and not command.outputs:  # `cat a > b` copies; `cat > b` writes its input
-            return _touch_all(_viewed_files(program, arguments), READ)
+            options = _VIEWER_OPTIONS if program != "cat" else frozenset[str]()
+            words = [word for before, word in pairwise(["", *arguments]) if before not in options]
+            viewed = [word for word in words if not word.startswith(("-", "+"))]
+            return _touch_all(viewed[1:] if program == "awk" else viewed, READ)  # awk's first is its script
         case _:
             return []
-
-
-def _viewed_files(program: str, arguments: list[str]) -> list[str]:
-    """Return a viewer's arguments without options, the values of options and the script of an awk."""
-    options = _VIEWER_OPTIONS if program != "cat" else frozenset[str]()
-    files = [
-        word for before, word in pairwise(["", *arguments]) if before not in options and not word.startswith(("-", "+"))
-    ]
-    return files[1:] if program == "awk" else files
 
 
 def _sed_touches(files: list[str], arguments: list[str]) -> list[Touch]:

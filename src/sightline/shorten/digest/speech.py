@@ -89,13 +89,9 @@ def shorten_text(text: str, tokens: int, costs: Costs) -> str:
     line = " ".join(found.split())
     if line.strip("… ") and costs(bullet(line)) <= tokens:
         return line
-    return _clip(" ".join(prose.split()), tokens, per, costs)
-
-
-def _clip(line: str, tokens: int, per: float, costs: Costs) -> str:
     chars = int((tokens - 3) * per)
     while chars > 8:
-        clip = one_line(line, chars)
+        clip = one_line(" ".join(prose.split()), chars)
         if costs(bullet(clip)) <= tokens:
             return clip
         chars = chars * 3 // 4
@@ -180,22 +176,17 @@ def _equal_length(needs: Sequence[int], budget: int) -> int:
 def decision_entries(assistant: Sequence[Utterance], previous: Sequence[str], length: int) -> list[Entry]:
     """Return sentences in which the assistant chooses, explains or concludes, and always its last statement."""
     found: dict[str, Entry] = {text: Entry(i - len(previous), text, 0.8) for i, text in enumerate(previous)}
+    worths = [0.0, *_WORTHS.values()]
     for utterance in assistant:
         if not _CUES.search(utterance.text.lower()):
             continue
         for sentence in SENTENCE.split(_FENCED.sub(" ", utterance.text))[:SENTENCES]:
-            worth = _decision_worth(sentence)
-            if worth:
+            is_statement = len(sentence.encode()) >= SHORTEST and not sentence.endswith((":", "："))
+            cues = _CUES.finditer(sentence.lower() if is_statement else "")
+            if worth := max((worths[cue.lastindex or 0] for cue in cues), default=0.0):
                 line = one_line(sentence.replace("**", "").strip(" #*->|✅"), LONGEST)
                 found[line] = Entry(utterance.place, line, worth * (0.5 + utterance.place / max(1, length)))
     if assistant:
         line = one_line(SENTENCE.split(assistant[-1].text.strip())[0], LONGEST)
         found[line] = Entry(assistant[-1].place, line, 4.0)
     return [entry for entry in found.values() if entry.text]
-
-
-def _decision_worth(sentence: str) -> float:
-    if len(sentence.encode()) < SHORTEST or sentence.endswith((":", "：")):
-        return 0.0
-    worths = [0.0, *_WORTHS.values()]
-    return max((worths[match.lastindex or 0] for match in _CUES.finditer(sentence.lower())), default=0.0)
