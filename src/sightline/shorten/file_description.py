@@ -29,8 +29,7 @@ _TABLES = {"csv": "CSV", "tsv": "TSV", "tab": "TSV", **dict.fromkeys(_EXCEL, "Ex
 _TEXTS = frozenset(("markdown", "yaml", "xml"))  # languages of documents, described by their size
 _PLAIN = frozenset(("txt", "text", ""))
 
-Known = Mapping[str, Any]
-"""What a file reader reported in addition to the content."""
+Known = Mapping[str, Any]  # what a file reader reported in addition to the content
 
 
 def described(path: str, content: str, locale: str = "en", known: Known | None = None) -> str:

@@ -175,13 +175,8 @@ def summary_level(
     }
     order = sorted(density, key=density.__getitem__, reverse=True)
     render = _SummaryLayout(view, labels, section_starts, add_numbers).render
-    shown = opening_values(view)
+    shown = [*chain.from_iterable(view.values[: opening.lines])]
     return Excerpt(order, lines, view.values, view.names, SUMMARY_LINES, LINE, render, shown, len(opening.text))
-
-
-def opening_values(view: View) -> list[str]:
-    """Return the values in the lines that are shown unchanged."""
-    return [*chain.from_iterable(view.values[: view.opening.lines])]
 
 
 def value_pieces(view: View, labels: Sequence[str], section_starts: Mapping[str, int] = {}) -> list[Piece]:
@@ -267,16 +262,13 @@ class _SummaryLayout(NamedTuple):
         if len(inside) == 1 or not self.section_starts:
             return " ".join(inside)
         first, labels = self.view.worths.first, self.labels
-        out: list[str] = []
+        text = ""
         for label, names in groupby(inside, key=lambda name: labels[self.section_starts.get(name, first[name])]):
-            words = list(names)
+            words, separator = list(names), " "
             if len(words) > 1 and self.section_starts.get(label, -1) > before:
-                words = [f"{label}:", *(word for word in words if word not in label)]
-                out.append("; " if out else "")
-            elif out:
-                out.append(" ")
-            out.append(" ".join(words))
-        return "".join(out)
+                words, separator = [f"{label}:", *(word for word in words if word not in label)], "; "
+            text += (separator if text else "") + " ".join(words)
+        return text
 
 
 def _line_labels(view: View, sections: Mapping[int, str]) -> list[str]:

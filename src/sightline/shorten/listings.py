@@ -3,7 +3,7 @@
 import re
 
 from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_label, texts_by_label
-from sightline.shorten.lines import Levels, View, opening_values, summary_level, value_pieces
+from sightline.shorten.lines import Levels, View, summary_level, value_pieces
 
 DETECT = 20  # lines looked at to recognise a listing
 MOST = 0.6  # share of the lines that are paths or hits, from which a text is a listing
@@ -66,7 +66,8 @@ def _hit_levels(view: View, entries: dict[int, tuple[str, str]]) -> Levels:
         return "\n".join(rows)
 
     hits = rank_by_label(rank(pieces, 1.0), 1.0)
-    summary = Pieces(hits, values, 0.75, render, opening_values(view), len(opening))
+    shown = [value for found in view.values[: view.opening.lines] for value in found]
+    summary = Pieces(hits, values, 0.75, render, shown, len(opening))
     return Levels(summary, Pieces([], values, 0.0, _render_names, bias=0.8))
 
 

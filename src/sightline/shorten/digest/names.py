@@ -51,36 +51,21 @@ class Name(Struct):
 NameRow = tuple[str, list[str]]  # a label and its values in a previous digest
 
 
-class Names(dict[str, Name]):
-    """All values of a run, by their text."""
-
-    def add_seen(self, text: str, label: str, place: int) -> None:
-        """Add the values of a text that was only read. Values that were written keep their place."""
-        for value in _values(text):
-            name = self.setdefault(value, Name(value, label, place))
-            if not name.written:
-                name.place, name.label = place, label
-
-    def add_written(self, value: str, label: str, place: int) -> None:
-        """Add a value that the user or a call wrote."""
-        name = self.setdefault(value, Name(value, label, place))
-        name.written += 1
-        name.place, name.label = place, label
+Names = dict[str, Name]  # all values of a run, by their text
 
 
 def collect_names(run: Run, locale: str, tokens: int, previous: Sequence[NameRow] = ()) -> Names:
     """Return the values of the run that may fit a page of this many tokens, with their uses."""
-    names = Names()
+    names: Names = {}
     for i, (label, values) in enumerate(previous):
         for j, value in enumerate(values):
             names[value] = Name(value, label, -1 - i - j, written=2)  # they are in the order of their worth
     for utterance in run.users:
-        for value in _values(utterance.text):
-            names.add_written(value, word("user", locale), utterance.place)
+        _add(names, _values(utterance.text), word("user", locale), utterance.place, written=True)
     oldest, oldest_seen = run.length - tokens // REACH, run.length - tokens // SEEN_REACH
     for utterance in run.assistant:
         if utterance.place >= oldest_seen:
-            names.add_seen(utterance.text, word("assistant", locale), utterance.place)
+            _add(names, _values(utterance.text), word("assistant", locale), utterance.place, written=False)
     for step in run.steps:
         if step.place >= oldest:
             _add_step(names, step, seen=step.place >= oldest_seen)
@@ -90,13 +75,21 @@ def collect_names(run: Run, locale: str, tokens: int, previous: Sequence[NameRow
 def _add_step(names: Names, step: Step, *, seen: bool) -> None:
     label = _label(step)
     if seen:
-        names.add_seen(step.result, label, step.place)
+        _add(names, _values(step.result), label, step.place, written=False)
     given = list(_leaves(step.call.input))
     texts = "\n".join(leaf for _, leaf in given if isinstance(leaf, str))
-    for value in _values(texts):
-        names.add_written(value, label, step.place)
+    _add(names, _values(texts), label, step.place, written=True)
     for key, number in dict.fromkeys((key, leaf) for key, leaf in given if isinstance(leaf, int)):
-        names.add_written(str(number), f"{step.call.name} {key}", step.place)
+        _add(names, [str(number)], f"{step.call.name} {key}", step.place, written=True)
+
+
+def _add(names: Names, values: list[str], label: str, place: int, *, written: bool) -> None:
+    """Add values that the user or a call wrote, or that were only read. Those that were written keep their place."""
+    for value in values:
+        name = names.setdefault(value, Name(value, label, place))
+        name.written += written
+        if written or not name.written:
+            name.place, name.label = place, label
 
 
 def _values(text: str) -> list[str]:
