@@ -84,8 +84,7 @@ def _directory_gist(view: View, entries: dict[int, tuple[str, str]]) -> Pieces:
             directory, _, name = path.rstrip("/").rpartition("/")
             slash = "/" if path.endswith("/") else ""
             label = f"{directory}/" if directory else folder
-            worth = 0.2 + view.worths.lines[place]
-            pieces.append(Piece(place, name + slash, worth, view.values[place], label))
+            pieces.append(Piece(place, name + slash, 0.2 + view.worths.lines[place], view.values[place], label))
         elif line.endswith(":") and (head := _FOLDER.match(line)):
             folder = f"{head.group(1)}/"
     rest = [piece for piece in value_pieces(view, [""] * len(view.sample.lines)) if piece.place not in entries]

@@ -78,12 +78,9 @@ def _absolute_paths(paths: set[str]) -> dict[str, str]:
     ends: dict[str, str] = {}
     relative = {path for path in paths if not path.startswith(("/", "~"))}
     for path in sorted(paths - relative):
-        at = path.find("/", 1)
-        while at >= 0:
-            end = path[at + 1 :]
+        for end in (path[at + 1 :] for at in range(1, len(path)) if path[at] == "/"):
             if end in relative:
                 ends[end] = "" if end in ends else path
-            at = path.find("/", at + 1)
     return {end: path for end, path in ends.items() if path}
 
 

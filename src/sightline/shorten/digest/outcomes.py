@@ -115,7 +115,7 @@ def _next_successes(steps: Sequence[Step]) -> list[int]:
     out = [NOT_TRIED] * len(steps)
     known: dict[str, int] = {}
     for i, step in reversed([*enumerate(steps)]):
-        # The subject is what the last command that changes something acts on, or the path.
+        # Steps on the same subject have the same path, or the same first words of their command.
         acting = [words for words in step.programs if not _views(words)] or step.programs
         key = " ".join(acting[-1]) if acting else f"{step.call.name} {step.subject[:200]}"
         out[i] = known.get(key, NOT_TRIED)
