@@ -14,13 +14,8 @@ LONGEST = 2000  # characters; a command may be a whole script, and its beginning
 
 def subject_of(call: Call) -> str:
     """Return the path, command, URL, pattern or query in the arguments of a call; "" if there is none."""
-    if not isinstance(call.input, dict):
-        return ""
-    for key in KEYS:
-        found = text_of(call.input.get(key))
-        if found:
-            return found[:LONGEST]
-    return ""
+    given = call.input if isinstance(call.input, dict) else {}
+    return next(filter(None, (text_of(given.get(key)) for key in KEYS)), "")[:LONGEST]
 
 
 def text_of(value: Any) -> str:
@@ -28,7 +23,6 @@ def text_of(value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-        if len(value) == 3 and value[1] in ("-c", "-lc"):  # a shell that runs one line
-            return str(value[2]).strip()
-        return " ".join(value).strip()
+        runs_line = len(value) == 3 and value[1] in ("-c", "-lc")
+        return str(value[2] if runs_line else " ".join(value)).strip()
     return ""

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import partial
 
 from sightline.shorten.fill import Excerpt
 from sightline.shorten.identifiers import values_of_lines
@@ -14,7 +14,7 @@ FIRST, LAST, QUESTION, RULE, PLAIN = 6.0, 3.0, 3.0, 4.0, 0.3
 REPEATED = 0.01  # worth of a sentence that repeats an earlier one
 GIST_SENTENCE = 110  # characters of one sentence in a gist
 SUMMARY_SENTENCE = 280  # characters of one sentence in a summary; what follows is cut
-CHINESE_LETTERS = 3
+CHINESE_LETTERS = 3  # Latin letters that say as much as one character: a Chinese sentence of 40 is a long one
 QUOTED, GIST_QUOTED = 0.7, 0.4  # share of a summary and of a gist for whole sentences
 EXTRA_CHARS = 5.0  # that a sentence costs in addition to its own
 
@@ -36,70 +36,58 @@ def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING) -> Levels:
     names = rank_values(known)
 
     def level(longest: int, share: float, opening: Opening) -> Excerpt:
-        texts, seen = sentences, values
-        if any(len(text) > longest for text in sentences):
-            texts = [text if len(text) <= longest else cut_at_blank(text, longest) for text in sentences]
-            seen = [
-                found if text is whole else [value for value in found if value in text]
-                for text, whole, found in zip(texts, sentences, values, strict=True)
-            ]
-        later = [i for i in order if rows[i] >= opening.lines] if opening.lines else order
+        texts = [text if len(text) <= longest else cut_at_blank(text, longest) for text in sentences]
+        seen = [
+            found if text is whole else [value for value in found if value in text]
+            for text, whole, found in zip(texts, sentences, values, strict=True)
+        ]
+        later = [i for i in order if rows[i] >= opening.lines]
         shown = [value for row, found in zip(rows, values, strict=True) if row < opening.lines for value in found]
-        render = _MessageLayout(texts, rows, known.first, opening).render
+        render = partial(_render, texts, rows, known.first, opening)
         return Excerpt(later, texts, seen, names, share, 1.5, render, shown, len(opening.text))
 
-    return Levels(
-        level(SUMMARY_SENTENCE, QUOTED, opening),
-        level(GIST_SENTENCE // _letters_per_character(sentences), GIST_QUOTED, NO_OPENING),
-    )
-
-
-def _letters_per_character(sentences: list[str]) -> int:
-    """Return how many Latin letters say as much as one character: a Chinese sentence of 40 is a long one."""
     beginning = "".join(sentences[:3])
-    return CHINESE_LETTERS if len(beginning.encode()) > 2 * len(beginning) else 1
+    letters = CHINESE_LETTERS if len(beginning.encode()) > 2 * len(beginning) else 1
+    return Levels(level(SUMMARY_SENTENCE, QUOTED, opening), level(GIST_SENTENCE // letters, GIST_QUOTED, NO_OPENING))
 
 
-class _MessageLayout(NamedTuple):
-    """How the sentences of a shortened message are written."""
-
-    texts: list[str]
-    rows: list[int]
-    first: Mapping[str, int]
-    opening: Opening
-
-    def render(self, label: str, chosen: list[int], between: list[str]) -> str:
-        """Return sentences in order, those of one line on one line, with `…` and names for what was left out."""
-        texts, rows, first, opening = self
-        places, total = set(chosen), len(texts)
-        left = [name for name in between if first[name] not in places or name not in texts[first[name]]]
-        left.sort(key=first.__getitem__)
-        left.reverse()
-        out = [opening.text, label] if opening.text else [label]
-        before = bisect_left(rows, opening.lines) - 1
-        for place in [*sorted(chosen), total]:
-            words = [texts[place]] if place < total else []
-            names = []
-            while left and first[left[-1]] < place:
-                names.append(left.pop())
-            if names:
-                words = ["…", *names, "…", *words]
-            elif place > before + 1:
-                words = ["…", *words]
-            if words and before >= 0 and (place == total or rows[place] == rows[before]):
-                out[-1] = " ".join([out[-1], *words])
-            elif words:
-                out.append(" ".join(words))
-            before = place
-        return "\n".join(out)
+def _render(
+    texts: list[str],
+    rows: list[int],
+    first: Mapping[str, int],
+    opening: Opening,
+    label: str,
+    chosen: list[int],
+    between: list[str],
+) -> str:
+    """Return sentences in order, those of one line on one line, with `…` and names for what was left out."""
+    places, total = set(chosen), len(texts)
+    left = [name for name in between if first[name] not in places or name not in texts[first[name]]]
+    left = sorted(left, key=first.__getitem__)[::-1]
+    out = [opening.text, label] if opening.text else [label]
+    before = bisect_left(rows, opening.lines) - 1
+    for place in [*sorted(chosen), total]:
+        words = [texts[place]] if place < total else []
+        names = []
+        while left and first[left[-1]] < place:
+            names.append(left.pop())
+        if names:
+            words = ["…", *names, "…", *words]
+        elif place > before + 1:
+            words = ["…", *words]
+        if words and before >= 0 and (place == total or rows[place] == rows[before]):
+            out[-1] = " ".join([out[-1], *words])
+        elif words:
+            out.append(" ".join(words))
+        before = place
+    return "\n".join(out)
 
 
 def _sentences(sample: Sample) -> tuple[list[int], list[str]]:
     """Return for every sentence its line, and all sentences."""
     text = _LINE_BREAK.join(sample.lines)
     for end in _ENDS:
-        if end in text:
-            text = text.replace(end, end[0] + "\n")
+        text = text.replace(end, end[0] + "\n")
     rows: list[int] = []
     sentences: list[str] = []
     row = 0
@@ -120,9 +108,8 @@ def _sentence_worths(sentences: list[str], values: list[list[str]], known: Value
     for i, text in enumerate(sentences):
         if text[-1] in _QUESTION_MARKS or text[-2:-1] in _QUESTION_MARKS:
             worths[i] += QUESTION
-    if len(set(sentences)) < len(sentences):
-        first = dict(zip(reversed(sentences), range(len(sentences) - 1, -1, -1), strict=True))
-        worths = [worths[i] if first[text] == i else REPEATED for i, text in enumerate(sentences)]
+    first = dict(zip(reversed(sentences), range(len(sentences) - 1, -1, -1), strict=True))
+    worths = [worths[i] if first[text] == i else REPEATED for i, text in enumerate(sentences)]
     if worths:
         worths[-1] += LAST
         worths[0] += FIRST

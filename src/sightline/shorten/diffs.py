@@ -1,8 +1,9 @@
 """Diffs: files, their number of changed lines, hunks, and changed lines before unchanged ones."""
 
 import re
+from collections import defaultdict
 
-from sightline.shorten.lines import Levels, Section, View, line_levels
+from sightline.shorten.lines import Levels, View, line_levels
 
 FILE, HUNK, CHANGED = 6.0, 1.5, 0.6
 
@@ -32,19 +33,15 @@ def _mark(line: str) -> float:
     return CHANGED if line.startswith(("+", "-")) else 0.0
 
 
-def _sections(view: View, marks: dict[int, float]) -> list[Section]:
+def _sections(view: View, marks: dict[int, float]) -> dict[int, str]:
     """Return each file with the number of added and removed lines."""
     begins: dict[str, int] = {}
-    counts: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])  # added and removed
     path = ""
     for i, line in enumerate(view.sample.lines):
         if marks[i] == FILE and (match := _FILE.match(line)):
             path = match.group(1) or match.group(2) or path
             begins.setdefault(path, i)
         elif marks[i] == CHANGED:
-            counts.setdefault(path, [0, 0])[line[0] == "-"] += 1
-    return [
-        Section(i, f"{path} +{counts.get(path, (0, 0))[0]} -{counts.get(path, (0, 0))[1]}")
-        for path, i in begins.items()
-        if path
-    ]
+            counts[path][line[0] == "-"] += 1
+    return {i: f"{path} +{counts[path][0]} -{counts[path][1]}" for path, i in begins.items() if path}

@@ -3,11 +3,12 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 import msgspec
 
+from sightline.shorten.json_values import decode_json
 from sightline.shorten.labels import phrases
 from sightline.shorten.lines import has_line_numbers, strip_number
 from sightline.shorten.outline.languages import language, language_of_path
@@ -28,8 +29,7 @@ _TABLES = {"csv": "CSV", "tsv": "TSV", "tab": "TSV", **dict.fromkeys(_EXCEL, "Ex
 _TEXTS = frozenset(("markdown", "yaml", "xml"))  # languages of documents, described by their size
 _PLAIN = frozenset(("txt", "text", ""))
 
-Known = Mapping[str, Any]
-"""What a file reader reported in addition to the content."""
+Known = Mapping[str, Any]  # what a file reader reported in addition to the content
 
 
 def described(path: str, content: str, locale: str = "en", known: Known | None = None) -> str:
@@ -40,7 +40,9 @@ def described(path: str, content: str, locale: str = "en", known: Known | None =
     """
     known, wording = known or {}, phrases(locale)
     ending = _ending(path)
-    language_name = language_of_path(path) or _known_language(known)
+    names = (known[key] for key in ("language", "type", "file_type") if isinstance(known.get(key), str))
+    reported = language(next(names, ""))
+    language_name = language_of_path(path) or (reported.name if reported else "")
     if ending in _TABLES or (not language_name and str(known.get("type", "")).lower() in ("csv", "excel", "tsv")):
         label = _TABLES.get(ending) or {"csv": "CSV", "excel": "Excel", "tsv": "TSV"}[str(known["type"]).lower()]
         parts = [label, *_table_parts(content, known, wording)]
@@ -59,64 +61,48 @@ def _ending(path: str) -> str:
     return found if found.isalnum() and found.isascii() and len(found) <= 10 else ""
 
 
-def _known_language(known: Known) -> str:
-    line = next((known[key] for key in ("language", "type", "file_type") if isinstance(known.get(key), str)), "")
-    found = language(line)
-    return found.name if found else ""
-
-
 # ---------------------------------------------------------------------- code
 
 
-def _code_parts(content: str, language_name: str, known: Known, wording: Mapping[str, str]) -> Iterator[str]:
+def _code_parts(content: str, language_name: str, known: Known, wording: Mapping[str, str]) -> list[str]:
     lines = _known_number(known, "line_count", "lines", "total_lines")
-    yield _count_phrase("read lines", _count_lines(content) if lines is None else lines, wording)
+    if lines is None:
+        lines = content.count("\n") + (bool(content) and not content.endswith("\n"))
     functions, classes = _known_names(known, "functions"), _known_names(known, "classes")
     if functions is None or classes is None:
-        found = outline(_strip_numbers(content), language_name)
+        if has_line_numbers(content[:2000].split("\n")):  # many file readers put them before the lines
+            content = "\n".join(map(strip_number, content.split("\n")))
+        found = outline(content, language_name)
         functions = found.functions if functions is None else functions
         classes = found.classes if classes is None else classes
-    if functions:
-        yield wording["functions"].format(names=_list_names(functions, wording))
-    if classes:
-        yield wording["classes"].format(names=_list_names(classes, wording))
-
-
-def _count_lines(content: str) -> int:
-    return content.count("\n") + (bool(content) and not content.endswith("\n"))
-
-
-def _strip_numbers(content: str) -> str:
-    """Return the lines without the numbers that many file readers put before them."""
-    if not has_line_numbers(content[:2000].split("\n")):
-        return content
-    return "\n".join(map(strip_number, content.split("\n")))
+    names = [*_name_phrase("functions", functions, wording), *_name_phrase("classes", classes, wording)]
+    return [_count_phrase("read lines", lines, wording), *names]
 
 
 # ---------------------------------------------------------------------- tables
 
 
-def _table_parts(content: str, known: Known, wording: Mapping[str, str]) -> Iterator[str]:
+def _table_parts(content: str, known: Known, wording: Mapping[str, str]) -> list[str]:
     columns = _known_names(known, "columns", "column_names")
     rows = _known_number(known, "rows", "row_count", "total_rows")
     sign = separator(content)
     if columns is None:
-        columns = _header(content, sign)
+        first: list[str] = next(_read_rows(content[:HEADER].removeprefix("\ufeff"), sign), [])
+        columns = tuple(name.strip() for name in first if name.strip())
     if rows is None:
-        rows = max(0, _count_rows(content, sign) - 1)
-    yield _count_phrase("rows", rows, wording)
-    if columns:
-        yield wording["columns"].format(names=_list_names(columns, wording))
+        is_parsed = '"' in content and len(content) <= QUOTED_ROWS
+        parsed = sum(1 for _ in _read_rows(content, sign)) if is_parsed else 0
+        count = parsed if parsed > 1 else sum(map(bool, map(str.strip, content.split("\n"))))
+        rows = max(0, count - 1)  # without the header
+    return [_count_phrase("rows", rows, wording), *_name_phrase("columns", columns, wording)]
 
 
 def separator(content: str) -> str:
     """Return what separates the columns: the sign that cuts the first rows into the most columns, and alike."""
-    beginning = content[:HEADER]
 
     def columns(sign: str) -> int:
-        counts = [len(row) for row in islice(_read_rows(beginning, sign), COMPARED)]
-        same = sum(count == counts[0] for count in counts) if counts else 0
-        return counts[0] if counts and 2 * same > len(counts) else 0
+        counts = [len(row) for row in islice(_read_rows(content[:HEADER], sign), COMPARED)]
+        return counts[0] if counts and 2 * counts.count(counts[0]) > len(counts) else 0
 
     return max(SEPARATORS, key=columns)
 
@@ -129,43 +115,18 @@ def _read_rows(content: str, separator: str) -> Iterator[list[str]]:
         return
 
 
-def _header(content: str, separator: str) -> tuple[str, ...]:
-    first: list[str] = next(_read_rows(content[:HEADER].removeprefix("\ufeff"), separator), [])
-    return tuple(name.strip() for name in first if name.strip())
-
-
-def _count_rows(content: str, separator: str) -> int:
-    """Count the rows, header included."""
-    if '"' in content and len(content) <= QUOTED_ROWS:
-        count = sum(1 for _ in _read_rows(content, separator))
-        if count > 1:
-            return count
-    return sum(map(bool, map(str.strip, content.split("\n"))))
-
-
 # ---------------------------------------------------------------------- JSON, and the rest
 
 
-def _json_parts(content: str, known: Known, wording: Mapping[str, str]) -> Iterator[str]:
-    yield _size(content, known)
-    keys = _known_names(known, "keys", "top_keys")
-    value = None if keys is not None else _top_value(content)
-    if isinstance(value, list):
-        yield _count_phrase("array", len(value), wording)
-    elif keys := tuple(value) if value is not None else keys:
-        yield wording["keys"].format(names=_list_names(keys, wording))
-
-
-def _top_value(content: str) -> dict[str, Any] | list[Any] | None:
-    """Return the object or list of a document with its members unparsed; None if it is neither."""
+def _json_parts(content: str, known: Known, wording: Mapping[str, str]) -> list[str]:
+    value: Any = _known_names(known, "keys", "top_keys")
+    # The members of an object or a list stay unparsed.
     kind: Any = {"{": dict[str, msgspec.Raw], "[": list[msgspec.Raw]}.get(content[:4096].lstrip("\ufeff \t\r\n")[:1])
-    if kind is None or len(content) > LARGEST_JSON:
-        return None
-    try:
-        value: dict[str, Any] | list[Any] = msgspec.json.decode(encodable(content.lstrip("\ufeff")), type=kind)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-    return value
+    if value is None and kind is not None and len(content) <= LARGEST_JSON:
+        value = decode_json(encodable(content.lstrip("\ufeff")), kind)
+    if isinstance(value, list):
+        return [_size(content, known), _count_phrase("array", len(value), wording)]
+    return [_size(content, known), *_name_phrase("keys", tuple(value or ()), wording)]
 
 
 def _size(content: str, known: Known) -> str:
@@ -193,21 +154,18 @@ def _known_names(known: Known, *keys: str) -> tuple[str, ...] | None:
     return None if found is None else tuple(name for name in found if isinstance(name, str))
 
 
-def _list_names(names: Sequence[str], wording: Mapping[str, str]) -> str:
-    """Return the first names, and how many there are if there are more."""
+def _name_phrase(what: str, names: Sequence[str], wording: Mapping[str, str]) -> list[str]:
+    """Return a phrase with the first names, and how many there are if there are more; none without a name."""
     shown = ", ".join(map(_one_line, names[:NAMES]))
-    return (
-        shown
-        if len(names) <= NAMES
-        else wording["more names"].format(names=shown, n=len(names), more=len(names) - NAMES)
-    )
+    if len(names) > NAMES:
+        shown = wording["more names"].format(names=shown, n=len(names), more=len(names) - NAMES)
+    return [wording[what].format(names=shown)] if names else []
 
 
 def _one_line(name: str) -> str:
     """Return a name on one line, with balanced brackets because it is written inside brackets."""
     line = "".join(filter(str.isprintable, " ".join(encodable(name[: 4 * NAME]).split())))
-    line = f"{line[:NAME]}…" if len(line) > NAME else line
-    return closed(line)
+    return closed(f"{line[:NAME]}…" if len(line) > NAME else line)
 
 
 def closed(text: str) -> str:
@@ -217,9 +175,5 @@ def closed(text: str) -> str:
 
 def balanced(text: str) -> bool:
     """Whether every bracket is closed, and none is closed that was not open."""
-    depth = 0
-    for character in text:
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = [*accumulate(({"(": 1, ")": -1}.get(character, 0) for character in text), initial=0)]
+    return min(depths) == depths[-1] == 0

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from sightline.shorten.file_description import balanced, described
+from sightline.shorten.json_values import decode_json
 from sightline.shorten.labels import PHRASES, phrases
 from sightline.shorten.sample import encodable
 
@@ -31,6 +33,12 @@ class Read(NamedTuple):
     known: Mapping[str, Any] = {}
 
 
+class _Document(Struct):
+    path: Any
+    content: Any
+    metadata: Any = None
+
+
 def is_file_read(call_id: str, tool: str) -> bool:
     """Whether a call reads a file, by its id or by the name of its tool."""
     return call_id.startswith(ID) or tool in TOOLS
@@ -48,7 +56,9 @@ def read_gist(text: str, locale: str = "en", path: str = "") -> str | None:
     It has only the file's name, never its folder. A text that already is such a line is returned unchanged. None if no
     file is named. Total.
     """
-    if _is_gist(text):
+    line = text.strip() if len(text) <= 2 * DETAILS + NAME else ""
+    beginnings = tuple(f"{own['file read']} " for own in PHRASES.values())
+    if line.startswith(beginnings) and line.endswith(")") and "\n" not in line:
         return text
     read = parse_read(text, path)
     if read is None:
@@ -63,35 +73,17 @@ def file_name(path: str) -> str:
     return "".join(filter(str.isprintable, line))[-NAME:].strip()
 
 
-def _is_gist(text: str) -> bool:
-    if len(text) > 2 * DETAILS + NAME or "\n" in text.strip():
-        return False
-    return text.rstrip().endswith(")") and text.lstrip().startswith(
-        tuple(f"{own['file read']} " for own in PHRASES.values())
-    )
-
-
 def _from_json(text: str) -> Read | None:
     """Read a result that is an object with a path and a content, as in the BA-Agent document."""
     if len(text) > LARGEST or text[:64].lstrip()[:1] != "{":
         return None
-    try:
-        members = msgspec.json.decode(encodable(text), type=dict[str, msgspec.Raw])
-        if "path" not in members or "content" not in members:
-            return None
-        read = {key: msgspec.json.decode(members[key]) for key in ("path", "content", "metadata") if key in members}
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    found: _Document | None = decode_json(encodable(text), _Document)
+    if found is None or not isinstance(found.path, str) or not found.path.strip():
         return None
-    path, known = read["path"], read.get("metadata")
-    if not isinstance(path, str) or not path.strip():
-        return None
-    return Read(path, _as_text(read["content"]), known=known if isinstance(known, dict) else {})
-
-
-def _as_text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "" if content is None else msgspec.json.encode(content).decode()
+    content = "" if found.content is None else found.content
+    if not isinstance(content, str):
+        content = msgspec.json.encode(content).decode()
+    return Read(found.path, content, known=found.metadata if isinstance(found.metadata, dict) else {})
 
 
 def _from_header(text: str) -> Read | None:
@@ -106,12 +98,10 @@ def _from_header(text: str) -> Read | None:
 
 def _split_details(line: str) -> tuple[str, str]:
     """Split a first line into the path and the details: the last brackets that are balanced inside."""
-    at = line.rfind(" (") if line.endswith(")") else -1
-    while at > 0:
-        inside = line[at + 2 : -1]
-        if balanced(inside):
-            return line[:at].rstrip(), _clean_details(inside)
-        at = line.rfind(" (", 0, at)
+    brackets = [*re.finditer(r"(?<=.) \(", line)] if line.endswith(")") else []
+    for bracket in reversed(brackets):
+        if balanced(inside := line[bracket.end() : -1]):
+            return line[: bracket.start()].rstrip(), _clean_details(inside)
     return line, ""
 
 

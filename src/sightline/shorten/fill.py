@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -54,9 +54,9 @@ class TokenLimit(NamedTuple):
 class Offer(NamedTuple):
     """Lines and values in the order in which they should be chosen, each with the estimated cost of all up to it."""
 
-    lines: Sequence[Any]
+    lines: list[Any]
     line_costs: list[float]
-    values: Sequence[Any]
+    values: list[Any]
     value_costs: list[float]
 
     def fitting(self, tokens: float, share: float) -> tuple[int, int]:
@@ -66,28 +66,6 @@ class Offer(NamedTuple):
         if values == len(self.values):
             lines = max(lines, bisect_right(self.line_costs, tokens - (self.value_costs[-1] if values else 0.0)))
         return lines, values
-
-
-class Level(Protocol):
-    """What one level of detail is made of: lines up to a share of the limit, then values in what is left of it."""
-
-    @property
-    def share(self) -> float: ...
-
-    @property
-    def fixed(self) -> int:
-        """Characters that are shown in addition to the item's label, whatever is chosen."""
-
-    @property
-    def bias(self) -> float:
-        """Real tokens of this layout for each estimated one."""
-
-    @property
-    def render(self) -> Callable[[str, Any, Any], str]:
-        """Makes the text from the item's label, chosen lines and chosen values."""
-
-    def offer(self, limit: TokenLimit) -> Offer:
-        """Return what can be chosen, at most about what fills the limit."""
 
 
 by_place = attrgetter("place")  # the order of the original
@@ -101,13 +79,17 @@ def texts_by_label(pieces: Iterable[Piece]) -> dict[str, list[str]]:
     return groups
 
 
+def rows_by_label(pieces: Iterable[Piece], separator: str) -> list[str]:
+    """Return a row for each label and the texts of its pieces, in the order of the original."""
+    texts = {label: separator.join(filter(None, found)) for label, found in texts_by_label(pieces).items()}
+    return [": ".join(filter(None, row)) for row in texts.items()]
+
+
 def rank(pieces: Sequence[Piece], extra_tokens: float = VALUE) -> list[Piece]:
     """Return the pieces that have any worth, those with the most worth per token first."""
-    extra_chars = extra_tokens * CHARS
-    density = [piece.worth / (len(piece.text) + extra_chars) for piece in pieces]
+    density = [piece.worth / (len(piece.text) + extra_tokens * CHARS) for piece in pieces]
     some = [i for i, found in enumerate(density) if found > 0]
-    some.sort(key=density.__getitem__, reverse=True)
-    return [pieces[i] for i in some]
+    return [pieces[i] for i in sorted(some, key=density.__getitem__, reverse=True)]
 
 
 def rank_by_label(pieces: Sequence[Piece], extra_tokens: float = VALUE) -> list[Piece]:
@@ -137,8 +119,6 @@ def rank_by_label(pieces: Sequence[Piece], extra_tokens: float = VALUE) -> list[
 
 def _visible_names(value: str) -> tuple[str, ...]:
     """Return the names that a reader sees in a value: `app.models.User` shows `User`."""
-    if "." not in value and "/" not in value:
-        return (value,)
     return (value, *value.replace("/", ".").split("."), value.rsplit("/", 1)[-1])
 
 
@@ -154,10 +134,10 @@ class Excerpt(NamedTuple):
     names: list[str]  # every value, most worth per token first
     share: float
     extra_tokens: float  # that a line costs in addition to its text: its end and half a gap
-    render: Callable[[str, list[int], list[str]], str]
+    render: Callable[[str, list[int], list[str]], str]  # from the item's label, chosen lines and chosen values
     shown: Iterable[str] = ()  # values that are visible whatever is chosen
-    fixed: int = 0
-    bias: float = 1.0
+    fixed: int = 0  # characters that are shown in addition to the item's label, whatever is chosen
+    bias: float = 1.0  # real tokens of this layout for each estimated one
 
     def offer(self, limit: TokenLimit) -> Offer:
         """Return all lines, and the values that the lines in their share do not show."""
@@ -184,8 +164,7 @@ class Pieces(NamedTuple):
     def offer(self, limit: TokenLimit) -> Offer:
         """Return lines in their share, values that show something new, then more lines: 1.4 times the limit."""
         per, left = limit.chars_per_token, limit.tokens * OFFERED
-        shown: set[str] = set()
-        shown.update(*map(_names_in, self.shown))
+        shown = set[str]().union(*map(_names_in, self.shown))
         lines, line_costs = _select(self.lines, limit.tokens * self.share, per, 1.0)
         shown.update(*map(_names_in, chain.from_iterable([piece.values for piece in lines])))
         left -= sum(line_costs)
@@ -198,11 +177,8 @@ class Pieces(NamedTuple):
 def _with_new_values(pieces: Iterable[Piece], shown: set[str]) -> Iterator[Piece]:
     """Yield the pieces that show something that neither `shown` nor a piece before them shows."""
     for piece in pieces:
-        if not piece.values:
-            yield piece
-        elif not shown.issuperset(piece.values):
-            for value in piece.values:
-                shown.update(_names_in(value))
+        if not piece.values or not shown.issuperset(piece.values):
+            shown.update(*map(_names_in, piece.values))
             yield piece
 
 
@@ -224,6 +200,10 @@ def _select(
         if tokens <= 0:
             break
     return pieces, costs
+
+
+# What one level of detail is made of: lines up to a share of the limit, then values in what is left of it.
+Level = Excerpt | Pieces
 
 
 def fill(label: str, level: Level, count: Count, limit: TokenLimit) -> CountedText:

@@ -56,15 +56,6 @@ def _value_in(token: str) -> str:
     return value if WEIGHTS[value] > 0 or SIGNALS[value] else ""
 
 
-def _blank_out(text: str) -> str:
-    """Return the text with a blank for every character that belongs to no token, by the quickest way there is."""
-    if "</" in text:
-        text = text.replace("</", "< ")  # closes a tag, opens no path
-    if "%" in text:
-        text = " ".join([part.rstrip("0123456789.,") for part in text.split("%")])
-    return text.encode("ascii", "replace").translate(_BYTES).decode("ascii")
-
-
 def without_marks(text: str) -> str:
     """Return the text without the two characters that are used as marks here."""
     return text if text.isprintable() else text.replace(_LINE_END, " ").replace(_APART, " ")
@@ -86,7 +77,12 @@ def values_of_lines(lines: Sequence[str]) -> list[list[str]]:
         text = _BETWEEN.join(
             [_take_addresses(line, apart) if "://" in line or ":\\" in line else line for line in lines]
         )
-    met = list(filter(None, map(_value_of_token, _blank_out(text).split())))
+    text = text.replace("</", "< ")  # closes a tag, opens no path
+    if "%" in text:
+        text = " ".join([part.rstrip("0123456789.,") for part in text.split("%")])
+    # A blank for every character that belongs to no token, by the quickest way there is.
+    text = text.encode("ascii", "replace").translate(_BYTES).decode("ascii")
+    met = list(filter(None, map(_value_of_token, text.split())))
     if apart:
         others = map(_value_of_token, apart)
         met = [*filter(None, (next(others, "") if value == _APART else value for value in met))]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, texts_by_label
+from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_label, texts_by_label
 from sightline.shorten.identifiers import values_in, values_of_lines, without_marks
 from sightline.shorten.lines import Levels, value_worths
 
@@ -37,15 +37,19 @@ class _Statement(NamedTuple):
     worth: float
 
 
+def decode_json(text: str, kind: Any) -> Any:
+    """Return a JSON document as this type; None if it is not one, or nested too deep."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+
+
 def parse_json(text: str) -> Any:
     """Return the JSON value of a text, or None if it is not an object or a list with members."""
     if len(text) > LARGEST or text[:64].lstrip()[:1] not in ("{", "["):
         return None
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-    return value if isinstance(value, (dict, list)) and value else None
+    return decode_json(text, dict[str, Any] | list[Any]) or None
 
 
 def wrapped_text(value: Any, size: int) -> str | None:
@@ -70,15 +74,14 @@ def json_levels(value: Any, opening: str = "") -> Levels:
     def render(label: str, chosen: list[Piece], values: list[Piece]) -> str:
         return "\n".join(filter(None, (opening, label, _render_rows(chosen, values))))
 
-    new = [row for i, row in enumerate(_as_pieces(rows)) if i >= OPENING_ROWS or not _repeats(opening, row.text)]
+    new = [
+        row
+        for i, row in enumerate(_as_pieces(rows))
+        if i >= OPENING_ROWS or not all(word in opening for word in _WORD.findall(row.text))
+    ]
     lines = rank_by_label(rank(new, 1.0), 1.0)
-    opened, fixed = values_in(opening), len(opening)
-    summary = Pieces(lines, columns, ROWS, render, opened, fixed, bias=0.92)
+    summary = Pieces(lines, columns, ROWS, render, values_in(opening), len(opening), bias=0.92)
     return Levels(summary, Pieces([], columns, 0.0, _render_gist, bias=1.1))
-
-
-def _repeats(opening: str, row: str) -> bool:
-    return all(word in opening for word in _WORD.findall(row))
 
 
 def _as_pieces(statements: list[_Statement]) -> list[Piece]:
@@ -157,9 +160,7 @@ def _are_alike(members: list[Any]) -> bool:
 
 
 def _shared_keys(members: list[Any]) -> list[str]:
-    if len(members) < 2 or not all(isinstance(member, dict) and member for member in members):
-        return []
-    keys = list(members[0])
+    keys = list(members[0]) if _are_alike(members) else []
     return keys if len(keys) <= 24 and all(list(member) == keys for member in members) else []
 
 
@@ -202,14 +203,8 @@ def _render_rows(chosen: list[Piece], values: list[Piece]) -> str:
             rows.append((f"{label}: " if label else "") + "; ".join(texts))
     text = "\n".join(rows)
     new = [piece for piece in values if piece.text not in text]
-    return f"{text}\n… {_render_columns(new)}" if new else text
+    return f"{text}\n… {'; '.join(rows_by_label(new, ', '))}" if new else text
 
 
 def _render_gist(header: str, _: list[Piece], chosen: list[Piece]) -> str:
-    return f"{header}\n{_render_columns(chosen)}" if chosen else header
-
-
-def _render_columns(chosen: list[Piece]) -> str:
-    return "; ".join(
-        (f"{label}: " if label else "") + ", ".join(texts) for label, texts in texts_by_label(chosen).items()
-    )
+    return f"{header}\n{'; '.join(rows_by_label(chosen, ', '))}" if chosen else header

@@ -1,8 +1,6 @@
 """All words that a shortened item adds to its text, in one table."""
 
-from typing import Final
-
-PHRASES: Final[dict[str, dict[str, str]]] = {
+PHRASES = {
     "en": {
         "summary": "[{handle}{what}: {size}; shortened, expand {handle} for all]",
         "gist": "[{handle}{what}: {tokens} tokens]",

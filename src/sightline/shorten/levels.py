@@ -1,18 +1,18 @@
 """The SUMMARY and the GIST of an item, made by rule once, when the item is appended."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sightline.shorten.dialogue import dialogue_levels
 from sightline.shorten.dispatch import text_levels
 from sightline.shorten.file_reads import is_file_read, read_gist
-from sightline.shorten.fill import EMPTY, CountedText, TokenLimit, fill
+from sightline.shorten.fill import EMPTY, Count, CountedText, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
 from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
 from sightline.shorten.labels import phrases
 from sightline.shorten.lines import Levels, make_view
 from sightline.shorten.media import media_labels
-from sightline.shorten.sample import OPENING, READ_LIMIT, Opening, encodable, read_opening, read_sample, token_sample
+from sightline.shorten.sample import OPENING, READ_LIMIT, Opening, count_tokens, encodable, read_opening, read_sample
 from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
@@ -33,8 +33,6 @@ OPENING_SHARE = 0.35  # of a summary, for the unchanged beginning; this makes it
 
 _MESSAGES = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
 _KINDS = _MESSAGES | {Kind.WINDOW: "window", Kind.RECALL: "recall"}
-
-Count = Callable[[str], int]
 
 
 class Shorter(NamedTuple):
@@ -72,7 +70,7 @@ def shorten(
         return _shorten_call(item, count, wording, tokens)
     media = media_labels(item.parts, wording)[:8]
     text = plain_text(item.parts)
-    original = _count_tokens(text, count) if tokens is None else tokens
+    original = count_tokens(text, count) if tokens is None else tokens
     if original < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST):
         # The caller compares the labels of pictures and files with the item itself.
         shown = encodable("\n".join(filter(None, [*media, text]))) if media else None
@@ -80,51 +78,34 @@ def shorten(
     ratio = max(0.5, len(text) / original)
     summary_tokens, gist_tokens = _limits(original, MESSAGE_SHARES if item.kind in _MESSAGES else SHARES)
     levels, lines = _find_levels(item, text, subject, wording, int(summary_tokens * ratio * OPENING_SHARE))
-    label = _Label(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
+    label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
     summary = EMPTY
     if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
-        header = "\n".join([label.for_summary(), *media])
-        summary = fill(header, levels.summary, count, TokenLimit(summary_tokens, ratio))
-    header = label.for_gist()
-    if line := _file_line(item, name, text, subject, locale):
+        summary = fill("\n".join([label, *media]), levels.summary, count, TokenLimit(summary_tokens, ratio))
+    part = item.parts[0] if item.kind is Kind.RESULT and item.parts else None
+    is_read = isinstance(part, Result) and not part.error and is_file_read(part.id, name or part.name)
+    if is_read and (line := read_gist(text, locale, subject)):
         header = f"{line} #{item.id}"
         gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
     gist = fill("\n".join([header, *media]), levels.gist, count, TokenLimit(gist_tokens, ratio))
     return _keep_smaller(summary, gist, original)
 
 
-def _file_line(item: Item, name: str, text: str, subject: str, locale: str) -> str | None:
-    """Return the line that describes a file that was read; None for everything else, failed reads included."""
-    result = item.parts[0] if item.kind is Kind.RESULT and item.parts else None
-    if not isinstance(result, Result) or result.error or not is_file_read(result.id, name or result.name):
-        return None
-    return read_gist(text, locale, subject)
+def _labels(
+    item: Item, name: str, subject: str, tokens: int, lines: int, wording: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the lines that describe a shortened item in its summary and in its gist."""
+    kind = wording.get(_KINDS.get(item.kind, ""), "")
+    error = next((part.error for part in item.parts if isinstance(part, Result)), "")
 
+    def what(path_chars: int, command_chars: int) -> str:
+        words = (kind, name, _short_subject(subject, path_chars, command_chars), error[:40])
+        return "".join([f" {word}" for word in words if word])
 
-class _Label(NamedTuple):
-    """The line that describes a shortened item."""
-
-    item: Item
-    name: str
-    subject: str
-    tokens: int
-    lines: int
-    wording: Mapping[str, str]
-
-    def for_summary(self) -> str:
-        lines = "lines" if self.lines > 1 else "line"
-        size = self.wording[lines].format(lines=f"{self.lines:,}", tokens=f"{self.tokens:,}")
-        return self.wording["summary"].format(handle=f"#{self.item.id}", what=self._what(160, 160), size=size)
-
-    def for_gist(self) -> str:
-        tokens = f"{self.tokens:,}"
-        return self.wording["gist"].format(handle=f"#{self.item.id}", what=self._what(40, 24), tokens=tokens)
-
-    def _what(self, path_chars: int, command_chars: int) -> str:
-        kind = self.wording.get(_KINDS.get(self.item.kind, ""), "")
-        error = next((part.error for part in self.item.parts if isinstance(part, Result)), "")
-        subject = _short_subject(self.subject, path_chars, command_chars) if self.subject else ""
-        return "".join([f" {word}" for word in (kind, self.name, subject, error[:40]) if word])
+    handle = f"#{item.id}"
+    size = wording["lines" if lines > 1 else "line"].format(lines=f"{lines:,}", tokens=f"{tokens:,}")
+    summary = wording["summary"].format(handle=handle, what=what(160, 160), size=size)
+    return summary, wording["gist"].format(handle=handle, what=what(40, 24), tokens=f"{tokens:,}")
 
 
 def _short_subject(subject: str, path_chars: int, command_chars: int) -> str:
@@ -139,12 +120,6 @@ def _short_subject(subject: str, path_chars: int, command_chars: int) -> str:
     if not paths or paths[0] in whole[:command_chars]:
         return f"{whole[:command_chars]}…"
     return f"{paths[0]} …" if whole.startswith(paths[0]) else f"{parts[0][:command_chars]} … {paths[0]} …"
-
-
-def _count_tokens(text: str, count: Count) -> int:
-    sample, chars = token_sample(text)
-    tokens = count(sample)
-    return tokens if chars == len(text) else tokens * len(text) // chars
 
 
 def _limits(original: int, shares: tuple[float, float]) -> tuple[int, int]:
@@ -169,12 +144,10 @@ def _find_levels(item: Item, text: str, subject: str, wording: Mapping[str, str]
         opening = read_opening(text, sample, most) if is_result else Opening()
         return text_levels(make_view(sample, subject, wording, opening)), sample.numbers[-1]
     opening = Opening(encodable(f"{text[: min(OPENING, most)]}…") if is_result else "")
-    inner = wrapped_text(value, len(text))
-    if inner:
-        levels = text_levels(make_view(read_sample(inner), subject, wording, opening))
-    else:
-        levels = json_levels(value, opening.text)
-    return levels, text.count("\n") + 1
+    lines = text.count("\n") + 1
+    if inner := wrapped_text(value, len(text)):
+        return text_levels(make_view(read_sample(inner), subject, wording, opening)), lines
+    return json_levels(value, opening.text), lines
 
 
 def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: int | None) -> Shorter:
@@ -182,7 +155,7 @@ def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: 
     if not isinstance(call, Call):
         return Shorter(None, None)
     text = argument_text(call)
-    original = _count_tokens(text, count) if tokens is None else tokens
+    original = count_tokens(text, count) if tokens is None else tokens
     if original < SMALLEST:
         return Shorter(None, None)
     ratio = max(0.5, len(text) / original)

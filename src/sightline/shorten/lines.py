@@ -23,6 +23,7 @@ EDGE_WORTH = 3.0
 PLAIN = 0.2  # worth of a line without values
 SPARSE = 0.5  # share of lines that have any worth, below which plain lines can be chosen too
 SINGLE = 40  # characters; a gap of one line this short is shown, because its marker would cost as much
+REPEATED = -1.2  # mark of a line that differs from an earlier one only in numbers
 QUOTABLE = 3.0  # mark from which a line may be quoted in a gist
 WIDEST = 90  # characters of a quoted line in a gist
 DETECT = 14  # lines looked at to find out whether they are numbered
@@ -30,13 +31,6 @@ MOST_VALUES = 400  # more do not fit into any level
 BLOCKS = 2  # a text without sections is divided into this many blocks, named by the number of their first line
 
 LINE_NUMBER = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:\s|-\s|$)")
-
-
-class Section(NamedTuple):
-    """Lines under one name, from `start` to the next section."""
-
-    start: int
-    name: str
 
 
 class Levels(NamedTuple):
@@ -105,8 +99,7 @@ def value_worths(values: list[list[str]]) -> ValueWorths:
 
 def rank_values(worths: ValueWorths) -> list[str]:
     """Return the values that say something outside their line, most worth per token first."""
-    extra_chars = VALUE * CHARS
-    density = {v: worth / (len(v) + extra_chars) for v, worth in worths.values.items() if WEIGHTS[v] > LISTED}
+    density = {v: worth / (len(v) + VALUE * CHARS) for v, worth in worths.values.items() if WEIGHTS[v] > LISTED}
     return sorted(density, key=density.__getitem__, reverse=True)[:MOST_VALUES]
 
 
@@ -137,26 +130,24 @@ def has_line_numbers(lines: list[str]) -> bool:
     return 2 * marked >= len(found) and sum(a < b for a, b in pairwise(numbers)) >= 0.8 * (len(numbers) - 1)
 
 
-def sample_trouble_marks(sample: Sample) -> dict[int, float]:
-    """Return the trouble marks of a sample of which there is no view."""
-    values = values_of_lines(sample.lines)
-    return trouble_marks(sample.lines, values, {*chain.from_iterable(values)})
-
-
 def line_levels(
     view: View,
     marks: Mapping[int, float],
     quoted: Mapping[int, float],
-    sections: Sequence[Section] = (),
+    sections: Mapping[int, str] = {},
     *,
     add_numbers: bool = False,
     share: float = GIST_LINES,
 ) -> Levels:
-    """Return both levels of a text. `marks` add worth to lines of the summary, `quoted` to those of the gist."""
-    starts = {section.name: section.start for section in sections}
+    """Return both levels of a text. `marks` add worth to lines of the summary, `quoted` to those of the gist.
+
+    `sections` has the first line of each section and its name.
+    """
+    starts = {name: start for start, name in sections.items()}
     labels = _line_labels(view, sections)
     values = rank_by_label(value_pieces(view, labels, starts))
-    gist = Pieces(quotable_pieces(view, quoted), values, share, _render_sections, bias=0.83)
+    new = [piece for piece in values if marks.get(piece.place, 0.0) > REPEATED]
+    gist = Pieces(quotable_pieces(view, quoted), new, share, _render_sections, bias=0.83)
     return Levels(summary_level(view, marks, labels, starts, add_numbers=add_numbers), gist)
 
 
@@ -164,7 +155,7 @@ def summary_level(
     view: View,
     marks: Mapping[int, float],
     labels: Sequence[str] = (),
-    section_starts: Mapping[str, int] | None = None,
+    section_starts: Mapping[str, int] = {},
     *,
     add_numbers: bool = False,
 ) -> Excerpt:
@@ -183,23 +174,17 @@ def summary_level(
         if worth[i] > least and lines[i]
     }
     order = sorted(density, key=density.__getitem__, reverse=True)
-    layout = _SummaryLayout(view, labels, section_starts or {}, add_numbers)
-    shown, fixed = opening_values(view), len(opening.text)
-    return Excerpt(order, lines, view.values, view.names, SUMMARY_LINES, LINE, layout.render, shown, fixed)
+    render = _SummaryLayout(view, labels, section_starts, add_numbers).render
+    shown = [*chain.from_iterable(view.values[: opening.lines])]
+    return Excerpt(order, lines, view.values, view.names, SUMMARY_LINES, LINE, render, shown, len(opening.text))
 
 
-def opening_values(view: View) -> list[str]:
-    """Return the values in the lines that are shown unchanged."""
-    return [*chain.from_iterable(view.values[: view.opening.lines])]
-
-
-def value_pieces(view: View, labels: Sequence[str], section_starts: Mapping[str, int] | None = None) -> list[Piece]:
+def value_pieces(view: View, labels: Sequence[str], section_starts: Mapping[str, int] = {}) -> list[Piece]:
     """Return every distinct value under the label of its first line, most worth per token first.
 
     A section's name has its place where the section begins. A value has no text if its label contains it.
     """
-    first = {**view.worths.first, **section_starts} if section_starts else view.worths.first
-    worth = view.worths.values
+    first, worth = {**view.worths.first, **section_starts}, view.worths.values
     return [
         Piece(place := first[value], "" if value in labels[place] else value, worth[value], (value,), labels[place])
         for value in view.names[:GROUPED]
@@ -208,9 +193,8 @@ def value_pieces(view: View, labels: Sequence[str], section_starts: Mapping[str,
 
 def quotable_pieces(view: View, marks: Mapping[int, float]) -> list[Piece]:
     """Return the lines that a gist may quote."""
-    lines = view.sample.lines
     pieces = [
-        Piece(i, " ".join(lines[i].split())[:WIDEST], mark + view.worths.lines[i], view.values[i])
+        Piece(i, " ".join(view.sample.lines[i].split())[:WIDEST], mark + view.worths.lines[i], view.values[i])
         for i, mark in sorted(marks.items())
         if mark >= QUOTABLE
     ]
@@ -228,11 +212,9 @@ class _SummaryLayout(NamedTuple):
     def render(self, label: str, chosen: list[int], between: list[str]) -> str:
         """Return the opening, then lines and gaps. The label is at the first gap, or first if there is no opening."""
         lines, numbers, opening = self.view.sample.lines, self.view.sample.numbers, self.view.opening
-        out = [opening.text] if opening.text else [label]
-        pending = bool(opening.text)
-        if opening.text.endswith("…"):
-            out.append(label)
-            pending = False
+        is_cut = opening.text.endswith("…")
+        out = [opening.text, label] if is_cut else [opening.text or label]
+        pending = bool(opening.text) and not is_cut
         places, first = set(chosen), {**self.view.worths.first, **self.section_starts}
         left = sorted([name for name in between if first[name] not in places], key=first.__getitem__)[::-1]
         before, total = opening.lines - 1, len(lines)
@@ -280,27 +262,25 @@ class _SummaryLayout(NamedTuple):
         if len(inside) == 1 or not self.section_starts:
             return " ".join(inside)
         first, labels = self.view.worths.first, self.labels
-        out: list[str] = []
+        text = ""
         for label, names in groupby(inside, key=lambda name: labels[self.section_starts.get(name, first[name])]):
-            words = list(names)
+            words, separator = list(names), " "
             if len(words) > 1 and self.section_starts.get(label, -1) > before:
-                words = [f"{label}:", *(word for word in words if word not in label)]
-                out.append("; " if out else "")
-            elif out:
-                out.append(" ")
-            out.append(" ".join(words))
-        return "".join(out)
+                words, separator = [f"{label}:", *(word for word in words if word not in label)], "; "
+            text += (separator if text else "") + " ".join(words)
+        return text
 
 
-def _line_labels(view: View, sections: Sequence[Section]) -> list[str]:
+def _line_labels(view: View, sections: Mapping[int, str]) -> list[str]:
     """Return for every line the name of its section, or the number of a line above it, which `expand` accepts."""
     total = len(view.sample.lines)
     if not sections:
         size = max(1, -(-total // BLOCKS))
-        sections = [Section(start, f"L{_line_number(view, start)}") for start in range(0, total, size)]
-    labels = [f"L{_line_number(view, 0)}"] * sections[0].start
-    for (start, name), end in zip(sections, [*(section.start for section in sections[1:]), total], strict=True):
-        labels += [name] * (end - start)
+        sections = {start: f"L{_line_number(view, start)}" for start in range(0, total, size)}
+    starts = [*sections, total]
+    labels = [f"L{_line_number(view, 0)}"] * starts[0]
+    for start, end in pairwise(starts):
+        labels += [sections[start]] * (end - start)
     return labels
 
 
@@ -319,13 +299,9 @@ def _render_sections(header: str, quoted: list[Piece], values: list[Piece]) -> s
         else:
             rows[piece.place] = [piece.text]
     out = [header]
-    names: list[str] = []
-    for label, texts in rows.items():
-        if isinstance(label, str) and not texts:
-            names.append(label)
-            continue
-        if names:
-            out.append(", ".join(names))
-            names = []
-        out.append(f"{label}: {' '.join(texts)}" if isinstance(label, str) else texts[0])
-    return "\n".join([*out, ", ".join(names)] if names else out)
+    for has_texts, group in groupby(rows.items(), key=lambda row: bool(row[1])):
+        if has_texts:
+            out += [f"{label}: {' '.join(texts)}" if isinstance(label, str) else texts[0] for label, texts in group]
+        else:
+            out.append(", ".join(str(label) for label, _ in group))
+    return "\n".join(out)

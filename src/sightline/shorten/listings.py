@@ -1,10 +1,9 @@
 """Listings and search results: whole paths in a summary, grouped by directory in a gist."""
 
 import re
-from typing import NamedTuple
 
-from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, texts_by_label
-from sightline.shorten.lines import Levels, View, opening_values, summary_level, value_pieces
+from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_label, texts_by_label
+from sightline.shorten.lines import Levels, View, summary_level, value_pieces
 
 DETECT = 20  # lines looked at to recognise a listing
 MOST = 0.6  # share of the lines that are paths or hits, from which a text is a listing
@@ -16,54 +15,43 @@ _HIT = re.compile(r"((?:\w:\\)?[\w@.~+\-/\\\[\]]{2,240}?(?:/[\w.\-]{1,80}|\.\w{1
 _FOLDER = re.compile(r"([\w@.~+\-/]{1,200}):$")  # the line above a folder in `ls -R`
 
 
-class _Entry(NamedTuple):
-    """One line of a listing: a path, or a search hit in one."""
-
-    path: str
-    rest: str = ""
-
-
 def is_listing(view: View) -> bool:
     """Whether most lines are paths, `ls -l` rows or `path:line` hits."""
     lines = list(filter(None, view.sample.lines[:DETECT]))
-    others = (1 - MOST) * len(lines)
-    for line in lines:
-        if _parse_entry(line) is None:
-            others -= 1
-            if others < 0:  # decides most texts after a few lines
-                return False
-    return len(lines) >= 4
+    others = sum(_parse_entry(line) is None for line in lines)
+    return len(lines) >= 4 and others <= (1 - MOST) * len(lines)
 
 
 def listing_levels(view: View) -> Levels:
     """Show paths whole, and search hits under their path."""
     entries = {i: entry for i, line in enumerate(view.sample.lines) if (entry := _parse_entry(line))}
-    if sum(bool(entry.rest) for entry in entries.values()) * 2 > len(entries):
+    if sum(bool(rest) for _, rest in entries.values()) * 2 > len(entries):
         return _hit_levels(view, entries)
     return Levels(summary_level(view, view.trouble_marks()), _directory_gist(view, entries))
 
 
-def _parse_entry(text: str) -> _Entry | None:
+def _parse_entry(text: str) -> tuple[str, str] | None:
+    """Return the path in a line of a listing and, if it is a search hit, what was found there."""
     text = text.strip().lstrip("│├└─ ")
     if ":" in text and (hit := _HIT.match(text)):
-        return _Entry(hit.group(1), text[hit.end() :].rstrip())
+        return hit.group(1), text[hit.end() :].rstrip()
     if " " in text:
         row = _LONG.match(text)
-        return _Entry(row.group(1)) if row else None
-    return _Entry(text) if len(text) <= 300 and ("/" in text or "." in text) and _PATH.match(text) else None
+        return (row.group(1), "") if row else None
+    return (text, "") if len(text) <= 300 and ("/" in text or "." in text) and _PATH.match(text) else None
 
 
-def _hit_levels(view: View, entries: dict[int, _Entry]) -> Levels:
+def _hit_levels(view: View, entries: dict[int, tuple[str, str]]) -> Levels:
     """Show each path once with its hits below it, because the path repeats in every line of a search."""
     first: set[str] = set()
-    pieces = []
+    pieces, paths = [], []
     for i, line in enumerate(view.sample.lines):
-        entry = entries.get(i, _Entry("", line))
-        if entry.rest.strip() and i >= view.opening.lines:
-            worth = AGAIN if entry.path in first else HIT
-            first.add(entry.path)
-            pieces.append(Piece(i, entry.rest, worth + view.worths.lines[i], view.values[i], entry.path))
-    paths = [entries[i].path if i in entries else "" for i in range(len(view.sample.lines))]
+        path, found = entries.get(i, ("", line))
+        paths.append(path)
+        if found.strip() and i >= view.opening.lines:
+            worth = AGAIN if path in first else HIT
+            first.add(path)
+            pieces.append(Piece(i, found, worth + view.worths.lines[i], view.values[i], path))
     values = rank_by_label(value_pieces(view, paths))
     opening = view.opening.text
 
@@ -78,7 +66,8 @@ def _hit_levels(view: View, entries: dict[int, _Entry]) -> Levels:
         return "\n".join(rows)
 
     hits = rank_by_label(rank(pieces, 1.0), 1.0)
-    summary = Pieces(hits, values, 0.75, render, opening_values(view), len(opening))
+    shown = [value for found in view.values[: view.opening.lines] for value in found]
+    summary = Pieces(hits, values, 0.75, render, shown, len(opening))
     return Levels(summary, Pieces([], values, 0.0, _render_names, bias=0.8))
 
 
@@ -86,16 +75,16 @@ def _join(texts: list[str]) -> str:
     return " ".join(filter(None, texts))
 
 
-def _directory_gist(view: View, entries: dict[int, _Entry]) -> Pieces:
+def _directory_gist(view: View, entries: dict[int, tuple[str, str]]) -> Pieces:
     pieces = []
     folder = ""
     for place, line in enumerate(view.sample.lines):
         if place in entries:
-            directory, _, name = entries[place].path.rstrip("/").rpartition("/")
-            slash = "/" if entries[place].path.endswith("/") else ""
+            path, _ = entries[place]
+            directory, _, name = path.rstrip("/").rpartition("/")
+            slash = "/" if path.endswith("/") else ""
             label = f"{directory}/" if directory else folder
-            worth = 0.2 + view.worths.lines[place]
-            pieces.append(Piece(place, name + slash, worth, view.values[place], label))
+            pieces.append(Piece(place, name + slash, 0.2 + view.worths.lines[place], view.values[place], label))
         elif line.endswith(":") and (head := _FOLDER.match(line)):
             folder = f"{head.group(1)}/"
     rest = [piece for piece in value_pieces(view, [""] * len(view.sample.lines)) if piece.place not in entries]
@@ -103,8 +92,4 @@ def _directory_gist(view: View, entries: dict[int, _Entry]) -> Pieces:
 
 
 def _render_names(header: str, _: list[Piece], values: list[Piece]) -> str:
-    rows = [header]
-    for label, texts in texts_by_label(values).items():
-        names = _join(texts)
-        rows.append(f"{label}: {names}" if label and names else label or names)
-    return "\n".join(rows)
+    return "\n".join([header, *rows_by_label(values, " ")])

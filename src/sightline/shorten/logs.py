@@ -2,14 +2,13 @@
 
 import re
 
-from sightline.shorten.fill import Pieces
-from sightline.shorten.lines import Levels, Section, View, line_levels
+from sightline.shorten.lines import REPEATED, Levels, View, line_levels
 from sightline.shorten.sample import Sample, find_lines
 
 DETECT = 30  # lines looked at to recognise a log
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
 QUOTED = 0.4  # share of a gist for lines that say what failed
-REPEATED = -1.2  # mark of a line that differs from an earlier one only in numbers
+
 
 _STAMP = re.compile(r"\n[ \t]*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
 _LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
@@ -44,11 +43,11 @@ def is_traceback(view: View) -> bool:
 def traceback_levels(view: View) -> Levels:
     """Prefer the exception, its frames, and the two lines before it, which are the source of the last frame."""
     marks = view.trouble_marks()
-    frames = []
+    frames = {}
     for i, match in find_lines(_FRAME, view.sample):
         marks[i] = max(marks.get(i, 0.0), 1.5)
         if match.group(1):
-            frames.append(Section(i, f"{match.group(1)}:{match.group(2)}"))
+            frames[i] = f"{match.group(1)}:{match.group(2)}"
     quoted = dict(marks)
     for i, _ in find_lines(_RAISED, view.sample):
         marks[i] = quoted[i] = 6.0
@@ -65,11 +64,11 @@ def is_test_run(view: View) -> bool:
 def test_run_levels(view: View) -> Levels:
     """Prefer failed tests and the totals. Values about a failed test are listed under its name."""
     marks = view.trouble_marks()
-    failed = []
+    failed = {}
     for i, match in find_lines(_FAILED, view.sample):
         marks[i] = 4.0
         if match.group(1):
-            failed.append(Section(i, match.group(1)))
+            failed[i] = match.group(1)
     for i, _ in find_lines(_TALLY, view.sample):
         marks[i] = 6.0
     return line_levels(view, marks, marks, failed, share=QUOTED)
@@ -98,8 +97,4 @@ def log_levels(view: View) -> Levels:
     counted = [
         f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(view.sample.lines)
     ]
-    both = line_levels(view._replace(sample=Sample(counted, view.sample.numbers)), marks, marks, share=QUOTED)
-    gist = both.gist
-    assert isinstance(gist, Pieces)
-    new = [piece for piece in gist.values if marks.get(piece.place, 0.0) > REPEATED]
-    return Levels(both.summary, gist._replace(values=new))
+    return line_levels(view._replace(sample=Sample(counted, view.sample.numbers)), marks, marks, share=QUOTED)

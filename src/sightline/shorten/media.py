@@ -14,7 +14,9 @@ def media_labels(parts: Sequence[Part], wording: Mapping[str, str]) -> list[str]
             out.append(_label(wording["image"], part.media_type, size or part.url[:120]))
         elif isinstance(part, File):
             named = _label(wording["file"], part.name or part.url[:120], part.media_type)
-            out.append(f"{named[:-1]}, {_size(part.data)}]" if part.data else named)
+            bytes_ = len(part.data) * 3 // 4
+            size = f"{bytes_} B" if bytes_ < 1024 else f"{bytes_ // 1024:,} KB"
+            out.append(f"{named[:-1]}, {size}]" if part.data else named)
         elif isinstance(part, Result):
             out.extend(media_labels(part.parts, wording))
     return out
@@ -22,8 +24,3 @@ def media_labels(parts: Sequence[Part], wording: Mapping[str, str]) -> list[str]
 
 def _label(*words: str) -> str:
     return f"[{' '.join(filter(None, words))}]"
-
-
-def _size(base64: str) -> str:
-    size = len(base64) * 3 // 4
-    return f"{size} B" if size < 1024 else f"{size // 1024:,} KB"

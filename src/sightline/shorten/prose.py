@@ -2,7 +2,7 @@
 
 import re
 
-from sightline.shorten.lines import Levels, Section, View, line_levels
+from sightline.shorten.lines import Levels, View, line_levels
 from sightline.shorten.sample import find_lines
 from sightline.shorten.signals import rule_lines
 
@@ -25,19 +25,19 @@ def prose_levels(view: View) -> Levels:
         marks[i] = max(marks.get(i, 0.0), RULE)
     for i, _ in find_lines(_OPENING, view.sample):
         marks[i] = max(marks.get(i, 0.0), OPENING)
-    sections = []
+    sections = {}
     for i, _ in find_lines(_HEADING, view.sample):
         marks[i] = max(marks.get(i, 0.0), HEADING)
-        sections.append(Section(i, view.sample.lines[i].strip("#<>:=* ")[:WIDEST].rstrip()))
+        sections[i] = view.sample.lines[i].strip("#<>:=* ")[:WIDEST].rstrip()
     return line_levels(view, marks, troubles, sections or _key_sections(view))
 
 
-def _key_sections(view: View) -> list[Section]:
+def _key_sections(view: View) -> dict[int, str]:
     """Return every line of the form `key: value`, if there are enough of them."""
     some = sum(map(bool, map(_key, view.code[:DETECT])))
     if some < 3 or some < KEYED * len(view.code[:DETECT]):
-        return []
-    return [Section(i, key) for i, line in enumerate(view.code) if (key := _key(line))]
+        return {}
+    return {i: key for i, line in enumerate(view.code) if (key := _key(line))}
 
 
 def _key(line: str) -> str:

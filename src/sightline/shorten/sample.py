@@ -2,7 +2,8 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -112,32 +113,25 @@ def read_windows(length: int) -> list[tuple[int, int]]:
     return [(0, HEAD), *((start, start + WINDOW) for start in starts), (length - TAIL, length)]
 
 
-def token_sample(text: str) -> tuple[str, int]:
-    """Return a text to count instead of this one, and how many characters of this one it covers."""
-    if len(text) <= EXACT_COUNT:
-        return encodable(text), len(text)
-    parts = [text[start : start + WINDOW // 2] for start, _ in read_windows(len(text))]
-    return encodable("".join(parts)), sum(map(len, parts))
+def count_tokens(text: str, count: Callable[[str], int]) -> int:
+    """Return the tokens of a text. Those of a long text are estimated from parts of it."""
+    sample = text
+    if len(text) > EXACT_COUNT:
+        sample = "".join([text[start : start + WINDOW // 2] for start, _ in read_windows(len(text))])
+    return count(encodable(sample)) * len(text) // max(1, len(sample))
 
 
 def _as_displayed(text: str) -> str:
     """Return a text as a terminal shows it in the end."""
-    if _is_plain(text):
-        return text
+    with suppress(UnicodeEncodeError):  # a surrogate
+        data = text.encode()
+        if len(data.translate(None, _CONTROLS)) == len(data):  # nearly always, and found out very quickly
+            return text
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     if "\r" in text:  # of a progress bar, its last state
         text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
     return _UNSHOWABLE.sub("\ufffd", text)
-
-
-def _is_plain(text: str) -> bool:
-    """Whether a text has no control character and no surrogate: nearly always, and found out very quickly."""
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:
-        return False
-    return len(data.translate(None, _CONTROLS)) == len(data)
 
 
 def _segments(line: str) -> list[str]:

@@ -64,12 +64,11 @@ def trouble_marks(lines: Sequence[str], values: list[list[str]], words: Iterable
         marks.update({i: _ZH[stem] for i, line in enumerate(lines) if stem in line and marks.get(i, 0.0) < _ZH[stem]})
     first: dict[str, int] = {}
     for i in sorted(i for i, mark in marks.items() if mark):
-        if len(first) < MOST_TROUBLES:
-            first.setdefault(lines[i], i)
-    return {i: marks[i] for i in first.values()}
+        first.setdefault(lines[i], i)
+    return {i: marks[i] for i in [*first.values()][:MOST_TROUBLES]}
 
 
 def _present(stems: Iterable[str], lines: Sequence[str]) -> list[str]:
     """Return the Chinese stems that occur at all. They are searched in the text because they are no separate words."""
     text = "" if all(map(str.isascii, lines)) else "\n".join(lines)
-    return [stem for stem in stems if stem in text] if text else []
+    return [stem for stem in stems if stem in text]

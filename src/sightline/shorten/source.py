@@ -2,7 +2,7 @@
 
 import re
 
-from sightline.shorten.lines import Levels, Section, View, line_levels
+from sightline.shorten.lines import Levels, View, line_levels
 
 _EXTENSIONS = (
     "py pyi ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash zsh lua pl r jl ex exs "
@@ -62,29 +62,25 @@ def is_source(view: View) -> bool:
 def source_levels(view: View) -> Levels:
     """Prefer definitions, with line numbers if the text is a whole file. Values are listed under their definition."""
     marks = _code_marks(view.code)  # no trouble marks: code that handles errors is full of such words
-    defined = [i for i, mark in marks.items() if mark == DEFINES]
     whole_file = not view.has_numbers and bool(view.subject) and not _BLANK.search(view.subject)
-    return line_levels(view, marks, {}, _sections(view, defined), add_numbers=whole_file)
+    return line_levels(view, marks, {}, _sections(view, marks), add_numbers=whole_file)
 
 
-def _sections(view: View, defined: list[int]) -> list[Section]:
+def _sections(view: View, marks: dict[int, float]) -> dict[int, str]:
     """Return the definitions. A name that repeats, as methods do, gets the name of its type in front."""
-    out: list[Section] = []
-    names: set[str] = set()
+    sections: dict[str, int] = {}
     owner = ""
-    for i in defined:
-        match = _NAME.search(view.code[i])
+    for i, mark in marks.items():
+        match = _NAME.search(view.code[i]) if mark == DEFINES else None
         if not match:
             continue
         name = match.group(1) or match.group(2)
         if match.group().startswith(("class", "impl", "interface", "trait", "struct", "module")):
             owner = name
-        elif owner and (name in names or name.startswith("__")):
+        elif owner and (name in sections or name.startswith("__")):
             name = f"{owner}.{name}"
-        if name not in names:
-            names.add(name)
-            out.append(Section(i, name))
-    return out
+        sections.setdefault(name, i)
+    return {i: name for name, i in sections.items()}
 
 
 def _code_marks(lines: list[str]) -> dict[int, float]:

@@ -1,6 +1,6 @@
 """Tables: the header first, then rows from the top."""
 
-from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, texts_by_label
+from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_label
 from sightline.shorten.identifiers import values_of_lines
 from sightline.shorten.lines import Levels, View, line_levels, quotable_pieces, summary_level
 
@@ -13,13 +13,12 @@ CELL = 60  # characters of a cell in a gist
 
 def is_table(view: View) -> bool:
     """Whether nearly all lines have the same number of commas, tabs, semicolons or bars."""
-    return bool(_separator(list(filter(None, view.sample.lines[:DETECT]))))
+    return bool(_separator(view.sample.lines))
 
 
 def _separator(lines: list[str]) -> str:
-    if len(lines) < 4:
-        return ""
-    for separator in "\t|,;":
+    lines = list(filter(None, lines[:DETECT]))
+    for separator in "\t|,;" if len(lines) >= 4 else "":
         times = lines[len(lines) // 2].count(separator)
         if times >= 2 and sum(line.count(separator) == times for line in lines) >= SAME * len(lines):
             return separator
@@ -41,13 +40,12 @@ def table_levels(view: View) -> Levels:
 def _cell_pieces(view: View) -> list[Piece]:
     """Return every distinct cell under the name of its column."""
     lines, worth = view.sample.lines, view.worths.values
-    separator = _separator(list(filter(None, lines[:DETECT])))
+    separator = _separator(lines)
     names = [name.strip(' "') for name in lines[0].split(separator)]
     cells: dict[str, tuple[int, str]] = {}
     for i, line in enumerate(lines[1:ROWS], 1):
         for name, cell in zip(names, line.split(separator), strict=False):
-            if cell not in cells:
-                cells[cell] = (i, name)
+            cells.setdefault(cell, (i, name))
     pieces = [
         Piece(i, text.strip(' "')[:CELL], sum([worth.get(value, 0.0) for value in values]), values, name)
         for (text, (i, name)), values in zip(cells.items(), values_of_lines(list(cells)), strict=True)
@@ -57,6 +55,4 @@ def _cell_pieces(view: View) -> list[Piece]:
 
 
 def _render_columns(header: str, quoted: list[Piece], values: list[Piece]) -> str:
-    columns = texts_by_label(values).items()
-    rows = [f"{name}: {', '.join(texts)}" if name else ", ".join(texts) for name, texts in columns]
-    return "\n".join([header, *(piece.text for piece in quoted), *rows])
+    return "\n".join([header, *(piece.text for piece in quoted), *rows_by_label(values, ", ")])

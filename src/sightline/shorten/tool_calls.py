@@ -74,29 +74,24 @@ def _attempts(given: dict[Any, Any], cut: _Cutter, limit: TokenLimit, size: int)
             if each * slack >= SHORTEST:
                 yield _dump(_cut_value(given, cut._replace(chars=int(each * slack), members=members), 0))
         yield fixed
-    short = _cut_value(given, cut._replace(members=0), 0)
-    yield _dump(_add_mark(short, cut, size))
-    yield from _drop_values(short, cut, size)
+    for kept in _drop_values(_cut_value(given, cut._replace(members=0), 0)):
+        # With one mark for everything that is left out.
+        yield _dump(kept if cut.handle in _dump(kept) else {**kept, "…": cut.phrase("cut", size).strip()})
 
 
-def _add_mark(kept: dict[str, Any], cut: _Cutter, size: int) -> dict[str, Any]:
-    """Return the members that are kept, with one mark for everything that is left out."""
-    return kept if cut.handle in _dump(kept) else {**kept, "…": cut.phrase("cut", size).strip()}
-
-
-def _drop_values(short: dict[str, Any], cut: _Cutter, size: int) -> Iterator[str]:
+def _drop_values(short: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield ever fewer values: first some become an ellipsis, the subject last, then members are left out."""
+    yield short
     order = sorted(short, key=lambda key: (key in KEYS, -len(str(short[key]))))
     for share in (0.25, 0.5, 1.0):
         least = set(order[: int(len(order) * share)])
-        yield _dump(_add_mark({key: "…" if key in least else value for key, value in short.items()}, cut, size))
+        yield {key: "…" if key in least else value for key, value in short.items()}
     for share in (0.5, 0.25, 0.1):
         most = set(order[len(order) - int(len(order) * share) :])
-        yield _dump(_add_mark({key: value for key, value in short.items() if key in most}, cut, size))
-    subject = next((key for key in KEYS if key in short), "")
-    if subject:
-        yield _dump(_add_mark({subject: short[subject]}, cut, size))
-    yield _dump(_add_mark({}, cut, size))
+        yield {key: value for key, value in short.items() if key in most}
+    subject = [key for key in KEYS if key in short][:1]
+    yield {key: short[key] for key in subject}
+    yield {}
 
 
 def _dump(value: Any) -> str:

@@ -44,46 +44,36 @@ def digest(
     """
     run = read_run(items)
     previous = read_previous([before, *continuation_summaries(run.users), *run.summaries])
-    costs = Costs(count, {})
-    writers = _message_writers(run, previous, costs, locale) | _work_writers(run, previous, costs, locale)
-    sections = [Section(heading(name, locale), writers[name], share) for name, share in SHARES.items()]
-    sections[0] = sections[0]._replace(least=TASK)
-    return write_page(sections, _endings(run, previous, tokens, costs, locale), tokens, costs)
+    costs = Costs(count)
+    writers = _writers(run, previous, tokens, costs, locale)
+    sections = [
+        Section(heading(name, locale), writers[name], share, TASK if name == "task" else 0)
+        for name, share in SHARES.items()
+    ]
+    endings = [Section(heading(name, locale), writers[name]) for name in ("names", "answers")]
+    return write_page(sections, endings, tokens, costs)
 
 
-def _message_writers(run: Run, previous: Previous, costs: Costs, locale: str) -> dict[str, Write]:
-    """Return the writers of the sections about what was said."""
+def _writers(run: Run, previous: Previous, tokens: int, costs: Costs, locale: str) -> dict[str, Write]:
+    """Return what writes each section. The last two show what no other section shows."""
     texts = user_texts(run.users, previous.words)
     first = previous.first or next(iter(texts), "")
     current = current_request(texts)
     others = [text for text in texts if text not in (first, current)]
+    files = extend_trail(run.steps, previous.files)
+    runs = command_runs(run.steps, previous.commands)
+    names = collect_names(run, locale, tokens, previous.names)
     return {
         "task": lambda budget, _: task_lines(first, current, budget, costs, locale),
         "words": lambda budget, _: text_lines(others, budget, costs),
         "open": list_writer(open_entries(run, previous.open, locale), costs),
         "decisions": list_writer(decision_entries(run.assistant, previous.decisions, run.length), costs),
-        "notes": list_writer(note_entries(previous.notes), costs),
-    }
-
-
-def _work_writers(run: Run, previous: Previous, costs: Costs, locale: str) -> dict[str, Write]:
-    """Return the writers of the sections about what was done."""
-    files = extend_trail(run.steps, previous.files)
-    runs = command_runs(run.steps, previous.commands)
-    return {
         "files": lambda budget, _: file_lines(files, run.length, budget, costs, locale),
         "errors": list_writer(error_entries(run.steps, previous.errors, locale), costs),
         "commands": list_writer(command_entries(runs, run.length, locale), costs),
-    }
-
-
-def _endings(run: Run, previous: Previous, tokens: int, costs: Costs, locale: str) -> list[Section]:
-    """Return the last two sections: names and values that no other section shows, and the assistant's words."""
-    names = collect_names(run, locale, tokens, previous.names)
-    writers: dict[str, Write] = {
+        "notes": list_writer(note_entries(previous.notes), costs),
         "names": lambda budget, shown: name_lines(names, shown, run.length, budget, costs),
         "answers": lambda budget, shown: text_lines(
             assistant_texts(run.assistant, shown, previous.answers), budget, costs
         ),
     }
-    return [Section(heading(name, locale), write) for name, write in writers.items()]

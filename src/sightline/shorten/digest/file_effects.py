@@ -9,15 +9,14 @@ from sightline.shorten.digest.shell import CHANGED, DELETED, READ, WRITTEN, Comm
 from sightline.values.items import Call
 
 _PATHS = ("file_path", "filePath", "notebook_path", "path", "filename", "file_name", "file", "target_file", "filepath")
-_READERS = "read read_file readfile view view_file open open_file cat fs_read notebookread get_file_contents"
-_WRITERS = "write write_file writefile create create_file save_file write_to_file fs_write"
-_EDITORS = (
-    "edit multiedit notebookedit edit_file multi_edit str_replace insert insert_line replace replace_in_file "
-    "apply_diff search_replace edit_notebook append append_file"
-)
-_REMOVERS = "delete delete_file remove remove_file"
-_TOOLS = ((_READERS, READ), (_WRITERS, WRITTEN), (_EDITORS, CHANGED), (_REMOVERS, DELETED))
-_ACTIONS = {name: action for tools, action in _TOOLS for name in tools.split()}
+_TOOLS = {
+    READ: "read read_file readfile view view_file open open_file cat fs_read notebookread get_file_contents",
+    WRITTEN: "write write_file writefile create create_file save_file write_to_file fs_write",
+    CHANGED: "edit multiedit notebookedit edit_file multi_edit str_replace insert insert_line replace replace_in_file "
+    "apply_diff search_replace edit_notebook append append_file",
+    DELETED: "delete delete_file remove remove_file",
+}
+_ACTIONS = {name: action for action, tools in _TOOLS.items() for name in tools.split()}
 
 
 def command_of(call: Call) -> str:
@@ -35,7 +34,8 @@ def call_touches(
     command that failed did nothing to the files that it did not find.
     """
     given = call.input if isinstance(call.input, dict) else {"input": call.input or call.raw}
-    if patch := _find_patch(given.values()):
+    words = [word for value in given.values() for word in (value if isinstance(value, list) else [value])]
+    if patch := next((word for word in words if isinstance(word, str) and "*** Begin Patch" in word), ""):
         touches = shell.patch_touches(patch) if failed is None else []
     elif path := next((given[key] for key in _PATHS if isinstance(given.get(key), str) and given[key]), ""):
         action = _find_action(call.name, given)
@@ -47,15 +47,6 @@ def call_touches(
         for touch in touches
         if touch.path.isprintable() and (failed is None or f"{touch.path}: No such file" not in failed)
     ]
-
-
-def _find_patch(values: Iterable[Any]) -> str:
-    """Return the argument that is a patch, by itself or as a word of a command."""
-    for value in values:
-        for text in value if isinstance(value, list) else (value,):
-            if isinstance(text, str) and "*** Begin Patch" in text:
-                return text
-    return ""
 
 
 def _find_action(tool: str, given: dict[str, Any]) -> str:

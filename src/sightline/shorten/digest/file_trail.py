@@ -78,12 +78,9 @@ def _absolute_paths(paths: set[str]) -> dict[str, str]:
     ends: dict[str, str] = {}
     relative = {path for path in paths if not path.startswith(("/", "~"))}
     for path in sorted(paths - relative):
-        at = path.find("/", 1)
-        while at >= 0:
-            end = path[at + 1 :]
+        for end in (path[at + 1 :] for at in range(1, len(path)) if path[at] == "/"):
             if end in relative:
                 ends[end] = "" if end in ends else path
-            at = path.find("/", at + 1)
     return {end: path for end, path in ends.items() if path}
 
 
@@ -98,26 +95,21 @@ def _merge(files: dict[str, Touched], path: str, other: Touched) -> None:
 
 def _add_step(file: Touched, step: Step, action: str) -> Touched:
     if action == WRITTEN:
-        action = CHANGED if _existed(file, step.result[:200]) else "created"
+        result = step.result[:200]
+        known = (file.times > 0 and not file.deleted) or file.deleted < file.created
+        existed = _EXISTED.search(result) or (known and not _CREATED.search(result))
+        action = CHANGED if existed else "created"
     why = _reason(step, action)
     if file.altered and action == READ:
         why = file.why or why  # why it was changed says more
     return replace(file, **{action: getattr(file, action) + 1}, why=why or file.why, last=step.id, place=step.place)
 
 
-def _existed(file: Touched, result: str) -> bool:
-    if _EXISTED.search(result):
-        return True
-    if _CREATED.search(result):
-        return False
-    return (file.times > 0 and not file.deleted) or file.deleted < file.created
-
-
 def _reason(step: Step, action: str) -> str:
     """Return the assistant's last sentence before the call, or the first line that the edit adds."""
-    sentences = [line for line in SENTENCE.split(step.explanation.strip()) if len(line.strip().encode()) > 8]
-    last = sentences[-1].strip() if sentences else ""
-    explanation = one_line(_FILLER.sub("", last, count=1), REASON).rstrip(".:：。 ")
+    lines = map(str.strip, SENTENCE.split(step.explanation.strip()))
+    sentences = ["", *(line for line in lines if len(line.encode()) > 8)]
+    explanation = one_line(_FILLER.sub("", sentences[-1], count=1), REASON).rstrip(".:：。 ")
     if action == READ or len(explanation.encode()) > LONG_ENOUGH or values_in(explanation):
         return explanation
     return _first_new_line(step.call.input) or explanation

@@ -1,8 +1,7 @@
 """All words that a digest adds to its text, in both languages."""
 
-from typing import Final
-
-_WORDS: Final[dict[str, tuple[str, str]]] = {
+# In every language, because a digest may continue one in another.
+WORDS = {
     "task": ("Task", "任务"),
     "words": ("The user's words", "用户原话"),
     "open": ("Open", "未完成"),
@@ -37,12 +36,7 @@ ACTIONS = ("created", "changed", "read", "deleted")
 
 def word(key: str, locale: str) -> str:
     """The word of a locale: "zh-CN" reads "zh"; one that is not here reads English."""
-    return _WORDS[key][locale[:2].lower() == "zh"]
-
-
-def spellings(key: str) -> tuple[str, str]:
-    """A word in every language: a digest may go on from one in another."""
-    return _WORDS[key]
+    return WORDS[key][locale[:2].lower() == "zh"]
 
 
 def heading(section: str, locale: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
@@ -48,47 +48,24 @@ class Name(Struct):
         return min(1.5, WEIGHTS[self.text]) * SEEN / (1 + age / SEEN_AGE)
 
 
-class NameRow(NamedTuple):
-    """A label and its values in a previous digest."""
-
-    label: str
-    values: list[str]
+NameRow = tuple[str, list[str]]  # a label and its values in a previous digest
 
 
-class Names(Struct):
-    """All values of a run, by their text."""
-
-    found: dict[str, Name]
-
-    def add_seen(self, text: str, label: str, place: int) -> None:
-        """Add the values of a text that was only read. Values that were written keep their place."""
-        for value in _values(text):
-            known = self.found.get(value)
-            if known is None:
-                self.found[value] = Name(value, label, place)
-            elif not known.written:
-                known.place, known.label = place, label
-
-    def add_written(self, value: str, label: str, place: int) -> None:
-        """Add a value that the user or a call wrote."""
-        name = self.found.setdefault(value, Name(value, label, place))
-        name.written += 1
-        name.place, name.label = place, label
+Names = dict[str, Name]  # all values of a run, by their text
 
 
 def collect_names(run: Run, locale: str, tokens: int, previous: Sequence[NameRow] = ()) -> Names:
     """Return the values of the run that may fit a page of this many tokens, with their uses."""
-    names = Names({})
-    for i, row in enumerate(previous):
-        for j, value in enumerate(row.values):
-            names.found[value] = Name(value, row.label, -1 - i - j, written=2)  # they are in the order of their worth
+    names: Names = {}
+    for i, (label, values) in enumerate(previous):
+        for j, value in enumerate(values):
+            names[value] = Name(value, label, -1 - i - j, written=2)  # they are in the order of their worth
     for utterance in run.users:
-        for value in _values(utterance.text):
-            names.add_written(value, word("user", locale), utterance.place)
+        _add(names, _values(utterance.text), word("user", locale), utterance.place, written=True)
     oldest, oldest_seen = run.length - tokens // REACH, run.length - tokens // SEEN_REACH
     for utterance in run.assistant:
         if utterance.place >= oldest_seen:
-            names.add_seen(utterance.text, word("assistant", locale), utterance.place)
+            _add(names, _values(utterance.text), word("assistant", locale), utterance.place, written=False)
     for step in run.steps:
         if step.place >= oldest:
             _add_step(names, step, seen=step.place >= oldest_seen)
@@ -98,13 +75,21 @@ def collect_names(run: Run, locale: str, tokens: int, previous: Sequence[NameRow
 def _add_step(names: Names, step: Step, *, seen: bool) -> None:
     label = _label(step)
     if seen:
-        names.add_seen(step.result, label, step.place)
+        _add(names, _values(step.result), label, step.place, written=False)
     given = list(_leaves(step.call.input))
     texts = "\n".join(leaf for _, leaf in given if isinstance(leaf, str))
-    for value in _values(texts):
-        names.add_written(value, label, step.place)
+    _add(names, _values(texts), label, step.place, written=True)
     for key, number in dict.fromkeys((key, leaf) for key, leaf in given if isinstance(leaf, int)):
-        names.add_written(str(number), f"{step.call.name} {key}", step.place)
+        _add(names, [str(number)], f"{step.call.name} {key}", step.place, written=True)
+
+
+def _add(names: Names, values: list[str], label: str, place: int, *, written: bool) -> None:
+    """Add values that the user or a call wrote, or that were only read. Those that were written keep their place."""
+    for value in values:
+        name = names.setdefault(value, Name(value, label, place))
+        name.written += written
+        if written or not name.written:
+            name.place, name.label = place, label
 
 
 def _values(text: str) -> list[str]:
@@ -135,7 +120,7 @@ def _label(step: Step) -> str:
 
 def name_lines(names: Names, shown: str, length: int, budget: int, costs: Costs) -> SectionLines:
     """Return the values with the most worth per token that the page does not show yet, a line for each label."""
-    ranked = sorted(names.found.values(), key=lambda name: (-name.worth(length) / name.tokens, name.text))
+    ranked = sorted(names.values(), key=lambda name: (-name.worth(length) / name.tokens, name.text))
     unshown = _unshown(ranked, shown, SPARE * budget)
     best = SectionLines([], 0, not unshown)
     low, high = 0, len(unshown)
@@ -183,9 +168,5 @@ def _distinct(values: list[str]) -> list[str]:
 
 def read_names(texts: Sequence[str]) -> list[NameRow]:
     """Read the rows of a previous digest."""
-    rows = []
-    for text in texts:
-        label, colon, values = text.rpartition(": ")
-        if colon:
-            rows.append(NameRow(label, [value for value in values.split(", ") if value]))
-    return rows
+    rows = (text.rpartition(": ") for text in texts)
+    return [(label, [*filter(None, values.split(", "))]) for label, colon, values in rows if colon]

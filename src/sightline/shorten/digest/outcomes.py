@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sightline.shorten.digest.headings import spellings, times, word
+from sightline.shorten.digest.headings import WORDS, times, word
 from sightline.shorten.digest.sections import Entry
 from sightline.shorten.digest.shell import CHANGED, WRITTEN, parse, programs
 from sightline.shorten.digest.steps import Run, Step, one_line
@@ -32,10 +32,10 @@ _TODOS = ("content", "step", "text", "title", "task", "description")
 _DONE = frozenset(("completed", "done", "cancelled", "deleted", "complete"))
 _BOX = re.compile(r"^\s*[-*] \[( |x|X)\] (.+)$", re.M)
 _CREATED = re.compile(r"#(\d+)")
-_HOW = "|".join((*spellings("ok"), *spellings("failed")))
+_HOW = "|".join((*WORDS["ok"], *WORDS["failed"]))
 _LINE = re.compile(rf"^`(?P<line>.*)` (?P<how>{_HOW})(?: (?P<times>\d+)×)?(?:: (?P<why>.*))?$")
 
-_UNANSWERED = tuple(f"({spelling})" for key in ("unanswered", "asked") for spelling in spellings(key))
+_UNANSWERED = tuple(f"({spelling})" for key in ("unanswered", "asked") for spelling in WORDS[key])
 
 
 class CommandRun(NamedTuple):
@@ -61,12 +61,10 @@ def command_runs(steps: Sequence[Step], previous: Sequence[CommandRun] = ()) -> 
     """Return every different command with its last outcome."""
     runs = {run.line: run for run in previous}
     for step in steps:
-        line = command_line(step)
-        if not line:
-            continue
-        earlier = runs.pop(line, None)
-        why = one_line(step.error, REASON_CHARS)
-        runs[line] = CommandRun(line, step.place, 1 + (earlier.times if earlier else 0), step.failed, why)
+        if line := command_line(step):
+            earlier = runs.pop(line, None)
+            why = one_line(step.error, REASON_CHARS)
+            runs[line] = CommandRun(line, step.place, 1 + (earlier.times if earlier else 0), step.failed, why)
     return list(runs.values())
 
 
@@ -85,18 +83,15 @@ def read_command(text: str, place: int) -> CommandRun | None:
     match = _LINE.match(text)
     if match is None:
         return None
-    failed = match["how"] in spellings("failed")
-    return CommandRun(match["line"], place, int(match["times"] or 1), failed, match["why"] or "")
+    return CommandRun(
+        match["line"], place, int(match["times"] or 1), match["how"] in WORDS["failed"], match["why"] or ""
+    )
 
 
 def _worth(run: CommandRun, length: int) -> float:
     age = (length - run.place) / 3  # a step is three items
-    worth = (1.0 + 0.2 * min(run.times, 5)) / (1 + age / HALF_AGE)
-    return worth * VIEWER_WORTH if _only_views(run.line) else worth
-
-
-def _only_views(line: str) -> bool:
-    return all(map(_views, programs(parse(line))))
+    only_views = all(map(_views, programs(parse(run.line))))
+    return (1.0 + 0.2 * min(run.times, 5)) / (1 + age / HALF_AGE) * (VIEWER_WORTH if only_views else 1.0)
 
 
 def _views(words: Sequence[str]) -> bool:
@@ -119,22 +114,16 @@ def _next_successes(steps: Sequence[Step]) -> list[int]:
     """Return for every step the next success on the same subject; FAILED_AGAIN if it only failed, else NOT_TRIED."""
     out = [NOT_TRIED] * len(steps)
     known: dict[str, int] = {}
-    for i in range(len(steps) - 1, -1, -1):
-        key = _subject_key(steps[i])
+    for i, step in reversed([*enumerate(steps)]):
+        # Steps on the same subject have the same path, or the same first words of their command.
+        acting = [words for words in step.programs if not _views(words)] or step.programs
+        key = " ".join(acting[-1]) if acting else f"{step.call.name} {step.subject[:200]}"
         out[i] = known.get(key, NOT_TRIED)
-        if not steps[i].failed:
+        if not step.failed:
             known[key] = i
         else:
             known.setdefault(key, FAILED_AGAIN)
     return out
-
-
-def _subject_key(step: Step) -> str:
-    """Return what two steps on the same subject have in common: the path, or the first words of the command."""
-    if not step.programs:
-        return f"{step.call.name} {step.subject[:200]}"
-    acting = [words for words in step.programs if not _views(words)]
-    return " ".join((acting or step.programs)[-1])
 
 
 def _find_fix(steps: Sequence[Step], at: int, until: int, locale: str) -> tuple[str, float]:
@@ -167,42 +156,33 @@ def todos(run: Run) -> list[Todo] | None:
     plan: list[Todo] | None = None
     tasks: dict[str, Todo] = {}
     for step in run.steps:
-        given = step.call.input
-        if not isinstance(given, dict):
-            continue
+        given = step.call.input if isinstance(step.call.input, dict) else {}
         entries = next((given[key] for key in _PLANS if isinstance(given.get(key), list)), None)
         if entries:
             plan = [todo for entry in entries if (todo := _todo(entry))] or plan
         elif step.call.name.endswith("TaskCreate") and isinstance(given.get("subject"), str):
             number = _CREATED.search(step.result[:80])
             tasks[number.group(1) if number else str(len(tasks) + 1)] = Todo(given["subject"], False)
-        elif step.call.name.endswith("TaskUpdate") and str(given.get("taskId")) in tasks:
-            _update(tasks, str(given["taskId"]), given)
+        elif step.call.name.endswith("TaskUpdate") and (task := str(given.get("taskId"))) in tasks:
+            tasks[task] = _update(tasks[task], given)
     if tasks:
         plan = [*(plan or []), *tasks.values()]
-    return plan if plan is not None else _checklist(run)
+    if plan is None:
+        checklists = (_BOX.findall(utterance.text) for utterance in reversed(run.assistant))
+        plan = [Todo(text, box != " ") for box, text in next(filter(None, checklists), [])] or None
+    return plan
 
 
 def _todo(entry: Any) -> Todo | None:
-    if not isinstance(entry, dict):
-        return None
-    text = next((entry[key] for key in _TODOS if isinstance(entry.get(key), str)), "")
-    return Todo(text, str(entry.get("status", "")).lower() in _DONE) if text else None
+    known = entry if isinstance(entry, dict) else {}
+    text = next((known[key] for key in _TODOS if isinstance(known.get(key), str)), "")
+    return Todo(text, str(known.get("status", "")).lower() in _DONE) if text else None
 
 
-def _update(tasks: dict[str, Todo], number: str, given: dict[str, Any]) -> None:
-    subject = given.get("subject")
-    text = subject if isinstance(subject, str) else tasks[number].text
-    status = given.get("status")
-    tasks[number] = Todo(text, status in _DONE if isinstance(status, str) else tasks[number].done)
-
-
-def _checklist(run: Run) -> list[Todo] | None:
-    for utterance in reversed(run.assistant):
-        boxes = _BOX.findall(utterance.text)
-        if boxes:
-            return [Todo(text, box != " ") for box, text in boxes]
-    return None
+def _update(todo: Todo, given: dict[str, Any]) -> Todo:
+    text, status = given.get("subject"), given.get("status")
+    done = status in _DONE if isinstance(status, str) else todo.done
+    return Todo(text if isinstance(text, str) else todo.text, done)
 
 
 def open_entries(run: Run, previous: Sequence[str], locale: str) -> list[Entry]:

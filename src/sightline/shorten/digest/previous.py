@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sightline.shorten.digest.file_trail import Touched
-from sightline.shorten.digest.headings import SECTIONS, heading, spellings
+from sightline.shorten.digest.headings import SECTIONS, WORDS, heading
 from sightline.shorten.digest.names import NameRow, read_names
 from sightline.shorten.digest.outcomes import CommandRun, read_command
 from sightline.shorten.digest.sections import Entry
@@ -66,9 +66,6 @@ def _read_entries(text: str) -> Iterable[tuple[str, str]]:
             entry = []
         if found:
             section = found
-        elif line.startswith("#"):
-            section = "notes"
-            entry = [line.strip()]
         elif line.strip():
             ours = line.startswith("- ")
             section = section if ours else "notes"  # foreign text under a heading that is the same as ours
@@ -82,10 +79,10 @@ def _read_task(entries: list[str]) -> tuple[str, list[str]]:
     first, words = "", []
     for entry in entries:
         label, _, text = entry.partition(": ")
-        if label in spellings("first"):
+        if label in WORDS["first"]:
             first = text
         else:
-            words.append(text if label in spellings("current") else entry)
+            words.append(text if label in WORDS["current"] else entry)
     return first, words
 
 

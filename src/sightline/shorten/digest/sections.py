@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from sightline.shorten.sample import encodable
 
-Count = Callable[[str], int]
 MOST_MISSES = 12  # entries in a row that do not fit before no further one is tried
 TRIES = 6  # corrections, if lines together cost more than one by one
 
@@ -47,14 +46,13 @@ class Section(NamedTuple):
 class Costs(Struct):
     """The tokens of lines, each counted once."""
 
-    count: Count
+    count: Callable[[str], int]
     known: dict[str, int] = {}
 
     def __call__(self, line: str) -> int:
-        found = self.known.get(line)
-        if found is None:
-            found = self.known[line] = max(1, self.count(f"{line}\n"))
-        return found
+        if line not in self.known:
+            self.known[line] = max(1, self.count(f"{line}\n"))
+        return self.known[line]
 
 
 def bullet(text: str) -> str:
@@ -98,44 +96,38 @@ def write_page(sections: Sequence[Section], endings: Sequence[Section], tokens: 
         if excess <= 0:
             return text
         limit -= excess + 1
-    return _cut_lines(text, tokens, costs.count)
+    lines = text.split("\n")
+    # Only the first lines that fit, without a heading that has nothing below it.
+    while lines and (lines[-1].startswith("## ") or costs.count("\n".join(lines)) > tokens):
+        del lines[-max(1, len(lines) // 16) :]
+    return "\n".join(lines)
 
 
 def _lay_out(sections: Sequence[Section], endings: Sequence[Section], limit: int, costs: Costs) -> str:
-    written = _write_by_share(sections, limit, costs)
+    written: list[SectionLines] = []
+    spare = 0
+    for section in sections:  # each in its share and what those before it left of theirs
+        spare += int(limit * section.share)
+        written.append(_write(section, max(spare, min(section.least, limit // 2)), costs))
+        spare -= written[-1].tokens
     _share_rest(sections, written, int(limit * sum(section.share for section in sections)), costs)
     for ending in endings:
         shown = _join(sections, written)
         sections = [*sections, ending]
-        written.append(_write(ending, limit - _total_tokens(written), costs, shown))
+        written.append(_write(ending, limit - sum(part.tokens for part in written), costs, shown))
         _share_rest(sections, written, limit, costs)
     return _join(sections, written)
-
-
-def _write_by_share(sections: Sequence[Section], limit: int, costs: Costs) -> list[SectionLines]:
-    """Write each section in its share and what those before it left of theirs."""
-    written: list[SectionLines] = []
-    spare = 0
-    for section in sections:
-        spare += int(limit * section.share)
-        written.append(_write(section, max(spare, min(section.least, limit // 2)), costs))
-        spare -= written[-1].tokens
-    return written
 
 
 def _share_rest(sections: Sequence[Section], written: list[SectionLines], limit: int, costs: Costs) -> None:
     """Divide what is left among the incomplete sections, by their shares."""
     incomplete = [i for i, part in enumerate(written) if not part.complete and sections[i].share]
-    left = limit - _total_tokens(written)
+    left = limit - sum(part.tokens for part in written)
     total = sum(sections[i].share for i in incomplete)
     for i in incomplete if left > 0 else ():
         budget = written[i].tokens + int(left * sections[i].share / total)
         if budget > written[i].budget:
             written[i] = _write(sections[i], budget, costs)
-
-
-def _total_tokens(written: Sequence[SectionLines]) -> int:
-    return sum(part.tokens for part in written)
 
 
 def _write(section: Section, budget: int, costs: Costs, shown: str = "") -> SectionLines:
@@ -154,11 +146,3 @@ def _join(sections: Sequence[Section], written: Sequence[SectionLines]) -> str:
         if part.lines
         for line in (section.heading, *part.lines)
     )
-
-
-def _cut_lines(text: str, tokens: int, count: Count) -> str:
-    """Return the first lines that fit, without a heading that has nothing below it."""
-    lines = text.split("\n")
-    while lines and (lines[-1].startswith("## ") or count("\n".join(lines)) > tokens):
-        del lines[-max(1, len(lines) // 16) :]
-    return "\n".join(lines)

@@ -1,7 +1,8 @@
 """What was said: the task and the user's words unchanged, and what the assistant decided and found."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import accumulate
 
 from sightline.shorten.dialogue import dialogue_levels
 from sightline.shorten.digest.headings import word
@@ -26,22 +27,21 @@ _INJECTED = re.compile(
 _NOT_TYPED = ("[Request interrupted", "Caveat: The messages below")
 _CONTINUED = "This session is being continued from a previous conversation"
 _FENCED = re.compile(r"```.*?(?:```|$)", re.S)
-# Sentences that are worth keeping have one of these: a cause or decision, a choice, a reason, something done.
-_CAUSES = (
+# Sentences that are worth keeping have one of these cues, in lower case. Each kind of cue has its worth.
+_WORTHS = {
+    # a cause or decision
     r"root cause|the (?:problem|issue|bug|cause|reason|fix|solution) (?:is|was)|turns out|decided|conclu|"
-    r"根因|原因是|问题在于|决定|结论"
-)
-_CHOICES = (
+    r"根因|原因是|问题在于|决定|结论": 3.0,
+    # a choice
     r"instead of|rather than|i(?:'ll| will) use|let's (?:use|go with)|we(?:'ll| will| should) (?:use|keep)|chose|"
-    r"opt(?:ed)? for|改用|采用|选择|而不是"
-)
-_REASONS = (
+    r"opt(?:ed)? for|改用|采用|选择|而不是": 2.5,
+    # a reason
     r"because|since|therefore|so that|which means|confirmed|this means|the key|important|verified|all tests pass|"
-    r"因为|因此|所以|已确认|确认了|说明"
-)
-_DEEDS = r"(?:fixed|added|removed|replaced|implemented|updated|renamed|moved|created)\b|已修复|已添加|已删除|已完成"
-_WORTHS = (3.0, 2.5, 1.5, 1.0)
-_CUES = re.compile("|".join(f"({cues})" for cues in (_CAUSES, _CHOICES, _REASONS, _DEEDS)))  # in lower case
+    r"因为|因此|所以|已确认|确认了|说明": 1.5,
+    # something done
+    r"(?:fixed|added|removed|replaced|implemented|updated|renamed|moved|created)\b|已修复|已添加|已删除|已完成": 1.0,
+}
+_CUES = re.compile("|".join(f"({cues})" for cues in _WORTHS))
 
 
 def user_texts(users: Sequence[Utterance], previous: Sequence[str] = ()) -> list[str]:
@@ -89,13 +89,9 @@ def shorten_text(text: str, tokens: int, costs: Costs) -> str:
     line = " ".join(found.split())
     if line.strip("… ") and costs(bullet(line)) <= tokens:
         return line
-    return _clip(" ".join(prose.split()), tokens, per, costs)
-
-
-def _clip(line: str, tokens: int, per: float, costs: Costs) -> str:
     chars = int((tokens - 3) * per)
     while chars > 8:
-        clip = one_line(line, chars)
+        clip = one_line(" ".join(prose.split()), chars)
         if costs(bullet(clip)) <= tokens:
             return clip
         chars = chars * 3 // 4
@@ -160,15 +156,10 @@ def _choose_texts(needs: dict[str, int], budget: int) -> list[str]:
     return [text for text in needs if text in chosen]
 
 
-def _take_fitting(texts: Iterable[str], needs: dict[str, int], budget: int) -> set[str]:
+def _take_fitting(texts: Sequence[str], needs: dict[str, int], budget: int) -> set[str]:
     """Return the first texts that fit."""
-    chosen = set()
-    for text in texts:
-        budget -= min(needs[text], LEAST)
-        if budget < 0:
-            break
-        chosen.add(text)
-    return chosen
+    used = accumulate(min(needs[text], LEAST) for text in texts)
+    return {text for text, cost in zip(texts, used, strict=True) if cost <= budget}
 
 
 def _equal_length(needs: Sequence[int], budget: int) -> int:
@@ -185,22 +176,17 @@ def _equal_length(needs: Sequence[int], budget: int) -> int:
 def decision_entries(assistant: Sequence[Utterance], previous: Sequence[str], length: int) -> list[Entry]:
     """Return sentences in which the assistant chooses, explains or concludes, and always its last statement."""
     found: dict[str, Entry] = {text: Entry(i - len(previous), text, 0.8) for i, text in enumerate(previous)}
+    worths = [0.0, *_WORTHS.values()]
     for utterance in assistant:
         if not _CUES.search(utterance.text.lower()):
             continue
         for sentence in SENTENCE.split(_FENCED.sub(" ", utterance.text))[:SENTENCES]:
-            worth = _decision_worth(sentence)
-            if worth:
+            is_statement = len(sentence.encode()) >= SHORTEST and not sentence.endswith((":", "："))
+            cues = _CUES.finditer(sentence.lower() if is_statement else "")
+            if worth := max((worths[cue.lastindex or 0] for cue in cues), default=0.0):
                 line = one_line(sentence.replace("**", "").strip(" #*->|✅"), LONGEST)
                 found[line] = Entry(utterance.place, line, worth * (0.5 + utterance.place / max(1, length)))
     if assistant:
         line = one_line(SENTENCE.split(assistant[-1].text.strip())[0], LONGEST)
         found[line] = Entry(assistant[-1].place, line, 4.0)
     return [entry for entry in found.values() if entry.text]
-
-
-def _decision_worth(sentence: str) -> float:
-    if len(sentence.encode()) < SHORTEST or sentence.endswith((":", "：")):
-        return 0.0
-    cues = [match.lastindex for match in _CUES.finditer(sentence.lower())]
-    return max((_WORTHS[cue - 1] for cue in cues if cue), default=0.0)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -10,8 +11,9 @@ from sightline.shorten.call_subject import subject_of
 from sightline.shorten.digest import shell
 from sightline.shorten.digest.file_effects import call_touches, command_of
 from sightline.shorten.digest.shell import Touch
-from sightline.shorten.lines import sample_trouble_marks
+from sightline.shorten.identifiers import values_of_lines
 from sightline.shorten.sample import cut_at_blank, encodable, read_sample
+from sightline.shorten.signals import trouble_marks
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
 STALE = 4  # calls after which what the assistant said no longer explains the next one
@@ -36,7 +38,7 @@ class Utterance(NamedTuple):
     text: str
 
 
-class Step(NamedTuple):
+class Step(Struct):
     """One tool call and its result."""
 
     place: int
@@ -44,12 +46,12 @@ class Step(NamedTuple):
     call: Call
     subject: str
     explanation: str  # what the assistant said just before
-    result: str
-    failed: bool
-    error: str  # the line that says best what went wrong, if it failed
     command: str  # the command line it ran
-    programs: list[tuple[str, ...]]  # the first words of every command in it
-    touches: list[Touch]
+    result: str = ""
+    failed: bool = False
+    error: str = ""  # the line that says best what went wrong, if it failed
+    programs: list[tuple[str, ...]] = []  # the first words of every command in it
+    touches: list[Touch] = []
 
 
 class Run(NamedTuple):
@@ -62,23 +64,13 @@ class Run(NamedTuple):
     length: int
 
 
-class _PendingCall(Struct):
-    place: int
-    id: str
-    call: Call
-    explanation: str
-    result: str = ""
-    failed: bool = False
-
-
 def read_run(items: Iterable[Item]) -> Run:
     """Read the items in one pass. A result belongs to the nearest call before it with its id and without a result."""
-    run = Run([], [], [], [], 0)
-    calls: list[_PendingCall] = []
-    pending: dict[str, list[_PendingCall]] = {}
-    explanation, calls_since, length = "", 0, 0
+    items = list(items)
+    run = Run([], [], [], [], len(items))
+    pending: dict[str, list[Step]] = {}
+    explanation, calls_since = "", 0
     for place, item in enumerate(items):
-        length = place + 1
         text = encodable(plain_text(item.parts)) if item.kind is not Kind.RESULT else ""
         if item.kind is Kind.SUMMARY:
             run.summaries.append(text)
@@ -91,27 +83,24 @@ def read_run(items: Iterable[Item]) -> Run:
         for part in item.parts:
             if isinstance(part, Call) and item.kind in (Kind.ASSISTANT, Kind.CALL):
                 calls_since += 1
-                call = _PendingCall(place, item.id, part, explanation if calls_since <= STALE else "")
-                calls.append(call)
-                pending.setdefault(part.id, []).append(call)
+                why = explanation if calls_since <= STALE else ""
+                step = Step(place, item.id, part, encodable(subject_of(part)), why, command_of(part))
+                run.steps.append(step)
+                pending.setdefault(part.id, []).append(step)
             elif isinstance(part, Result) and item.kind is Kind.RESULT and pending.get(part.id):
-                call = pending[part.id].pop()
-                call.result = encodable(plain_text(part.parts))
-                call.failed = bool(part.error) or has_failed(call.result)
+                _add_result(pending[part.id].pop(), part)
     scripts: dict[str, str] = {}
-    return run._replace(steps=[_step(call, scripts) for call in calls], length=length)
+    for step in run.steps:
+        commands = shell.parse(step.command)
+        step.programs = shell.programs(commands)
+        step.touches = call_touches(step.call, commands, scripts, failed=step.result if step.failed else None)
+    return run
 
 
-def _step(call: _PendingCall, scripts: dict[str, str]) -> Step:
-    line = command_of(call.call)
-    commands = shell.parse(line) if line else []
-    touched = call_touches(call.call, commands, scripts, failed=call.result if call.failed else None)
-    error = error_line(call.result) if call.failed else ""
-    subject = encodable(subject_of(call.call))
-    return Step(
-        call.place, call.id, call.call, subject, call.explanation, call.result, call.failed, error,
-        line, shell.programs(commands), touched,
-    )  # fmt: skip
+def _add_result(step: Step, result: Result) -> None:
+    step.result = encodable(plain_text(result.parts))
+    step.failed = bool(result.error) or has_failed(step.result)
+    step.error = error_line(step.result) if step.failed else ""
 
 
 def has_failed(result: str) -> bool:
@@ -126,12 +115,14 @@ def has_failed(result: str) -> bool:
 
 def error_line(result: str) -> str:
     """Return the line that says best what went wrong; "" if there is none."""
-    sample = read_sample(result)
-    marks = sample_trouble_marks(sample)
-    # An exception and its message say more than `1 failed`.
-    worth = {i: mark + bool(_MESSAGE.search(sample.lines[i])) for i, mark in marks.items()}
-    lines = [(-worth[i], i) for i in marks if len(sample.lines[i].strip()) > 5]
-    return one_line(sample.lines[min(lines)[1]], WIDEST) if lines else ""
+    lines = read_sample(result).lines
+    values = values_of_lines(lines)
+    troubles = [
+        (-mark - bool(_MESSAGE.search(lines[i])), i)  # an exception and its message say more than `1 failed`
+        for i, mark in trouble_marks(lines, values, {*chain.from_iterable(values)}).items()
+        if len(lines[i].strip()) > 5
+    ]
+    return one_line(lines[min(troubles)[1]], WIDEST) if troubles else ""
 
 
 def one_line(text: str, most: int) -> str:

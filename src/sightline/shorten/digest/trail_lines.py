@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from sightline.shorten.digest.file_trail import Touched
-from sightline.shorten.digest.headings import ACTIONS, spellings, times, word
+from sightline.shorten.digest.headings import ACTIONS, WORDS, times, word
 from sightline.shorten.digest.sections import Costs, SectionLines, bullet
 
 HALF_AGE = 24  # items after which a file is worth half
-_KEYS = {spelling: action for action in ACTIONS for spelling in spellings(action)}
+_KEYS = {spelling: action for action in ACTIONS for spelling in WORDS[action]}
 _VERB = f"(?:{'|'.join(_KEYS)})"
 _DONE = rf"{_VERB}(?: \d+×)?"
 _LINE = re.compile(rf"^(?P<path>.+?): (?P<done>{_DONE}(?:, {_DONE})*)(?: — (?P<why>.*))?$")
-_FOLDER = re.compile(rf"^(?P<verb>{_VERB}) (?:{'|'.join(spellings('in'))}) (?P<folder>.+?): (?P<names>.+)$")
+_FOLDER = re.compile(rf"^(?P<verb>{_VERB}) (?:{'|'.join(WORDS['in'])}) (?P<folder>.+?): (?P<names>.+)$")
 _TIMES = re.compile(r"^(.*?)(?: (\d+)×)?$")
 
 

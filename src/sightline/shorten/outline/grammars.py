@@ -4,7 +4,8 @@ The node types are those of the tree-sitter grammars.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,13 +24,14 @@ class Grammar(NamedTuple):
     """Where to find a grammar, and which of its nodes are definitions or contain some."""
 
     module: str
-    functions: frozenset[str]
-    classes: frozenset[str]
+    readers: Mapping[str, "Reader"]  # by the type of node: what reads the definition there
     within: frozenset[str]  # searched for definitions; of other nodes only the name is read
-    special: Mapping[str, Callable[["Node"], Definition | None]] = {}
     loader: str = "language"
     methods: bool = False  # the language has no functions but methods: list these
     nested: bool = False  # definitions that are listed also occur deep inside what is larger than a piece
+
+
+Reader = Callable[["Node"], Definition | None]
 
 
 def text_of(node: "Node | None") -> str:
@@ -77,7 +79,7 @@ def _typedef(node: "Node") -> Definition | None:
     return Definition(text_of(name), is_class=True)
 
 
-_C_SPECIAL: dict[str, Callable[["Node"], Definition | None]] = {
+_C_SPECIAL: dict[str, Reader] = {
     "function_definition": _c_function,
     "declaration": _c_function,
     "type_definition": _typedef,
@@ -116,7 +118,7 @@ def _assigned_definition(node: "Node") -> Definition | None:
     return Definition(own_name, value.type == "class") if own_name.isidentifier() or "$" in own_name else None
 
 
-_JS_SPECIAL: dict[str, Callable[["Node"], Definition | None]] = {
+_JS_SPECIAL: dict[str, Reader] = {
     "variable_declarator": _assigned_definition,
     "assignment_expression": _assigned_definition,
 }
@@ -131,9 +133,12 @@ _JAVA_CLASSES = (
 )
 
 
-def _grammar(module: str, functions: str, classes: str, within: str, **more: object) -> Grammar:
-    sets = (frozenset(names.split()) for names in (functions, classes, f"{within} ERROR"))
-    return Grammar(module, *sets, **more)  # type: ignore[arg-type]
+def _grammar(
+    module: str, functions: str, classes: str, within: str, special: Mapping[str, Reader] = {}, **more: Any
+) -> Grammar:
+    named_class = partial(named_definition, is_class=True)
+    named = dict.fromkeys(classes.split(), named_class) | dict.fromkeys(functions.split(), named_definition)
+    return Grammar(module, {**named, **special}, frozenset([*within.split(), "ERROR"]), **more)
 
 
 _C = _grammar("tree_sitter_c", "", "", _C_WITHIN, special=_C_SPECIAL)
@@ -196,17 +201,10 @@ def definitions(root: "Node", grammar: Grammar, *, inside: bool = False) -> Iter
     stack: list[tuple[Node, bool]] = [(root, inside)]  # a node, and whether it is inside a class
     while stack:
         node, inside = stack.pop()
-        found = _definition_at(node, grammar)
+        read = grammar.readers.get(node.type)
+        found = read(node) if read else None
         if found is not None and (found.is_class or grammar.methods or not inside):
             yield found
         if node is root or (node.type in grammar.within and (found is None or found.is_class)):
             inside = inside or (found is not None and found.is_class)
             stack += [(child, inside) for child in reversed(node.named_children)]
-
-
-def _definition_at(node: "Node", grammar: Grammar) -> Definition | None:
-    if node.type in grammar.special:
-        return grammar.special[node.type](node)
-    if node.type in grammar.functions:
-        return named_definition(node)
-    return named_definition(node, is_class=True) if node.type in grammar.classes else None

@@ -26,9 +26,6 @@ class Outline(NamedTuple):
     classes: tuple[str, ...] = ()
 
 
-NOTHING = Outline()
-
-
 def outline(text: str, language: str) -> Outline:
     """Return what a text in this language defines. `language` is a name that `languages.language` accepts.
 
@@ -38,7 +35,7 @@ def outline(text: str, language: str) -> Outline:
     """
     known = languages.language(language)
     if known is None:
-        return NOTHING
+        return Outline()
     text = text[:LARGEST]
     found = _parse(text, known.name)
     return _outline(line_rules.defined(text, known.name) if found is None else found)
@@ -47,14 +44,13 @@ def outline(text: str, language: str) -> Outline:
 def _outline(defined: Iterable[Definition]) -> Outline:
     valid = [found for found in defined if found.name and len(found.name) <= LONGEST]
     classes = dict.fromkeys(found.name for found in valid if found.is_class)
-    functions = [found for found in valid if not found.is_class and _base_name(found.owner) not in classes]
+    functions = [
+        found
+        for found in valid  # the class of an owner has neither a namespace nor parameters
+        if not found.is_class and found.owner.rpartition("::")[2].partition("<")[0] not in classes
+    ]
     names = (f"{found.owner}{found.joiner}{found.name}" if found.owner else found.name for found in functions)
     return Outline(tuple(dict.fromkeys(names)), tuple(classes))
-
-
-def _base_name(owner: str) -> str:
-    """Return a class name without its namespace and its parameters."""
-    return owner.rpartition("::")[2].partition("<")[0]
 
 
 def _parse(text: str, language: str) -> list[Definition] | None:
@@ -76,10 +72,13 @@ def _parse_piece(piece: Piece, dialects: tuple[Grammar, ...]) -> list[Definition
     """Return what one piece defines, in the dialect that reads it best; None if none can read it."""
     if piece.continues and not dialects[0].nested:
         return []
+    from tree_sitter import Parser
+
     source = piece.text.encode("utf-8", "replace")
     least, best = GARBLED, None
     for grammar in dialects:
-        root = _root(source, grammar)
+        # Each call makes a parser, because they are cheap and two threads must not share one.
+        root = Parser(_load(grammar.module, grammar.loader)).parse(source).root_node
         unread = _unread_share(root)
         if unread <= least:
             least, best = unread, list(definitions(root, grammar, inside=piece.continues))
@@ -92,22 +91,11 @@ def _unread_share(root: "Node") -> float:
     """Return the share of a text that its tree could not parse."""
     if not root.has_error:
         return 0.0
-    if root.type == "ERROR":
-        return 1.0
     wrong = [node for node in root.children if node.has_error]
-    if len(wrong) > ERRORS:
+    if root.type == "ERROR" or len(wrong) > ERRORS:
         return 1.0
     unread = sum(node.end_byte - node.start_byte for node in wrong if node.type == "ERROR")
     return unread / max(1, root.end_byte - root.start_byte)
-
-
-def _root(source: bytes, grammar: Grammar) -> "Node":
-    from tree_sitter import Parser
-
-    language = _load(grammar.module, grammar.loader)
-    assert language is not None
-    # Each call makes a parser, because they are cheap and two threads must not share one.
-    return Parser(language).parse(source).root_node
 
 
 @cache

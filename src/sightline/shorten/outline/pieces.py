@@ -23,16 +23,13 @@ class Piece(NamedTuple):
 
 def pieces(text: str) -> Iterator[Piece]:
     """Yield the text in pieces, cut before lines without indentation, or else before the least indented line."""
-    lines = [part for line in text.splitlines(keepends=True) for part in _cut_line(line)]
+    whole = text.splitlines(keepends=True)
+    lines = [line[at : at + SIZE] for line in whole for at in range(0, len(line), SIZE)]
     start, continues = 0, False
     while start < len(lines):
         end = _find_end(lines, start, continues=continues)
         yield Piece("".join(lines[start:end]), continues)
         start, continues = end, end < len(lines) and not _starts_definition(lines[end])
-
-
-def _cut_line(line: str) -> list[str]:
-    return [line] if len(line) <= SIZE else [line[at : at + SIZE] for at in range(0, len(line), SIZE)]
 
 
 def _starts_definition(line: str) -> bool:
