@@ -87,8 +87,8 @@ def run(name: str, target: str, lines: tuple[str, ...], level: str | None, form:
     At the prompt, type an action and its parameters: `add buy milk`, `add text="buy milk"`, `toggle 1`; or a button of
     the window: `toggle-1`, `[button:toggle-1]`. Words fill the parameters in order, and the last parameter takes all
     remaining words. `level gist` and `as markdown` change how the window is shown, `window ID` goes to another window,
-    `help` lists the rest. Nothing is stored, except what the app itself writes in the project. TARGET is what the app opens,
-    such as a file for the editor.
+    `help` lists the rest. Nothing is stored, except what the app itself writes in the project. TARGET is what the app
+    opens, such as a file for the editor.
 
     Lines may also come from a pipe, or from --do, which may be given several times and stops at the first line that
     fails. In both cases the exit code is 1 if a line failed.

@@ -79,7 +79,7 @@ class Replay(NamedTuple):
 @click.option(
     "--output",
     type=int,
-    help=f"Tokens of --window reserved for the answer.  [default: {OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
+    help=f"Tokens of --window for the answer.  [default: {OUTPUT}; samples {_SAMPLE_OUTPUT}; at most a quarter]",
 )
 @click.option(
     "--profile",
