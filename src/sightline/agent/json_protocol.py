@@ -5,7 +5,7 @@ A payload is written as text, and the calls of a structured response are read fr
 
 import json
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import Any
 
@@ -73,7 +73,11 @@ def _message_as_text(message: Message, names: dict[str, str], ways: Set[str], lo
         return message
     text = plain_text(message.parts)
     if any(f'"{call.name}"' not in text for call in calls):  # a shortened text, or native calls of another model
-        text = _response_with(text, calls)
+        content = [
+            {"tool_name": call.name, "tool_call_id": call.id, "arguments": arguments_object(call)} for call in calls
+        ]
+        action = {"type": "tool_call", "content": content}
+        text = _json({"task_analysis": text, "execution_plan": "R1", "current_round": 1, "action": action})
     return Message(Role.ASSISTANT, (Text(text),))
 
 
@@ -116,12 +120,6 @@ def _result_as_text(result: Part, names: dict[str, str], locale: str) -> Iterato
     text = "".join(map(said_by_another, plain_text(result.parts).splitlines(keepends=True)))
     yield Text(say("call failed" if result.error else "call result", locale, name=name, message=text))
     yield from (part for part in result.parts if not isinstance(part, Text | Opaque))
-
-
-def _response_with(text: str, calls: Sequence[Call]) -> str:
-    content = [{"tool_name": call.name, "tool_call_id": call.id, "arguments": arguments_object(call)} for call in calls]
-    action = {"type": "tool_call", "content": content}
-    return _json({"task_analysis": text, "execution_plan": "R1", "current_round": 1, "action": action})
 
 
 def with_calls(raw: dict[str, Any], parsed: Parsed, ids: Ids) -> dict[str, Any]:

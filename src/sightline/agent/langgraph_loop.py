@@ -1,4 +1,4 @@
-"""The loop of model and tools, as a LangGraph graph, and the node in it that decides what the model sees."""
+"""The loop of model and tools, as a LangGraph graph, and a node for other graphs that decides what the model sees."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -44,18 +44,14 @@ def loop(context: Node, model: Node, tools: Node, answer: Node) -> Any:
         graph.add_node(name, node)  # type: ignore[call-overload]
     graph.add_edge(START, "context")
     graph.add_edge("context", "model")
-    graph.add_conditional_edges("model", _next, ["context", "tools", "answer"])
-    graph.add_conditional_edges("tools", _next, ["context", "answer"])
+    graph.add_conditional_edges("model", lambda state: state["next"], ["context", "tools", "answer"])
+    graph.add_edge("tools", "context")
     graph.add_edge("answer", END)
     return graph.compile()
 
 
-def _next(state: State) -> str:
-    return state["next"]
-
-
 class ContextNode:
-    """The node that composes what the model sees: in our graph, or in a graph of yours.
+    """The node that composes what the model sees, in a graph of yours.
 
     It puts a `payload` into the state. If the state has LangChain's `messages`, it first appends the new ones to the
     session, and also returns `llm_input_messages`, as LangGraph's agents take them from a `pre_model_hook`: the state

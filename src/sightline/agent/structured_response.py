@@ -80,14 +80,15 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
     not acted on. A text without a response is itself the report. `tools`: the names of the tools there are. No text
     makes it raise.
     """
-    whole, why = _whole(text), ""
-    for found in [whole] if whole is not None else _objects(text):
+    why = ""
+    for found, whole in _objects(text):
         try:
             response = msgspec.convert(_without_nulls(found), StructuredResponse, strict=False)
         except (msgspec.ValidationError, RecursionError) as error:
             why = why or str(error)
             continue
-        if whole is not None or _only_reports(response):
+        only_reports = response.action.type == "complete" and response.report and not response.action.code_blocks
+        if whole or only_reports:
             return Parsed(response, tuple(_problems(response, tools)))
         why = "calls and code count only where the JSON object is the whole answer, without words around it"
         break
@@ -95,41 +96,25 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
     return Parsed(StructuredResponse(action=raw), (why or 'it is no JSON object with an "action"',))
 
 
-def _whole(text: str) -> dict[str, Any] | None:
-    """Return the object that the whole text is, perhaps in a fence; None if it is not one."""
+def _objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield the objects in a text that may be a response, in order, none of them inside another.
+
+    With each comes whether it is the whole text, perhaps in a fence.
+    """
     fenced = _FENCED.fullmatch(text)
-    try:
-        found = valid(_DECODER.decode((fenced["inside"] if fenced else text).strip()))
-    except (ValueError, RecursionError):
-        return None
-    return found if _may_be_response(found) else None
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a text that may be a response, in order, none of them inside another."""
-    at = 0
+    text, end = (fenced["inside"] if fenced else text).strip(), 0
     for _ in range(_BRACES):
-        at = text.find("{", at)
+        at = text.find("{", end)
         if at < 0:
             return
         try:
             found, end = _DECODER.raw_decode(text, at)
-            found, at = valid(found), end
+            found = valid(found)
         except (ValueError, RecursionError):
-            at += 1
+            end = at + 1
             continue
-        if _may_be_response(found):
-            yield found
-
-
-def _may_be_response(found: Any) -> bool:
-    return isinstance(found, dict) and ("action" in found or "task_analysis" in found)
-
-
-def _only_reports(response: StructuredResponse) -> bool:
-    """Whether it has a report, and nothing to act on."""
-    action = response.action
-    return action.type == "complete" and bool(response.report) and not action.code_blocks
+        if "action" in found or "task_analysis" in found:
+            yield found, end - at == len(text)
 
 
 _FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.DOTALL)

@@ -34,7 +34,10 @@ class Toolbox:
         tool = self._named.get(call.name)
         try:
             if tool is None:
-                raise ToolFailed(_unknown(call.name, offered or [each.name for each in self.tools]))
+                known = offered or [each.name for each in self.tools]
+                near = get_close_matches(call.name, known, n=1)
+                meant = f"; did you mean {near[0]}?" if near else "."
+                raise ToolFailed(f"there is no tool {call.name!r}{meant} There are: {', '.join(known) or 'none'}")
             return Output(call, await _run(tool, _arguments(call, tool)))
         except SightlineError as error:
             return Output(call, str(error), failed=True)
@@ -60,12 +63,6 @@ async def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
             f"{tool.name} took longer than {tool.seconds:g} seconds and was told to stop; "
             "its answer is lost, and what it began may be done or not"
         ) from None
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    meant = f"; did you mean {near[0]}?" if near else "."
-    return f"there is no tool {name!r}{meant} There are: {', '.join(known) or 'none'}"
 
 
 def _arguments(call: Call, tool: Tool) -> Mapping[str, Any]:

@@ -152,17 +152,13 @@ def _key_headers(endpoint: Endpoint) -> Json:
     return {"anthropic-version": VERSION} | ({"x-api-key": endpoint.key.reveal()} if endpoint.key else {})
 
 
-PROTOCOL = WireProtocol(
-    lambda endpoint: endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages",
-    _key_headers,
-    request_options,
-    refused_option,
-    MessageReply,
-)
-
-
 class AnthropicModel(ServedModel):
     """A model behind an endpoint that speaks Anthropic's messages."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(endpoint, PROTOCOL)
+    protocol = WireProtocol(
+        lambda endpoint: endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages",
+        _key_headers,
+        request_options,
+        refused_option,
+        MessageReply,
+    )

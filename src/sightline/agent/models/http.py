@@ -4,17 +4,17 @@ It is the same for every protocol, except for what is sent and how the chunks of
 """
 
 from asyncio import timeout
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
 from sightline import wire
 from sightline.agent.models import ModelInfo, Reply, Request, TextDelta, errors
 from sightline.agent.models.endpoint import Endpoint, login_of
-from sightline.agent.models.sse import Event, Events
+from sightline.agent.models.sse import Events
 from sightline.errors import BadInput, ModelBusy, ModelRefused
 from sightline.session import accept
 
@@ -26,9 +26,6 @@ DRAIN_SECONDS = 0.2  # the end of the response comes with the last event, or nev
 DONE = "[DONE]"
 MALFORMED = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RecursionError)
 """What Python raises where a value is not what the protocol promises, such as null in the place of an object."""
-
-T = TypeVar("T")
-U = TypeVar("U")
 
 
 class Chunk(NamedTuple):
@@ -66,9 +63,11 @@ class WireProtocol(NamedTuple):
 class ServedModel:
     """A model behind an endpoint that speaks one of the protocols."""
 
-    def __init__(self, endpoint: Endpoint, protocol: WireProtocol) -> None:
-        self.endpoint, self._protocol = endpoint, protocol
-        self._connection = Connection(endpoint, protocol.key_headers(endpoint))
+    protocol: WireProtocol
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._connection = Connection(endpoint, self.protocol.key_headers(endpoint))
         self._refused: set[str] = set()  # options that this endpoint has refused
 
     @property
@@ -77,16 +76,20 @@ class ServedModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """See `Model.stream`. Whatever the server sends, only a ModelError is raised."""
-        builder = self._protocol.builder(self.endpoint)
+        builder = self.protocol.builder(self.endpoint)
         try:
             async with aclosing(self._chunks(request)) as chunks:
                 async for chunk in chunks:
-                    for delta in self._parse(builder.add, chunk):
+                    with self._parsing():
+                        deltas = builder.add(chunk)
+                    for delta in deltas:
                         yield delta
         except ModelBusy:
             if not builder.finished:  # else only the usage or the end of the response is lost
                 raise
-        raw = self._parse(_checked_reply, builder)
+        with self._parsing():
+            raw = builder.reply()
+            accept.check_message(accept.read_with(wire.read_reply, raw))
         yield Reply(self.endpoint.name, raw, self.endpoint.info.price, wire.why_ended(raw))
 
     async def close(self) -> None:
@@ -95,7 +98,7 @@ class ServedModel:
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """Yield the reply's chunks. Each option that the endpoint names as unknown is left out of another request."""
         while True:
-            options, began = self._protocol.request_options(request, self.endpoint, self._refused), False
+            options, began = self.protocol.request_options(request, self.endpoint, self._refused), False
             try:
                 async with aclosing(self._send(options)) as chunks:
                     async for chunk in chunks:
@@ -103,27 +106,22 @@ class ServedModel:
                         yield chunk
                 return
             except ModelRefused as error:
-                unknown = self._protocol.refused_option(error, options, self.endpoint)
+                unknown = self.protocol.refused_option(error, options, self.endpoint)
                 if began or not unknown:
                     raise
                 self._refused.add(unknown)
 
     def _send(self, options: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
         body = {"model": self.endpoint.name, **options, "stream": True}
-        return self._connection.post(self._protocol.url(self.endpoint), body)
+        return self._connection.post(self.protocol.url(self.endpoint), body)
 
-    def _parse(self, read: Callable[[T], U], given: T) -> U:
-        """Return what is read. A server may send anything: only here does that become one of our errors."""
+    @contextmanager
+    def _parsing(self) -> Iterator[None]:
+        """A server may send anything: only here does that become one of our errors."""
         try:
-            return read(given)
+            yield
         except MALFORMED as error:
             raise errors.garbled(self.endpoint, error) from None
-
-
-def _checked_reply(builder: ReplyBuilder) -> dict[str, Any]:
-    raw = builder.reply()
-    accept.check_message(accept.read_with(wire.read_reply, raw))
-    return raw
 
 
 class StaleConnection(Exception):
@@ -182,14 +180,14 @@ class Connection:
                 return
             events, blocks = Events(), response.aiter_bytes()
             async for block in blocks:
-                for event in events.feed(block):
-                    chunk = self._chunk(event)
-                    yield chunk
-                    if chunk.done:
+                for data in events.feed(block):
+                    if data.strip() == DONE:
+                        yield Chunk({}, done=True)
                         await _drain(blocks)
                         return
-            for event in events.end():
-                yield self._chunk(event)
+                    yield Chunk(self._json(data))
+            for data in events.feed(b"\n\n"):  # the last event, if the server left out the empty line after it
+                yield Chunk({}, done=True) if data.strip() == DONE else Chunk(self._json(data))
 
     async def close(self) -> None:
         """Close the connections. The next request opens new ones."""
@@ -254,9 +252,6 @@ class Connection:
             verify=SSLContext(PROTOCOL_TLS_CLIENT) if base_url.startswith("http://") else True,
         )
         return client
-
-    def _chunk(self, event: Event) -> Chunk:
-        return Chunk({}, done=True) if event.data.strip() == DONE else Chunk(self._json(event.data))
 
     def _json(self, text: str) -> dict[str, Any]:
         try:

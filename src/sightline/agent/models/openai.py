@@ -91,14 +91,13 @@ class ChatReply:
             return self._whole
         if not self.finished and not (self._done and self._finish is None):
             raise errors.cut_off(self._endpoint)
-        calls = {"tool_calls": [self._call(number) for number in range(len(self._calls))]} if self._calls else {}
+        for number, call in enumerate(self._calls):
+            del call["index"]
+            call["id"] = call.get("id") or f"call_{self._head.get('id', '')}_{number}"  # some servers send none
+        calls = {"tool_calls": self._calls} if self._calls else {}
         finish = self._finish or ("tool_calls" if self._calls else "stop")
         choice = {"index": 0, "message": self._message | calls, "finish_reason": finish}
         return {**self._head, "object": "chat.completion", "choices": [choice]}
-
-    def _call(self, number: int) -> Json:
-        call = {key: value for key, value in self._calls[number].items() if key != "index"}
-        return call | {"id": call.get("id") or f"call_{self._head.get('id', '')}_{number}"}  # some servers send none
 
     def _add_delta(self, delta: Json) -> list[TextDelta]:
         for call in delta.get("tool_calls") or ():
@@ -163,17 +162,13 @@ def _key_headers(endpoint: Endpoint) -> Json:
     return {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {}
 
 
-PROTOCOL = WireProtocol(
-    lambda endpoint: endpoint.base_url.rstrip("/") + "/chat/completions",
-    _key_headers,
-    request_options,
-    refused_option,
-    ChatReply,
-)
-
-
 class OpenAiModel(ServedModel):
     """A model behind an endpoint that speaks chat completions."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(endpoint, PROTOCOL)
+    protocol = WireProtocol(
+        lambda endpoint: endpoint.base_url.rstrip("/") + "/chat/completions",
+        _key_headers,
+        request_options,
+        refused_option,
+        ChatReply,
+    )
