@@ -343,10 +343,9 @@ class Agent:
         return self.model.info.capable and self._summarizer().begin()
 
     def _summarizer(self) -> Summarizer:
-        if self.protocol == "native":
-            return Summarizer(self.session, self.model, self.budget, self._count_summary)
         budget = json_budget.less(self.budget, self._reserve)
-        return Summarizer(self.session, self.model, budget, self._count_summary, partial(self._as_text, form=False))
+        as_text = None if self.protocol == "native" else partial(self._as_text, form=False)
+        return Summarizer(self.session, self.model, budget, self._count_summary, as_text)
 
     def _count_summary(self, reply: Reply) -> None:
         self.spent = self.spent.plus(reply)

@@ -1,7 +1,7 @@
 """One session's compactions: what to cover, the model's summary of it, writing it down, and undoing it."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
@@ -197,10 +197,7 @@ class Compactor:
         if error:  # a few more messages are retained, unless these would be nearly all
             first, last = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED) or (first, last)
         covered = self._range(first, last)
-        if isinstance(summary, str):
-            texts, used = self._with_unseen(job, covered, summary), job.files
-        else:
-            texts, used = self._by_rule(job, covered, error), ()
+        texts, used = self._texts(job, covered, summary), job.files if isinstance(summary, str) else ()
         if not texts:
             raise BadInput(_TOO_LITTLE)
         boundary = self._write(job, covered, texts, used)
@@ -217,24 +214,29 @@ class Compactor:
             post_tokens=after.tokens,
             boundary=boundary,
             covered=(timeline.id(timeline.unit_row[first]), timeline.id(timeline.unit_row[last])),
-            messages=covered.messages(),
+            messages=self._count_messages(covered.units()),
             files=used,
             error=error,
             loss=hidden,
         )
 
-    def _with_unseen(self, job: Job, covered: UnitRange, summary: str) -> list[_SummaryText]:
-        """Return the model's summary, and a digest of the covered units that the model was not shown, if any."""
-        unseen = [unit for unit in covered.not_summarised() if unit not in job.request.plan]
-        by_rule = self._digest(job, unseen, []) if unseen else ""
-        return [_SummaryText(summary, 0), *([_SummaryText(by_rule, BY_RULE)] if by_rule else [])]
+    def _texts(self, job: Job, covered: UnitRange, summary: str | Exception | None) -> list[_SummaryText]:
+        """Return what replaces the covered units: the model's summary, and a digest of what the model was not shown.
 
-    def _by_rule(self, job: Job, covered: UnitRange, error: str) -> list[_SummaryText]:
-        """Return a digest of the covered units and, after an error, first the notice that the model gave no summary."""
-        by_rule = self._digest(job, covered.not_summarised(), covered.summaries())
-        notice = fallback(self._messages_after(job.before, covered.last), error) if error else ""
-        texts = [_SummaryText(notice, BY_RULE | NOTICE), _SummaryText(by_rule, BY_RULE)]
-        return [each for each in texts if each.text]
+        Without a summary it is a digest of all, after an error behind the notice that the model gave no summary.
+        """
+        units = covered.not_summarised()
+        if isinstance(summary, str):
+            unseen = [unit for unit in units if unit not in job.request.plan]
+            first, by_rule = _SummaryText(summary, 0), self._digest(job, unseen, []) if unseen else ""
+        else:
+            timeline, notice = self._journal.timeline, ""
+            if summary is not None:
+                later = [unit for unit in job.before.plan if unit > covered.last]
+                retained = [unit for unit in later if timeline.unit_kind(unit) is not Kind.SUMMARY]
+                notice = fallback(self._count_messages(retained), error_text(summary))
+            first, by_rule = _SummaryText(notice, BY_RULE | NOTICE), self._digest(job, units, covered.summaries())
+        return [each for each in (first, _SummaryText(by_rule, BY_RULE)) if each.text]
 
     def _digest(self, job: Job, units: Sequence[int], summaries: Sequence[int]) -> str:
         """Return a digest of units that continues these summaries of earlier ones."""
@@ -254,11 +256,8 @@ class Compactor:
         shown = sum(view.unit_tokens(unit, plan.lods) for unit in plan if not job.first <= unit <= job.last)
         return int((job.budget.target + job.budget.trigger) / 2 * (plan.limit - plan.fixed)) - shown
 
-    def _messages_after(self, payload: Payload, last: int) -> int:
-        """Return how many messages a payload shows after this unit, summaries aside."""
-        timeline = self._journal.timeline
-        units = [unit for unit in payload.plan if unit > last and timeline.unit_kind(unit) is not Kind.SUMMARY]
-        return sum(messages_of(timeline, unit) for unit in units)
+    def _count_messages(self, units: Iterable[int]) -> int:
+        return sum(messages_of(self._journal.timeline, unit) for unit in units)
 
     def _write(self, job: Job, covered: UnitRange, texts: Sequence[_SummaryText], used: Sequence[str]) -> int:
         """Append the boundary and the summaries. Return the boundary's seq."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from msgspec.structs import replace as with_fields
 
@@ -17,15 +16,10 @@ from sightline.wire.payload import Payload
 _SHARE = 0.8  # of the token limit; the rest is for the request and the answer
 
 
-class OldestPart(NamedTuple):
-    """The payload, and the last unit that it shows."""
-
-    payload: Payload
-    last: int
-
-
-def oldest_part(reader: Reader, view: View, around: Payload, first: int, last: int) -> OldestPart:
+def oldest_part(reader: Reader, view: View, around: Payload, first: int, last: int) -> tuple[Payload, int]:
     """Show the units from first to last, and summaries that cover some of them, behind the head of another payload.
+
+    Return the payload, and the last unit that it shows.
 
     A model must have seen what its summary covers. So units that the conversation's own payloads leave out are shown
     too, large items are shortened, and if all that does not fit, the part ends with an earlier turn.
@@ -36,7 +30,7 @@ def oldest_part(reader: Reader, view: View, around: Payload, first: int, last: i
         if set(plan).issuperset(part.candidates()):
             break
     shown = render(reader, plan, layout("stable"), ComposeInputs())
-    return OldestPart(replace(around, body=shown.body, tail=(), breakpoints=(), plan=plan, tokens=plan.tokens), end)
+    return replace(around, body=shown.body, tail=(), breakpoints=(), plan=plan, tokens=plan.tokens), end
 
 
 def _possible_ends(view: View, first: int, last: int) -> Iterator[int]:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from sightline.log.branches import Compaction, Path
 from sightline.log.columns import Timeline
-from sightline.plan.view import body_unit, messages_of
+from sightline.plan.view import body_unit
 from sightline.values.items import Kind
 
 
@@ -39,7 +39,3 @@ class UnitRange(NamedTuple):
     def tokens(self) -> int:
         """Return the tokens of what a new summary replaces: units, or the summary that covers them now."""
         return sum(self.timeline.unit_full[unit] for unit in (*self.not_summarised(), *self.summaries()))
-
-    def messages(self) -> int:
-        """Return how many messages its units are."""
-        return sum(messages_of(self.timeline, unit) for unit in self.units())

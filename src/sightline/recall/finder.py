@@ -79,7 +79,11 @@ class Finder:
             return max(full[row], 1) if exists else 0
 
         def can_be_found(row: int) -> bool:
-            return full[row] > 0 and not self._repeats_earlier_text(row) and (among is None or among(row))
+            answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
+            repeats = (
+                answer >= 0 and timeline.state[answer] & WHOLE
+            )  # of `expand` or `recall`: its source is to be found
+            return full[row] > 0 and not repeats and (among is None or among(row))
 
         return index.answers(query, limit, SearchScope(size, can_be_found, breadth))
 
@@ -110,12 +114,6 @@ class Finder:
         timeline = self._journal.timeline
         pending = {timeline.unit[row] for row in timeline.open_calls}
         return pending | {timeline.last_user(self._journal.path, len(timeline))}
-
-    def _repeats_earlier_text(self, row: int) -> bool:
-        """Return whether a row is the result of `expand` or `recall`, or its call. Its source is what to find."""
-        timeline = self._journal.timeline
-        answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
-        return answer >= 0 and bool(timeline.state[answer] & WHOLE)
 
     # ------------------------------------------------------------------ the index
 

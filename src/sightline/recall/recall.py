@@ -1,7 +1,7 @@
 """What to bring back of a conversation: for the engine before a call, for callers, and for the model's own tools."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,12 +12,9 @@ from sightline.plan.view import View
 from sightline.recall.finder import ROWS_AT_ONCE, SPEECH, WIDE, Finder, RowFilter
 from sightline.recall.pieces import LINE_TOKENS, Pieces
 from sightline.recall.search import merge_ranges, passages
-from sightline.recall.tools import RECALL_TOOLS
 from sightline.shorten.digest import digest
-from sightline.values.items import Call, File, Image, Kind, Lod, Text
+from sightline.values.items import Call, File, Image, Kind, Lod, Text, ToolDefinition
 from sightline.values.phrases import say
-
-__all__ = ["RECALL_TOOLS", "Found", "Recall", "reduced", "shows_all"]
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
 _MAX_HITS = 6  # items of one recall: more would be a search result, not an answer
@@ -25,6 +22,39 @@ _OVERVIEW_ROWS = 4_000  # rows that an overview is made of: takes a second
 _HANDLE_TOKENS = 2
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
+
+RECALL_TOOLS = (
+    ToolDefinition(
+        "expand",
+        "Show an item of this conversation that was shortened or left out, in full. Shortened texts name their handle, "
+        "such as #412. Long items come in pages; ask for the next with start.",
+        {
+            "type": "object",
+            "properties": {
+                "id": {"type": "string", "description": "the handle, such as #412"},
+                "start": {"type": "integer", "description": "first line to show, counted from 1"},
+                "lines": {"type": "integer", "description": "how many lines to show"},
+                "grep": {
+                    "type": "string",
+                    "description": "show only the lines that contain this text, with their numbers",
+                },
+            },
+            "required": ["id"],
+        },
+    ),
+    ToolDefinition(
+        "recall",
+        "Search what was said and done earlier in this conversation, also what is no longer shown. "
+        "Gives the best matching passages with their handles. Of very long items only parts are searched: "
+        "expand with grep looks through one.",
+        {
+            "type": "object",
+            "properties": {"query": {"type": "string", "description": "what to look for"}},
+            "required": ["query"],
+        },
+    ),
+)
+"""The two tools by which a model brings earlier text back. `Recall.answer` answers their calls."""
 
 
 class Found(NamedTuple):
@@ -91,7 +121,10 @@ class Recall:
             rows = list(islice(self._finder.newest(among, asking, (*SPEECH, Kind.CALL, Kind.RESULT)), _OVERVIEW_ROWS))
             kinds = Counter(self._journal.timeline.kind[row] for row in rows)
             if kinds[Kind.CALL] > kinds[Kind.USER]:  # this is work with tools
-                overview = self._digest(rows, max_tokens)
+                reader = self._journal.reader
+                items, count = [reader.item(row) for row in reversed(rows)], reader.counter.count
+                tokens = max_tokens - count(say("overview", reader.locale)) - 1
+                overview = digest(items, tokens=tokens, count=count, locale=reader.locale)
                 return RecallNote((), query, overview) if overview else None
             tried, terms = self._add_quotes(rows, pieces), ""
         else:
@@ -123,13 +156,6 @@ class Recall:
         text = "\n".join(reader.lines(row))
         for first, last in passages(text, terms, min(max_tokens, _WHOLE_TOKENS), reader.counter.count):
             yield Source(item_id, first, last)
-
-    def _digest(self, rows: Sequence[int], max_tokens: int) -> str:
-        """Return a digest of these rows, which come newest first."""
-        reader = self._journal.reader
-        count, locale = reader.counter.count, reader.locale
-        items = [reader.item(row) for row in reversed(rows)]
-        return digest(items, tokens=max_tokens - count(say("overview", locale)) - 1, count=count, locale=locale)
 
     def _add_quotes(self, rows: Iterable[int], pieces: Pieces) -> set[int]:
         """Add quotes of the values that these rows settle, each value once; rows come newest first. The quoted rows."""
@@ -177,14 +203,7 @@ class Recall:
         """Return how large a page may be so that it is shown in full: a fifth of a payload's token limit."""
         return PAGE_TOKENS if limit is None else min(PAGE_TOKENS, limit // 5)
 
-    def page(
-        self,
-        row: int,
-        start: int = 1,
-        lines: int | None = None,
-        grep: str | None = None,
-        max_tokens: int = PAGE_TOKENS,
-    ) -> Page:
+    def page(self, row: int, start: int, lines: int | None, grep: str | None, max_tokens: int) -> Page:
         """Return the lines of an item that fit a page, with a label that says how to read on."""
         item_id, locale = self._journal.timeline.id(row), self._journal.reader.locale
         numbered = list(enumerate(self._journal.reader.lines(row), start=1))

@@ -12,7 +12,6 @@ from sightline.errors import BadInput
 from sightline.log import entries as log
 from sightline.log.annotations import ToolsNote
 from sightline.log.branches import NONE
-from sightline.log.columns import Sizes
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
@@ -105,7 +104,10 @@ def _line(number: int, data: bytes) -> _Line:
 
 def _from_log(lines: list[_Line]) -> Recording:
     """Read the conversation of a log's current branch. Lines that are no entry are skipped, as everywhere."""
-    timeline = GrowingTimeline(measure=_no_sizes, subject_of=lambda _: "")
+    # Sizes and subjects are not known, because only which items there are matters here.
+    timeline = GrowingTimeline(
+        measure=lambda entry: [(NONE, NONE, 0)] * len(log.items_of(entry)), subject_of=lambda _: ""
+    )
     entries = list(_entries(lines))
     for at, entry in enumerate(entries):
         timeline.fold(entry, Span(at, 1))
@@ -129,11 +131,6 @@ def _entries(lines: list[_Line]) -> Iterator[Entry]:
             continue
         seq = entry.seq or seq + 1
         yield replace(entry, seq=seq)
-
-
-def _no_sizes(entry: Entry) -> list[Sizes]:
-    """Return unknown sizes for an entry's items, because only which items there are matters here."""
-    return [(NONE, NONE, 0)] * len(log.items_of(entry))
 
 
 def _entry_messages(entry: Entry) -> list[Message]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import msgspec
@@ -139,11 +140,8 @@ def replay(session: Session, recording: Recording, budget: Budget) -> Iterator[S
 
 def call_count(recording: Recording) -> int:
     """Return how many steps `replay` makes of a recording."""
-    roles = [message.role for message in recording.messages]
-    answers = [
-        role is Role.ASSISTANT and before is not role for before, role in zip([None, *roles], roles, strict=False)
-    ]
-    return sum(answers) + bool(roles and roles[-1] is not Role.ASSISTANT)
+    runs = [answers for answers, _ in groupby(message.role is Role.ASSISTANT for message in recording.messages)]
+    return sum(runs) + (runs[-1:] == [False])
 
 
 class _Tracker:

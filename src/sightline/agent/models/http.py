@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from sightline import wire
-from sightline.agent.models import ModelInfo, Reply, Request, TextDelta, errors
+from sightline.agent.models import Reply, Request, TextDelta, errors
 from sightline.agent.models.endpoint import Endpoint, login_of
 from sightline.agent.models.sse import Events
 from sightline.errors import BadInput, ModelBusy, ModelRefused
@@ -61,18 +61,13 @@ class WireProtocol(NamedTuple):
 
 
 class ServedModel:
-    """A model behind an endpoint that speaks one of the protocols."""
+    """A model behind an endpoint that speaks one of the protocols. Subclasses send its requests."""
 
     protocol: WireProtocol
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        self._connection = Connection(endpoint, self.protocol.key_headers(endpoint))
+        self.endpoint, self.info = endpoint, endpoint.info
         self._refused: set[str] = set()  # options that this endpoint has refused
-
-    @property
-    def info(self) -> ModelInfo:
-        return self.endpoint.info
 
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """See `Model.stream`. Whatever the server sends, only a ModelError is raised."""
@@ -90,10 +85,7 @@ class ServedModel:
         with self._parsing():
             raw = builder.reply()
             accept.check_message(accept.read_with(wire.read_reply, raw))
-        yield Reply(self.endpoint.name, raw, self.endpoint.info.price, wire.why_ended(raw))
-
-    async def close(self) -> None:
-        await self._connection.close()
+        yield Reply(self.endpoint.name, raw, self.info.price, wire.why_ended(raw))
 
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """Yield the reply's chunks. Each option that the endpoint names as unknown is left out of another request."""
@@ -112,8 +104,12 @@ class ServedModel:
                 self._refused.add(unknown)
 
     def _send(self, options: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
-        body = {"model": self.endpoint.name, **options, "stream": True}
-        return self._connection.post(self.protocol.url(self.endpoint), body)
+        """Send a request and yield the reply's values as they come.
+
+        Raises:
+            ModelBusy, ModelRefused, ContextOverflow: see `Model.stream`. A stream that breaks off raises ModelBusy.
+        """
+        raise NotImplementedError
 
     @contextmanager
     def _parsing(self) -> Iterator[None]:
@@ -158,23 +154,21 @@ class _Watch:
         return data
 
 
-class Connection:
-    """The connections to one endpoint, opened by the first request."""
+class HttpModel(ServedModel):
+    """Sends requests by connections of its own, opened by the first one."""
 
-    def __init__(self, endpoint: Endpoint, key_headers: dict[str, str]) -> None:
-        self._endpoint = endpoint
-        self._client: AsyncClient | None = None
-        usual = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
-        configured = {name.lower(): value.reveal() for name, value in endpoint.headers.items()}
-        self._headers = usual | key_headers | configured
+    _client: "AsyncClient | None" = None
 
-    async def post(self, url: str, body: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
-        """Yield the reply's values as they come. A reply that is read to its end leaves the connection for the next.
+    async def close(self) -> None:
+        """Close the connections. The next request opens new ones."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
 
-        Raises:
-            ModelBusy, ModelRefused, ContextOverflow: see `Model.stream`. A stream that breaks off raises ModelBusy.
-        """
-        async with self._response(url, body) as response:
+    async def _send(self, options: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
+        """See `ServedModel._send`. A reply that is read to its end leaves the connection for the next."""
+        body = {"model": self.endpoint.name, **options, "stream": True}
+        async with self._response(self.protocol.url(self.endpoint), body) as response:
             if "json" in response.headers.get("content-type", ""):
                 yield Chunk(self._json((await response.aread()).decode("utf-8", "replace")), whole=True)
                 return
@@ -189,12 +183,6 @@ class Connection:
             for data in events.feed(b"\n\n"):  # the last event, if the server left out the empty line after it
                 yield Chunk({}, done=True) if data.strip() == DONE else Chunk(self._json(data))
 
-    async def close(self) -> None:
-        """Close the connections. The next request opens new ones."""
-        if self._client is not None:
-            client, self._client = self._client, None
-            await client.aclose()
-
     @asynccontextmanager
     async def _response(self, url: str, body: dict[str, Any]) -> AsyncIterator["Response"]:
         """Yield a successful response, not yet read. What fails while it is read becomes one of our errors too."""
@@ -208,19 +196,19 @@ class Connection:
                 opened = True
                 if response.status_code >= 300:
                     text = (await response.aread()).decode("utf-8", "replace")
-                    raise errors.failure(self._endpoint, response.status_code, response.headers, text)
+                    raise errors.failure(self.endpoint, response.status_code, response.headers, text)
                 yield response
         except (httpx2.ConnectTimeout, httpx2.ConnectError) as error:
-            raise errors.unreachable(self._endpoint, error) from None  # its context may hold the request
+            raise errors.unreachable(self.endpoint, error) from None  # its context may hold the request
         except httpx2.TimeoutException:
-            raise errors.silent(self._endpoint) from None
+            raise errors.silent(self.endpoint) from None
         except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
             raise ModelRefused(
-                f"{self._endpoint.address!r} is no address: {error}; write base_url as http://…"
+                f"{self.endpoint.address!r} is no address: {error}; write base_url as http://…"
             ) from None
         except httpx2.HTTPError as error:
             broken = errors.cut_off if opened else errors.unreachable
-            raise broken(self._endpoint, error) from None
+            raise broken(self.endpoint, error) from None
 
     async def _open(self, stack: AsyncExitStack, url: "URL", content: bytes) -> "Response":
         """Send a request and return its response, whose body is not read yet. `stack` closes it.
@@ -241,13 +229,15 @@ class Connection:
         return response
 
     def _new_client(self) -> "AsyncClient":
-        base_url, seconds = self._endpoint.base_url, self._endpoint.seconds
+        base_url, seconds = self.endpoint.base_url, self.endpoint.seconds
+        usual = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
+        configured = {name.lower(): value.reveal() for name, value in self.endpoint.headers.items()}
         httpx2 = import_httpx2()
         client: AsyncClient = httpx2.AsyncClient(
-            headers=self._headers,
+            headers=usual | self.protocol.key_headers(self.endpoint) | configured,
             auth=login_of(base_url),
             timeout=httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
-            trust_env=not self._endpoint.on_this_machine,  # a proxy is not for servers of this machine
+            trust_env=not self.endpoint.on_this_machine,  # a proxy is not for servers of this machine
             # Without TLS nobody is trusted, because reading this machine's authorities takes a tenth of a second.
             verify=SSLContext(PROTOCOL_TLS_CLIENT) if base_url.startswith("http://") else True,
         )
@@ -257,7 +247,7 @@ class Connection:
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError):
-            raise errors.cut_off(self._endpoint, f"no JSON: {self._endpoint.hide(text)[:80]!r}") from None
+            raise errors.cut_off(self.endpoint, f"no JSON: {self.endpoint.hide(text)[:80]!r}") from None
 
 
 def import_httpx2() -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
+from sightline.agent.models import Reply, Request, TextDelta
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.models.secret import Secret
@@ -27,14 +27,10 @@ class LocalModel:
     """The model in a GGUF file. The first request loads it, and `close` unloads it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
+        self.endpoint, self.info = endpoint, endpoint.info
         self._loading = asyncio.Lock()
         self._server: Any = None
         self._model: OpenAiModel | None = None
-
-    @property
-    def info(self) -> ModelInfo:
-        return self.endpoint.info
 
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         model = await self._load()
@@ -43,7 +39,6 @@ class LocalModel:
                 yield piece
 
     async def close(self) -> None:
-        """Unload the model."""
         model, self._model = self._model, None
         if model is not None:
             await model.close()

@@ -7,7 +7,7 @@ from typing import Any
 from sightline.agent.models import Request, TextDelta, errors
 from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import Chunk, ServedModel, WireProtocol
+from sightline.agent.models.http import Chunk, HttpModel, WireProtocol
 from sightline.errors import ModelRefused
 from sightline.wire.common import call_from, dumped
 
@@ -57,7 +57,6 @@ class ChatReply:
 
     @property
     def finished(self) -> bool:
-        """Whether the model has declared the end of its reply."""
         return self._finish not in (None, "error")
 
     def add(self, chunk: Chunk) -> list[TextDelta]:
@@ -82,11 +81,6 @@ class ChatReply:
         return deltas
 
     def reply(self) -> Json:
-        """Return the whole reply.
-
-        Raises:
-            ModelBusy: its end did not come.
-        """
         if self._whole is not None:
             return self._whole
         if not self.finished and not (self._done and self._finish is None):
@@ -162,7 +156,7 @@ def _key_headers(endpoint: Endpoint) -> Json:
     return {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {}
 
 
-class OpenAiModel(ServedModel):
+class OpenAiModel(HttpModel):
     """A model behind an endpoint that speaks chat completions."""
 
     protocol = WireProtocol(

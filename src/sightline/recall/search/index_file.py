@@ -139,7 +139,10 @@ def write_segment(db: sqlite3.Connection, segments: Sequence[Segment], recent: R
     base = older[0].base if older else recent.base
     merged: defaultdict[str, Postings] = defaultdict(no_postings)
     for segment in older:
-        _move_postings(db, segment, merged, base)
+        for term, blob in db.execute("SELECT term, rows FROM posting WHERE segment = ?", (segment.number,)):
+            merged[term].extend(unpack(blob), segment.base - base)
+        db.execute("DELETE FROM posting WHERE segment = ?", (segment.number,))
+        db.execute("DELETE FROM segment WHERE number = ?", (segment.number,))
     for term, postings in recent.postings.items():
         merged[term].extend(postings, recent.base - base)
     rows = len(recent.lengths) + sum(s.rows for s in older)
@@ -149,11 +152,3 @@ def write_segment(db: sqlite3.Connection, segments: Sequence[Segment], recent: R
     records = ((new.number, term, each.rows.tobytes() + each.classes) for term, each in sorted(merged.items()))
     db.executemany("INSERT INTO posting VALUES (?, ?, ?)", records)
     return [*kept, new]
-
-
-def _move_postings(db: sqlite3.Connection, segment: Segment, merged: dict[str, Postings], base: int) -> None:
-    """Move a segment out of the file into `merged`."""
-    for term, blob in db.execute("SELECT term, rows FROM posting WHERE segment = ?", (segment.number,)):
-        merged[term].extend(unpack(blob), segment.base - base)
-    db.execute("DELETE FROM posting WHERE segment = ?", (segment.number,))
-    db.execute("DELETE FROM segment WHERE number = ?", (segment.number,))
