@@ -216,12 +216,10 @@ class Agent:
             did = "refused to answer" if reply.stop == "refused" else "said nothing"
             return {"next": "answer", "error": f"{reply.model} {did}"}
         done: State = {"told": False, "overflowed": False}
-        if self.protocol == "native" or any(
-            isinstance(part, Call) for part in parts
-        ):  # some call natively all the same
-            await self._log_reply(reply, reply.raw, state)
-            return done | self._after_reply(state)
-        return done | await self._take_json(reply, plain_text(parts), state)
+        if self.protocol == "json" and not any(isinstance(part, Call) for part in parts):
+            return done | await self._take_json(reply, plain_text(parts), state)
+        await self._log_reply(reply, reply.raw, state)  # some models call natively all the same
+        return done | self._after_reply(state)
 
     async def _reply_to(self, state: State) -> Reply:
         native, sent = self.protocol == "native", state["sent"]
@@ -240,8 +238,8 @@ class Agent:
         if parsed.problems and not state.get("told"):
             await self._log_reply(reply, reply.raw, state)
             await self._log(partial(self.session.note, structured_response.again(parsed.problems, self._locale)))
-            error = "the model's last response is not in the form asked for"
-            return self._go_on("context", state, error) | {"told": True}
+            on = self._go_on("context", state, "the model's last response is not in the form asked for")
+            return on | {"told": True}
         await self._log_reply(reply, json_protocol.with_calls(reply.raw, parsed, self._ids), state)
         self._turn.response, self._turn.text = parsed.response, parsed.response.report
         if self._turn.text:
@@ -276,10 +274,9 @@ class Agent:
         if self.code is None:
             return
         for block in blocks:
-            store = partial(self.code.store, block.code_id, block.code, language=block.language)
+            about = {"language": block.language, "description": block.description, "session_id": self.session.id}
             try:
-                saved = await asyncio.to_thread(store, description=block.description, session_id=self.session.id)
-                self._turn.add_saved(saved)
+                self._turn.add_saved(await asyncio.to_thread(self.code.store, block.code_id, block.code, **about))
             except (SightlineError, OSError) as error:
                 _LOG.warning("code %s was not saved: %s", block.code_id, error)
                 self._turn.warnings.append(str(error))

@@ -108,8 +108,7 @@ def read_config(project: str | Path, env: Mapping[str, str]) -> Config:
         table = tomllib.loads(data.decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{file} cannot be read as TOML: {error}") from error
-    digest = sha256(os.fsencode(real) + b"\0" + data).hexdigest()
-    return replace(from_tables(table, str(file), env), digest=digest)
+    return replace(from_tables(table, str(file), env), digest=sha256(os.fsencode(real) + b"\0" + data).hexdigest())
 
 
 def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) -> Config:
@@ -179,8 +178,13 @@ def with_fallbacks(endpoint: Endpoint, config: Config, env: Mapping[str, str]) -
 def at_place(place_name: str, name: str, env: Mapping[str, str]) -> Endpoint:
     """Return a model at one of the known places. `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` are used."""
     place = PLACES[place_name]
-    key = _key_in(place.key_env, env)
-    return Endpoint(name, place.provider, base_url=_address(place, env), key=key, key_env=place.key_env)
+    return Endpoint(
+        name,
+        place.provider,
+        base_url=_address(place, env),
+        key=_key_in(place.key_env, env),
+        key_env=place.key_env,
+    )
 
 
 def usual_places(base_url: str, env: Mapping[str, str]) -> list[Place]:

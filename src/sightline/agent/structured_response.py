@@ -30,8 +30,6 @@ class CodeBlock(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True):
-    """A call of a tool."""
-
     tool_name: str
     tool_call_id: str = ""
     arguments: dict[str, Any] = {}
@@ -57,7 +55,6 @@ class StructuredResponse(Struct, frozen=True):
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls it makes."""
         return self.action.content if isinstance(self.action.content, tuple) else ()
 
     @property

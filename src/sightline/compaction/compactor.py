@@ -166,8 +166,7 @@ class Compactor:
                 raise NoSummary("the model's answer was cut off; give it more room for its answer")
             case "refused":
                 raise NoSummary("the model refused to answer")
-        text = answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts)
-        summary = summary_in(text)
+        summary = summary_in(answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts))
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
         check_words(summary, (plain_text(message.parts) for message in job.before.body))
         replaced = self._range(job.first, job.last).tokens()
@@ -263,8 +262,7 @@ class Compactor:
         """Append the boundary and the summaries. Return the boundary's seq."""
         journal, timeline, reader = self._journal, self._journal.timeline, self._journal.reader
         first, last = timeline.unit_row[covered.first], timeline.unit_row[covered.last]
-        uuids = (reader.entry(first).uuid, reader.entry(last).uuid)
-        note = CompactNote(timeline.seq[first], timeline.seq[last], uuids)
+        note = CompactNote(timeline.seq[first], timeline.seq[last], (reader.entry(first).uuid, reader.entry(last).uuid))
         drafts = [journal.drafts.boundary(note, CompactMetadata(job.trigger, job.before.tokens))]
         expected = self._expected_tokens(job, covered, texts)
         metadata = CompactMetadata(job.trigger, job.before.tokens, expected, list(used))

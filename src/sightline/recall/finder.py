@@ -112,8 +112,8 @@ class Finder:
     def asking_units(self) -> set[int]:
         """Return the units that ask: the last user message, and those with pending calls. They are no answer."""
         timeline = self._journal.timeline
-        pending = {timeline.unit[row] for row in timeline.open_calls}
-        return pending | {timeline.last_user(self._journal.path, len(timeline))}
+        pending = (timeline.unit[row] for row in timeline.open_calls)
+        return {timeline.last_user(self._journal.path, len(timeline)), *pending}
 
     # ------------------------------------------------------------------ the index
 
@@ -124,8 +124,7 @@ class Finder:
         timeline, reader = self._journal.timeline, self._journal.reader
         end = len(timeline) if max_rows is None else min(len(timeline), self._index.upto + max_rows)
         while self._index.upto < end:  # an index that turned out damaged begins again at 0
-            fresh = range(self._index.upto, end)
-            rows = (row for row in fresh if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
+            rows = (row for row in range(self._index.upto, end) if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
             texts = ((row, f"{reader.text(row)}{TIME_MARK}{reader.entry(row).when}") for row in rows)
             self._index.add(texts, end)
             if max_rows is not None:

@@ -80,7 +80,6 @@ class Recall:
         self._finder = Finder(journal)
 
     def close(self) -> None:
-        """Close the index file."""
         self._finder.close()
 
     def index_import(self, messages: int) -> None:
@@ -132,8 +131,7 @@ class Recall:
             terms, hits = self._finder.rank(query, limit, among, asking, breadth=WIDE)
             tried = {hit.row for hit in hits}
             self._add_answers((hit.row for hit in hits), terms, pieces)
-        newest = self._finder.newest(among, asking)
-        self._add_answers((row for row in newest if row not in tried), terms, pieces)
+        self._add_answers((row for row in self._finder.newest(among, asking) if row not in tried), terms, pieces)
         return pieces.note(query)
 
     def _add_answers(self, rows: Iterable[int], terms: str, pieces: Pieces) -> None:
@@ -175,8 +173,8 @@ class Recall:
         reader, results = self._journal.reader, []
         found = self._finder.matches(query, limit)
         for hit in found.hits:
-            note = RecallNote(tuple(self._sources(hit.row, found.terms, PAGE_TOKENS)), query)
-            text = reader.recall_text(note, reader.locale)
+            sources = tuple(self._sources(hit.row, found.terms, PAGE_TOKENS))
+            text = reader.recall_text(RecallNote(sources, query), reader.locale)
             results.append(Found(self._journal.timeline.id(hit.row), hit.score, text))
         return results
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import msgspec
-
 from sightline import wire
 from sightline.compose.render import first_change
 from sightline.log.columns import HEAD
@@ -17,6 +15,7 @@ from sightline.replay.formats import Recording
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, plain_text
 from sightline.values.profiles import Profile, call_cost, profile
+from sightline.wire.common import dumped
 from sightline.wire.payload import Payload
 
 
@@ -93,7 +92,6 @@ class Totals(NamedTuple):
     breaks: tuple[tuple[str, int], ...] = ()  # why the prompt prefix changed, and how often
 
     def plus(self, step: Step) -> "Totals":
-        """Return the totals with one step more."""
         outgrown = step.number if step.full_tokens > step.limit else 0
         breaks = dict(self.breaks)
         if step.reason:
@@ -158,9 +156,8 @@ class _Tracker:
         self._own_tools = 0  # tokens of `expand` and `recall`, which the full history does not pay for
         if recording.tools:
             session.tools(recording.tools)
-            without = session.count(msgspec.json.encode(wire.read_tools(recording.tools)).decode())
-            both = (*wire.read_tools(recording.tools), *RECALL_TOOLS)
-            self._own_tools = session.count(msgspec.json.encode(both).decode()) - without
+            given = wire.read_tools(recording.tools)
+            self._own_tools = session.count(dumped((*given, *RECALL_TOOLS))) - session.count(dumped(given))
 
     def new_inputs(self, message: Message) -> Iterator[NewInput]:
         """Yield what a message adds for the model: user and system text, and tool results."""

@@ -129,8 +129,7 @@ def _existing(endpoint: Endpoint, given: str, config: Config, who: str) -> Endpo
 
 async def probed(places: Sequence[Place], seconds: float = PROBE_SECONDS) -> list[Listening]:
     """Return the servers that answer within this time and have a model. All are asked at once."""
-    httpx2 = import_httpx2()
-    async with httpx2.AsyncClient(timeout=seconds, trust_env=False) as client:
+    async with import_httpx2().AsyncClient(timeout=seconds, trust_env=False) as client:
         answers = await asyncio.gather(*(_probe(client, place) for place in places))
     return [answer for answer in answers if answer is not None]
 

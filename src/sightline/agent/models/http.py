@@ -186,9 +186,7 @@ class HttpModel(ServedModel):
     @asynccontextmanager
     async def _response(self, url: str, body: dict[str, Any]) -> AsyncIterator["Response"]:
         """Yield a successful response, not yet read. What fails while it is read becomes one of our errors too."""
-        import httpx2
-
-        opened = False
+        httpx2, opened = import_httpx2(), False
         try:
             bare = httpx2.URL(url).copy_with(userinfo=b"")  # it is logged; the login is sent in a header
             async with AsyncExitStack() as stack:
@@ -229,11 +227,12 @@ class HttpModel(ServedModel):
         return response
 
     def _new_client(self) -> "AsyncClient":
+        import httpx2
+
         base_url, seconds = self.endpoint.base_url, self.endpoint.seconds
         usual = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
         configured = {name.lower(): value.reveal() for name, value in self.endpoint.headers.items()}
-        httpx2 = import_httpx2()
-        client: AsyncClient = httpx2.AsyncClient(
+        return httpx2.AsyncClient(
             headers=usual | self.protocol.key_headers(self.endpoint) | configured,
             auth=login_of(base_url),
             timeout=httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
@@ -241,7 +240,6 @@ class HttpModel(ServedModel):
             # Without TLS nobody is trusted, because reading this machine's authorities takes a tenth of a second.
             verify=SSLContext(PROTOCOL_TLS_CLIENT) if base_url.startswith("http://") else True,
         )
-        return client
 
     def _json(self, text: str) -> dict[str, Any]:
         try:

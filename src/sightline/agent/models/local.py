@@ -33,8 +33,7 @@ class LocalModel:
         self._model: OpenAiModel | None = None
 
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
-        model = await self._load()
-        async with aclosing(model.stream(request)) as answer:
+        async with aclosing((await self._load()).stream(request)) as answer:
             async for piece in answer:
                 yield piece
 

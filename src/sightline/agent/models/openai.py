@@ -98,8 +98,7 @@ class ChatReply:
             self._add_to_call(call)
         merge(self._message, {key: value for key, value in delta.items() if key not in ("tool_calls", "role")})
         thought = next((delta[key] for key in THINKING if delta.get(key)), "")
-        text = delta.get("content") or delta.get("refusal") or ""
-        found = (TextDelta(thought, thinking=True), TextDelta(text))
+        found = (TextDelta(thought, thinking=True), TextDelta(delta.get("content") or delta.get("refusal") or ""))
         return [each for each in found if isinstance(each.text, str) and each.text]
 
     def _add_to_call(self, delta: Json) -> None:
@@ -107,9 +106,8 @@ class ChatReply:
         place = delta.get("index")
         call = next((each for each in reversed(self._calls) if place is None or each["index"] == place), None)
         if call is None or _begins_another(call, delta):
-            number = len(self._calls) if place is None else place
-            call = {"index": number, "type": "function", "function": {"arguments": ""}}
-            self._calls.append(call)
+            place = len(self._calls) if place is None else place
+            self._calls.append(call := {"index": place, "type": "function", "function": {"arguments": ""}})
         merge(call, {key: value for key, value in delta.items() if key != "index"})
 
 

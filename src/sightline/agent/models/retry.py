@@ -83,8 +83,9 @@ class RetryingModel:
         for place, model in enumerate(self.models):
             needed = request.payload.tokens + self._for(place, request).output
             if place and needed > model.info.window:
-                why = f"{model.info.name} is not asked: {needed} tokens do not fit into its {model.info.window}"
-                found[place] = ModelRefused(why)
+                found[place] = ModelRefused(
+                    f"{model.info.name} is not asked: {needed} tokens do not fit into its {model.info.window}"
+                )
         return found
 
     def _next_attempt(self, failures: Mapping[int, ModelError], place: int, tries: int) -> tuple[int, float]:

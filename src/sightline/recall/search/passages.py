@@ -100,8 +100,7 @@ def _occurrences(text: str, wanted: Iterable[str]) -> dict[str, Occurrences]:
         spellings = _spellings(term)
         numbers = {n for spelling in spellings for n in islice(_lines_with(spelling, lowered, cased), MAX_LINES)}
         if numbers:
-            is_common = len(numbers) >= MAX_LINES
-            total = sum(map(lowered.count, spellings)) if is_common else len(numbers)
+            total = sum(map(lowered.count, spellings)) if len(numbers) >= MAX_LINES else len(numbers)
             occurrences[term] = Occurrences(numbers, total)
     return occurrences
 
