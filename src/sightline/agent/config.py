@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sightline.agent.models.catalog import FAMILIES, OWN_KEY, PLACES, PROVIDERS, Place, place_of
@@ -42,10 +41,10 @@ from sightline.values.phrases import LOCALES
 
 FILE = "sightline.toml"
 MODEL_VARIABLE = "SIGHTLINE_MODEL"  # a model for this shell, in any form that --model takes
-T = TypeVar("T", bound=Struct)
+T = TypeVar("T", bound=msgspec.Struct)
 
 
-class ToolSettings(Struct, frozen=True):
+class ToolSettings(msgspec.Struct, frozen=True):
     """Which tools the agent has, and what they may do."""
 
     only: tuple[str, ...] = ()  # the tools, "apps" among them; empty: all
@@ -57,7 +56,7 @@ class ToolSettings(Struct, frozen=True):
     seconds: float = 60.0  # that any other tool may take
 
 
-class McpServer(Struct, frozen=True):
+class McpServer(msgspec.Struct, frozen=True):
     """A server of tools: a command to start, or an address. `env`: secret variables for the command."""
 
     command: str = ""
@@ -70,7 +69,7 @@ class McpServer(Struct, frozen=True):
             raise ValueError("say either command, with args and env, or url")
 
 
-class ChatSettings(Struct, frozen=True):
+class ChatSettings(msgspec.Struct, frozen=True):
     """How `sightline chat` begins. Empty: the default."""
 
     locale: str = ""
@@ -81,14 +80,14 @@ class ChatSettings(Struct, frozen=True):
             raise ValueError(f"unknown locale; choose one of {', '.join(LOCALES)}")
 
 
-class Config(Struct, frozen=True):
+class Config(msgspec.Struct, frozen=True):
     """A project's settings. `model` is the label of the chosen model; empty: none is chosen."""
 
     models: dict[str, Endpoint] = {}
     model: str = ""
-    tools: ToolSettings = field(default_factory=ToolSettings)
+    tools: ToolSettings = ToolSettings()
     mcp: dict[str, McpServer] = {}
-    chat: ChatSettings = field(default_factory=ChatSettings)
+    chat: ChatSettings = ChatSettings()
     file: str = ""  # its path; empty: there is none
     digest: str = ""  # of the file's real path and of the bytes that were read
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace as set_fields
 
 from sightline.errors import PinnedOverflow
 from sightline.plan.budget import Budget
@@ -74,7 +73,7 @@ def compose(session: Session, budget: Budget, write: Callable[[Payload], Payload
 
 def less(budget: Budget, reserve: int) -> Budget:
     """Return a budget with so many tokens less, but at least one."""
-    return set_fields(budget, window=max(budget.window - reserve, budget.output + 1))
+    return msgspec.structs.replace(budget, window=max(budget.window - reserve, budget.output + 1))
 
 
 def tokens_of(payload: Payload, session: Session) -> int:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
 
 from sightline.values.items import ToolDefinition
+from sightline.values.phrases import Phrases
 from sightline.wire.common import valid
 
 MOST_CALLS = 6  # in one response
@@ -20,7 +20,7 @@ LEAST_ANALYSIS = 10  # characters
 _BRACES = 200  # places in a text where an object may begin; a text with more is code, not an answer
 
 
-class CodeBlock(Struct, frozen=True, omit_defaults=True):
+class CodeBlock(msgspec.Struct, frozen=True, omit_defaults=True):
     """A piece of code to store."""
 
     code_id: str = ""
@@ -29,13 +29,13 @@ class CodeBlock(Struct, frozen=True, omit_defaults=True):
     code: str = ""
 
 
-class ToolCall(Struct, frozen=True, omit_defaults=True):
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_name: str
     tool_call_id: str = ""
     arguments: dict[str, Any] = {}
 
 
-class Action(Struct, frozen=True, omit_defaults=True):
+class Action(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the model does: call tools, or give the user the final report."""
 
     type: Literal["tool_call", "complete"] = "complete"
@@ -45,7 +45,7 @@ class Action(Struct, frozen=True, omit_defaults=True):
     code_blocks: tuple[CodeBlock, ...] = ()
 
 
-class StructuredResponse(Struct, frozen=True):
+class StructuredResponse(msgspec.Struct, frozen=True):
     """One response of the model."""
 
     task_analysis: str = ""
@@ -89,7 +89,7 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
             return Parsed(response, tuple(_problems(response, tools)))
         why = "calls and code count only where the JSON object is the whole answer, without words around it"
         break
-    raw = Action(content=text.strip(), recommended_questions=(_AGAIN[locale == "zh"],))
+    raw = Action(content=text.strip(), recommended_questions=(_say("what is needed", locale),))
     return Parsed(StructuredResponse(action=raw), (why or 'it is no JSON object with an "action"',))
 
 
@@ -116,7 +116,16 @@ def _objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
 
 _FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.DOTALL)
 _DECODER = json.JSONDecoder(strict=False)  # not strict, because models put real line breaks into strings
-_AGAIN = ("Please say again what you need", "请重新描述您的需求")
+_say = Phrases(
+    {
+        "what is needed": ("Please say again what you need", "请重新描述您的需求"),
+        "not in form": (
+            "[your last response is not in the form asked for]\n{listed}\n"
+            "Answer with one JSON object in that form, and nothing else.",
+            "[你的上一条回复不符合要求的 JSON 格式]\n{listed}\n请只返回一个符合格式的 JSON 对象。",
+        ),
+    }
+)
 
 
 def _without_nulls(found: dict[str, Any]) -> dict[str, Any]:
@@ -161,11 +170,7 @@ def _problems_of_action(action: Action, tools: Sequence[str] | None) -> Iterator
 
 def again(problems: Sequence[str], locale: str = "en") -> str:
     """Return what the model is told if its response cannot be acted on."""
-    listed = "\n".join(f"- {problem}" for problem in problems)
-    if locale == "zh":
-        return f"[你的上一条回复不符合要求的 JSON 格式]\n{listed}\n请只返回一个符合格式的 JSON 对象。"
-    asked = "Answer with one JSON object in that form, and nothing else."
-    return f"[your last response is not in the form asked for]\n{listed}\n{asked}"
+    return _say("not in form", locale, listed="\n".join(f"- {problem}" for problem in problems))
 
 
 def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:

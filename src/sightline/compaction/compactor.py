@@ -21,7 +21,6 @@ from sightline.log.annotations import CompactNote, UncompactNote
 from sightline.log.branches import Compaction
 from sightline.log.columns import BY_RULE, NOTICE
 from sightline.log.conflict import retry_on_conflict
-from sightline.log.entries import CompactMetadata
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.view import messages_of, oldest
@@ -82,11 +81,6 @@ class Job(NamedTuple):
     first: int  # the units that the summary will cover
     last: int
     trigger: str
-
-
-class _SummaryText(NamedTuple):
-    text: str
-    flags: int
 
 
 class Compactor:
@@ -169,7 +163,9 @@ class Compactor:
         summary = summary_in(answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts))
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
         check_words(summary, (plain_text(message.parts) for message in job.before.body))
-        replaced = self._range(job.first, job.last).tokens()
+        covered = self._range(job.first, job.last)
+        units = (*covered.not_summarised(), *covered.summaries())  # the summaries that cover the other units now
+        replaced = sum(self._journal.timeline.unit_full[unit] for unit in units)
         if tokens < _LEAST_TOKENS and replaced > _LONG_TOKENS:
             raise NoSummary(f"the model's answer of {tokens:,} tokens says too little to stand for {replaced:,}")
         if tokens > most:
@@ -207,7 +203,7 @@ class Compactor:
         timeline = self._journal.timeline
         return Compacted(
             success=not error,
-            summary=texts[0].text,
+            summary=texts[0][0],
             trigger=job.trigger,
             pre_tokens=job.before.tokens,
             post_tokens=after.tokens,
@@ -219,23 +215,25 @@ class Compactor:
             loss=hidden,
         )
 
-    def _texts(self, job: Job, covered: UnitRange, summary: str | Exception | None) -> list[_SummaryText]:
-        """Return what replaces the covered units: the model's summary, and a digest of what the model was not shown.
+    def _texts(self, job: Job, covered: UnitRange, summary: str | Exception | None) -> list[tuple[str, int]]:
+        """Return the texts, with flags, that replace the covered units.
+
+        They are the model's summary, and a digest of what the model was not shown.
 
         Without a summary it is a digest of all, after an error behind the notice that the model gave no summary.
         """
         units = covered.not_summarised()
         if isinstance(summary, str):
             unseen = [unit for unit in units if unit not in job.request.plan]
-            first, by_rule = _SummaryText(summary, 0), self._digest(job, unseen, []) if unseen else ""
+            texts = [(summary, 0), (self._digest(job, unseen, []) if unseen else "", BY_RULE)]
         else:
             timeline, notice = self._journal.timeline, ""
             if summary is not None:
                 later = [unit for unit in job.before.plan if unit > covered.last]
                 retained = [unit for unit in later if timeline.unit_kind(unit) is not Kind.SUMMARY]
                 notice = fallback(self._count_messages(retained), error_text(summary))
-            first, by_rule = _SummaryText(notice, BY_RULE | NOTICE), self._digest(job, units, covered.summaries())
-        return [each for each in (first, _SummaryText(by_rule, BY_RULE)) if each.text]
+            texts = [(notice, BY_RULE | NOTICE), (self._digest(job, units, covered.summaries()), BY_RULE)]
+        return [(text, flags) for text, flags in texts if text]
 
     def _digest(self, job: Job, units: Sequence[int], summaries: Sequence[int]) -> str:
         """Return a digest of units that continues these summaries of earlier ones."""
@@ -258,26 +256,26 @@ class Compactor:
     def _count_messages(self, units: Iterable[int]) -> int:
         return sum(messages_of(self._journal.timeline, unit) for unit in units)
 
-    def _write(self, job: Job, covered: UnitRange, texts: Sequence[_SummaryText], used: Sequence[str]) -> int:
+    def _write(self, job: Job, covered: UnitRange, texts: Sequence[tuple[str, int]], used: Sequence[str]) -> int:
         """Append the boundary and the summaries. Return the boundary's seq."""
         journal, timeline, reader = self._journal, self._journal.timeline, self._journal.reader
         first, last = timeline.unit_row[covered.first], timeline.unit_row[covered.last]
         note = CompactNote(timeline.seq[first], timeline.seq[last], (reader.entry(first).uuid, reader.entry(last).uuid))
-        drafts = [journal.drafts.boundary(note, CompactMetadata(job.trigger, job.before.tokens))]
+        drafts = [journal.drafts.boundary(note, entries.CompactMetadata(job.trigger, job.before.tokens))]
         expected = self._expected_tokens(job, covered, texts)
-        metadata = CompactMetadata(job.trigger, job.before.tokens, expected, list(used))
-        drafts += [journal.drafts.summary(each.text, metadata, flags=each.flags) for each in texts]
+        metadata = entries.CompactMetadata(job.trigger, job.before.tokens, expected, list(used))
+        drafts += [journal.drafts.summary(text, metadata, flags=flags) for text, flags in texts]
         # What it covers is fixed and still there, so it is written after what others wrote.
         rows = retry_on_conflict(lambda: journal.append(drafts), journal.refresh, attempts=_ATTEMPTS + 1)
         unit = timeline.unit[rows[1][0]]
         return next(each.seq for each in timeline.compactions if unit in each.summaries)
 
-    def _expected_tokens(self, job: Job, covered: UnitRange, texts: Sequence[_SummaryText]) -> int:
+    def _expected_tokens(self, job: Job, covered: UnitRange, texts: Sequence[tuple[str, int]]) -> int:
         """Return how large the payload will be with these texts in the place of the covered units."""
         reader, plan, view = self._journal.reader, job.before.plan, self._composer.view(job.budget)
         hidden = sum(view.unit_tokens(unit, plan.lods) for unit in plan if covered.first <= unit <= covered.last)
         framing = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
-        return max(0, job.before.tokens - hidden) + sum(reader.counter.count(each.text) + framing for each in texts)
+        return max(0, job.before.tokens - hidden) + sum(reader.counter.count(text) + framing for text, _ in texts)
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
         """Return what is no longer shown, rules and tasks among it that the user set anywhere on this branch."""
