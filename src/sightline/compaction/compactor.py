@@ -242,16 +242,19 @@ class Compactor:
         before = "\n\n".join(reader.text(row) for row in rows if not timeline.state[row] & NOTICE)
         items = [reader.item(row) for unit in units for row in timeline.rows_of(unit)]
         full = sum(timeline.unit_full[unit] for unit in (*units, *summaries))
-        most = max(int(_DIGEST * job.before.plan.limit), min(_DIGEST_TOKENS, self._freed_tokens(job)))
+        # Tokens are free once the covered units are hidden, up to halfway from the target to the trigger.
+        plan, halfway = job.before.plan, (job.budget.target + job.budget.trigger) / 2
+        shown = self._tokens(job, [unit for unit in plan if not job.first <= unit <= job.last])
+        freed = int(halfway * (plan.limit - plan.fixed)) - shown
+        most = max(int(_DIGEST * plan.limit), min(_DIGEST_TOKENS, freed))
         return digest(
             items, tokens=min(most, full // 2), count=reader.counter.count, locale=reader.locale, before=before
         )
 
-    def _freed_tokens(self, job: Job) -> int:
-        """Return the free tokens once the covered units are hidden, up to halfway from the target to the trigger."""
-        view, plan = self._composer.view(job.budget), job.before.plan
-        shown = sum(view.unit_tokens(unit, plan.lods) for unit in plan if not job.first <= unit <= job.last)
-        return int((job.budget.target + job.budget.trigger) / 2 * (plan.limit - plan.fixed)) - shown
+    def _tokens(self, job: Job, units: Iterable[int]) -> int:
+        """Return the tokens of these units, as the payload before the compaction shows them."""
+        view = self._composer.view(job.budget)
+        return sum(view.unit_tokens(unit, job.before.plan.lods) for unit in units)
 
     def _count_messages(self, units: Iterable[int]) -> int:
         return sum(messages_of(self._journal.timeline, unit) for unit in units)
@@ -262,20 +265,17 @@ class Compactor:
         first, last = timeline.unit_row[covered.first], timeline.unit_row[covered.last]
         note = CompactNote(timeline.seq[first], timeline.seq[last], (reader.entry(first).uuid, reader.entry(last).uuid))
         drafts = [journal.drafts.boundary(note, entries.CompactMetadata(job.trigger, job.before.tokens))]
-        expected = self._expected_tokens(job, covered, texts)
+        # With these texts in the place of the covered units the payload will be so large.
+        hidden = self._tokens(job, [unit for unit in job.before.plan if covered.first <= unit <= covered.last])
+        framing = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
+        added = sum(reader.counter.count(text) + framing for text, _ in texts)
+        expected = max(0, job.before.tokens - hidden) + added
         metadata = entries.CompactMetadata(job.trigger, job.before.tokens, expected, list(used))
         drafts += [journal.drafts.summary(text, metadata, flags=flags) for text, flags in texts]
         # What it covers is fixed and still there, so it is written after what others wrote.
         rows = retry_on_conflict(lambda: journal.append(drafts), journal.refresh, attempts=_ATTEMPTS + 1)
         unit = timeline.unit[rows[1][0]]
         return next(each.seq for each in timeline.compactions if unit in each.summaries)
-
-    def _expected_tokens(self, job: Job, covered: UnitRange, texts: Sequence[tuple[str, int]]) -> int:
-        """Return how large the payload will be with these texts in the place of the covered units."""
-        reader, plan, view = self._journal.reader, job.before.plan, self._composer.view(job.budget)
-        hidden = sum(view.unit_tokens(unit, plan.lods) for unit in plan if covered.first <= unit <= covered.last)
-        framing = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
-        return max(0, job.before.tokens - hidden) + sum(reader.counter.count(text) + framing for text, _ in texts)
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
         """Return what is no longer shown, rules and tasks among it that the user set anywhere on this branch."""

@@ -25,7 +25,12 @@ def oldest_part(reader: Reader, view: View, around: Payload, first: int, last: i
     too, large items are shortened, and if all that does not fit, the part ends with an earlier turn.
     """
     for end in _possible_ends(view, first, last):
-        part = _part_of(view, first, end)
+        inside = [each for each in view.compactions if first <= each.first and each.last <= end]
+        part = replace(  # the conversation as if it had only these units
+            view, budget=with_fields(view.budget, trigger=_SHARE, target=_SHARE), last=None,
+            new=_units(view, first, end), compactions=inside, pinned=frozenset(), asked=-1, wanted={}, back=(),
+            command="passage", notices=Notices(),
+        )  # fmt: skip
         plan = Focus().plan(part)
         if set(plan).issuperset(part.candidates()):
             break
@@ -40,15 +45,6 @@ def _possible_ends(view: View, first: int, last: int) -> Iterator[int]:
     units = [unit for unit in _units(view, first, last) if not any(c.first <= unit <= c.last for c in compactions)]
     starts = [at for at, unit in enumerate(units) if at and begins_turn(view.timeline, unit)]
     yield from (units[at - 1] for at in reversed(starts))
-
-
-def _part_of(view: View, first: int, last: int) -> View:
-    """Return a view of the conversation as if it had only these units."""
-    inside = [each for each in view.compactions if first <= each.first and each.last <= last]
-    return replace(
-        view, budget=with_fields(view.budget, trigger=_SHARE, target=_SHARE), last=None, new=_units(view, first, last),
-        compactions=inside, pinned=frozenset(), asked=-1, wanted={}, back=(), command="passage", notices=Notices(),
-    )  # fmt: skip
 
 
 def _units(view: View, first: int, last: int) -> list[int]:

@@ -75,18 +75,14 @@ def instruction(
     for path, content in files.items():
         if max_tokens < _LEAST_TOKENS:
             break
-        shown[path] = _file_section(path, content, max_tokens, count, locale)
+        name, text_shown, needed = path, content, count(content) + 40  # the fences and the name
+        if needed > max_tokens:  # half of what would fit, because a text's tokens are not spread evenly
+            text_shown = content[: len(content) * max_tokens // (2 * needed)]
+            name = _say("beginning", locale, path=path, lines=text_shown.count("\n") + 1)
+        shown[path] = f"### {name}\n{fenced(text_shown)}"
         max_tokens -= count(shown[path]) + 1
     texts = [text, _say("files", locale), *shown.values()] if shown else [text]
     return "\n\n".join(texts), list(shown)
-
-
-def _file_section(path: str, content: str, max_tokens: int, count: Callable[[str], int], locale: str) -> str:
-    name, needed = path, count(content) + 40  # the fences and the name
-    if needed > max_tokens:
-        content = content[: len(content) * max_tokens // (2 * needed)]  # half: a text's tokens are not spread evenly
-        name = _say("beginning", locale, path=path, lines=content.count("\n") + 1)
-    return f"### {name}\n{fenced(content)}"
 
 
 def fenced(text: str) -> str:

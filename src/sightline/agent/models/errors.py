@@ -121,9 +121,7 @@ class _ErrorBody:
         self._counted = found.get("n_prompt_tokens")
 
     def is_overflow(self, status: int) -> bool:
-        if status == TOO_LARGE or "context_length_exceeded" in self.kinds:
-            return True
-        return bool(_FULL.search(self.message) or any(_FULL.search(kind) for kind in self.kinds))
+        return status == TOO_LARGE or any(_FULL.search(text) for text in (self.message, *self.kinds))
 
     @property
     def input_tokens(self) -> int | None:

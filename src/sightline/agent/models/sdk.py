@@ -104,9 +104,7 @@ def _model_error(error: Exception, endpoint: Endpoint) -> ModelError | None:
         return errors.unreachable(endpoint, getattr(error, "__cause__", None) or error)
     if "TransportError" in names:
         return errors.cut_off(endpoint, error)
-    if "APIError" in names:
-        return errors.failure_inside(endpoint, _body(error))
-    return None
+    return errors.failure_inside(endpoint, _body(error)) if "APIError" in names else None
 
 
 def _body(error: Exception) -> str:

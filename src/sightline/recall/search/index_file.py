@@ -91,9 +91,8 @@ def _claim(db: sqlite3.Connection, key: str) -> None:
 
 
 def _belongs_to(db: sqlite3.Connection, key: str) -> bool:
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'head'").fetchone():
-        return False
-    return bool(db.execute("SELECT format, key FROM head").fetchone() == (FORMAT, key))
+    has_head = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'head'").fetchone()
+    return bool(has_head and db.execute("SELECT format, key FROM head").fetchone() == (FORMAT, key))
 
 
 def is_damaged(error: sqlite3.DatabaseError) -> bool:

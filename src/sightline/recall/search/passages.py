@@ -92,19 +92,14 @@ def _occurrences(text: str, wanted: Iterable[str]) -> dict[str, tuple[set[int], 
     cased = text if len(text) == len(lowered) else lowered  # a capital may be two letters in lower case
     occurrences = {}
     for term in wanted:
-        spellings = _spellings(term)
+        stem = term[:-1] if term.endswith("y") and len(term) > 3 else term  # studies
+        grouped = f"{int(term):,}" if term.isdecimal() else stem
+        spellings = {stem, grouped, normalize("NFD", stem), stem.translate(FULL_WIDTH)}  # as its words may begin
         numbers = {n for spelling in spellings for n in islice(_lines_with(spelling, lowered, cased), MAX_LINES)}
         if numbers:
             total = sum(map(lowered.count, spellings)) if len(numbers) >= MAX_LINES else len(numbers)
             occurrences[term] = numbers, total
     return occurrences
-
-
-def _spellings(term: str) -> set[str]:
-    """Return how the words of a term may begin in a text in lower case."""
-    stem = term[:-1] if term.endswith("y") and len(term) > 3 else term  # studies
-    grouped = f"{int(term):,}" if term.isdecimal() else stem
-    return {stem, grouped, normalize("NFD", stem), stem.translate(FULL_WIDTH)}
 
 
 def _lines_with(spelling: str, lowered: str, cased: str) -> Iterator[int]:
