@@ -286,7 +286,7 @@ class Agent:
         calls, most = self.session.open_calls, structured_response.MOST_CALLS
         for call in calls[most:]:
             why = f"not run: at most {most} calls in one response; make this one again"
-            await self._log_output(Output(call, why, failed=True))
+            await self._log_output(call, Output(why, failed=True))
         try:
             async with asyncio.TaskGroup() as group:
                 for call in calls[:most]:
@@ -297,10 +297,10 @@ class Agent:
         return {}
 
     async def _run_tool(self, call: Call, names: Sequence[str]) -> None:
-        await self._log_output(await self._toolbox.run(call, names))
+        await self._log_output(call, await self._toolbox.run(call, names))
 
-    async def _log_output(self, output: Output) -> None:
-        call, failed = output.call, output.failed
+    async def _log_output(self, call: Call, output: Output) -> None:
+        failed = output.failed
         try:
             item = await self._log(partial(self.session.tool_result, call.id, output.value, error=failed))
         except BadInput as error:  # the tool returned what no result can hold

@@ -23,6 +23,7 @@ _HANDLE_TOKENS = 2
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
 
+# The two tools by which a model brings earlier text back. `Recall.answer` answers their calls.
 RECALL_TOOLS = (
     ToolDefinition(
         "expand",
@@ -54,7 +55,6 @@ RECALL_TOOLS = (
         },
     ),
 )
-"""The two tools by which a model brings earlier text back. `Recall.answer` answers their calls."""
 
 
 class Found(NamedTuple):

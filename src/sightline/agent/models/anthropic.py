@@ -142,17 +142,15 @@ def _arguments(text: str) -> Any:
         return text
 
 
-def _key_headers(endpoint: Endpoint) -> Json:
-    return {"anthropic-version": VERSION} | ({"x-api-key": endpoint.key.reveal()} if endpoint.key else {})
-
-
 class AnthropicModel(HttpModel):
     """A model behind an endpoint that speaks Anthropic's messages."""
 
     protocol = WireProtocol(
-        lambda endpoint: endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages",
-        _key_headers,
-        request_options,
-        refused_option,
-        MessageReply,
+        url=lambda endpoint: endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages",
+        key_headers=lambda endpoint: (
+            {"anthropic-version": VERSION} | ({"x-api-key": endpoint.key.reveal()} if endpoint.key else {})
+        ),
+        request_options=request_options,
+        refused_option=refused_option,
+        builder=MessageReply,
     )

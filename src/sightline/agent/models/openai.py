@@ -150,17 +150,13 @@ def _merge_list(whole: list[Any], parts: list[Any]) -> None:
             whole.append(part)
 
 
-def _key_headers(endpoint: Endpoint) -> Json:
-    return {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {}
-
-
 class OpenAiModel(HttpModel):
     """A model behind an endpoint that speaks chat completions."""
 
     protocol = WireProtocol(
-        lambda endpoint: endpoint.base_url.rstrip("/") + "/chat/completions",
-        _key_headers,
-        request_options,
-        refused_option,
-        ChatReply,
+        url=lambda endpoint: endpoint.base_url.rstrip("/") + "/chat/completions",
+        key_headers=lambda endpoint: {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {},
+        request_options=request_options,
+        refused_option=refused_option,
+        builder=ChatReply,
     )
