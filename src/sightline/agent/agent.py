@@ -75,7 +75,6 @@ class Agent:
         self._recalls = tools is not None
         self._given, self._protocol, self._instructions = budget, protocol, instructions
         self._busy = asyncio.Lock()
-        self._turn = Turn(asyncio.Queue())
         self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
         self._graph = loop(self._context, self._model, self._tools, self._answer)
         if code is not None:
@@ -179,8 +178,8 @@ class Agent:
         self._reserve = sent.reserve
         reused = None
         if self.payload is not None or not has_receipt:
-            shared = reused_tokens(self.payload, sent.payload, profile(self.session.settings.profile))
-            reused = min(shared, sent.tokens)
+            rules = profile(self.session.settings.profile)
+            reused = min(reused_tokens(self.payload, sent.payload, rules), sent.tokens)
         self.payload = sent.payload
         _LOG.info("context built: %d tokens, %s", sent.tokens, sent.reason)
         self._turn.say(PayloadComposed(sent.tokens, sent.limit, reused, sent.reason))

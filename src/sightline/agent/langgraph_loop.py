@@ -74,9 +74,8 @@ class ContextNode:
         return {"payload": payload, "llm_input_messages": convert_to_messages(payload.openai()["messages"])}
 
     def _compose_with(self, messages: list[Any]) -> Payload:
-        if self._taken is None:
-            self._taken = _count_known(self.session, messages)
-        self.session.extend(messages[self._taken :])
+        known = _count_known(self.session, messages) if self._taken is None else self._taken
+        self.session.extend(messages[known:])
         self._taken = len(messages)
         return self.session.compose(self.budget)
 

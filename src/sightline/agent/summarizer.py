@@ -26,10 +26,9 @@ class Summarizer(NamedTuple):
         if not self.model.info.capable:
             return await asyncio.to_thread(self.session.summaries.compact, self.budget)
         job = await asyncio.to_thread(self.session.summaries.preview, self.budget)
-        summary: Any
         try:
             async with asyncio.timeout(SECONDS):
-                summary = await self._answer(job.request)
+                summary: Any = await self._answer(job.request)
         except TimeoutError:
             summary = ModelBusy(f"the model gave no answer within {SECONDS:g} seconds")
         except SightlineError as error:

@@ -87,8 +87,7 @@ def instruction(
 
 def fenced(text: str) -> str:
     """Return text between fences that nothing in it can close."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", text))])
     return f"{fence}\n{text}\n{fence}"
 
 

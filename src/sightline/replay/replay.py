@@ -93,7 +93,6 @@ class Totals(NamedTuple):
     breaks: tuple[tuple[str, int], ...] = ()  # why the prompt prefix changed, and how often
 
     def plus(self, step: Step) -> "Totals":
-        outgrown = step.number if step.full_tokens > step.limit else 0
         breaks = dict(self.breaks)
         if step.reason:
             breaks[step.reason] = breaks.get(step.reason, 0) + 1
@@ -106,7 +105,7 @@ class Totals(NamedTuple):
             full_cost=self.full_cost + step.full_cost,
             largest=max(self.largest, step.tokens),
             invalid=self.invalid + bool(step.flaws),
-            outgrown=self.outgrown or outgrown,
+            outgrown=self.outgrown or (step.number if step.full_tokens > step.limit else 0),
             breaks=tuple(breaks.items()),
         )
 

@@ -16,7 +16,7 @@ from sightline.agent.models import Model
 from sightline.agent.models.anthropic import AnthropicModel
 from sightline.agent.models.catalog import PLACES, SERVERS, Place
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import import_httpx2
+from sightline.agent.models.http import import_optional
 from sightline.agent.models.local import LocalModel
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.models.retry import RetryingModel
@@ -129,7 +129,8 @@ def _existing(endpoint: Endpoint, given: str, config: Config, who: str) -> Endpo
 
 async def probed(places: Sequence[Place], seconds: float = PROBE_SECONDS) -> list[Listening]:
     """Return the servers that answer within this time and have a model. All are asked at once."""
-    async with import_httpx2().AsyncClient(timeout=seconds, trust_env=False) as client:
+    httpx2 = import_optional("httpx2", "asking a model", "agent")
+    async with httpx2.AsyncClient(timeout=seconds, trust_env=False) as client:
         answers = await asyncio.gather(*(_probe(client, place) for place in places))
     return [answer for answer in answers if answer is not None]
 

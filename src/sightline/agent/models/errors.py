@@ -87,8 +87,9 @@ def garbled(endpoint: Endpoint, why: Exception) -> ModelBusy:
 
 def silent(endpoint: Endpoint) -> ModelBusy:
     """Return the error of a server that sent nothing for too long."""
-    longer = "`seconds` in sightline.toml allows more"
-    return ModelBusy(f"{endpoint.name} was silent for {endpoint.seconds:g} seconds; {longer}")
+    return ModelBusy(
+        f"{endpoint.name} was silent for {endpoint.seconds:g} seconds; `seconds` in sightline.toml allows more"
+    )
 
 
 def unreachable(endpoint: Endpoint, why: object) -> ModelBusy:

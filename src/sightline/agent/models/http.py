@@ -6,6 +6,7 @@ It is the same for every protocol, except for what is sent and how the chunks of
 from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+from importlib import import_module
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -186,7 +187,7 @@ class HttpModel(ServedModel):
     @asynccontextmanager
     async def _response(self, url: str, body: dict[str, Any]) -> AsyncIterator["Response"]:
         """Yield a successful response, not yet read. What fails while it is read becomes one of our errors too."""
-        httpx2, opened = import_httpx2(), False
+        httpx2, opened = import_optional("httpx2", "asking a model", "agent"), False
         try:
             bare = httpx2.URL(url).copy_with(userinfo=b"")  # it is logged; the login is sent in a header
             async with AsyncExitStack() as stack:
@@ -248,13 +249,12 @@ class HttpModel(ServedModel):
             raise errors.cut_off(self.endpoint, f"no JSON: {self.endpoint.hide(text)[:80]!r}") from None
 
 
-def import_httpx2() -> Any:
-    """Return the module httpx2. Raises BadInput, which says what to install."""
+def import_optional(module: str, user: str, extra: str) -> Any:
+    """Return a module that not every installation has. Raises BadInput, which says who needs it and what to install."""
     try:
-        import httpx2
+        return import_module(module)
     except ImportError as error:
-        raise BadInput("asking a model needs httpx2: pip install '.[agent]' in Sightline's folder") from error
-    return httpx2
+        raise BadInput(f"{user} needs {module}: pip install '.[{extra}]' in Sightline's folder") from error
 
 
 async def _drain(blocks: AsyncIterator[bytes]) -> None:
