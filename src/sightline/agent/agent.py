@@ -237,8 +237,8 @@ class Agent:
         if parsed.problems and not state.get("told"):
             await self._log_reply(reply, reply.raw, state)
             await self._log(partial(self.session.note, structured_response.again(parsed.problems, self._locale)))
-            on = self._go_on("context", state, "the model's last response is not in the form asked for")
-            return on | {"told": True}
+            why = "the model's last response is not in the form asked for"
+            return self._go_on("context", state, why) | {"told": True}
         await self._log_reply(reply, json_protocol.with_calls(reply.raw, parsed, self._ids), state)
         self._turn.response, self._turn.text = parsed.response, parsed.response.report
         if self._turn.text:
@@ -284,8 +284,9 @@ class Agent:
         """Run the pending calls at the same time; each result is logged when it comes."""
         calls, most = self.session.open_calls, structured_response.MOST_CALLS
         for call in calls[most:]:
-            why = f"not run: at most {most} calls in one response; make this one again"
-            await self._log_output(call, Output(why, failed=True))
+            await self._log_output(
+                call, Output(f"not run: at most {most} calls in one response; make this one again", failed=True)
+            )
         try:
             async with asyncio.TaskGroup() as group:
                 for call in calls[:most]:

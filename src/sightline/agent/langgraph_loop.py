@@ -65,8 +65,7 @@ class ContextNode:
 
     async def __call__(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Compose. Raises what `Session.compose` raises."""
-        messages = state.get("messages")
-        if messages is None:
+        if (messages := state.get("messages")) is None:
             return {"payload": await asyncio.to_thread(self.session.compose, self.budget)}
         from langchain_core.messages import convert_to_messages, convert_to_openai_messages
 

@@ -101,8 +101,7 @@ def _objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
     fenced = _FENCED.fullmatch(text)
     text, end = (fenced["inside"] if fenced else text).strip(), 0
     for _ in range(_BRACES):
-        at = text.find("{", end)
-        if at < 0:
+        if (at := text.find("{", end)) < 0:
             return
         try:
             found, end = _DECODER.raw_decode(text, at)
@@ -152,20 +151,20 @@ def _problems(response: StructuredResponse, tools: Sequence[str] | None) -> Iter
 
 
 def _problems_of_action(action: Action, tools: Sequence[str] | None) -> Iterator[str]:
-    calls = action.content if isinstance(action.content, tuple) else None
-    if action.type == "complete":
-        if calls is not None:
+    match action:
+        case Action(type="complete", content=str(report), code_blocks=blocks):
+            if not report.strip() and not blocks:
+                yield "the report is empty"
+        case Action(type="complete"):
             yield 'with action.type "complete", content is the report as text'
-        elif not str(action.content).strip() and not action.code_blocks:
-            yield "the report is empty"
-        return
-    if not calls:
-        yield 'with action.type "tool_call", content is a list of calls'
-        return
-    if len(calls) > MOST_CALLS:
-        yield f"{len(calls)} calls; at most {MOST_CALLS} in one response"
-    if tools is not None and (unknown := [call.tool_name[:60] for call in calls if call.tool_name not in tools]):
-        yield f"no tool {', '.join(unknown)}; there are: {', '.join(tools) or 'none'}"
+        case Action(content=tuple(calls)) if calls:
+            if len(calls) > MOST_CALLS:
+                yield f"{len(calls)} calls; at most {MOST_CALLS} in one response"
+            unknown = [call.tool_name[:60] for call in calls if tools is not None and call.tool_name not in tools]
+            if unknown:
+                yield f"no tool {', '.join(unknown)}; there are: {', '.join(tools or ()) or 'none'}"
+        case _:
+            yield 'with action.type "tool_call", content is a list of calls'
 
 
 def again(problems: Sequence[str], locale: str = "en") -> str:

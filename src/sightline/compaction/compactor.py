@@ -216,11 +216,10 @@ class Compactor:
         )
 
     def _texts(self, job: Job, covered: UnitRange, summary: str | Exception | None) -> list[tuple[str, int]]:
-        """Return the texts, with flags, that replace the covered units.
+        """Return the texts that replace the covered units, and their flags.
 
-        They are the model's summary, and a digest of what the model was not shown.
-
-        Without a summary it is a digest of all, after an error behind the notice that the model gave no summary.
+        They are the model's summary, and a digest of what the model was not shown. Without a summary it is a digest of
+        all, after an error behind the notice that the model gave no summary.
         """
         units = covered.not_summarised()
         if isinstance(summary, str):
@@ -294,7 +293,6 @@ class Compactor:
 
     def undo(self) -> None:
         """Undo the last compaction of this branch. Raises NothingCompacted."""
-        in_force = self._in_force()
-        if not in_force:
+        if not (in_force := self._in_force()):
             raise NothingCompacted
         self._journal.annotate((entries.UNCOMPACT, UncompactNote(in_force[-1].seq)))

@@ -41,8 +41,11 @@ def oldest_part(reader: Reader, view: View, around: Payload, first: int, last: i
 def _possible_ends(view: View, first: int, last: int) -> Iterator[int]:
     """Yield the wished end, then the ends of earlier turns, the latest first."""
     yield last
-    compactions = view.compactions
-    units = [unit for unit in _units(view, first, last) if not any(c.first <= unit <= c.last for c in compactions)]
+    units = [
+        unit
+        for unit in _units(view, first, last)
+        if not any(each.first <= unit <= each.last for each in view.compactions)
+    ]
     starts = [at for at, unit in enumerate(units) if at and begins_turn(view.timeline, unit)]
     yield from (units[at - 1] for at in reversed(starts))
 

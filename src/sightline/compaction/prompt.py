@@ -81,8 +81,7 @@ def instruction(
             name = _say("beginning", locale, path=path, lines=text_shown.count("\n") + 1)
         shown[path] = f"### {name}\n{fenced(text_shown)}"
         max_tokens -= count(shown[path]) + 1
-    texts = [text, _say("files", locale), *shown.values()] if shown else [text]
-    return "\n\n".join(texts), list(shown)
+    return "\n\n".join([text, _say("files", locale), *shown.values()] if shown else [text]), list(shown)
 
 
 def fenced(text: str) -> str:

@@ -102,9 +102,11 @@ class Finder:
         timeline, path, asking = self._journal.timeline, self._journal.path, self.asking_units()
 
         def states_something(row: int) -> bool:
-            is_speech = timeline.kind[row] in SPEECH and path.holds(timeline.branch[row], row)
             return (
-                is_speech and timeline.unit[row] not in asking and not asks_for_overview(self._journal.reader.text(row))
+                timeline.kind[row] in SPEECH
+                and path.holds(timeline.branch[row], row)
+                and timeline.unit[row] not in asking
+                and not asks_for_overview(self._journal.reader.text(row))
             )
 
         return self.extend_index().coverage(overview_subject(query), states_something) < _VAGUE

@@ -190,8 +190,7 @@ class Recall:
         if call.name == "recall":
             note = self.note(required, max_tokens)
             return (Text(reader.recall_text(note, reader.locale) if note else say("nothing found", reader.locale)),)
-        row = self._journal.row(required)
-        if row is None:
+        if (row := self._journal.row(required)) is None:
             return (Text(say("unknown item", reader.locale, id=required)),)
         start, lines, grep = _positive(given.get("start")) or 1, _positive(given.get("lines")), given.get("grep")
         page = self.page(row, start, lines, str(grep) if grep else None, max_tokens)
@@ -210,8 +209,7 @@ class Recall:
             needle = grep.casefold()
             numbered = [(number, f"{number}: {line}") for number, line in numbered if needle in line.casefold()]
         numbered = [pair for pair in numbered if pair[0] >= start][:lines]
-        shown = self._lines_that_fit(numbered, max_tokens - _LABEL_TOKENS)
-        if not shown:
+        if not (shown := self._lines_that_fit(numbered, max_tokens - _LABEL_TOKENS)):
             return Page(say("no match", locale, id=item_id, grep=grep or f"start={start}"), RecallNote(()))
         first, last = shown[0][0], shown[-1][0]
         whole = first == 1 and last == total and grep is None

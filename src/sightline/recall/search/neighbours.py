@@ -78,8 +78,7 @@ def _nearness(
     scores = [0.0] * len(sizes)
     for term in terms:
         rows = [row - first for row in _rows_with(segments, term.term, first, first + len(sizes))]
-        places = sorted(centres[at] for at in rows if sizes[at])
-        if places:
+        if places := sorted(centres[at] for at in rows if sizes[at]):
             _add_nearest(scores, centres, places, term.idf)
     return [score if size else 0.0 for score, size in zip(scores, sizes, strict=True)]
 
@@ -119,6 +118,5 @@ def _add_nearest(scores: list[float], centres: Sequence[int], places: Sequence[i
     for index, centre in enumerate(centres):
         while at < last and places[at + 1] - centre <= centre - places[at]:
             at += 1
-        distance = abs(places[at] - centre)
-        if distance < FAR:
+        if (distance := abs(places[at] - centre)) < FAR:
             scores[index] += weight * NEAR[distance // STEP]
