@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -12,7 +12,7 @@ from sightline.agent.code.references import Upload, announcement
 from sightline.agent.code.store import CodeStore
 from sightline.agent.code_window import code_list
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
-from sightline.agent.langgraph_loop import ContextNode, State, loop
+from sightline.agent.langgraph_loop import State, loop
 from sightline.agent.models import Model, Reply, Request, TextDelta, full_reply
 from sightline.agent.summarizer import Summarizer
 from sightline.agent.toolbox import Output, Toolbox, unique_call_ids
@@ -70,20 +70,15 @@ class Agent:
         self.spent = Spent()  # summaries included
         self.question = ""  # the item of the last question; empty while it is not in the log
         self.payload: Payload | None = None  # what the model was shown last; None: not known
-        self._toolbox, self._ids = Toolbox([tool_of(tool) for tool in tools or ()]), ids
+        self.tools = tuple(tool_of(tool) for tool in tools or ())  # its own: those of a session are not among them
+        self._toolbox, self._ids = Toolbox(self.tools), ids
         self._recalls = tools is not None
         self._given, self._protocol, self._instructions = budget, protocol, instructions
         self._busy = asyncio.Lock()
-        self._turn = Turn(asyncio.Queue())
         self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
         self._graph = loop(self._context, self._model, self._tools, self._answer)
         if code is not None:
             session.windows.register(code_list(code, session.id))
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """The agent's own tools."""
-        return self._toolbox.tools
 
     @property
     def budget(self) -> Budget:
@@ -94,7 +89,7 @@ class Agent:
     @property
     def protocol(self) -> Protocol:
         """How the model calls tools. Without tools it is "native", because then the model answers in plain text."""
-        tools = self._recalls or self._toolbox.tools or self.session.windows.apps or self.code
+        tools = self._recalls or self.tools or self.session.windows.apps or self.code
         return self._protocol or ("native" if self.model.info.native or not tools else "json")
 
     # ------------------------------------------------------------------ a question
@@ -107,7 +102,7 @@ class Agent:
                 answer = event
         return answer
 
-    async def stream(self, text: str, *, uploads: Sequence[Upload] = ()) -> AsyncGenerator[Event, None]:
+    def stream(self, text: str, *, uploads: Sequence[Upload] = ()) -> AsyncGenerator[Event, None]:
         """Yield what happens while a question is answered, the Answer last.
 
         Closing the iterator, or cancelling whoever reads it, stops the answer: the reply that was coming is not in the
@@ -117,20 +112,11 @@ class Agent:
             PinnedOverflow: what may not be reduced is larger than the model's context window.
             StoreError: the log cannot be written.
         """
-        async with self._one_at_a_time():
-            self.question = ""
-            await _shielded(asyncio.to_thread(self._ask, text, uploads))
-            async with aclosing(self._events()) as events:
-                async for event in events:
-                    yield event
+        return self._events(partial(self._ask, text, uploads))
 
-    async def proceed(self) -> AsyncGenerator[Event, None]:
+    def proceed(self) -> AsyncGenerator[Event, None]:
         """Continue where the last turn stopped: after a failed or cut model call, a limit, or an interruption."""
-        async with self._one_at_a_time():
-            await self._log(self._prepare)
-            async with aclosing(self._events()) as events:
-                async for event in events:
-                    yield event
+        return self._events(partial(self._write, self._prepare))
 
     def _one_at_a_time(self) -> asyncio.Lock:
         if self._busy.locked():
@@ -138,6 +124,7 @@ class Agent:
         return self._busy
 
     def _ask(self, text: str, uploads: Sequence[Upload]) -> None:
+        self.question = ""
         self._write(self._prepare)
         if uploads:
             self._write(lambda: self.session.note(announcement(uploads, self._locale)))
@@ -155,32 +142,29 @@ class Agent:
         session = self.session
         if self._instructions:
             session.system(self._instructions)
-        definitions = [tool.definition for tool in self._toolbox.tools]
         windows = session.windows.tools() if set(session.windows.apps) - {"code_list"} else ()
-        session.tools([*definitions, *windows], recall=self._recalls)
+        session.tools([*(tool.definition for tool in self.tools), *windows], recall=self._recalls)
 
-    async def _events(self) -> AsyncGenerator[Event, None]:
-        """Run one turn and yield its events."""
-        await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
-        self._turn = turn = Turn(asyncio.Queue())
-        running = asyncio.create_task(self._run(turn))
-        try:
-            while (event := await turn.events.get()) is not None:
-                yield event
-            await running
-        finally:
-            running.cancel()
+    async def _events(self, begin: Callable[[], None]) -> AsyncGenerator[Event, None]:
+        """Log what a turn begins with, run it, and yield its events."""
+        async with self._one_at_a_time():
+            await _shielded(asyncio.to_thread(begin))
+            await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
+            self._turn = turn = Turn(asyncio.Queue())
+            steps = {"recursion_limit": _STEPS * (self.rounds + 2) * 2}
+            running = asyncio.create_task(self._graph.ainvoke({"round": 0}, steps))
+            running.add_done_callback(lambda _: turn.events.put_nowait(None))
             try:
-                await asyncio.gather(running, return_exceptions=True)
+                while (event := await turn.events.get()) is not None:
+                    yield event
+                await running
             finally:
-                with suppress(StoreError):  # if the log cannot be written, the next turn tries again
-                    self.session.interrupt()
-
-    async def _run(self, turn: Turn) -> None:
-        try:
-            await self._graph.ainvoke({"round": 0}, {"recursion_limit": _STEPS * (self.rounds + 2) * 2})
-        finally:
-            turn.events.put_nowait(None)
+                running.cancel()
+                try:
+                    await asyncio.gather(running, return_exceptions=True)
+                finally:
+                    with suppress(StoreError):  # if the log cannot be written, the next turn tries again
+                        self.session.interrupt()
 
     # ------------------------------------------------------------------ the nodes
 
@@ -189,22 +173,17 @@ class Agent:
         if self.code is not None:
             await asyncio.to_thread(self._show_code_list, self.code)
         has_receipt = self.session.receipt is not None  # of this agent, or of one before it
-        sent = await self._compose()
+        write = None if self.protocol == "native" else self._as_text
+        sent = await asyncio.to_thread(json_budget.compose, self.session, self.budget, write, self._reserve)
+        self._reserve = sent.reserve
         reused = None
         if self.payload is not None or not has_receipt:
-            shared = reused_tokens(self.payload, sent.payload, profile(self.session.settings.profile))
-            reused = min(shared, sent.tokens)
+            rules = profile(self.session.settings.profile)
+            reused = min(reused_tokens(self.payload, sent.payload, rules), sent.tokens)
         self.payload = sent.payload
         _LOG.info("context built: %d tokens, %s", sent.tokens, sent.reason)
         self._turn.say(PayloadComposed(sent.tokens, sent.limit, reused, sent.reason))
         return {"sent": sent, "round": state["round"] + 1}
-
-    async def _compose(self) -> json_budget.Sent:
-        if self.protocol == "native":
-            return json_budget.native(self.session, (await ContextNode(self.session, self.budget)({}))["payload"])
-        sent = await asyncio.to_thread(json_budget.compose, self.session, self.budget, self._as_text, self._reserve)
-        self._reserve = sent.reserve
-        return sent
 
     def _as_text(self, payload: Payload, form: bool = True) -> Payload:
         return json_protocol.as_text(payload, self._locale, form=form, stores=self.code is not None)
@@ -235,27 +214,22 @@ class Agent:
             # An empty reply, or one with thinking only, is not logged: asking again sends the same request.
             did = "refused to answer" if reply.stop == "refused" else "said nothing"
             return {"next": "answer", "error": f"{reply.model} {did}"}
-        if self.protocol == "native":
-            return await self._take_native(reply, state) | {"overflowed": False}
-        if any(isinstance(part, Call) for part in parts):  # the model calls natively all the same
-            return await self._take_native(reply, state) | {"told": False, "overflowed": False}
-        return await self._take_json(reply, plain_text(parts), state) | {"overflowed": False}
+        done: State = {"told": False, "overflowed": False}
+        if self.protocol == "json" and not any(isinstance(part, Call) for part in parts):
+            return done | await self._take_json(reply, plain_text(parts), state)
+        await self._log_reply(reply, reply.raw, state)  # some models call natively all the same
+        return done | self._after_reply(state)
 
     async def _reply_to(self, state: State) -> Reply:
-        sent, output = state["sent"], self.budget.output
-        if self.protocol == "native":
-            return await full_reply(self.model, Request(sent.written, output), self._turn.say)
-        request = Request(sent.written, output, structured_response.schema(sent.payload.tools))
-        return await full_reply(self.model, request, self._say_but_text)
+        native, sent = self.protocol == "native", state["sent"]
+        schema = None if native else structured_response.schema(sent.payload.tools)
+        request = Request(sent.written, self.budget.output, schema)
+        return await full_reply(self.model, request, self._turn.say if native else self._say_but_text)
 
     def _say_but_text(self, event: Event) -> None:
         """Hand on the events of a structured response, except its JSON text, which is not for the user."""
         if not isinstance(event, TextDelta) or event.thinking:
             self._turn.say(event)
-
-    async def _take_native(self, reply: Reply, state: State) -> State:
-        await self._log_reply(reply, reply.raw, state)
-        return self._after_reply(state)
 
     async def _take_json(self, reply: Reply, text: str, state: State) -> State:
         """Log a structured response. If it cannot be acted on, ask once more, and tell the model what is wrong."""
@@ -263,14 +237,14 @@ class Agent:
         if parsed.problems and not state.get("told"):
             await self._log_reply(reply, reply.raw, state)
             await self._log(partial(self.session.note, structured_response.again(parsed.problems, self._locale)))
-            error = "the model's last response is not in the form asked for"
-            return self._go_on("context", state, error) | {"told": True}
+            why = "the model's last response is not in the form asked for"
+            return self._go_on("context", state, why) | {"told": True}
         await self._log_reply(reply, json_protocol.with_calls(reply.raw, parsed, self._ids), state)
         self._turn.response, self._turn.text = parsed.response, parsed.response.report
         if self._turn.text:
             self._turn.say(TextDelta(self._turn.text))
         await self._store_code(parsed.response.action.code_blocks)
-        return self._after_reply(state) | {"told": False}
+        return self._after_reply(state)
 
     def _after_reply(self, state: State) -> State:
         if self.session.open_calls or self.session.answered:
@@ -299,10 +273,9 @@ class Agent:
         if self.code is None:
             return
         for block in blocks:
-            store = partial(self.code.store, block.code_id, block.code, language=block.language)
+            about = {"language": block.language, "description": block.description, "session_id": self.session.id}
             try:
-                saved = await asyncio.to_thread(store, description=block.description, session_id=self.session.id)
-                self._turn.add_saved(saved)
+                self._turn.add_saved(await asyncio.to_thread(self.code.store, block.code_id, block.code, **about))
             except (SightlineError, OSError) as error:
                 _LOG.warning("code %s was not saved: %s", block.code_id, error)
                 self._turn.warnings.append(str(error))
@@ -311,8 +284,9 @@ class Agent:
         """Run the pending calls at the same time; each result is logged when it comes."""
         calls, most = self.session.open_calls, structured_response.MOST_CALLS
         for call in calls[most:]:
-            why = f"not run: at most {most} calls in one response; make this one again"
-            await self._log_output(Output(call, why, failed=True))
+            await self._log_output(
+                call, Output(f"not run: at most {most} calls in one response; make this one again", failed=True)
+            )
         try:
             async with asyncio.TaskGroup() as group:
                 for call in calls[:most]:
@@ -320,13 +294,13 @@ class Agent:
                     group.create_task(self._run_tool(call, _tool_names(state)))
         except ExceptionGroup as failed:  # tools raise nothing: the log could not be written, and the others stopped
             raise failed.exceptions[0] from None
-        return {"next": "context"}
+        return {}
 
     async def _run_tool(self, call: Call, names: Sequence[str]) -> None:
-        await self._log_output(await self._toolbox.run(call, names))
+        await self._log_output(call, await self._toolbox.run(call, names))
 
-    async def _log_output(self, output: Output) -> None:
-        call, failed = output.call, output.failed
+    async def _log_output(self, call: Call, output: Output) -> None:
+        failed = output.failed
         try:
             item = await self._log(partial(self.session.tool_result, call.id, output.value, error=failed))
         except BadInput as error:  # the tool returned what no result can hold
@@ -366,10 +340,9 @@ class Agent:
         return self.model.info.capable and self._summarizer().begin()
 
     def _summarizer(self) -> Summarizer:
-        if self.protocol == "native":
-            return Summarizer(self.session, self.model, self.budget, self._count_summary)
         budget = json_budget.less(self.budget, self._reserve)
-        return Summarizer(self.session, self.model, budget, self._count_summary, partial(self._as_text, form=False))
+        as_text = None if self.protocol == "native" else partial(self._as_text, form=False)
+        return Summarizer(self.session, self.model, budget, self._count_summary, as_text)
 
     def _count_summary(self, reply: Reply) -> None:
         self.spent = self.spent.plus(reply)

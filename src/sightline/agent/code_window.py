@@ -19,10 +19,7 @@ def code_list(store: CodeStore, session_id: str) -> type[App]:
         zh = "代码列表：本次对话中的代码文件"
         single = True
         options = Options(closable=False, important=False)
-        listed: str
-
-        def __init__(self) -> None:
-            self.listed = ""
+        listed: str = ""
 
         def opened(self) -> None:
             self.refresh()

@@ -29,12 +29,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sightline.agent.models import Price
 from sightline.agent.models.catalog import FAMILIES, OWN_KEY, PLACES, PROVIDERS, Place, place_of
-from sightline.agent.models.endpoint import ATTEMPTS, SECONDS, Endpoint, bare_address
+from sightline.agent.models.endpoint import Endpoint, bare_address
 from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput
 from sightline.plan.strategies.project_choice import KEYS as CHOICE_KEYS
@@ -43,10 +41,10 @@ from sightline.values.phrases import LOCALES
 
 FILE = "sightline.toml"
 MODEL_VARIABLE = "SIGHTLINE_MODEL"  # a model for this shell, in any form that --model takes
-T = TypeVar("T", bound=Struct)
+T = TypeVar("T", bound=msgspec.Struct)
 
 
-class ToolSettings(Struct, frozen=True):
+class ToolSettings(msgspec.Struct, frozen=True):
     """Which tools the agent has, and what they may do."""
 
     only: tuple[str, ...] = ()  # the tools, "apps" among them; empty: all
@@ -58,7 +56,7 @@ class ToolSettings(Struct, frozen=True):
     seconds: float = 60.0  # that any other tool may take
 
 
-class McpServer(Struct, frozen=True):
+class McpServer(msgspec.Struct, frozen=True):
     """A server of tools: a command to start, or an address. `env`: secret variables for the command."""
 
     command: str = ""
@@ -66,22 +64,30 @@ class McpServer(Struct, frozen=True):
     env: dict[str, Secret] = {}
     url: str = ""
 
+    def __post_init__(self) -> None:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("say either command, with args and env, or url")
 
-class ChatSettings(Struct, frozen=True):
+
+class ChatSettings(msgspec.Struct, frozen=True):
     """How `sightline chat` begins. Empty: the default."""
 
     locale: str = ""
     strategy: str = ""
 
+    def __post_init__(self) -> None:
+        if self.locale not in ("", *LOCALES):
+            raise ValueError(f"unknown locale; choose one of {', '.join(LOCALES)}")
 
-class Config(Struct, frozen=True):
+
+class Config(msgspec.Struct, frozen=True):
     """A project's settings. `model` is the label of the chosen model; empty: none is chosen."""
 
     models: dict[str, Endpoint] = {}
     model: str = ""
-    tools: ToolSettings = field(default_factory=ToolSettings)
+    tools: ToolSettings = ToolSettings()
     mcp: dict[str, McpServer] = {}
-    chat: ChatSettings = field(default_factory=ChatSettings)
+    chat: ChatSettings = ChatSettings()
     file: str = ""  # its path; empty: there is none
     digest: str = ""  # of the file's real path and of the bytes that were read
 
@@ -101,8 +107,7 @@ def read_config(project: str | Path, env: Mapping[str, str]) -> Config:
         table = tomllib.loads(data.decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{file} cannot be read as TOML: {error}") from error
-    digest = sha256(os.fsencode(real) + b"\0" + data).hexdigest()
-    return replace(from_tables(table, str(file), env), digest=digest)
+    return replace(from_tables(table, str(file), env), digest=sha256(os.fsencode(real) + b"\0" + data).hexdigest())
 
 
 def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) -> Config:
@@ -124,8 +129,8 @@ def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) ->
         models=models,
         model=model,
         tools=_struct(table.get("tools", {}), ToolSettings, f"{where} [tools]"),
-        mcp={label: _mcp(each, f"{where} [mcp.{label}]") for label, each in _tables(table, "mcp", where)},
-        chat=_chat(table.get("chat", {}), f"{where} [chat]"),
+        mcp={label: _struct(each, McpServer, f"{where} [mcp.{label}]") for label, each in _tables(table, "mcp", where)},
+        chat=_struct(table.get("chat", {}), ChatSettings, f"{where} [chat]"),
         file=where,
     )
     return _consistent(config, env)
@@ -144,7 +149,8 @@ def endpoint_of(given: str, config: Config, env: Mapping[str, str]) -> Endpoint:
     if given in config.models:
         return config.models[given]
     if given.lower().endswith(".gguf"):
-        return _file_endpoint(given)
+        # Tools as JSON, and no summaries, because its abilities are not known; [models.NAME] can tell them.
+        return Endpoint(Path(given).stem, "local", gguf=str(Path(given).expanduser()), native=False, capable=False)
     if given.startswith(("http://", "https://")):
         return _address_endpoint(given, env)
     place, slash, name = given.partition("/")
@@ -161,21 +167,21 @@ def endpoint_of(given: str, config: Config, env: Mapping[str, str]) -> Endpoint:
 
 def with_fallbacks(endpoint: Endpoint, config: Config, env: Mapping[str, str]) -> list[Endpoint]:
     """Return the model and its fallbacks, each once, without the fallbacks' own fallbacks."""
-    others = [endpoint_of(each, config, env) for each in endpoint.fallback]
     found = [endpoint]
-    found += [each for at, each in enumerate(others) if each != endpoint and each not in others[:at]]
+    for other in endpoint.fallback:
+        each = endpoint_of(other, config, env)
+        found += [each] if each not in found else []
     return found
 
 
 def at_place(place_name: str, name: str, env: Mapping[str, str]) -> Endpoint:
     """Return a model at one of the known places. `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` are used."""
     place = PLACES[place_name]
-    key = env.get(place.key_env, "") if place.key_env else ""
     return Endpoint(
-        name=name,
-        provider=place.provider,
+        name,
+        place.provider,
         base_url=_address(place, env),
-        key=Secret(key) if key else None,
+        key=_key_in(place.key_env, env),
         key_env=place.key_env,
     )
 
@@ -187,13 +193,7 @@ def usual_places(base_url: str, env: Mapping[str, str]) -> list[Place]:
 
 
 def _address(place: Place, env: Mapping[str, str]) -> str:
-    moved = env.get(place.key_env.replace("_API_KEY", "_BASE_URL"), "") if place.key_env else ""
-    return moved or place.base_url
-
-
-def _file_endpoint(path: str) -> Endpoint:
-    # Tools as JSON, and no summaries, because its abilities are not known; [models.NAME] can tell them.
-    return Endpoint(Path(path).stem, "local", gguf=str(Path(path).expanduser()), native=False, capable=False)
+    return env.get(place.key_env.replace("_API_KEY", "_BASE_URL")) or place.base_url
 
 
 def _address_endpoint(given: str, env: Mapping[str, str]) -> Endpoint:
@@ -201,101 +201,54 @@ def _address_endpoint(given: str, env: Mapping[str, str]) -> Endpoint:
     if not name.strip():
         shown = bare_address(address)
         raise BadInput(f"which model at {shown}? write '{shown} NAME'; GET {shown}/models lists them")
-    place = place_of(address)
-    variable = _usual_variable(address)
-    key = env.get(variable, "") if variable else ""
-    return Endpoint(
-        name.strip(),
-        place.provider if place else "openai",
-        base_url=address,
-        key=Secret(key) if key else None,
-        key_env=variable,
-    )
+    place, variable = place_of(address), _usual_variable(address)
+    provider = place.provider if place else "openai"
+    return Endpoint(name.strip(), provider, base_url=address, key=_key_in(variable, env), key_env=variable)
 
 
 # ---------------------------------------------------------------------- the tables
 
 
-class _ModelTable(Struct):
-    name: str = ""
-    provider: str = ""
-    base_url: str = ""
-    key: str = ""
-    key_env: str = ""
-    window: int = 0
-    output: int = 0
-    native: bool | None = None
-    tools: bool = True
-    capable: bool | None = None
-    seconds: float = SECONDS
-    attempts: int = ATTEMPTS
-    fallback: tuple[str, ...] = ()
-    price: Price | None = None
-    gguf: str = ""
-    headers: dict[str, str] = {}
-    options: dict[str, Any] = {}
-
-
 def _endpoint(table: Any, where: str, label: str, env: Mapping[str, str], folder: Path) -> Endpoint:
-    given = _struct(table, _ModelTable, where)
-    provider = given.provider or ("local" if given.gguf else "openai")
+    given = _struct(table, Endpoint, where)
+    provider = table.get("provider") or ("local" if given.gguf else "openai")
     if provider not in (*PROVIDERS, *PLACES):
         raise BadInput(f"{where}: unknown provider; choose one of {', '.join(dict.fromkeys([*PROVIDERS, *PLACES]))}")
-    if provider == "local" and not given.gguf:
+    local = provider == "local"
+    if local and not given.gguf:
         raise BadInput(f"{where}: a local model needs gguf, the path of its file")
-    if provider != "local" and not given.name:
+    if not local and not given.name:
         raise BadInput(f"{where}: name is missing, the model's name as its provider has it")
     if min(given.window, given.output) < 0 or given.seconds <= 0 or given.attempts < 1:
         raise BadInput(f"{where}: window and output are at least 0, seconds above 0, attempts at least 1")
     place = PLACES.get(provider)
     base_url = given.base_url or (_address(place, env) if place else "")
     usual = place.key_env if place and not given.base_url else _usual_variable(base_url)
-    variable = "" if given.key else given.key_env or usual
-    key = given.key or (env.get(variable, "") if variable else "")
-    local = provider == "local"
-    return Endpoint(
+    own_key = given.key if given.key != Secret("") else None
+    variable = "" if own_key else given.key_env or usual
+    return replace(
+        given,
         name=given.name or Path(given.gguf).stem,
         provider=place.provider if place else provider,
         label=label,
         base_url=base_url,
-        key=Secret(key) if key else None,
+        key=own_key or _key_in(variable, env),
         key_env=variable,
-        key_said=f"`key` of {where}" if given.key else f"`key_env` of {where}" if given.key_env else "",
-        window=given.window,
-        output=given.output,
-        native=not local if given.native is None else given.native,
-        tools=given.tools,
-        capable=not local if given.capable is None else given.capable,
-        price=given.price,
-        seconds=given.seconds,
-        attempts=given.attempts,
-        fallback=given.fallback,
+        key_said=f"`key` of {where}" if own_key else f"`key_env` of {where}" if given.key_env else "",
+        native=table.get("native", not local),
+        capable=table.get("capable", not local),
         gguf=str(folder / Path(given.gguf).expanduser()) if given.gguf else "",
-        headers={name: Secret(value) for name, value in given.headers.items()},
-        options=given.options,
     )
+
+
+def _key_in(variable: str, env: Mapping[str, str]) -> Secret | None:
+    return Secret(env[variable]) if env.get(variable) else None
 
 
 def _usual_variable(base_url: str) -> str:
     """Return the variable of the key if none is given. A key is sent to no other address than its provider's."""
-    if not base_url:
-        return ""
     place = place_of(base_url)
-    return place.key_env if place else OWN_KEY
-
-
-def _mcp(table: Any, where: str) -> McpServer:
-    server = _struct(table, McpServer, where)
-    if bool(server.command) == bool(server.url):
-        raise BadInput(f"{where}: say either command, with args and env, or url")
-    return server
-
-
-def _chat(table: Any, where: str) -> ChatSettings:
-    chat = _struct(table, ChatSettings, where)
-    if chat.locale not in ("", *LOCALES):
-        raise BadInput(f"{where}: unknown locale; choose one of {', '.join(LOCALES)}")
-    return chat
+    return place.key_env if place else (OWN_KEY if base_url else "")
 
 
 def _consistent(config: Config, env: Mapping[str, str]) -> Config:
@@ -328,7 +281,7 @@ def _tables(table: Mapping[str, Any], key: str, where: str) -> list[tuple[str, A
 def _struct(table: Any, kind: type[T], where: str) -> T:
     if not isinstance(table, Mapping):
         raise BadInput(f"{where} is a table")
-    _known(table, kind.__struct_fields__, where)
+    _known(table, [name for name in kind.__struct_fields__ if name not in ("label", "key_said")], where)
     try:
         return msgspec.convert(table, kind, dec_hook=_secret)
     except msgspec.ValidationError as error:  # the message has the types and the place, not the value
@@ -336,7 +289,10 @@ def _struct(table: Any, kind: type[T], where: str) -> T:
 
 
 def _secret(_: type, value: Any) -> Secret:
-    return Secret(msgspec.convert(value, str))
+    try:
+        return Secret(msgspec.convert(value, str))
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None  # then msgspec adds the place
 
 
 def _known(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:

@@ -8,10 +8,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace as set_fields
 
 from sightline.errors import PinnedOverflow
-from sightline.log.annotations import ReceiptNote
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.values.items import File, Image, Opaque, Part, plain_text
@@ -45,27 +43,24 @@ class Sent(NamedTuple):
         return max(0, round(self.extra_tokens * _SPARE))
 
 
-def native(session: Session, payload: Payload) -> Sent:
-    """Return the session's newest payload, for a model that takes it as it is."""
-    receipt = _receipt(session)
-    return Sent(payload, payload, receipt.limit, receipt.reason)
-
-
-def compose(session: Session, budget: Budget, write: Callable[[Payload], Payload], reserve: int = 0) -> Sent:
+def compose(session: Session, budget: Budget, write: Callable[[Payload], Payload] | None, reserve: int = 0) -> Sent:
     """Return a payload whose text, as `write` makes it, is within the budget. `reserve`: the last one's.
 
     If it is not, it is composed again with more tokens kept free: at most some twenty times, because each time half as
-    many again are kept free.
+    many again are kept free. Without `write` the model takes the payload as it is.
 
     Raises:
         PinnedOverflow: it cannot be made small enough.
     """
     most, reason = budget.window - budget.output, ""
     while True:
-        payload = session.compose(less(budget, reserve))
+        payload = session.compose(budget if write is None else less(budget, reserve))
+        receipt = session.receipt
+        assert receipt is not None, "composing leaves one"
+        if write is None:
+            return Sent(payload, payload, receipt.limit, receipt.reason)
         written, left = write(payload), max(most - reserve, 1)
         written = replace(written, tokens=tokens_of(written, session))
-        receipt = _receipt(session)
         reason = reason or receipt.reason  # also of a payload that was not sent, because the next continues it
         limit = receipt.limit * most // left  # as the session would set it for the whole budget
         sent = Sent(payload, written, min(limit, most), reason)
@@ -78,7 +73,7 @@ def compose(session: Session, budget: Budget, write: Callable[[Payload], Payload
 
 def less(budget: Budget, reserve: int) -> Budget:
     """Return a budget with so many tokens less, but at least one."""
-    return set_fields(budget, window=max(budget.window - reserve, budget.output + 1))
+    return msgspec.structs.replace(budget, window=max(budget.window - reserve, budget.output + 1))
 
 
 def tokens_of(payload: Payload, session: Session) -> int:
@@ -97,9 +92,3 @@ def _part_tokens(part: Part, session: Session, rules: Profile) -> int:
             return session.count(msgspec.json.encode(part.raw).decode())
         case _:
             return session.count(plain_text((part,)))
-
-
-def _receipt(session: Session) -> ReceiptNote:
-    receipt = session.receipt
-    assert receipt is not None, "composing leaves one"
-    return receipt

@@ -5,7 +5,7 @@ A payload is written as text, and the calls of a structured response are read fr
 
 import json
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from sightline.shorten.file_reads import TOOLS as FILE_READERS
 from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Ids
 from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, plain_text
-from sightline.values.phrases import plain_label, said_by_another, say
+from sightline.values.phrases import Phrases, plain_label, said_by_another, say
 from sightline.wire.common import arguments_object
 from sightline.wire.payload import Payload
 
@@ -28,6 +28,15 @@ READER, EXPAND = "file_reader", "expand"  # the tools that show code again
 SHORT_CODE = 200  # characters: about as long as the note that replaces longer code
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # characters that no provider takes in a tool's name
 _LONGEST_NAME = 64
+_say = Phrases(
+    {
+        "tools": ("Tools you may call:", "可用工具："),
+        READER: ("file_reader reads {id}", "file_reader 读取 {id}"),
+        EXPAND: ("expand shows #{id}", "expand 查看 #{id}"),
+        "or": (", ", "，或用 "),
+        "long code": ("[{lines} lines, not repeated here: {ways}]", "[{lines} 行，此处不再重复：可用 {ways}]"),
+    }
+)
 
 
 def as_text(payload: Payload, locale: str, *, form: bool = True, stores: bool = False) -> Payload:
@@ -57,7 +66,7 @@ def _head(payload: Payload, locale: str) -> Iterator[str]:
             {"tool_name": tool.name, "description": tool.description, "arguments": tool.schema}
             for tool in payload.tools
         )
-        yield "\n".join(["可用工具：" if locale == "zh" else "Tools you may call:", *map(_json, tools)])
+        yield "\n".join([_say("tools", locale), *map(_json, tools)])
 
 
 def _message_as_text(message: Message, names: dict[str, str], ways: Set[str], locale: str) -> Message:
@@ -73,7 +82,11 @@ def _message_as_text(message: Message, names: dict[str, str], ways: Set[str], lo
         return message
     text = plain_text(message.parts)
     if any(f'"{call.name}"' not in text for call in calls):  # a shortened text, or native calls of another model
-        text = _response_with(text, calls)
+        content = [
+            {"tool_name": call.name, "tool_call_id": call.id, "arguments": arguments_object(call)} for call in calls
+        ]
+        action = {"type": "tool_call", "content": content}
+        text = _json({"task_analysis": text, "execution_plan": "R1", "current_round": 1, "action": action})
     return Message(Role.ASSISTANT, (Text(text),))
 
 
@@ -95,17 +108,12 @@ def _without_code(message: Message, ways: Set[str], locale: str) -> Message:
 
 
 def _without_long_code(block: CodeBlock, item: str, ways: Set[str], locale: str) -> CodeBlock:
-    chinese, tools = locale == "zh", list[str]()
-    if READER in ways and is_code_id(block.code_id):
-        tools.append(f"{READER} 读取 {block.code_id}" if chinese else f"{READER} reads {block.code_id}")
-    if EXPAND in ways:
-        tools.append(f"{EXPAND} 查看 #{item}" if chinese else f"{EXPAND} shows #{item}")
+    ids = ({READER: block.code_id} if is_code_id(block.code_id) else {}) | {EXPAND: item}
+    tools = [_say(tool, locale, id=shown) for tool, shown in ids.items() if tool in ways]
     if len(block.code) <= SHORT_CODE or not tools:
         return block
-    lines = block.code.count("\n") + 1
-    if chinese:
-        return set_fields(block, code=f"[{lines} 行，此处不再重复：可用 {'，或用 '.join(tools)}]")
-    return set_fields(block, code=f"[{lines} lines, not repeated here: {', '.join(tools)}]")
+    joined = _say("or", locale).join(tools)
+    return set_fields(block, code=_say("long code", locale, lines=block.code.count("\n") + 1, ways=joined))
 
 
 def _result_as_text(result: Part, names: dict[str, str], locale: str) -> Iterator[Part]:
@@ -116,12 +124,6 @@ def _result_as_text(result: Part, names: dict[str, str], locale: str) -> Iterato
     text = "".join(map(said_by_another, plain_text(result.parts).splitlines(keepends=True)))
     yield Text(say("call failed" if result.error else "call result", locale, name=name, message=text))
     yield from (part for part in result.parts if not isinstance(part, Text | Opaque))
-
-
-def _response_with(text: str, calls: Sequence[Call]) -> str:
-    content = [{"tool_name": call.name, "tool_call_id": call.id, "arguments": arguments_object(call)} for call in calls]
-    action = {"type": "tool_call", "content": content}
-    return _json({"task_analysis": text, "execution_plan": "R1", "current_round": 1, "action": action})
 
 
 def with_calls(raw: dict[str, Any], parsed: Parsed, ids: Ids) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The loop of model and tools, as a LangGraph graph, and the node in it that decides what the model sees."""
+"""The loop of model and tools, as a LangGraph graph, and a node for other graphs that decides what the model sees."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -44,18 +44,14 @@ def loop(context: Node, model: Node, tools: Node, answer: Node) -> Any:
         graph.add_node(name, node)  # type: ignore[call-overload]
     graph.add_edge(START, "context")
     graph.add_edge("context", "model")
-    graph.add_conditional_edges("model", _next, ["context", "tools", "answer"])
-    graph.add_conditional_edges("tools", _next, ["context", "answer"])
+    graph.add_conditional_edges("model", lambda state: state["next"], ["context", "tools", "answer"])
+    graph.add_edge("tools", "context")
     graph.add_edge("answer", END)
     return graph.compile()
 
 
-def _next(state: State) -> str:
-    return state["next"]
-
-
 class ContextNode:
-    """The node that composes what the model sees: in our graph, or in a graph of yours.
+    """The node that composes what the model sees, in a graph of yours.
 
     It puts a `payload` into the state. If the state has LangChain's `messages`, it first appends the new ones to the
     session, and also returns `llm_input_messages`, as LangGraph's agents take them from a `pre_model_hook`: the state
@@ -69,8 +65,7 @@ class ContextNode:
 
     async def __call__(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Compose. Raises what `Session.compose` raises."""
-        messages = state.get("messages")
-        if messages is None:
+        if (messages := state.get("messages")) is None:
             return {"payload": await asyncio.to_thread(self.session.compose, self.budget)}
         from langchain_core.messages import convert_to_messages, convert_to_openai_messages
 
@@ -78,9 +73,8 @@ class ContextNode:
         return {"payload": payload, "llm_input_messages": convert_to_messages(payload.openai()["messages"])}
 
     def _compose_with(self, messages: list[Any]) -> Payload:
-        if self._taken is None:
-            self._taken = _count_known(self.session, messages)
-        self.session.extend(messages[self._taken :])
+        known = _count_known(self.session, messages) if self._taken is None else self._taken
+        self.session.extend(messages[known:])
         self._taken = len(messages)
         return self.session.compose(self.budget)
 

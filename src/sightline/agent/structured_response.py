@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
 
 from sightline.values.items import ToolDefinition
+from sightline.values.phrases import Phrases
 from sightline.wire.common import valid
 
 MOST_CALLS = 6  # in one response
@@ -20,7 +20,7 @@ LEAST_ANALYSIS = 10  # characters
 _BRACES = 200  # places in a text where an object may begin; a text with more is code, not an answer
 
 
-class CodeBlock(Struct, frozen=True, omit_defaults=True):
+class CodeBlock(msgspec.Struct, frozen=True, omit_defaults=True):
     """A piece of code to store."""
 
     code_id: str = ""
@@ -29,15 +29,13 @@ class CodeBlock(Struct, frozen=True, omit_defaults=True):
     code: str = ""
 
 
-class ToolCall(Struct, frozen=True, omit_defaults=True):
-    """A call of a tool."""
-
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_name: str
     tool_call_id: str = ""
     arguments: dict[str, Any] = {}
 
 
-class Action(Struct, frozen=True, omit_defaults=True):
+class Action(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the model does: call tools, or give the user the final report."""
 
     type: Literal["tool_call", "complete"] = "complete"
@@ -47,7 +45,7 @@ class Action(Struct, frozen=True, omit_defaults=True):
     code_blocks: tuple[CodeBlock, ...] = ()
 
 
-class StructuredResponse(Struct, frozen=True):
+class StructuredResponse(msgspec.Struct, frozen=True):
     """One response of the model."""
 
     task_analysis: str = ""
@@ -57,7 +55,6 @@ class StructuredResponse(Struct, frozen=True):
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls it makes."""
         return self.action.content if isinstance(self.action.content, tuple) else ()
 
     @property
@@ -80,61 +77,54 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
     not acted on. A text without a response is itself the report. `tools`: the names of the tools there are. No text
     makes it raise.
     """
-    whole, why = _whole(text), ""
-    for found in [whole] if whole is not None else _objects(text):
+    why = ""
+    for found, whole in _objects(text):
         try:
             response = msgspec.convert(_without_nulls(found), StructuredResponse, strict=False)
         except (msgspec.ValidationError, RecursionError) as error:
             why = why or str(error)
             continue
-        if whole is not None or _only_reports(response):
+        only_reports = response.action.type == "complete" and response.report and not response.action.code_blocks
+        if whole or only_reports:
             return Parsed(response, tuple(_problems(response, tools)))
         why = "calls and code count only where the JSON object is the whole answer, without words around it"
         break
-    raw = Action(content=text.strip(), recommended_questions=(_AGAIN[locale == "zh"],))
+    raw = Action(content=text.strip(), recommended_questions=(_say("what is needed", locale),))
     return Parsed(StructuredResponse(action=raw), (why or 'it is no JSON object with an "action"',))
 
 
-def _whole(text: str) -> dict[str, Any] | None:
-    """Return the object that the whole text is, perhaps in a fence; None if it is not one."""
+def _objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield the objects in a text that may be a response, in order, none of them inside another.
+
+    With each comes whether it is the whole text, perhaps in a fence.
+    """
     fenced = _FENCED.fullmatch(text)
-    try:
-        found = valid(_DECODER.decode((fenced["inside"] if fenced else text).strip()))
-    except (ValueError, RecursionError):
-        return None
-    return found if _may_be_response(found) else None
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a text that may be a response, in order, none of them inside another."""
-    at = 0
+    text, end = (fenced["inside"] if fenced else text).strip(), 0
     for _ in range(_BRACES):
-        at = text.find("{", at)
-        if at < 0:
+        if (at := text.find("{", end)) < 0:
             return
         try:
             found, end = _DECODER.raw_decode(text, at)
-            found, at = valid(found), end
+            found = valid(found)
         except (ValueError, RecursionError):
-            at += 1
+            end = at + 1
             continue
-        if _may_be_response(found):
-            yield found
-
-
-def _may_be_response(found: Any) -> bool:
-    return isinstance(found, dict) and ("action" in found or "task_analysis" in found)
-
-
-def _only_reports(response: StructuredResponse) -> bool:
-    """Whether it has a report, and nothing to act on."""
-    action = response.action
-    return action.type == "complete" and bool(response.report) and not action.code_blocks
+        if "action" in found or "task_analysis" in found:
+            yield found, end - at == len(text)
 
 
 _FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.DOTALL)
 _DECODER = json.JSONDecoder(strict=False)  # not strict, because models put real line breaks into strings
-_AGAIN = ("Please say again what you need", "请重新描述您的需求")
+_say = Phrases(
+    {
+        "what is needed": ("Please say again what you need", "请重新描述您的需求"),
+        "not in form": (
+            "[your last response is not in the form asked for]\n{listed}\n"
+            "Answer with one JSON object in that form, and nothing else.",
+            "[你的上一条回复不符合要求的 JSON 格式]\n{listed}\n请只返回一个符合格式的 JSON 对象。",
+        ),
+    }
+)
 
 
 def _without_nulls(found: dict[str, Any]) -> dict[str, Any]:
@@ -161,29 +151,25 @@ def _problems(response: StructuredResponse, tools: Sequence[str] | None) -> Iter
 
 
 def _problems_of_action(action: Action, tools: Sequence[str] | None) -> Iterator[str]:
-    calls = action.content if isinstance(action.content, tuple) else None
-    if action.type == "complete":
-        if calls is not None:
+    match action:
+        case Action(type="complete", content=str(report), code_blocks=blocks):
+            if not report.strip() and not blocks:
+                yield "the report is empty"
+        case Action(type="complete"):
             yield 'with action.type "complete", content is the report as text'
-        elif not str(action.content).strip() and not action.code_blocks:
-            yield "the report is empty"
-        return
-    if not calls:
-        yield 'with action.type "tool_call", content is a list of calls'
-        return
-    if len(calls) > MOST_CALLS:
-        yield f"{len(calls)} calls; at most {MOST_CALLS} in one response"
-    if tools is not None and (unknown := [call.tool_name[:60] for call in calls if call.tool_name not in tools]):
-        yield f"no tool {', '.join(unknown)}; there are: {', '.join(tools) or 'none'}"
+        case Action(content=tuple(calls)) if calls:
+            if len(calls) > MOST_CALLS:
+                yield f"{len(calls)} calls; at most {MOST_CALLS} in one response"
+            unknown = [call.tool_name[:60] for call in calls if tools is not None and call.tool_name not in tools]
+            if unknown:
+                yield f"no tool {', '.join(unknown)}; there are: {', '.join(tools or ()) or 'none'}"
+        case _:
+            yield 'with action.type "tool_call", content is a list of calls'
 
 
 def again(problems: Sequence[str], locale: str = "en") -> str:
     """Return what the model is told if its response cannot be acted on."""
-    listed = "\n".join(f"- {problem}" for problem in problems)
-    if locale == "zh":
-        return f"[你的上一条回复不符合要求的 JSON 格式]\n{listed}\n请只返回一个符合格式的 JSON 对象。"
-    asked = "Answer with one JSON object in that form, and nothing else."
-    return f"[your last response is not in the form asked for]\n{listed}\n{asked}"
+    return _say("not in form", locale, listed="\n".join(f"- {problem}" for problem in problems))
 
 
 def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:

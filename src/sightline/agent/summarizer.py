@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sightline.agent.models import Model, Reply, Request, full_reply
-from sightline.compaction.compactor import SECONDS, Compacted, Job
+from sightline.compaction.compactor import SECONDS, Compacted
 from sightline.errors import ModelBusy, SightlineError
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -26,7 +26,13 @@ class Summarizer(NamedTuple):
         if not self.model.info.capable:
             return await asyncio.to_thread(self.session.summaries.compact, self.budget)
         job = await asyncio.to_thread(self.session.summaries.preview, self.budget)
-        summary = await self._summary(job)
+        try:
+            async with asyncio.timeout(SECONDS):
+                summary: Any = await self._answer(job.request)
+        except TimeoutError:
+            summary = ModelBusy(f"the model gave no answer within {SECONDS:g} seconds")
+        except SightlineError as error:
+            summary = error
 
         def prepared(asked: Payload) -> Any:
             if asked.hash != job.request.hash:
@@ -36,16 +42,6 @@ class Summarizer(NamedTuple):
             return summary
 
         return await asyncio.to_thread(self.session.summaries.compact, self.budget, model=prepared)
-
-    async def _summary(self, job: Job) -> Any:
-        """Return the model's reply, or the error if there is none."""
-        try:
-            async with asyncio.timeout(SECONDS):
-                return await self._answer(job.request)
-        except TimeoutError:
-            return ModelBusy(f"the model gave no answer within {SECONDS:g} seconds")
-        except SightlineError as error:
-            return error
 
     async def _answer(self, payload: Payload) -> dict[str, Any]:
         request = Request(self.as_text(payload) if self.as_text is not None else payload, self.budget.output)

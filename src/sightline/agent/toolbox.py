@@ -17,7 +17,6 @@ _LOG = logging.getLogger("sightline.agent")
 class Output(NamedTuple):
     """What a call returned. `failed`: the value says why."""
 
-    call: Call
     value: Any
     failed: bool = False
 
@@ -34,18 +33,21 @@ class Toolbox:
         tool = self._named.get(call.name)
         try:
             if tool is None:
-                raise ToolFailed(_unknown(call.name, offered or [each.name for each in self.tools]))
-            return Output(call, await _run(tool, _arguments(call, tool)))
+                known = offered or [each.name for each in self.tools]
+                near = get_close_matches(call.name, known, n=1)
+                meant = f"; did you mean {near[0]}?" if near else "."
+                raise ToolFailed(f"there is no tool {call.name!r}{meant} There are: {', '.join(known) or 'none'}")
+            return Output(await _run(tool, _arguments(call, tool)))
         except SightlineError as error:
-            return Output(call, str(error), failed=True)
+            return Output(str(error), failed=True)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            return Output(call, f"{call.name} was cancelled from within", failed=True)
+            return Output(f"{call.name} was cancelled from within", failed=True)
         except (Exception, SystemExit) as error:  # a tool is other people's code: what it raises is its result
             _LOG.warning("tool %s failed: %s", call.name, error, exc_info=True)
-            return Output(call, f"{type(error).__name__}: {error}", failed=True)
+            return Output(f"{type(error).__name__}: {error}", failed=True)
 
 
 async def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
@@ -60,12 +62,6 @@ async def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
             f"{tool.name} took longer than {tool.seconds:g} seconds and was told to stop; "
             "its answer is lost, and what it began may be done or not"
         ) from None
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    meant = f"; did you mean {near[0]}?" if near else "."
-    return f"there is no tool {name!r}{meant} There are: {', '.join(known) or 'none'}"
 
 
 def _arguments(call: Call, tool: Tool) -> Mapping[str, Any]:

@@ -95,11 +95,11 @@ class Trusted:
 
     def holds(self, config: Config, reached: Sequence[str]) -> bool:
         """Whether the user has approved this file, as it was read, and everything that it reaches."""
-        return self._approved().get(_path(config)) == _fingerprint(config, reached)
+        return _approval(config, reached).items() <= self._approved().items()
 
     def add(self, config: Config, reached: Sequence[str]) -> None:
         """Approve this file, as it was read, as long as it reaches the same. Raises Unwritable."""
-        known = self._approved() | {_path(config): _fingerprint(config, reached)}
+        known = self._approved() | _approval(config, reached)
         new = self._file.with_suffix(".new")
         try:
             make_directory(self._file.parent)
@@ -115,11 +115,11 @@ class Trusted:
             return {}  # no file is approved
 
 
-def _path(config: Config) -> str:
-    """Return the path of the project's own file, also if it is a link, because its folders are relative to the link."""
+def _approval(config: Config, reached: Sequence[str]) -> dict[str, str]:
+    """Return the fingerprint of a project's own file and of what it reaches, by the file's path.
+
+    If the file is a link, it is the path of the link, because the file's folders are relative to that.
+    """
     file = Path(config.file)
-    return str(file.parent.resolve() / file.name)
-
-
-def _fingerprint(config: Config, reached: Sequence[str]) -> str:
-    return sha256(ascii((config.digest, *reached)).encode()).hexdigest()
+    fingerprint = sha256(ascii((config.digest, *reached)).encode()).hexdigest()
+    return {str(file.parent.resolve() / file.name): fingerprint}

@@ -29,14 +29,12 @@ class Turn(Struct):
         self.events.put_nowait(event)
 
     def add_saved(self, saved: Saved) -> None:
-        """Note a piece of code that was stored."""
         _LOG.info("code saved: %s (%s, version %d)", saved.code_id, saved.language, saved.version)
         self.saved.append(saved)
         self.warnings += [saved.warning] if saved.warning else []
         self.say(CodeSaved(saved))
 
     def answer(self, error: str) -> Answer:
-        """Return the answer that the turn ends with."""
         return Answer(
             success=not error,
             text=self.text,

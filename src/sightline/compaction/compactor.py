@@ -1,7 +1,7 @@
 """One session's compactions: what to cover, the model's summary of it, writing it down, and undoing it."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
@@ -21,7 +21,6 @@ from sightline.log.annotations import CompactNote, UncompactNote
 from sightline.log.branches import Compaction
 from sightline.log.columns import BY_RULE, NOTICE
 from sightline.log.conflict import retry_on_conflict
-from sightline.log.entries import CompactMetadata
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.view import messages_of, oldest
@@ -82,11 +81,6 @@ class Job(NamedTuple):
     first: int  # the units that the summary will cover
     last: int
     trigger: str
-
-
-class _SummaryText(NamedTuple):
-    text: str
-    flags: int
 
 
 class Compactor:
@@ -166,11 +160,12 @@ class Compactor:
                 raise NoSummary("the model's answer was cut off; give it more room for its answer")
             case "refused":
                 raise NoSummary("the model refused to answer")
-        text = answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts)
-        summary = summary_in(text)
+        summary = summary_in(answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts))
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
         check_words(summary, (plain_text(message.parts) for message in job.before.body))
-        replaced = self._range(job.first, job.last).tokens()
+        covered = self._range(job.first, job.last)
+        units = (*covered.not_summarised(), *covered.summaries())  # the summaries that cover the other units now
+        replaced = sum(self._journal.timeline.unit_full[unit] for unit in units)
         if tokens < _LEAST_TOKENS and replaced > _LONG_TOKENS:
             raise NoSummary(f"the model's answer of {tokens:,} tokens says too little to stand for {replaced:,}")
         if tokens > most:
@@ -197,10 +192,7 @@ class Compactor:
         if error:  # a few more messages are retained, unless these would be nearly all
             first, last = oldest(self._composer.view(job.budget), job.before.plan, RETAINED_IN_NEED) or (first, last)
         covered = self._range(first, last)
-        if isinstance(summary, str):
-            texts, used = self._with_unseen(job, covered, summary), job.files
-        else:
-            texts, used = self._by_rule(job, covered, error), ()
+        texts, used = self._texts(job, covered, summary), job.files if isinstance(summary, str) else ()
         if not texts:
             raise BadInput(_TOO_LITTLE)
         boundary = self._write(job, covered, texts, used)
@@ -211,30 +203,36 @@ class Compactor:
         timeline = self._journal.timeline
         return Compacted(
             success=not error,
-            summary=texts[0].text,
+            summary=texts[0][0],
             trigger=job.trigger,
             pre_tokens=job.before.tokens,
             post_tokens=after.tokens,
             boundary=boundary,
             covered=(timeline.id(timeline.unit_row[first]), timeline.id(timeline.unit_row[last])),
-            messages=covered.messages(),
+            messages=self._count_messages(covered.units()),
             files=used,
             error=error,
             loss=hidden,
         )
 
-    def _with_unseen(self, job: Job, covered: UnitRange, summary: str) -> list[_SummaryText]:
-        """Return the model's summary, and a digest of the covered units that the model was not shown, if any."""
-        unseen = [unit for unit in covered.not_summarised() if unit not in job.request.plan]
-        by_rule = self._digest(job, unseen, []) if unseen else ""
-        return [_SummaryText(summary, 0), *([_SummaryText(by_rule, BY_RULE)] if by_rule else [])]
+    def _texts(self, job: Job, covered: UnitRange, summary: str | Exception | None) -> list[tuple[str, int]]:
+        """Return the texts that replace the covered units, and their flags.
 
-    def _by_rule(self, job: Job, covered: UnitRange, error: str) -> list[_SummaryText]:
-        """Return a digest of the covered units and, after an error, first the notice that the model gave no summary."""
-        by_rule = self._digest(job, covered.not_summarised(), covered.summaries())
-        notice = fallback(self._messages_after(job.before, covered.last), error) if error else ""
-        texts = [_SummaryText(notice, BY_RULE | NOTICE), _SummaryText(by_rule, BY_RULE)]
-        return [each for each in texts if each.text]
+        They are the model's summary, and a digest of what the model was not shown. Without a summary it is a digest of
+        all, after an error behind the notice that the model gave no summary.
+        """
+        units = covered.not_summarised()
+        if isinstance(summary, str):
+            unseen = [unit for unit in units if unit not in job.request.plan]
+            texts = [(summary, 0), (self._digest(job, unseen, []) if unseen else "", BY_RULE)]
+        else:
+            timeline, notice = self._journal.timeline, ""
+            if summary is not None:
+                later = [unit for unit in job.before.plan if unit > covered.last]
+                retained = [unit for unit in later if timeline.unit_kind(unit) is not Kind.SUMMARY]
+                notice = fallback(self._count_messages(retained), error_text(summary))
+            texts = [(notice, BY_RULE | NOTICE), (self._digest(job, units, covered.summaries()), BY_RULE)]
+        return [(text, flags) for text, flags in texts if text]
 
     def _digest(self, job: Job, units: Sequence[int], summaries: Sequence[int]) -> str:
         """Return a digest of units that continues these summaries of earlier ones."""
@@ -243,44 +241,40 @@ class Compactor:
         before = "\n\n".join(reader.text(row) for row in rows if not timeline.state[row] & NOTICE)
         items = [reader.item(row) for unit in units for row in timeline.rows_of(unit)]
         full = sum(timeline.unit_full[unit] for unit in (*units, *summaries))
-        most = max(int(_DIGEST * job.before.plan.limit), min(_DIGEST_TOKENS, self._freed_tokens(job)))
+        # Tokens are free once the covered units are hidden, up to halfway from the target to the trigger.
+        plan, halfway = job.before.plan, (job.budget.target + job.budget.trigger) / 2
+        shown = self._tokens(job, [unit for unit in plan if not job.first <= unit <= job.last])
+        freed = int(halfway * (plan.limit - plan.fixed)) - shown
+        most = max(int(_DIGEST * plan.limit), min(_DIGEST_TOKENS, freed))
         return digest(
             items, tokens=min(most, full // 2), count=reader.counter.count, locale=reader.locale, before=before
         )
 
-    def _freed_tokens(self, job: Job) -> int:
-        """Return the free tokens once the covered units are hidden, up to halfway from the target to the trigger."""
-        view, plan = self._composer.view(job.budget), job.before.plan
-        shown = sum(view.unit_tokens(unit, plan.lods) for unit in plan if not job.first <= unit <= job.last)
-        return int((job.budget.target + job.budget.trigger) / 2 * (plan.limit - plan.fixed)) - shown
+    def _tokens(self, job: Job, units: Iterable[int]) -> int:
+        """Return the tokens of these units, as the payload before the compaction shows them."""
+        view = self._composer.view(job.budget)
+        return sum(view.unit_tokens(unit, job.before.plan.lods) for unit in units)
 
-    def _messages_after(self, payload: Payload, last: int) -> int:
-        """Return how many messages a payload shows after this unit, summaries aside."""
-        timeline = self._journal.timeline
-        units = [unit for unit in payload.plan if unit > last and timeline.unit_kind(unit) is not Kind.SUMMARY]
-        return sum(messages_of(timeline, unit) for unit in units)
+    def _count_messages(self, units: Iterable[int]) -> int:
+        return sum(messages_of(self._journal.timeline, unit) for unit in units)
 
-    def _write(self, job: Job, covered: UnitRange, texts: Sequence[_SummaryText], used: Sequence[str]) -> int:
+    def _write(self, job: Job, covered: UnitRange, texts: Sequence[tuple[str, int]], used: Sequence[str]) -> int:
         """Append the boundary and the summaries. Return the boundary's seq."""
         journal, timeline, reader = self._journal, self._journal.timeline, self._journal.reader
         first, last = timeline.unit_row[covered.first], timeline.unit_row[covered.last]
-        uuids = (reader.entry(first).uuid, reader.entry(last).uuid)
-        note = CompactNote(timeline.seq[first], timeline.seq[last], uuids)
-        drafts = [journal.drafts.boundary(note, CompactMetadata(job.trigger, job.before.tokens))]
-        expected = self._expected_tokens(job, covered, texts)
-        metadata = CompactMetadata(job.trigger, job.before.tokens, expected, list(used))
-        drafts += [journal.drafts.summary(each.text, metadata, flags=each.flags) for each in texts]
+        note = CompactNote(timeline.seq[first], timeline.seq[last], (reader.entry(first).uuid, reader.entry(last).uuid))
+        drafts = [journal.drafts.boundary(note, entries.CompactMetadata(job.trigger, job.before.tokens))]
+        # With these texts in the place of the covered units the payload will be so large.
+        hidden = self._tokens(job, [unit for unit in job.before.plan if covered.first <= unit <= covered.last])
+        framing = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
+        added = sum(reader.counter.count(text) + framing for text, _ in texts)
+        expected = max(0, job.before.tokens - hidden) + added
+        metadata = entries.CompactMetadata(job.trigger, job.before.tokens, expected, list(used))
+        drafts += [journal.drafts.summary(text, metadata, flags=flags) for text, flags in texts]
         # What it covers is fixed and still there, so it is written after what others wrote.
         rows = retry_on_conflict(lambda: journal.append(drafts), journal.refresh, attempts=_ATTEMPTS + 1)
         unit = timeline.unit[rows[1][0]]
         return next(each.seq for each in timeline.compactions if unit in each.summaries)
-
-    def _expected_tokens(self, job: Job, covered: UnitRange, texts: Sequence[_SummaryText]) -> int:
-        """Return how large the payload will be with these texts in the place of the covered units."""
-        reader, plan, view = self._journal.reader, job.before.plan, self._composer.view(job.budget)
-        hidden = sum(view.unit_tokens(unit, plan.lods) for unit in plan if covered.first <= unit <= covered.last)
-        framing = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
-        return max(0, job.before.tokens - hidden) + sum(reader.counter.count(each.text) + framing for each in texts)
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
         """Return what is no longer shown, rules and tasks among it that the user set anywhere on this branch."""
@@ -299,7 +293,6 @@ class Compactor:
 
     def undo(self) -> None:
         """Undo the last compaction of this branch. Raises NothingCompacted."""
-        in_force = self._in_force()
-        if not in_force:
+        if not (in_force := self._in_force()):
             raise NothingCompacted
         self._journal.annotate((entries.UNCOMPACT, UncompactNote(in_force[-1].seq)))

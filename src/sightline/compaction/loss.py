@@ -44,7 +44,6 @@ class Loss(Struct, frozen=True, omit_defaults=True):
         return "\n".join(lines) or "nothing"
 
     def kinds(self) -> dict[str, Lost]:
-        """Return each kind by its name."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
 

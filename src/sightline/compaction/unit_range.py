@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from sightline.log.branches import Compaction, Path
 from sightline.log.columns import Timeline
-from sightline.plan.view import body_unit, messages_of
+from sightline.plan.view import body_unit
 from sightline.values.items import Kind
 
 
@@ -24,8 +24,9 @@ class UnitRange(NamedTuple):
 
     def compactions(self) -> list[Compaction]:
         """Return the compactions in force inside the range. A compaction of the whole range replaces them."""
-        in_force = self.timeline.compacted(self.path)
-        return [each for each in in_force if self.first <= each.first and each.last <= self.last]
+        return [
+            each for each in self.timeline.compacted(self.path) if self.first <= each.first and each.last <= self.last
+        ]
 
     def summaries(self) -> list[int]:
         """Return the units with the summaries of these compactions."""
@@ -35,11 +36,3 @@ class UnitRange(NamedTuple):
         """Return the units that no summary covers yet."""
         inside = self.compactions()
         return [unit for unit in self.units() if not any(each.first <= unit <= each.last for each in inside)]
-
-    def tokens(self) -> int:
-        """Return the tokens of what a new summary replaces: units, or the summary that covers them now."""
-        return sum(self.timeline.unit_full[unit] for unit in (*self.not_summarised(), *self.summaries()))
-
-    def messages(self) -> int:
-        """Return how many messages its units are."""
-        return sum(messages_of(self.timeline, unit) for unit in self.units())

@@ -79,7 +79,11 @@ class Finder:
             return max(full[row], 1) if exists else 0
 
         def can_be_found(row: int) -> bool:
-            return full[row] > 0 and not self._repeats_earlier_text(row) and (among is None or among(row))
+            answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
+            repeats = (
+                answer >= 0 and timeline.state[answer] & WHOLE
+            )  # of `expand` or `recall`: its source is to be found
+            return full[row] > 0 and not repeats and (among is None or among(row))
 
         return index.answers(query, limit, SearchScope(size, can_be_found, breadth))
 
@@ -98,9 +102,11 @@ class Finder:
         timeline, path, asking = self._journal.timeline, self._journal.path, self.asking_units()
 
         def states_something(row: int) -> bool:
-            is_speech = timeline.kind[row] in SPEECH and path.holds(timeline.branch[row], row)
             return (
-                is_speech and timeline.unit[row] not in asking and not asks_for_overview(self._journal.reader.text(row))
+                timeline.kind[row] in SPEECH
+                and path.holds(timeline.branch[row], row)
+                and timeline.unit[row] not in asking
+                and not asks_for_overview(self._journal.reader.text(row))
             )
 
         return self.extend_index().coverage(overview_subject(query), states_something) < _VAGUE
@@ -108,14 +114,8 @@ class Finder:
     def asking_units(self) -> set[int]:
         """Return the units that ask: the last user message, and those with pending calls. They are no answer."""
         timeline = self._journal.timeline
-        pending = {timeline.unit[row] for row in timeline.open_calls}
-        return pending | {timeline.last_user(self._journal.path, len(timeline))}
-
-    def _repeats_earlier_text(self, row: int) -> bool:
-        """Return whether a row is the result of `expand` or `recall`, or its call. Its source is what to find."""
-        timeline = self._journal.timeline
-        answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
-        return answer >= 0 and bool(timeline.state[answer] & WHOLE)
+        pending = (timeline.unit[row] for row in timeline.open_calls)
+        return {timeline.last_user(self._journal.path, len(timeline)), *pending}
 
     # ------------------------------------------------------------------ the index
 
@@ -126,8 +126,7 @@ class Finder:
         timeline, reader = self._journal.timeline, self._journal.reader
         end = len(timeline) if max_rows is None else min(len(timeline), self._index.upto + max_rows)
         while self._index.upto < end:  # an index that turned out damaged begins again at 0
-            fresh = range(self._index.upto, end)
-            rows = (row for row in fresh if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
+            rows = (row for row in range(self._index.upto, end) if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
             texts = ((row, f"{reader.text(row)}{TIME_MARK}{reader.entry(row).when}") for row in rows)
             self._index.add(texts, end)
             if max_rows is not None:

@@ -19,7 +19,7 @@ class Pieces:
         self._today, self._max_tokens = journal.today, max_tokens
         self._sources: list[Source] = []  # best first
         self._dates = {self._today}  # those that are shown, or need not be
-        self._texts: set[str] = set()
+        self._texts: set[str] = set()  # of all pieces that were tried
         self._exact = False  # whether `tokens_left` has been counted exactly since the last piece
         self.tokens_left = max_tokens - self._reader.counter.count(say("recalled", self._reader.locale))
 
@@ -34,11 +34,13 @@ class Pieces:
             when = reader.when(source, self._today)
             if when not in self._dates:
                 tokens += count(f"[{when}]") + 1
-            if self._is_new(text) and self.fits(tokens):
+            words = text.partition(" ")[2]  # after its handle; repeated text is shown once
+            if words not in self._texts and self.fits(tokens):
                 self._sources.append(source)
                 self._dates.add(when)
                 self.tokens_left -= tokens
                 self._exact = False
+            self._texts.add(words)
 
     def fits(self, tokens: int = LINE_TOKENS) -> bool:
         """Return whether so many tokens are left.
@@ -48,13 +50,6 @@ class Pieces:
         if tokens > self.tokens_left and not self._exact and self._sources:
             self.tokens_left, self._exact = self._max_tokens - self._tokens(self._in_order()), True
         return tokens <= self.tokens_left
-
-    def _is_new(self, text: str) -> bool:
-        """Return whether no piece tried so far has the same words after its handle: repeated text is shown once."""
-        words = text.partition(" ")[2]
-        known = words in self._texts
-        self._texts.add(words)
-        return not known
 
     def note(self, query: str) -> RecallNote | None:
         """Return the pieces in the order of the conversation; None if there are none."""

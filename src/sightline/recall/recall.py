@@ -1,7 +1,7 @@
 """What to bring back of a conversation: for the engine before a call, for callers, and for the model's own tools."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,12 +12,9 @@ from sightline.plan.view import View
 from sightline.recall.finder import ROWS_AT_ONCE, SPEECH, WIDE, Finder, RowFilter
 from sightline.recall.pieces import LINE_TOKENS, Pieces
 from sightline.recall.search import merge_ranges, passages
-from sightline.recall.tools import RECALL_TOOLS
 from sightline.shorten.digest import digest
-from sightline.values.items import Call, File, Image, Kind, Lod, Text
+from sightline.values.items import Call, File, Image, Kind, Lod, Text, ToolDefinition
 from sightline.values.phrases import say
-
-__all__ = ["RECALL_TOOLS", "Found", "Recall", "reduced", "shows_all"]
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
 _MAX_HITS = 6  # items of one recall: more would be a search result, not an answer
@@ -25,6 +22,39 @@ _OVERVIEW_ROWS = 4_000  # rows that an overview is made of: takes a second
 _HANDLE_TOKENS = 2
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
+
+# The two tools by which a model brings earlier text back. `Recall.answer` answers their calls.
+RECALL_TOOLS = (
+    ToolDefinition(
+        "expand",
+        "Show an item of this conversation that was shortened or left out, in full. Shortened texts name their handle, "
+        "such as #412. Long items come in pages; ask for the next with start.",
+        {
+            "type": "object",
+            "properties": {
+                "id": {"type": "string", "description": "the handle, such as #412"},
+                "start": {"type": "integer", "description": "first line to show, counted from 1"},
+                "lines": {"type": "integer", "description": "how many lines to show"},
+                "grep": {
+                    "type": "string",
+                    "description": "show only the lines that contain this text, with their numbers",
+                },
+            },
+            "required": ["id"],
+        },
+    ),
+    ToolDefinition(
+        "recall",
+        "Search what was said and done earlier in this conversation, also what is no longer shown. "
+        "Gives the best matching passages with their handles. Of very long items only parts are searched: "
+        "expand with grep looks through one.",
+        {
+            "type": "object",
+            "properties": {"query": {"type": "string", "description": "what to look for"}},
+            "required": ["query"],
+        },
+    ),
+)
 
 
 class Found(NamedTuple):
@@ -50,7 +80,6 @@ class Recall:
         self._finder = Finder(journal)
 
     def close(self) -> None:
-        """Close the index file."""
         self._finder.close()
 
     def index_import(self, messages: int) -> None:
@@ -91,7 +120,10 @@ class Recall:
             rows = list(islice(self._finder.newest(among, asking, (*SPEECH, Kind.CALL, Kind.RESULT)), _OVERVIEW_ROWS))
             kinds = Counter(self._journal.timeline.kind[row] for row in rows)
             if kinds[Kind.CALL] > kinds[Kind.USER]:  # this is work with tools
-                overview = self._digest(rows, max_tokens)
+                reader = self._journal.reader
+                items, count = [reader.item(row) for row in reversed(rows)], reader.counter.count
+                tokens = max_tokens - count(say("overview", reader.locale)) - 1
+                overview = digest(items, tokens=tokens, count=count, locale=reader.locale)
                 return RecallNote((), query, overview) if overview else None
             tried, terms = self._add_quotes(rows, pieces), ""
         else:
@@ -99,8 +131,7 @@ class Recall:
             terms, hits = self._finder.rank(query, limit, among, asking, breadth=WIDE)
             tried = {hit.row for hit in hits}
             self._add_answers((hit.row for hit in hits), terms, pieces)
-        newest = self._finder.newest(among, asking)
-        self._add_answers((row for row in newest if row not in tried), terms, pieces)
+        self._add_answers((row for row in self._finder.newest(among, asking) if row not in tried), terms, pieces)
         return pieces.note(query)
 
     def _add_answers(self, rows: Iterable[int], terms: str, pieces: Pieces) -> None:
@@ -124,13 +155,6 @@ class Recall:
         for first, last in passages(text, terms, min(max_tokens, _WHOLE_TOKENS), reader.counter.count):
             yield Source(item_id, first, last)
 
-    def _digest(self, rows: Sequence[int], max_tokens: int) -> str:
-        """Return a digest of these rows, which come newest first."""
-        reader = self._journal.reader
-        count, locale = reader.counter.count, reader.locale
-        items = [reader.item(row) for row in reversed(rows)]
-        return digest(items, tokens=max_tokens - count(say("overview", locale)) - 1, count=count, locale=locale)
-
     def _add_quotes(self, rows: Iterable[int], pieces: Pieces) -> set[int]:
         """Add quotes of the values that these rows settle, each value once; rows come newest first. The quoted rows."""
         from sightline.recall.quotes import ledger  # its rules take 30 ms to compile, and few ask for everything
@@ -149,8 +173,8 @@ class Recall:
         reader, results = self._journal.reader, []
         found = self._finder.matches(query, limit)
         for hit in found.hits:
-            note = RecallNote(tuple(self._sources(hit.row, found.terms, PAGE_TOKENS)), query)
-            text = reader.recall_text(note, reader.locale)
+            sources = tuple(self._sources(hit.row, found.terms, PAGE_TOKENS))
+            text = reader.recall_text(RecallNote(sources, query), reader.locale)
             results.append(Found(self._journal.timeline.id(hit.row), hit.score, text))
         return results
 
@@ -166,8 +190,7 @@ class Recall:
         if call.name == "recall":
             note = self.note(required, max_tokens)
             return (Text(reader.recall_text(note, reader.locale) if note else say("nothing found", reader.locale)),)
-        row = self._journal.row(required)
-        if row is None:
+        if (row := self._journal.row(required)) is None:
             return (Text(say("unknown item", reader.locale, id=required)),)
         start, lines, grep = _positive(given.get("start")) or 1, _positive(given.get("lines")), given.get("grep")
         page = self.page(row, start, lines, str(grep) if grep else None, max_tokens)
@@ -177,14 +200,7 @@ class Recall:
         """Return how large a page may be so that it is shown in full: a fifth of a payload's token limit."""
         return PAGE_TOKENS if limit is None else min(PAGE_TOKENS, limit // 5)
 
-    def page(
-        self,
-        row: int,
-        start: int = 1,
-        lines: int | None = None,
-        grep: str | None = None,
-        max_tokens: int = PAGE_TOKENS,
-    ) -> Page:
+    def page(self, row: int, start: int, lines: int | None, grep: str | None, max_tokens: int) -> Page:
         """Return the lines of an item that fit a page, with a label that says how to read on."""
         item_id, locale = self._journal.timeline.id(row), self._journal.reader.locale
         numbered = list(enumerate(self._journal.reader.lines(row), start=1))
@@ -193,8 +209,7 @@ class Recall:
             needle = grep.casefold()
             numbered = [(number, f"{number}: {line}") for number, line in numbered if needle in line.casefold()]
         numbered = [pair for pair in numbered if pair[0] >= start][:lines]
-        shown = self._lines_that_fit(numbered, max_tokens - _LABEL_TOKENS)
-        if not shown:
+        if not (shown := self._lines_that_fit(numbered, max_tokens - _LABEL_TOKENS)):
             return Page(say("no match", locale, id=item_id, grep=grep or f"start={start}"), RecallNote(()))
         first, last = shown[0][0], shown[-1][0]
         whole = first == 1 and last == total and grep is None

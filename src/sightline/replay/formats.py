@@ -1,40 +1,35 @@
 """Reads recorded conversations: message lists of any provider, one message per line, or Sightline logs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 
 from sightline import wire
 from sightline.errors import BadInput
 from sightline.log import entries as log
 from sightline.log.annotations import ToolsNote
 from sightline.log.branches import NONE
-from sightline.log.columns import Sizes
-from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
 from sightline.recall.recall import RECALL_TOOLS
 from sightline.values.items import Kind, Message, Opaque, Role
 
-FORMATS = ("auto", "openai", "anthropic", "responses")
-_READERS = {"openai": wire.openai_chat, "anthropic": wire.anthropic, "responses": wire.openai_responses}
+_READERS: dict[str, Callable[[list[Any]], list[Message]]] = {
+    "auto": wire.read_messages,
+    "openai": wire.openai_chat.read,
+    "anthropic": wire.anthropic.read,
+    "responses": wire.openai_responses.read,
+}
+FORMATS = tuple(_READERS)
 _ACCEPTED = 'a JSON list of messages, an object with "messages", one message per line, or a Sightline log'
 
 
-class Recording(Struct, frozen=True):
+class Recording(msgspec.Struct, frozen=True):
     """A conversation to replay. `tools` are definitions in any provider's form."""
 
     messages: tuple[Message, ...]
     tools: tuple[Any, ...] = ()
-
-
-class _Line(Struct):
-    number: int
-    data: bytes
-    value: Any = None  # None: it is no JSON
 
 
 def read_recording(data: bytes, format: str = "auto") -> Recording:  # noqa: A002 - the command line's word for it
@@ -74,9 +69,7 @@ def recorded(value: Any, format: str = "auto") -> Recording:  # noqa: A002
 
 def _messages(messages: list[Any], system: Any, format: str) -> tuple[Message, ...]:  # noqa: A002
     head = [{"role": "system", "content": system}] if system else []
-    if format == "auto":
-        return tuple(wire.read_messages([*head, *messages]))
-    return tuple(_READERS[format].read([*head, *messages]))
+    return tuple(_READERS[format]([*head, *messages]))
 
 
 def _is_entry(value: Any) -> bool:
@@ -84,31 +77,44 @@ def _is_entry(value: Any) -> bool:
 
 
 def _from_lines(data: bytes, format: str) -> Recording:  # noqa: A002
-    lines = [_line(number, line) for number, line in enumerate(data.splitlines(), start=1) if line.strip()]
-    if any(_is_entry(line.value) for line in lines):
-        return _from_log(lines)
-    for line in lines:
-        if line.value is None:
-            raise BadInput(f"line {line.number} is no JSON; what can be replayed: {_ACCEPTED}")
-    return recorded([line.value for line in lines], format)
+    lines = {number: line for number, line in enumerate(data.splitlines(), start=1) if line.strip()}
+    values = {number: _json_value(line) for number, line in lines.items()}
+    if any(map(_is_entry, values.values())):
+        entries = [number for number, value in values.items() if _is_entry(value) and not value.get("isSidechain")]
+        return _from_log([lines[number] for number in entries])  # without those of another conversation
+    for number, value in values.items():
+        if value is None:
+            raise BadInput(f"line {number} is no JSON; what can be replayed: {_ACCEPTED}")
+    return recorded(list(values.values()), format)
 
 
-def _line(number: int, data: bytes) -> _Line:
+def _json_value(line: bytes) -> Any:
+    """Return the value of a line; None if it is no JSON."""
     try:
-        return _Line(number, data, msgspec.json.decode(data))
+        return msgspec.json.decode(line)
     except msgspec.DecodeError:
-        return _Line(number, data)
+        return None
 
 
 # ---------------------------------------------------------------------- logs
 
 
-def _from_log(lines: list[_Line]) -> Recording:
+def _from_log(lines: list[bytes]) -> Recording:
     """Read the conversation of a log's current branch. Lines that are no entry are skipped, as everywhere."""
-    timeline = GrowingTimeline(measure=_no_sizes, subject_of=lambda _: "")
-    entries = list(_entries(lines))
-    for at, entry in enumerate(entries):
-        timeline.fold(entry, Span(at, 1))
+    # Sizes and subjects are not known, because only which items there are matters here.
+    timeline = GrowingTimeline(
+        measure=lambda entry: [(NONE, NONE, 0)] * len(log.items_of(entry)), subject_of=lambda _: ""
+    )
+    entries: list[log.Entry] = []
+    seq = 0
+    for line in lines:
+        try:
+            entry = log.decode(line)
+        except msgspec.DecodeError:
+            continue
+        seq = entry.seq or seq + 1
+        entries.append(msgspec.structs.replace(entry, seq=seq))
+        timeline.fold(entries[-1], Span(len(entries) - 1, 1))
     path = timeline.path(timeline.current)
     messages: list[Message] = []
     for row in range(len(timeline)):
@@ -118,25 +124,7 @@ def _from_log(lines: list[_Line]) -> Recording:
     return Recording(tuple(messages), tuple(_tools(entries[tools.offset])) if tools is not None else ())
 
 
-def _entries(lines: list[_Line]) -> Iterator[Entry]:
-    seq = 0
-    for line in lines:
-        if not _is_entry(line.value) or line.value.get("isSidechain"):  # of another conversation
-            continue
-        try:
-            entry = log.decode(line.data)
-        except msgspec.DecodeError:
-            continue
-        seq = entry.seq or seq + 1
-        yield replace(entry, seq=seq)
-
-
-def _no_sizes(entry: Entry) -> list[Sizes]:
-    """Return unknown sizes for an entry's items, because only which items there are matters here."""
-    return [(NONE, NONE, 0)] * len(log.items_of(entry))
-
-
-def _entry_messages(entry: Entry) -> list[Message]:
+def _entry_messages(entry: log.Entry) -> list[Message]:
     """Return what an entry adds to the conversation: nothing, if the engine wrote it."""
     kind = log.kind_of(entry)
     if kind in (Kind.RECALL, Kind.WINDOW, Kind.SUMMARY):
@@ -149,7 +137,7 @@ def _entry_messages(entry: Entry) -> list[Message]:
     return [Message(roles[kind], parts)] if kind in roles else []
 
 
-def _tools(entry: Entry) -> Iterator[dict[str, Any]]:
+def _tools(entry: log.Entry) -> Iterator[dict[str, Any]]:
     """Yield the tool definitions of an entry without `expand` and `recall`, which a replay adds again."""
     note: ToolsNote = log.decode_data(entry, ToolsNote)
     own = {tool.name for tool in RECALL_TOOLS}

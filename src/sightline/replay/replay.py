@@ -1,10 +1,10 @@
 """Composes a recorded conversation again, call by call: what each call would send, reuse and cost."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
-
-import msgspec
 
 from sightline import wire
 from sightline.compose.render import first_change
@@ -16,6 +16,7 @@ from sightline.replay.formats import Recording
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, plain_text
 from sightline.values.profiles import Profile, call_cost, profile
+from sightline.wire.common import dumped
 from sightline.wire.payload import Payload
 
 
@@ -92,8 +93,6 @@ class Totals(NamedTuple):
     breaks: tuple[tuple[str, int], ...] = ()  # why the prompt prefix changed, and how often
 
     def plus(self, step: Step) -> "Totals":
-        """Return the totals with one step more."""
-        outgrown = step.number if step.full_tokens > step.limit else 0
         breaks = dict(self.breaks)
         if step.reason:
             breaks[step.reason] = breaks.get(step.reason, 0) + 1
@@ -106,7 +105,7 @@ class Totals(NamedTuple):
             full_cost=self.full_cost + step.full_cost,
             largest=max(self.largest, step.tokens),
             invalid=self.invalid + bool(step.flaws),
-            outgrown=self.outgrown or outgrown,
+            outgrown=self.outgrown or (step.number if step.full_tokens > step.limit else 0),
             breaks=tuple(breaks.items()),
         )
 
@@ -139,11 +138,8 @@ def replay(session: Session, recording: Recording, budget: Budget) -> Iterator[S
 
 def call_count(recording: Recording) -> int:
     """Return how many steps `replay` makes of a recording."""
-    roles = [message.role for message in recording.messages]
-    answers = [
-        role is Role.ASSISTANT and before is not role for before, role in zip([None, *roles], roles, strict=False)
-    ]
-    return sum(answers) + bool(roles and roles[-1] is not Role.ASSISTANT)
+    runs = [answers for answers, _ in groupby(message.role is Role.ASSISTANT for message in recording.messages)]
+    return sum(runs) + (runs[-1:] == [False])
 
 
 class _Tracker:
@@ -154,15 +150,14 @@ class _Tracker:
         self._before: Payload | None = None
         self._number = self._rows = self._messages = 0  # calls, rows and messages so far
         self._full_body = self._full_before = 0  # tokens of the full history: now, without the head; at the call before
-        self._levels = Levels()
+        self._levels: Counter[Lod] = Counter()  # how many items the payload of the call before shows at each level
         self._shown = 0  # messages in the payload of the call before
         self._names: dict[str, str] = {}  # call id → tool name
         self._own_tools = 0  # tokens of `expand` and `recall`, which the full history does not pay for
         if recording.tools:
             session.tools(recording.tools)
-            without = session.count(msgspec.json.encode(wire.read_tools(recording.tools)).decode())
-            both = (*wire.read_tools(recording.tools), *RECALL_TOOLS)
-            self._own_tools = session.count(msgspec.json.encode(both).decode()) - without
+            given = wire.read_tools(recording.tools)
+            self._own_tools = session.count(dumped((*given, *RECALL_TOOLS))) - session.count(dumped(given))
 
     def new_inputs(self, message: Message) -> Iterator[NewInput]:
         """Yield what a message adds for the model: user and system text, and tool results."""
@@ -198,7 +193,7 @@ class _Tracker:
             changed=receipt.changed,
             flaws=tuple(flaws(payload.openai())),
         )
-        self._before, self._full_before, self._levels = payload, full, levels
+        self._before, self._full_before = payload, full
         return step
 
     def _count_new(self, plan: Plan) -> int:
@@ -217,21 +212,23 @@ class _Tracker:
     def _compare(self, plan: Plan, new_messages: int) -> tuple[Levels, Changes]:
         """Return what the plan shows, and how that differs from the call before."""
         before = self._before.plan if self._before else None
+        out = 0
         if before is None or plan.extends(before):
-            rows = _rows(plan, plan.since(before))
+            rows, before = _rows(plan, plan.since(before)), None  # what was shown did not change
             self._shown += _count_messages(plan, rows)
-            levels = _add_levels(plan, rows, self._levels)
-            return levels._replace(out=self._messages - self._shown), Changes(entered=_count_reduced(plan, rows))
-        rows = _rows(plan, plan)
-        shown_before, self._shown = self._shown, _count_messages(plan, rows)
-        levels = _add_levels(plan, rows, Levels())._replace(out=self._messages - self._shown)
-        changes = _changes(before, plan)
-        new = [row for row in rows if row >= before.rows]
-        back = _count_messages(
-            plan, [row for row in rows if row < before.rows and plan.timeline.unit[row] not in before]
+        else:
+            rows, shown_before = _rows(plan, plan), self._shown
+            back = [row for row in rows if row < before.rows and plan.timeline.unit[row] not in before]
+            self._shown = _count_messages(plan, rows)
+            out = shown_before + new_messages + _count_messages(plan, back) - self._shown
+            self._levels.clear()
+        self._levels.update(plan.lod(row) for row in rows)
+        changes = Counter(_change(before, plan, row) for row in rows)
+        full, summary, gist = (self._levels[lod] for lod in (Lod.FULL, Lod.SUMMARY, Lod.GIST))
+        return (
+            Levels(full, summary, gist, self._messages - self._shown),
+            Changes(changes["summary"], changes["gist"], out, changes["raised"], changes["entered"]),
         )
-        out = shown_before + new_messages + back - self._shown
-        return levels, changes._replace(out=out, entered=_count_reduced(plan, new))
 
 
 def _rows(plan: Plan, units: Iterable[int]) -> list[int]:
@@ -243,30 +240,14 @@ def _count_messages(plan: Plan, rows: Iterable[int]) -> int:
     return sum(plan.timeline.kind[row] != Kind.CALL for row in rows)
 
 
-def _count_reduced(plan: Plan, rows: Iterable[int]) -> int:
-    return sum(plan.lod(row) is not Lod.FULL for row in rows)
-
-
-def _add_levels(plan: Plan, rows: Iterable[int], start: Levels) -> Levels:
-    counts = [start.gist, start.summary, start.full]
-    for row in rows:
-        counts[plan.lod(row)] += 1
-    return Levels(counts[Lod.FULL], counts[Lod.SUMMARY], counts[Lod.GIST])
-
-
-def _changes(before: Plan, after: Plan) -> Changes:
-    """Count the items that rose or fell from one plan to another. An item that was left out before has risen."""
-    summary = gist = raised = 0
-    for row in _rows(after, after):
-        if row >= before.rows:
-            continue
-        now = after.lod(row)
-        if after.timeline.unit[row] not in before or now > before.lod(row):
-            raised += 1
-        elif now < before.lod(row):
-            summary += now is Lod.SUMMARY
-            gist += now is Lod.GIST
-    return Changes(summary, gist, raised=raised)
+def _change(before: Plan | None, after: Plan, row: int) -> str:
+    """Return the field of `Changes` that counts an item; empty if none does. One that was left out before has risen."""
+    now = after.lod(row)
+    if before is None or row >= before.rows:
+        return "" if now is Lod.FULL else "entered"
+    if after.timeline.unit[row] not in before or now > before.lod(row):
+        return "raised"
+    return now.name.lower() if now < before.lod(row) else ""
 
 
 # ---------------------------------------------------------------------- what a call shares with the one before

@@ -19,7 +19,7 @@ from sightline.agent.models.retry import RetryingModel
 from sightline.errors import ModelBusy, ModelError
 
 Json = Any
-WIRES = {"openai": openai, "anthropic": anthropic}
+WIRES = {"openai": openai.OpenAiModel, "anthropic": anthropic.AnthropicModel}
 
 GOOD: dict[str, list[Json]] = {
     "openai": [
@@ -84,8 +84,8 @@ class Served(ServedModel):
     """A model whose server sends these chunks."""
 
     def __init__(self, kind: str, chunks: list[Chunk]) -> None:
-        super().__init__(Endpoint("some-model", provider=kind), WIRES[kind].PROTOCOL)
-        self._sent = chunks
+        self.protocol, self._sent = WIRES[kind].protocol, chunks
+        super().__init__(Endpoint("some-model", provider=kind))
 
     async def _send(self, _: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
         for chunk in deepcopy(self._sent):  # a reply is built in the first of its chunks

@@ -1,11 +1,12 @@
 """Rows to search in."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hypothesis import strategies as st
 
-from sightline.recall.search import SearchIndex
+from sightline.recall.search import Breadth, SearchIndex, SearchScope
+from sightline.recall.search.bm25 import Hit
 
 ROWS = [
     "The cat sat on the mat near the window",
@@ -29,5 +30,14 @@ def filled(texts: Iterable[str], path: Path | None = None, key: str = "log") -> 
     return index
 
 
+def matches(
+    index: SearchIndex, query: str, limit: int = 20, *, among: Callable[[int], bool] = lambda _: True
+) -> list[Hit]:
+    """The rows that match best by their own text, best first, of equal ones the newer first."""
+    scope = SearchScope(lambda _: 1, among, Breadth(0, 64, 0.3))
+    hits = index.answers(query, 500 if limit else 0, scope).hits
+    return sorted(hits, key=lambda hit: (hit.share, hit.row), reverse=True)[:limit]
+
+
 def found(index: SearchIndex, query: str, limit: int = 20) -> list[int]:
-    return [hit.row for hit in index.search(query, limit)]
+    return [hit.row for hit in matches(index, query, limit)]

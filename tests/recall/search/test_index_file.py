@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from search_rows import ROWS, filled, found
+from search_rows import ROWS, filled, found, matches
 
 from sightline.recall.search import SearchIndex
 
@@ -64,7 +64,7 @@ class TestFile:
             content[at : at + 400] = b"\xa5" * len(content[at : at + 400])
         path.write_bytes(content)
         index = filled(ROWS, path)
-        index.search("cat connection 故宫")
+        matches(index, "cat connection 故宫")
         index.close()
 
     def test_no_damage_brings_other_rows(self, tmp_path: Path, soak: bool) -> None:
@@ -79,7 +79,7 @@ class TestFile:
             content[at : at + 8] = chance.randbytes(len(content[at : at + 8]))
             path.write_bytes(content)
             index = filled(texts, path)
-            assert all(0 <= hit.row < index.upto for hit in index.search("w1 w2 w77 w150"))
+            assert all(0 <= hit.row < index.upto for hit in matches(index, "w1 w2 w77 w150"))
             index.close()
 
     def test_without_a_writable_place_it_is_in_memory(self, tmp_path: Path) -> None:
@@ -121,11 +121,11 @@ class TestTogether:
         first.add(enumerate(ROWS[:3]), 3)
         second.add(enumerate(ROWS), 5)
         first.close()
-        assert second.search("cat") == filled(ROWS).search("cat")
+        assert matches(second, "cat") == matches(filled(ROWS), "cat")
         second.close()
         third = SearchIndex(str(path), key="log")
         assert third.upto == 5
-        assert third.search("cat") == filled(ROWS).search("cat")
+        assert matches(third, "cat") == matches(filled(ROWS), "cat")
         third.close()
 
     def test_a_reader_sees_what_another_wrote(self, tmp_path: Path) -> None:

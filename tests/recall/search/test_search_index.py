@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from search_rows import ROWS, TEXTS, filled, found
+from search_rows import ROWS, TEXTS, filled, found, matches
 
 from sightline.recall.search import SearchIndex
 from sightline.recall.search.postings import MAX_SPAN
@@ -47,10 +47,10 @@ class TestSearch:
     def test_bounds_and_filter(self) -> None:
         """Only rows within the half-open range that the filter allows are found, as many as the limit says."""
         index = filled(["apple"] * 30)
-        assert [h.row for h in index.search("apple", among=lambda row: 10 <= row < 13)] == [12, 11, 10]
-        assert [h.row for h in index.search("apple", 3, among=lambda row: row % 7 == 0)] == [28, 21, 14]
-        assert index.search("apple", 0) == []
-        assert index.search("apple", among=lambda row: row >= 30) == []
+        assert [h.row for h in matches(index, "apple", among=lambda row: 10 <= row < 13)] == [12, 11, 10]
+        assert [h.row for h in matches(index, "apple", 3, among=lambda row: row % 7 == 0)] == [28, 21, 14]
+        assert matches(index, "apple", 0) == []
+        assert matches(index, "apple", among=lambda row: row >= 30) == []
 
     @pytest.mark.parametrize(
         "query",
@@ -64,7 +64,7 @@ class TestSearch:
     def test_any_query_is_answered(self, text: str, query: str) -> None:
         """Nothing raises, also for lone surrogates, and every hit has a positive score."""
         index = filled([text, "\ud800 x", ""])
-        hits = index.search(query + "\udfff gamma " + text)
+        hits = matches(index, query + "\udfff gamma " + text)
         assert all(hit.score > 0 for hit in hits)
         assert "gamma" not in text or 0 in {hit.row for hit in hits}
 
@@ -95,7 +95,7 @@ class TestIncrement:
         for cut in [*sorted(cuts), len(texts)]:
             pieces.add(list(enumerate(texts))[pieces.upto : cut], min(cut, len(texts)))
         assert pieces.upto == len(texts)
-        assert pieces.search(query) == filled(texts).search(query)
+        assert matches(pieces, query) == matches(filled(texts), query)
 
     @given(st.lists(TEXTS, max_size=12), st.lists(st.integers(0, 12), max_size=6), TEXTS)
     def test_reopened_is_as_never_closed(
@@ -106,15 +106,15 @@ class TestIncrement:
         for cut in sorted(cuts):
             filled(texts[:cut], path).close()
         index = filled(texts, path)
-        assert index.search(query) == filled(texts).search(query)
+        assert matches(index, query) == matches(filled(texts), query)
         index.close()
 
     def test_rows_offered_again_count_once(self) -> None:
         """Offering the same rows twice changes nothing."""
         index = filled(ROWS)
-        before = index.search("cat")
+        before = matches(index, "cat")
         index.add(enumerate(ROWS), len(ROWS))
-        assert index.search("cat") == before
+        assert matches(index, "cat") == before
 
     def test_upto_counts_rows_without_text(self, tmp_path: Path) -> None:
         """Rows nobody had text for are offered too, and stay so after reopening."""
@@ -148,7 +148,7 @@ class TestIncrement:
         index = filled(texts, path)
         for row in (0, 1, 327, 328, 700, 1311, 1499):
             assert found(index, f"only{row}") == [row]
-        assert index.search("t77 t4000 only9") == filled(texts).search("t77 t4000 only9")
+        assert matches(index, "t77 t4000 only9") == matches(filled(texts), "t77 t4000 only9")
         index.close()
         with sqlite3.connect(path) as db:
             (segments,) = db.execute("SELECT count(*) FROM segment").fetchone()

@@ -33,8 +33,6 @@ class ModelInfo(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """One request to a model."""
-
     payload: Payload
     output: int  # tokens that the reply may have
     schema: dict[str, Any] | None = None  # of the reply, for endpoints that can demand one

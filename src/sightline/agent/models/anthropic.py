@@ -12,7 +12,7 @@ import msgspec
 
 from sightline.agent.models import Request, TextDelta, errors
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import Chunk, ServedModel, WireProtocol
+from sightline.agent.models.http import Chunk, HttpModel, WireProtocol
 from sightline.errors import ModelRefused
 from sightline.wire.anthropic import THINKING
 from sightline.wire.common import dumped
@@ -70,7 +70,6 @@ class MessageReply:
 
     @property
     def finished(self) -> bool:
-        """Whether the model has declared the end of its reply."""
         return self._ended and bool(self._message)
 
     def add(self, chunk: Chunk) -> list[TextDelta]:
@@ -103,11 +102,6 @@ class MessageReply:
         return []
 
     def reply(self) -> Json:
-        """Return the whole reply.
-
-        Raises:
-            ModelBusy: its end did not come.
-        """
         if not self.finished:
             raise errors.cut_off(self._endpoint)
         if not self._blocks:
@@ -148,21 +142,15 @@ def _arguments(text: str) -> Any:
         return text
 
 
-def _key_headers(endpoint: Endpoint) -> Json:
-    return {"anthropic-version": VERSION} | ({"x-api-key": endpoint.key.reveal()} if endpoint.key else {})
-
-
-PROTOCOL = WireProtocol(
-    lambda endpoint: endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages",
-    _key_headers,
-    request_options,
-    refused_option,
-    MessageReply,
-)
-
-
-class AnthropicModel(ServedModel):
+class AnthropicModel(HttpModel):
     """A model behind an endpoint that speaks Anthropic's messages."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(endpoint, PROTOCOL)
+    protocol = WireProtocol(
+        url=lambda endpoint: endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages",
+        key_headers=lambda endpoint: (
+            {"anthropic-version": VERSION} | ({"x-api-key": endpoint.key.reveal()} if endpoint.key else {})
+        ),
+        request_options=request_options,
+        refused_option=refused_option,
+        builder=MessageReply,
+    )

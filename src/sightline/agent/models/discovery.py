@@ -16,7 +16,7 @@ from sightline.agent.models import Model
 from sightline.agent.models.anthropic import AnthropicModel
 from sightline.agent.models.catalog import PLACES, SERVERS, Place
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import import_httpx2
+from sightline.agent.models.http import import_optional
 from sightline.agent.models.local import LocalModel
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.models.retry import RetryingModel
@@ -83,13 +83,22 @@ async def candidates(
     config: Config, env: Mapping[str, str], home: Path, probe: Probe | None = None
 ) -> AsyncGenerator[Found, None]:
     """Yield every model that could be used, the best first, in the order that the module describes."""
-    for each in _chosen(config, env):
-        yield each
+    if given := env.get(MODEL_VARIABLE, ""):
+        endpoint = _existing(endpoint_of(given, config, env), given, config, f"{MODEL_VARIABLE} takes")
+        yield Found(endpoint, "variable", MODEL_VARIABLE)
+    if config.model:
+        yield Found(config.models[config.model], "configured", config.file)
+    for endpoint in config.models.values():
+        if not endpoint.gguf and endpoint.label != config.model:
+            yield Found(endpoint, "configured", config.file)
     for name, place in PLACES.items():
         if place.model and env.get(place.key_env):
             yield Found(at_place(name, place.model, env), "key", place.key_env)
     for server in await (probe or probed)(SERVERS):
-        yield Found(_server_endpoint(server), "server", server.place.title)
+        chatting = [name for name in server.models if not any(word in name.lower() for word in NOT_CHAT)]
+        name = (chatting or server.models)[0]
+        endpoint = Endpoint(name, base_url=server.place.base_url, window=server.windows.get(name, 0))
+        yield Found(endpoint, "server", server.place.title)
     for endpoint in config.models.values():
         if endpoint.gguf and endpoint.label != config.model:
             yield Found(endpoint, "file", config.file)
@@ -105,8 +114,7 @@ def named(given: str, config: Config, env: Mapping[str, str], home: Path) -> End
     """
     if given.strip() != TINY or TINY in config.models:
         return _existing(endpoint_of(given, config, env), given, config, "--model and /model take")
-    tiny = tiny_endpoint(home)
-    if tiny is None:
+    if (tiny := tiny_endpoint(home)) is None:
         raise NoModel("the tiny model is not here yet: sightline model get")
     return tiny
 
@@ -118,26 +126,9 @@ def _existing(endpoint: Endpoint, given: str, config: Config, who: str) -> Endpo
     return endpoint
 
 
-def _chosen(config: Config, env: Mapping[str, str]) -> list[Found]:
-    chosen = []
-    if given := env.get(MODEL_VARIABLE, ""):
-        endpoint = _existing(endpoint_of(given, config, env), given, config, f"{MODEL_VARIABLE} takes")
-        chosen.append(Found(endpoint, "variable", MODEL_VARIABLE))
-    if config.model:
-        chosen.append(Found(config.models[config.model], "configured", config.file))
-    others = (each for each in config.models.values() if not each.gguf and each.label != config.model)
-    return chosen + [Found(each, "configured", config.file) for each in others]
-
-
-def _server_endpoint(server: Listening) -> Endpoint:
-    chatting = [name for name in server.models if not any(word in name.lower() for word in NOT_CHAT)]
-    name = (chatting or server.models)[0]
-    return Endpoint(name=name, base_url=server.place.base_url, window=server.windows.get(name, 0))
-
-
 async def probed(places: Sequence[Place], seconds: float = PROBE_SECONDS) -> list[Listening]:
     """Return the servers that answer within this time and have a model. All are asked at once."""
-    httpx2 = import_httpx2()
+    httpx2 = import_optional("httpx2", "asking a model", "agent")
     async with httpx2.AsyncClient(timeout=seconds, trust_env=False) as client:
         answers = await asyncio.gather(*(_probe(client, place) for place in places))
     return [answer for answer in answers if answer is not None]

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from msgspec import Struct
@@ -19,9 +19,12 @@ _DEFAULT = ModelInfo("", "openai")
 
 
 class Endpoint(Struct, frozen=True):
-    """One model: its name, its address, its key and its settings. 0 and None: not given."""
+    """One model: its name, its address, its key and its settings. 0 and None: not given.
 
-    name: str  # as the provider calls it
+    A table of the configuration has these fields too, except `label` and `key_said`.
+    """
+
+    name: str = ""  # as the provider calls it
     provider: str = "openai"  # "openai" for every endpoint that speaks its chat completions, "anthropic", "local"
     label: str = ""  # what the configuration calls it
     base_url: str = ""
@@ -33,10 +36,10 @@ class Endpoint(Struct, frozen=True):
     native: bool = True
     tools: bool = True
     capable: bool = True
-    price: Price | None = None
     seconds: float = SECONDS  # that it may send nothing
     attempts: int = ATTEMPTS
     fallback: tuple[str, ...] = ()
+    price: Price | None = None
     gguf: str = ""
     headers: dict[str, Secret] = {}
     options: dict[str, Any] = {}  # sent unchanged, such as a temperature
@@ -106,9 +109,9 @@ class Endpoint(Struct, frozen=True):
             if name.lower().endswith("authorization"):
                 yield Secret(value.reveal().rpartition(" ")[2])  # the part after `Bearer`
         if (login := login_of(self.base_url)) is not None:
-            yield Secret(login.password or login.user)  # a token may be in the place of the user
+            yield Secret(login[1] or login[0])  # a token may be in the place of the user
             yield Secret(_split(self.base_url).password or "")  # as it is encoded in the address
-            yield Secret(b64encode(f"{login.user}:{login.password}".encode()).decode())
+            yield Secret(b64encode(":".join(login).encode()).decode())
 
     def _usual_window(self) -> int:
         """Return the context window of such a server, or of a model of this name; 0: not known."""
@@ -116,17 +119,10 @@ class Endpoint(Struct, frozen=True):
         return (place.window if place is not None else 0) or window_of(self.name)
 
 
-class Login(NamedTuple):
-    """The user and password of an address."""
-
-    user: str
-    password: str
-
-
-def login_of(url: str) -> Login | None:
+def login_of(url: str) -> tuple[str, str] | None:
     """Return the user and the password in an address; None if there are none."""
     parts = _split(url)
-    login = Login(unquote(parts.username or ""), unquote(parts.password or ""))
+    login = unquote(parts.username or ""), unquote(parts.password or "")
     return login if any(login) else None
 
 

@@ -87,8 +87,9 @@ def garbled(endpoint: Endpoint, why: Exception) -> ModelBusy:
 
 def silent(endpoint: Endpoint) -> ModelBusy:
     """Return the error of a server that sent nothing for too long."""
-    longer = "`seconds` in sightline.toml allows more"
-    return ModelBusy(f"{endpoint.name} was silent for {endpoint.seconds:g} seconds; {longer}")
+    return ModelBusy(
+        f"{endpoint.name} was silent for {endpoint.seconds:g} seconds; `seconds` in sightline.toml allows more"
+    )
 
 
 def unreachable(endpoint: Endpoint, why: object) -> ModelBusy:
@@ -121,9 +122,7 @@ class _ErrorBody:
         self._counted = found.get("n_prompt_tokens")
 
     def is_overflow(self, status: int) -> bool:
-        if status == TOO_LARGE or "context_length_exceeded" in self.kinds:
-            return True
-        return bool(_FULL.search(self.message) or any(_FULL.search(kind) for kind in self.kinds))
+        return status == TOO_LARGE or any(_FULL.search(text) for text in (self.message, *self.kinds))
 
     @property
     def input_tokens(self) -> int | None:

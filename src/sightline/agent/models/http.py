@@ -4,17 +4,18 @@ It is the same for every protocol, except for what is sent and how the chunks of
 """
 
 from asyncio import timeout
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+from importlib import import_module
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
 from sightline import wire
-from sightline.agent.models import ModelInfo, Reply, Request, TextDelta, errors
+from sightline.agent.models import Reply, Request, TextDelta, errors
 from sightline.agent.models.endpoint import Endpoint, login_of
-from sightline.agent.models.sse import Event, Events
+from sightline.agent.models.sse import Events
 from sightline.errors import BadInput, ModelBusy, ModelRefused
 from sightline.session import accept
 
@@ -26,9 +27,6 @@ DRAIN_SECONDS = 0.2  # the end of the response comes with the last event, or nev
 DONE = "[DONE]"
 MALFORMED = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RecursionError)
 """What Python raises where a value is not what the protocol promises, such as null in the place of an object."""
-
-T = TypeVar("T")
-U = TypeVar("U")
 
 
 class Chunk(NamedTuple):
@@ -64,38 +62,36 @@ class WireProtocol(NamedTuple):
 
 
 class ServedModel:
-    """A model behind an endpoint that speaks one of the protocols."""
+    """A model behind an endpoint that speaks one of the protocols. Subclasses send its requests."""
 
-    def __init__(self, endpoint: Endpoint, protocol: WireProtocol) -> None:
-        self.endpoint, self._protocol = endpoint, protocol
-        self._connection = Connection(endpoint, protocol.key_headers(endpoint))
+    protocol: WireProtocol
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint, self.info = endpoint, endpoint.info
         self._refused: set[str] = set()  # options that this endpoint has refused
-
-    @property
-    def info(self) -> ModelInfo:
-        return self.endpoint.info
 
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
         """See `Model.stream`. Whatever the server sends, only a ModelError is raised."""
-        builder = self._protocol.builder(self.endpoint)
+        builder = self.protocol.builder(self.endpoint)
         try:
             async with aclosing(self._chunks(request)) as chunks:
                 async for chunk in chunks:
-                    for delta in self._parse(builder.add, chunk):
+                    with self._parsing():
+                        deltas = builder.add(chunk)
+                    for delta in deltas:
                         yield delta
         except ModelBusy:
             if not builder.finished:  # else only the usage or the end of the response is lost
                 raise
-        raw = self._parse(_checked_reply, builder)
-        yield Reply(self.endpoint.name, raw, self.endpoint.info.price, wire.why_ended(raw))
-
-    async def close(self) -> None:
-        await self._connection.close()
+        with self._parsing():
+            raw = builder.reply()
+            accept.check_message(accept.read_with(wire.read_reply, raw))
+        yield Reply(self.endpoint.name, raw, self.info.price, wire.why_ended(raw))
 
     async def _chunks(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """Yield the reply's chunks. Each option that the endpoint names as unknown is left out of another request."""
         while True:
-            options, began = self._protocol.request_options(request, self.endpoint, self._refused), False
+            options, began = self.protocol.request_options(request, self.endpoint, self._refused), False
             try:
                 async with aclosing(self._send(options)) as chunks:
                     async for chunk in chunks:
@@ -103,27 +99,26 @@ class ServedModel:
                         yield chunk
                 return
             except ModelRefused as error:
-                unknown = self._protocol.refused_option(error, options, self.endpoint)
+                unknown = self.protocol.refused_option(error, options, self.endpoint)
                 if began or not unknown:
                     raise
                 self._refused.add(unknown)
 
     def _send(self, options: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
-        body = {"model": self.endpoint.name, **options, "stream": True}
-        return self._connection.post(self._protocol.url(self.endpoint), body)
+        """Send a request and yield the reply's values as they come.
 
-    def _parse(self, read: Callable[[T], U], given: T) -> U:
-        """Return what is read. A server may send anything: only here does that become one of our errors."""
+        Raises:
+            ModelBusy, ModelRefused, ContextOverflow: see `Model.stream`. A stream that breaks off raises ModelBusy.
+        """
+        raise NotImplementedError
+
+    @contextmanager
+    def _parsing(self) -> Iterator[None]:
+        """A server may send anything: only here does that become one of our errors."""
         try:
-            return read(given)
+            yield
         except MALFORMED as error:
             raise errors.garbled(self.endpoint, error) from None
-
-
-def _checked_reply(builder: ReplyBuilder) -> dict[str, Any]:
-    raw = builder.reply()
-    accept.check_message(accept.read_with(wire.read_reply, raw))
-    return raw
 
 
 class StaleConnection(Exception):
@@ -160,36 +155,10 @@ class _Watch:
         return data
 
 
-class Connection:
-    """The connections to one endpoint, opened by the first request."""
+class HttpModel(ServedModel):
+    """Sends requests by connections of its own, opened by the first one."""
 
-    def __init__(self, endpoint: Endpoint, key_headers: dict[str, str]) -> None:
-        self._endpoint = endpoint
-        self._client: AsyncClient | None = None
-        usual = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
-        configured = {name.lower(): value.reveal() for name, value in endpoint.headers.items()}
-        self._headers = usual | key_headers | configured
-
-    async def post(self, url: str, body: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
-        """Yield the reply's values as they come. A reply that is read to its end leaves the connection for the next.
-
-        Raises:
-            ModelBusy, ModelRefused, ContextOverflow: see `Model.stream`. A stream that breaks off raises ModelBusy.
-        """
-        async with self._response(url, body) as response:
-            if "json" in response.headers.get("content-type", ""):
-                yield Chunk(self._json((await response.aread()).decode("utf-8", "replace")), whole=True)
-                return
-            events, blocks = Events(), response.aiter_bytes()
-            async for block in blocks:
-                for event in events.feed(block):
-                    chunk = self._chunk(event)
-                    yield chunk
-                    if chunk.done:
-                        await _drain(blocks)
-                        return
-            for event in events.end():
-                yield self._chunk(event)
+    _client: "AsyncClient | None" = None
 
     async def close(self) -> None:
         """Close the connections. The next request opens new ones."""
@@ -197,12 +166,28 @@ class Connection:
             client, self._client = self._client, None
             await client.aclose()
 
+    async def _send(self, options: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
+        """See `ServedModel._send`. A reply that is read to its end leaves the connection for the next."""
+        body = {"model": self.endpoint.name, **options, "stream": True}
+        async with self._response(self.protocol.url(self.endpoint), body) as response:
+            if "json" in response.headers.get("content-type", ""):
+                yield Chunk(self._json((await response.aread()).decode("utf-8", "replace")), whole=True)
+                return
+            events, blocks = Events(), response.aiter_bytes()
+            async for block in blocks:
+                for data in events.feed(block):
+                    if data.strip() == DONE:
+                        yield Chunk({}, done=True)
+                        await _drain(blocks)
+                        return
+                    yield Chunk(self._json(data))
+            for data in events.feed(b"\n\n"):  # the last event, if the server left out the empty line after it
+                yield Chunk({}, done=True) if data.strip() == DONE else Chunk(self._json(data))
+
     @asynccontextmanager
     async def _response(self, url: str, body: dict[str, Any]) -> AsyncIterator["Response"]:
         """Yield a successful response, not yet read. What fails while it is read becomes one of our errors too."""
-        import httpx2
-
-        opened = False
+        httpx2, opened = import_optional("httpx2", "asking a model", "agent"), False
         try:
             bare = httpx2.URL(url).copy_with(userinfo=b"")  # it is logged; the login is sent in a header
             async with AsyncExitStack() as stack:
@@ -210,19 +195,19 @@ class Connection:
                 opened = True
                 if response.status_code >= 300:
                     text = (await response.aread()).decode("utf-8", "replace")
-                    raise errors.failure(self._endpoint, response.status_code, response.headers, text)
+                    raise errors.failure(self.endpoint, response.status_code, response.headers, text)
                 yield response
         except (httpx2.ConnectTimeout, httpx2.ConnectError) as error:
-            raise errors.unreachable(self._endpoint, error) from None  # its context may hold the request
+            raise errors.unreachable(self.endpoint, error) from None  # its context may hold the request
         except httpx2.TimeoutException:
-            raise errors.silent(self._endpoint) from None
+            raise errors.silent(self.endpoint) from None
         except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
             raise ModelRefused(
-                f"{self._endpoint.address!r} is no address: {error}; write base_url as http://…"
+                f"{self.endpoint.address!r} is no address: {error}; write base_url as http://…"
             ) from None
         except httpx2.HTTPError as error:
             broken = errors.cut_off if opened else errors.unreachable
-            raise broken(self._endpoint, error) from None
+            raise broken(self.endpoint, error) from None
 
     async def _open(self, stack: AsyncExitStack, url: "URL", content: bytes) -> "Response":
         """Send a request and return its response, whose body is not read yet. `stack` closes it.
@@ -243,35 +228,33 @@ class Connection:
         return response
 
     def _new_client(self) -> "AsyncClient":
-        base_url, seconds = self._endpoint.base_url, self._endpoint.seconds
-        httpx2 = import_httpx2()
-        client: AsyncClient = httpx2.AsyncClient(
-            headers=self._headers,
+        import httpx2
+
+        base_url, seconds = self.endpoint.base_url, self.endpoint.seconds
+        usual = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
+        configured = {name.lower(): value.reveal() for name, value in self.endpoint.headers.items()}
+        return httpx2.AsyncClient(
+            headers=usual | self.protocol.key_headers(self.endpoint) | configured,
             auth=login_of(base_url),
             timeout=httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
-            trust_env=not self._endpoint.on_this_machine,  # a proxy is not for servers of this machine
+            trust_env=not self.endpoint.on_this_machine,  # a proxy is not for servers of this machine
             # Without TLS nobody is trusted, because reading this machine's authorities takes a tenth of a second.
             verify=SSLContext(PROTOCOL_TLS_CLIENT) if base_url.startswith("http://") else True,
         )
-        return client
-
-    def _chunk(self, event: Event) -> Chunk:
-        return Chunk({}, done=True) if event.data.strip() == DONE else Chunk(self._json(event.data))
 
     def _json(self, text: str) -> dict[str, Any]:
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError):
-            raise errors.cut_off(self._endpoint, f"no JSON: {self._endpoint.hide(text)[:80]!r}") from None
+            raise errors.cut_off(self.endpoint, f"no JSON: {self.endpoint.hide(text)[:80]!r}") from None
 
 
-def import_httpx2() -> Any:
-    """Return the module httpx2. Raises BadInput, which says what to install."""
+def import_optional(module: str, user: str, extra: str) -> Any:
+    """Return a module that not every installation has. Raises BadInput, which says who needs it and what to install."""
     try:
-        import httpx2
+        return import_module(module)
     except ImportError as error:
-        raise BadInput("asking a model needs httpx2: pip install '.[agent]' in Sightline's folder") from error
-    return httpx2
+        raise BadInput(f"{user} needs {module}: pip install '.[{extra}]' in Sightline's folder") from error
 
 
 async def _drain(blocks: AsyncIterator[bytes]) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
+from sightline.agent.models import Reply, Request, TextDelta
 from sightline.agent.models.endpoint import Endpoint
+from sightline.agent.models.http import import_optional
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.models.secret import Secret
-from sightline.errors import BadInput, ModelRefused
+from sightline.errors import ModelRefused
 from sightline.values.clock import nanoid
 
 THREADS = 1  # on a busy machine several threads wait for each other
@@ -27,23 +28,17 @@ class LocalModel:
     """The model in a GGUF file. The first request loads it, and `close` unloads it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
+        self.endpoint, self.info = endpoint, endpoint.info
         self._loading = asyncio.Lock()
         self._server: Any = None
         self._model: OpenAiModel | None = None
 
-    @property
-    def info(self) -> ModelInfo:
-        return self.endpoint.info
-
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Reply, None]:
-        model = await self._load()
-        async with aclosing(model.stream(request)) as answer:
+        async with aclosing((await self._load()).stream(request)) as answer:
             async for piece in answer:
                 yield piece
 
     async def close(self) -> None:
-        """Unload the model."""
         model, self._model = self._model, None
         if model is not None:
             await model.close()
@@ -54,8 +49,8 @@ class LocalModel:
             if self._model is None:
                 key = nanoid()  # because the port is open to everyone on this machine
                 self._server = await asyncio.to_thread(_start_server, self.endpoint, key)
-                asked = replace(self.endpoint, base_url=f"{self._server.listening_address}/v1", key=Secret(key))
-                self._model = OpenAiModel(asked)
+                address = f"{self._server.listening_address}/v1"
+                self._model = OpenAiModel(replace(self.endpoint, base_url=address, key=Secret(key)))
             return self._model
 
 
@@ -68,12 +63,7 @@ def _start_server(endpoint: Endpoint, key: str) -> Any:
     """
     if not Path(endpoint.gguf).is_file():
         raise ModelRefused(f"no file {endpoint.gguf}: `gguf` in sightline.toml names a model's .gguf file")
-    try:
-        import xllamacpp
-    except ImportError as error:
-        raise BadInput(
-            "a model in this process needs xllamacpp: pip install '.[local]' in Sightline's folder"
-        ) from error
+    xllamacpp = import_optional("xllamacpp", "a model in this process", "local")
     try:
         return xllamacpp.Server(_parameters(xllamacpp.CommonParams(), endpoint, key))
     except (RuntimeError, ValueError) as error:

@@ -7,7 +7,7 @@ from typing import Any
 from sightline.agent.models import Request, TextDelta, errors
 from sightline.agent.models.catalog import PLACES
 from sightline.agent.models.endpoint import Endpoint
-from sightline.agent.models.http import Chunk, ServedModel, WireProtocol
+from sightline.agent.models.http import Chunk, HttpModel, WireProtocol
 from sightline.errors import ModelRefused
 from sightline.wire.common import call_from, dumped
 
@@ -57,7 +57,6 @@ class ChatReply:
 
     @property
     def finished(self) -> bool:
-        """Whether the model has declared the end of its reply."""
         return self._finish not in (None, "error")
 
     def add(self, chunk: Chunk) -> list[TextDelta]:
@@ -82,31 +81,24 @@ class ChatReply:
         return deltas
 
     def reply(self) -> Json:
-        """Return the whole reply.
-
-        Raises:
-            ModelBusy: its end did not come.
-        """
         if self._whole is not None:
             return self._whole
         if not self.finished and not (self._done and self._finish is None):
             raise errors.cut_off(self._endpoint)
-        calls = {"tool_calls": [self._call(number) for number in range(len(self._calls))]} if self._calls else {}
+        for number, call in enumerate(self._calls):
+            del call["index"]
+            call["id"] = call.get("id") or f"call_{self._head.get('id', '')}_{number}"  # some servers send none
+        calls = {"tool_calls": self._calls} if self._calls else {}
         finish = self._finish or ("tool_calls" if self._calls else "stop")
         choice = {"index": 0, "message": self._message | calls, "finish_reason": finish}
         return {**self._head, "object": "chat.completion", "choices": [choice]}
-
-    def _call(self, number: int) -> Json:
-        call = {key: value for key, value in self._calls[number].items() if key != "index"}
-        return call | {"id": call.get("id") or f"call_{self._head.get('id', '')}_{number}"}  # some servers send none
 
     def _add_delta(self, delta: Json) -> list[TextDelta]:
         for call in delta.get("tool_calls") or ():
             self._add_to_call(call)
         merge(self._message, {key: value for key, value in delta.items() if key not in ("tool_calls", "role")})
         thought = next((delta[key] for key in THINKING if delta.get(key)), "")
-        text = delta.get("content") or delta.get("refusal") or ""
-        found = (TextDelta(thought, thinking=True), TextDelta(text))
+        found = (TextDelta(thought, thinking=True), TextDelta(delta.get("content") or delta.get("refusal") or ""))
         return [each for each in found if isinstance(each.text, str) and each.text]
 
     def _add_to_call(self, delta: Json) -> None:
@@ -114,9 +106,8 @@ class ChatReply:
         place = delta.get("index")
         call = next((each for each in reversed(self._calls) if place is None or each["index"] == place), None)
         if call is None or _begins_another(call, delta):
-            number = len(self._calls) if place is None else place
-            call = {"index": number, "type": "function", "function": {"arguments": ""}}
-            self._calls.append(call)
+            place = len(self._calls) if place is None else place
+            self._calls.append(call := {"index": place, "type": "function", "function": {"arguments": ""}})
         merge(call, {key: value for key, value in delta.items() if key != "index"})
 
 
@@ -159,21 +150,13 @@ def _merge_list(whole: list[Any], parts: list[Any]) -> None:
             whole.append(part)
 
 
-def _key_headers(endpoint: Endpoint) -> Json:
-    return {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {}
-
-
-PROTOCOL = WireProtocol(
-    lambda endpoint: endpoint.base_url.rstrip("/") + "/chat/completions",
-    _key_headers,
-    request_options,
-    refused_option,
-    ChatReply,
-)
-
-
-class OpenAiModel(ServedModel):
+class OpenAiModel(HttpModel):
     """A model behind an endpoint that speaks chat completions."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(endpoint, PROTOCOL)
+    protocol = WireProtocol(
+        url=lambda endpoint: endpoint.base_url.rstrip("/") + "/chat/completions",
+        key_headers=lambda endpoint: {"authorization": f"Bearer {endpoint.key.reveal()}"} if endpoint.key else {},
+        request_options=request_options,
+        refused_option=refused_option,
+        builder=ChatReply,
+    )

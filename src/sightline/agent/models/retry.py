@@ -4,7 +4,6 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,13 +14,6 @@ from sightline.errors import ContextOverflow, ModelBusy, ModelError, ModelRefuse
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 30.0  # between two attempts, if the provider does not say how long to wait
 LONGEST_ASKED = 60.0  # if a provider asks for more, the next model is asked, because users do not wait that long
-
-
-class _Attempt(NamedTuple):
-    """The next attempt: the model's place in the list, and how long to wait before."""
-
-    place: int
-    seconds: float
 
 
 class RetryingModel:
@@ -47,7 +39,6 @@ class RetryingModel:
 
     @property
     def info(self) -> ModelInfo:
-        """That of the model that is asked first."""
         return self.models[0].info
 
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | RetryScheduled | Reply, None]:
@@ -68,18 +59,17 @@ class RetryingModel:
                 if not place and isinstance(error, ContextOverflow):
                     raise
                 failures[place] = error
-                following = self._next_attempt(failures, place, tries)
-            if following is None:
+                following, seconds = self._next_attempt(failures, place, tries)
+            if following == len(self.models):
                 raise _combined(failures)
-            fallback = self.models[following.place].info.name if following.place != place else ""
-            why = "; ".join(str(failures[each]) for each in (place, *range(place + 1, following.place)))
+            fallback = self.models[following].info.name if following != place else ""
+            why = "; ".join(str(failures[each]) for each in (place, *range(place + 1, following)))
             tries = 1 if fallback else tries + 1
-            yield RetryScheduled(model.info.name, why, following.seconds, tries, fallback)
-            await self._sleep(following.seconds)
-            place = following.place
+            yield RetryScheduled(model.info.name, why, seconds, tries, fallback)
+            await self._sleep(seconds)
+            place = following
 
     async def close(self) -> None:
-        """Close the connections of all models."""
         for model in self.models:
             await model.close()
 
@@ -93,16 +83,18 @@ class RetryingModel:
         for place, model in enumerate(self.models):
             needed = request.payload.tokens + self._for(place, request).output
             if place and needed > model.info.window:
-                why = f"{model.info.name} is not asked: {needed} tokens do not fit into its {model.info.window}"
-                found[place] = ModelRefused(why)
+                found[place] = ModelRefused(
+                    f"{model.info.name} is not asked: {needed} tokens do not fit into its {model.info.window}"
+                )
         return found
 
-    def _next_attempt(self, failures: Mapping[int, ModelError], place: int, tries: int) -> _Attempt | None:
+    def _next_attempt(self, failures: Mapping[int, ModelError], place: int, tries: int) -> tuple[int, float]:
+        """Return the place of the model to ask next, behind the last if there is none, and how long to wait before."""
         seconds = self._wait(failures[place], tries) if tries < self._attempts[place] else None
         if seconds is not None:
-            return _Attempt(place, seconds)
+            return place, seconds
         untried = (each for each in range(place + 1, len(self.models)) if each not in failures)
-        return next((_Attempt(each, 0.0) for each in untried), None)
+        return next(untried, len(self.models)), 0.0
 
     def _wait(self, error: ModelError, tries: int) -> float | None:
         """Return the seconds to wait before this model is asked again; None: it is not."""

@@ -12,7 +12,7 @@ from sightline.agent.models.secret import Secret
 from sightline.errors import BadInput, ModelError
 from sightline.wire import common
 
-_PROTOCOLS = {"openai": openai.PROTOCOL, "anthropic": anthropic.PROTOCOL}
+_PROTOCOLS = {"openai": openai.OpenAiModel.protocol, "anthropic": anthropic.AnthropicModel.protocol}
 
 
 class SdkModel(ServedModel):
@@ -49,8 +49,8 @@ class SdkModel(ServedModel):
             native=native,
             price=price,
         )
-        super().__init__(endpoint, _PROTOCOLS[provider])
-        self._client = client
+        self.protocol, self._client = _PROTOCOLS[provider], client
+        super().__init__(endpoint)
 
     async def close(self) -> None:
         """Do nothing, because the client is yours."""
@@ -91,7 +91,10 @@ def _model_error(error: Exception, endpoint: Endpoint) -> ModelError | None:
     if isinstance(error, ModelError):
         return error
     if "APIError" in names:
-        endpoint = replace(endpoint, headers=endpoint.headers | _sent_keys(error))
+        # The keys that the request really had are hidden too, because a client may fetch one for each request.
+        sent = getattr(getattr(error, "request", None), "headers", {})
+        keys = {name: Secret(sent[name]) for name in ("authorization", "x-api-key", "api-key") if sent.get(name)}
+        endpoint = replace(endpoint, headers=endpoint.headers | keys)
     status = getattr(error, "status_code", 0) if "APIStatusError" in names else 0
     if status >= 300:  # below, it is an error inside a stream that had begun well
         return errors.failure(endpoint, status, getattr(getattr(error, "response", None), "headers", {}), _body(error))
@@ -101,20 +104,11 @@ def _model_error(error: Exception, endpoint: Endpoint) -> ModelError | None:
         return errors.unreachable(endpoint, getattr(error, "__cause__", None) or error)
     if "TransportError" in names:
         return errors.cut_off(endpoint, error)
-    if "APIError" in names:
-        return errors.failure_inside(endpoint, _body(error))
-    return None
-
-
-def _sent_keys(error: Exception) -> dict[str, Secret]:
-    """Return the keys that the request really had, because a client may fetch one for each request."""
-    headers = getattr(getattr(error, "request", None), "headers", {})
-    return {name: Secret(headers[name]) for name in ("authorization", "x-api-key", "api-key") if headers.get(name)}
+    return errors.failure_inside(endpoint, _body(error)) if "APIError" in names else None
 
 
 def _body(error: Exception) -> str:
-    body = getattr(error, "body", None)
-    if body is None:
+    if (body := getattr(error, "body", None)) is None:
         return str(error)
     if isinstance(body, dict) and "error" not in body:
         body = {"error": body}

@@ -16,7 +16,6 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """Return the key itself."""
         return self._value
 
     def __repr__(self) -> str:

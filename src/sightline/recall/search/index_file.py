@@ -91,9 +91,8 @@ def _claim(db: sqlite3.Connection, key: str) -> None:
 
 
 def _belongs_to(db: sqlite3.Connection, key: str) -> bool:
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'head'").fetchone():
-        return False
-    return bool(db.execute("SELECT format, key FROM head").fetchone() == (FORMAT, key))
+    has_head = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'head'").fetchone()
+    return bool(has_head and db.execute("SELECT format, key FROM head").fetchone() == (FORMAT, key))
 
 
 def is_damaged(error: sqlite3.DatabaseError) -> bool:
@@ -139,7 +138,10 @@ def write_segment(db: sqlite3.Connection, segments: Sequence[Segment], recent: R
     base = older[0].base if older else recent.base
     merged: defaultdict[str, Postings] = defaultdict(no_postings)
     for segment in older:
-        _move_postings(db, segment, merged, base)
+        for term, blob in db.execute("SELECT term, rows FROM posting WHERE segment = ?", (segment.number,)):
+            merged[term].extend(unpack(blob), segment.base - base)
+        db.execute("DELETE FROM posting WHERE segment = ?", (segment.number,))
+        db.execute("DELETE FROM segment WHERE number = ?", (segment.number,))
     for term, postings in recent.postings.items():
         merged[term].extend(postings, recent.base - base)
     rows = len(recent.lengths) + sum(s.rows for s in older)
@@ -149,11 +151,3 @@ def write_segment(db: sqlite3.Connection, segments: Sequence[Segment], recent: R
     records = ((new.number, term, each.rows.tobytes() + each.classes) for term, each in sorted(merged.items()))
     db.executemany("INSERT INTO posting VALUES (?, ?, ?)", records)
     return [*kept, new]
-
-
-def _move_postings(db: sqlite3.Connection, segment: Segment, merged: dict[str, Postings], base: int) -> None:
-    """Move a segment out of the file into `merged`."""
-    for term, blob in db.execute("SELECT term, rows FROM posting WHERE segment = ?", (segment.number,)):
-        merged[term].extend(unpack(blob), segment.base - base)
-    db.execute("DELETE FROM posting WHERE segment = ?", (segment.number,))
-    db.execute("DELETE FROM segment WHERE number = ?", (segment.number,))

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from sightline.recall.search.bm25 import Hit, RowScores, SegmentPostings, WeightedTerm
+from sightline.recall.search.passages import merge_ranges
 from sightline.recall.search.terms import DATED, SPEAKER
 
 WEIGHTS = {100: 2.1, 300: 2.3, 800: 2.7}  # distance in tokens → weight of a term there, divided by e
@@ -53,23 +54,20 @@ def rank_with_neighbours(
     best, total = seeds[0].score, sum(term.idf for term in terms)
     speaker_terms = {term for segment in segments for term in segment.postings if term.startswith(SPEAKER)}
     hits = []
-    for first, end in _stretches(sorted(hit.row for hit in seeds), scope):
+    reach, size = scope.breadth.reach, scope.size
+    for first, last in merge_ranges((_reach(hit.row, -reach, size), _reach(hit.row, reach, size)) for hit in seeds):
+        end = last + 1
         here = [segment for segment in _from_row(segments, first) if segment.base < end]
         spoken = {row for term in speaker_terms for row in _rows_with(here, term, first, end)}
         dated = set(_rows_with(here, DATED, first, end))
-        sizes = [scope.size(row) for row in range(first, end)]
+        sizes = [size(row) for row in range(first, end)]
         for row, near in enumerate(_nearness(here, terms, first, sizes), first):
             if near and scope.among(row):
-                own = _own_score(scores, row)
+                own = next((found.get(row - base, 0.0) for base, found in scores if found and row >= base), 0.0)
                 by_speaker = (SPEAKS + SPEAKS_AND_MATCHES * own / best) * (row in spoken)
                 extra = OWN * own / best + by_speaker + NAMES_TIME * (row in dated)
                 hits.append(Hit(row, near / total + extra, own / total))
     return sorted(hits, key=lambda hit: (hit.score, hit.row), reverse=True)
-
-
-def _own_score(scores: RowScores, row: int) -> float:
-    """Return how well a row itself matches."""
-    return next((own.get(row - base, 0.0) for base, own in scores if own and row >= base), 0.0)
 
 
 def _nearness(
@@ -80,8 +78,7 @@ def _nearness(
     scores = [0.0] * len(sizes)
     for term in terms:
         rows = [row - first for row in _rows_with(segments, term.term, first, first + len(sizes))]
-        places = sorted(centres[at] for at in rows if sizes[at])
-        if places:
+        if places := sorted(centres[at] for at in rows if sizes[at]):
             _add_nearest(scores, centres, places, term.idf)
     return [score if size else 0.0 for score, size in zip(scores, sizes, strict=True)]
 
@@ -104,21 +101,6 @@ def _rows_with(segments: Iterable[SegmentPostings], term: str, first: int, end: 
             yield from [local + base for local in rows[low:high]]
 
 
-def _stretches(rows: Sequence[int], scope: SearchScope) -> Iterator[tuple[int, int]]:
-    """Yield the surroundings of these ascending rows as half-open ranges. Ranges that touch are one."""
-    first = end = -1
-    for row in rows:
-        if row >= end:  # else it is in the range already
-            low = _reach(row, -scope.breadth.reach, scope.size)
-            if first >= 0 and low > end:
-                yield first, end
-                first = low
-            first = low if first < 0 else first
-        end = max(end, _reach(row, scope.breadth.reach, scope.size) + 1)
-    if first >= 0:
-        yield first, end
-
-
 def _reach(row: int, max_rows: int, size: Callable[[int], int]) -> int:
     """Return the last row of the surroundings on one side: `max_rows` away (negative: before), or FAR tokens."""
     tokens, step = 0, 1 if max_rows > 0 else -1
@@ -136,6 +118,5 @@ def _add_nearest(scores: list[float], centres: Sequence[int], places: Sequence[i
     for index, centre in enumerate(centres):
         while at < last and places[at + 1] - centre <= centre - places[at]:
             at += 1
-        distance = abs(places[at] - centre)
-        if distance < FAR:
+        if (distance := abs(places[at] - centre)) < FAR:
             scores[index] += weight * NEAR[distance // STEP]

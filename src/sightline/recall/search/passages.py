@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from heapq import nsmallest
 from itertools import islice
-from typing import NamedTuple
 from unicodedata import normalize
 
 from sightline.recall.search.terms import query_terms, terms
@@ -69,10 +68,10 @@ def _matching_lines(text: str, lines: Sequence[str], query: str, fits: Callable[
     Splitting a line into terms is slow, so that is done only for lines that contain a term's letters, likeliest first.
     """
     occurrences = _occurrences(text, query_terms(query)[: max(MIN_TERMS, MAX_SEARCHED // (len(text) + 1))])
-    weights = {term: math.log(1 + len(lines) / found.total) for term, found in occurrences.items()}
+    weights = {term: math.log(1 + len(lines) / total) for term, (_, total) in occurrences.items()}
     likely: defaultdict[int, float] = defaultdict(float)
-    for term, found in occurrences.items():
-        for number in found.lines:
+    for term, (numbers, _) in occurrences.items():
+        for number in numbers:
             likely[number] += weights[term]
     matching: list[tuple[float, int]] = []
     read = 0
@@ -84,33 +83,23 @@ def _matching_lines(text: str, lines: Sequence[str], query: str, fits: Callable[
     return [-number for score, number in sorted(matching, reverse=True) if score]
 
 
-class Occurrences(NamedTuple):
-    """The lines that may contain a term, at most about MAX_LINES of them, and how many there are, rather too many."""
+def _occurrences(text: str, wanted: Iterable[str]) -> dict[str, tuple[set[int], int]]:
+    """Return for each term the lines that may contain it, at most about MAX_LINES of them, and how many there are.
 
-    lines: set[int]
-    total: int
-
-
-def _occurrences(text: str, wanted: Iterable[str]) -> dict[str, Occurrences]:
-    """Find the terms that occur in a text. Letters are compared, not terms, so a few lines are too many."""
+    Letters are compared, not terms, so a few lines are too many.
+    """
     lowered = text.lower().replace("’", "'")
     cased = text if len(text) == len(lowered) else lowered  # a capital may be two letters in lower case
     occurrences = {}
     for term in wanted:
-        spellings = _spellings(term)
+        stem = term[:-1] if term.endswith("y") and len(term) > 3 else term  # studies
+        grouped = f"{int(term):,}" if term.isdecimal() else stem
+        spellings = {stem, grouped, normalize("NFD", stem), stem.translate(FULL_WIDTH)}  # as its words may begin
         numbers = {n for spelling in spellings for n in islice(_lines_with(spelling, lowered, cased), MAX_LINES)}
         if numbers:
-            is_common = len(numbers) >= MAX_LINES
-            total = sum(map(lowered.count, spellings)) if is_common else len(numbers)
-            occurrences[term] = Occurrences(numbers, total)
+            total = sum(map(lowered.count, spellings)) if len(numbers) >= MAX_LINES else len(numbers)
+            occurrences[term] = numbers, total
     return occurrences
-
-
-def _spellings(term: str) -> set[str]:
-    """Return how the words of a term may begin in a text in lower case."""
-    stem = term[:-1] if term.endswith("y") and len(term) > 3 else term  # studies
-    grouped = f"{int(term):,}" if term.isdecimal() else stem
-    return {stem, grouped, normalize("NFD", stem), stem.translate(FULL_WIDTH)}
 
 
 def _lines_with(spelling: str, lowered: str, cased: str) -> Iterator[int]:
