@@ -114,22 +114,17 @@ class _Server:
     async def _start(self, stack: AsyncExitStack, said: TextIO, seconds: float) -> None:
         await in_thread(import_module, "mcp")  # in a thread, because it takes seconds
         from mcp import Client
-
-        async with asyncio.timeout(seconds):
-            client = await stack.enter_async_context(Client(self._target(said), read_timeout_seconds=self.calling))
-            self.tools = [self._tool(each) async for each in _list_tools(client)]
-            self._client = client
-
-    def _target(self, said: TextIO) -> Any:
-        """Return what the client connects to: an address, or a program whose messages go to a file."""
-        if self.config.url:
-            return self.config.url
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
-        env = {name: secret.reveal() for name, secret in self.config.env.items()}
-        return stdio_client(
-            StdioServerParameters(command=self.config.command, args=list(self.config.args), env=env), errlog=said
-        )
+        target: Any = self.config.url
+        if not target:  # a program, whose messages go to a file
+            env = {name: secret.reveal() for name, secret in self.config.env.items()}
+            program = StdioServerParameters(command=self.config.command, args=list(self.config.args), env=env)
+            target = stdio_client(program, errlog=said)
+        async with asyncio.timeout(seconds):
+            client = await stack.enter_async_context(Client(target, read_timeout_seconds=self.calling))
+            self.tools = [self._tool(each) async for each in _list_tools(client)]
+            self._client = client
 
     def _tool(self, offered: "mcp_types.Tool") -> Tool:
         async def run(arguments: Mapping[str, Any]) -> Any:
@@ -147,9 +142,12 @@ class _Server:
             async with asyncio.timeout(self.calling):
                 result = await client.call_tool(name, arguments)
         except TimeoutError:
-            seconds = f"{self.calling:g}"
-            en, zh = f"{self.name} did not answer within {seconds} s", f"{self.name} 未在 {seconds} 秒内应答"
-            raise ToolFailed(self._says(en, zh)) from None
+            raise ToolFailed(
+                self._says(
+                    f"{self.name} did not answer within {self.calling:g} s",
+                    f"{self.name} 未在 {self.calling:g} 秒内应答",
+                )
+            ) from None
         except Exception as error:  # of the connection, the protocol or the server
             why = _why(error)
             raise ToolFailed(self._says(f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
@@ -168,8 +166,7 @@ async def _list_tools(client: "mcp.Client") -> "AsyncIterator[mcp_types.Tool]":
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
             yield tool
-        cursor = page.next_cursor
-        if not cursor:
+        if not (cursor := page.next_cursor):
             return
 
 
@@ -179,11 +176,9 @@ def _why(error: BaseException, said: TextIO | None = None) -> str:
         error = error.exceptions[0]
     why = str(error) or type(error).__name__
     if said is not None:
-        with suppress(OSError, ValueError):
-            said.seek(0, 2)
-            said.seek(max(0, said.tell() - 2000))
-            last = said.read().strip().splitlines()[-1:]
-            why += f" ({last[0][:200]})" if last else ""
+        with suppress(OSError, ValueError, IndexError):  # it has written nothing
+            said.seek(max(0, said.seek(0, 2) - 2000))
+            why += f" ({said.read().strip().splitlines()[-1][:200]})"
     return why[:500]
 
 
@@ -229,27 +224,21 @@ def _part(block: Any) -> _Part:
         case "text":
             return Text(block.text)
         case "image":
-            return Image(media_type=_media_type(block.mime_type), data=_without_spaces(block.data))
+            return Image(**_data(block.mime_type, block.data))
         case "audio":
-            return File(media_type=_media_type(block.mime_type), data=_without_spaces(block.data))
+            return File(**_data(block.mime_type, block.data))
         case "resource" if hasattr(block.resource, "text"):
             return Text(block.resource.text)
         case "resource":
-            media_type, data = _media_type(block.resource.mime_type or ""), _without_spaces(block.resource.blob)
-            return File(media_type=media_type, data=data, name=str(block.resource.uri))
+            return File(**_data(block.resource.mime_type or "", block.resource.blob), name=str(block.resource.uri))
         case _:
             return Text(f"{getattr(block, 'name', '')} {getattr(block, 'uri', '')}".strip())
 
 
-def _media_type(given: str) -> str:
-    """Return a media type as providers write it."""
-    given = given.strip().lower()
-    return "image/jpeg" if given == "image/jpg" else given
-
-
-def _without_spaces(data: str) -> str:
-    """Return base64 without line ends, which some servers add."""
-    return "".join(data.split())
+def _data(media_type: str, data: str) -> dict[str, str]:
+    """Return a media type as providers write it, and base64 without line ends, which some servers add."""
+    media_type = media_type.strip().lower()
+    return {"media_type": "image/jpeg" if media_type == "image/jpg" else media_type, "data": "".join(data.split())}
 
 
 def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
@@ -272,9 +261,8 @@ def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
 
 def _fits(part: Image | File, most: int) -> bool:
     """Whether providers take it, because a part that is refused would make every later request fail."""
-    if isinstance(part, Image) and part.media_type not in IMAGE_TYPES:
-        return False
-    return 0 < len(part.data) <= most and len(label(part)) <= LONGEST_LABEL and _is_base64(part.data)
+    is_size_taken = 0 < len(part.data) <= most and len(label(part)) <= LONGEST_LABEL
+    return is_size_taken and (isinstance(part, File) or part.media_type in IMAGE_TYPES) and _is_base64(part.data)
 
 
 def _is_base64(data: str) -> bool:

@@ -23,10 +23,6 @@ class Wording(NamedTuple):
     en: str
     zh: str
 
-    def said(self, locale: str) -> str:
-        """In this language."""
-        return self.zh if locale == "zh" else self.en
-
 
 class Parameter(NamedTuple):
     """One thing a tool takes. An `array` is one of texts."""
@@ -44,20 +40,19 @@ def schema(parameters: Sequence[Parameter], locale: str) -> dict[str, Any]:
     """The JSON schema of an object with these, and with nothing else."""
     return {
         "type": "object",
-        "properties": {each.name: _property(each, locale) for each in parameters},
+        "properties": {
+            each.name: {
+                "type": each.type,
+                "description": says(locale, *each.about),
+                **({"items": {"type": "string"}} if each.type == "array" else {}),
+                **({"enum": list(each.choices)} if each.choices else {}),
+                **({"minimum": each.least} if each.least is not None else {}),
+                **({"maximum": each.most} if each.most is not None else {}),
+            }
+            for each in parameters
+        },
         "required": [each.name for each in parameters if each.required],
         "additionalProperties": False,
-    }
-
-
-def _property(parameter: Parameter, locale: str) -> dict[str, Any]:
-    return {
-        "type": parameter.type,
-        "description": parameter.about.said(locale),
-        **({"items": {"type": "string"}} if parameter.type == "array" else {}),
-        **({"enum": list(parameter.choices)} if parameter.choices else {}),
-        **({"minimum": parameter.least} if parameter.least is not None else {}),
-        **({"maximum": parameter.most} if parameter.most is not None else {}),
     }
 
 
@@ -94,7 +89,7 @@ def _explain(problem: Problem, parameters: Sequence[Parameter], arguments: Mappi
     return says(locale, *_PHRASES[problem.keyword]).format(
         name=name,
         names=", ".join(known) or "–",
-        about=parameter.about.said(locale),
+        about=says(locale, *parameter.about),
         type=says(locale, *_TYPES[parameter.type]),
         found=type(arguments.get(name)).__name__,
         choices=", ".join(parameter.choices),
@@ -122,5 +117,5 @@ def tool(
     async def checked_first(arguments: Mapping[str, Any]) -> Any:
         return await run(checked(parameters, arguments, locale))
 
-    definition = ToolDefinition(name=name, description=about.said(locale), schema=schema(parameters, locale))
+    definition = ToolDefinition(name=name, description=says(locale, *about), schema=schema(parameters, locale))
     return Tool(definition, checked_first, aliases, seconds)

@@ -2,6 +2,8 @@
 
 import csv
 from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import BinaryIO, NamedTuple
 
 from sightline.agent.tools.files.text import BLOCK, MOST_BYTES
@@ -42,28 +44,23 @@ def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -
     delimiter = separator(file.read(HEADER).decode("latin-1"))
     file.seek(0)
     records = _records(file, delimiter)
+    shown: list[bytes] = []
     try:
-        header = next(records, ([], b""))
-        before = 0
-        while before < start - 1 and next(records, None) is not None:
-            before += 1
-        shown, left = _take(records, rows, most_bytes - len(header[1]))
-        more, whole = _count_rest(file, MOST_COUNTED)
+        columns, header = next(records, ([], b""))
+        before = sum(1 for _ in zip(range(start - 1), records, strict=False))
+        taken, room = 0, most_bytes - len(header)
+        for _, (_, data) in zip(range(rows), records, strict=False):
+            taken += 1
+            room -= len(data)
+            if room < 0 and shown:
+                break
+            shown.append(data)
+        more, whole = _count_rest(file)
     except csv.Error as error:
         raise NoTable(str(error)) from None
-    last = before + len(shown)
-    return Table(tuple(header[0]), last + left + more, before + 1, last, header[1] + b"".join(shown), whole)
-
-
-def _take(records: "Iterator[tuple[list[str], bytes]]", rows: int, room: int) -> tuple[list[bytes], int]:
-    """Return the next rows that fit, but at least one, and how many more rows were read."""
-    shown: list[bytes] = []
-    for _, (_, data) in zip(range(rows), records, strict=False):
-        room -= len(data)
-        if room < 0 and shown:
-            return shown, 1
-        shown.append(data)
-    return shown, 0
+    return Table(
+        tuple(columns), before + taken + more, before + 1, before + len(shown), header + b"".join(shown), whole
+    )
 
 
 def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]]:
@@ -96,9 +93,9 @@ def _add_to_row(row: int, line: bytes) -> int:
     return row + len(line)
 
 
-def _count_rest(file: BinaryIO, most: int) -> tuple[int, bool]:
-    """Count the rows from here to the end; whether the end was reached within so many bytes."""
-    rows, until = 0, file.tell() + most
+def _count_rest(file: BinaryIO) -> tuple[int, bool]:
+    """Count the rows from here to the end; whether the end was reached within MOST_COUNTED bytes."""
+    rows, until = 0, file.tell() + MOST_COUNTED
     while block := file.read(BLOCK):
         go_on()
         rows += _count_in_block(block + file.readline(_LONGEST), file)
@@ -133,11 +130,8 @@ def _lines_of_row(lines: list[bytes], at: int, file: BinaryIO) -> int:
 
     def following() -> Iterator[str]:
         nonlocal given, size
-        while at + given < len(lines) - 1:  # nothing follows the last newline
-            given += 1
-            size = _add_to_row(size, lines[at + given - 1])
-            yield lines[at + given - 1].decode("latin-1") + "\n"
-        while line := file.readline(_LONGEST):
+        in_block = (lines[index] + b"\n" for index in range(at, len(lines) - 1))  # nothing follows the last newline
+        for line in chain(in_block, iter(partial(file.readline, _LONGEST), b"")):
             go_on()
             given += 1
             size = _add_to_row(size, line)

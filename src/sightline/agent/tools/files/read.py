@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -81,11 +82,7 @@ def file_reader(
 ) -> Tool:
     """Return the tool that reads files. `uploads`: files that the user uploaded, anywhere on disk, by id."""
     sources = Sources(folders.with_locale(locale), codes, uploads or {})
-
-    async def run(arguments: dict[str, Any]) -> str:
-        return await in_thread(read, sources, arguments, locale)
-
-    return tool(NAME, _ABOUT, _PARAMETERS, run, locale, aliases=(ALIAS,))
+    return tool(NAME, _ABOUT, _PARAMETERS, partial(in_thread, read, sources), locale, aliases=(ALIAS,))
 
 
 def call_id(unique: str) -> str:
@@ -93,8 +90,9 @@ def call_id(unique: str) -> str:
     return unique if unique.startswith(READ_ID) else f"{READ_ID}{sha256(unique.encode()).hexdigest()[:12]}"
 
 
-def read(sources: Sources, arguments: Mapping[str, Any], locale: str = "en") -> str:
+def read(sources: Sources, arguments: Mapping[str, Any]) -> str:
     """Return the tool's result. Raises ToolFailed."""
+    locale = sources.folders.locale
     path, sheet = arguments["path"].strip(), arguments.get("sheet_name", "0")
     asked = Asked(
         format=arguments.get("format", ""),
@@ -105,7 +103,7 @@ def read(sources: Sources, arguments: Mapping[str, Any], locale: str = "en") -> 
     )
     if (code := _saved_code(sources.codes, path, asked, locale)) is not None:
         return code
-    with _open(sources, path, locale) as opened:
+    with _open(sources, path) as opened:
         return contents(opened, asked, locale)
 
 
@@ -128,22 +126,19 @@ def _saved_code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -
 
 
 @contextmanager
-def _open(sources: Sources, path: str, locale: str) -> Iterator[Opened]:
-    match = _UPLOAD.fullmatch(path)
-    if match is not None and match[1] in sources.uploads:
-        with _upload(sources.uploads[match[1]], locale) as opened:
-            yield opened
-        return
-    if path.startswith(("upload_", "upload:")):
+def _open(sources: Sources, path: str) -> Iterator[Opened]:
+    locale, match = sources.folders.locale, _UPLOAD.fullmatch(path)
+    upload = sources.uploads.get(match[1]) if match else None
+    if upload is None and path.startswith(("upload_", "upload:")):
         known = ", ".join(sources.uploads) or "–"
         raise ToolFailed(
             says(locale, f"no upload {path!r}; there are: {known}", f"没有上传文件 {path!r}；现有：{known}")
         )
     try:
-        with sources.folders.open(path) as opened:
+        with _upload(upload, locale) if upload else sources.folders.open(path) as opened:
             yield opened
     except ToolFailed as error:
-        if sources.codes is None or not _CODE.fullmatch(path):
+        if upload or sources.codes is None or not _CODE.fullmatch(path):
             raise
         known = ", ".join(saved.code_id for saved in sources.codes.list()[:MOST_NAMED]) or "–"
         raise ToolFailed(says(locale, f"{error}; saved code: {known}", f"{error}；已保存的代码：{known}")) from None

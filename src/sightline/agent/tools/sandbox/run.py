@@ -116,7 +116,8 @@ async def confined(program: Path, folder: Path, limits: Limits, protected: Prote
         stopped = await _watch(process, folder, limits)
     finally:
         if stopped or not protected.namespaces:  # a process namespace ends with its first process
-            _end(process)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # no process can leave its group
         out, err = await streams
         await process.wait()
     return Ran(process.returncode or 0, out, err, stopped)
@@ -124,10 +125,18 @@ async def confined(program: Path, folder: Path, limits: Limits, protected: Prote
 
 def _request(program: Path, folder: Path, limits: Limits, protected: Protection) -> dict[str, Any]:
     interpreter = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.executable)}
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # each takes memory
     return {
         "parent": os.getpid(),
         "program": [sys.executable, "-I", "-u", "-X", "utf8", str(program)],
-        "environment": _environment(folder),
+        "environment": {  # no keys, no names
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder / "home"),
+            "TMPDIR": str(folder / "home"),
+            "LANG": "C.UTF-8",
+            "MPLBACKEND": "Agg",
+            **threads,
+        },
         "reads": [*_READS, *sorted(interpreter - {"/"}), str(program)],
         # Not the folder itself, in which it could replace these by links.
         "writes": [str(folder / "work"), str(folder / "home"), "/dev/null"],
@@ -147,19 +156,6 @@ def _calls(*, own_processes: bool) -> str:
         return seccomp_filter(platform.machine(), own_processes).hex()
     except KeyError:
         return ""
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """Return its environment variables: no keys, no names."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # each takes memory
-    return {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(folder / "home"),
-        "TMPDIR": str(folder / "home"),
-        "LANG": "C.UTF-8",
-        "MPLBACKEND": "Agg",
-        **threads,
-    }
 
 
 async def _watch(process: asyncio.subprocess.Process, folder: Path, limits: Limits) -> str:
@@ -195,12 +191,6 @@ def _uses_too_much(session: int, folder: Path, limits: Limits) -> bool:
             if size > limits.disk or files > MOST_FILES:
                 return True
     return size > limits.disk or files > MOST_FILES
-
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the whole process group, which no process in it can leave."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 async def _read_ends(stream: asyncio.StreamReader) -> str:
