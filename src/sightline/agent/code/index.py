@@ -51,12 +51,12 @@ class CodeIndex:
         return self._select("WHERE code_id = ? ORDER BY version", code_id)
 
     def all(self, session_id: str | None = None) -> list[Saved]:
-        """Return the newest version of every code of which this session stored any, in the order of their numbers."""
-        newest = "WHERE version = (SELECT max(version) FROM code AS other WHERE other.code_id = code.code_id)"
-        if session_id is None:
-            return self._select(f"{newest} ORDER BY number, code_id")
-        theirs = "AND code_id IN (SELECT code_id FROM code WHERE session_id = ?)"
-        return self._select(f"{newest} {theirs} ORDER BY number, code_id", session_id)
+        """Return the newest version of every code, or those a session stored any of, in the order of their numbers."""
+        return self._select(
+            "WHERE version = (SELECT max(version) FROM code AS other WHERE other.code_id = code.code_id) "
+            "AND (?1 IS NULL OR code_id IN (SELECT code_id FROM code WHERE session_id = ?1)) ORDER BY number, code_id",
+            session_id,
+        )
 
     def last(self) -> int:
         """Return the highest number of a code; 0 if there is none."""
@@ -95,9 +95,9 @@ class CodeIndex:
 
     # ------------------------------------------------------------------ the file
 
-    def _select(self, where: str, *values: str) -> list[Saved]:
+    def _select(self, where: str, value: str | None) -> list[Saved]:
         with self._opened() as db:
-            rows = db.execute(f"SELECT {_NAMES} FROM code {where}", values).fetchall()
+            rows = db.execute(f"SELECT {_NAMES} FROM code {where}", (value,)).fetchall()
         with suppress(msgspec.ValidationError):
             found = [msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Saved) for row in rows]
             if all(map(is_sound, found)):

@@ -54,15 +54,10 @@ class CodeReference(Struct, frozen=True):
     index: int
 
 
-class FileReference(Struct, frozen=True):
+class FileReference(Upload, frozen=True):
     """The upload that `{{FILE:index}}` refers to."""
 
-    file_id: str
-    filename: str
-    file_type: str
-    size_bytes: int
-    description: str
-    index: int
+    index: int = 0
 
 
 class Resolved(Struct, frozen=True):
@@ -162,8 +157,7 @@ def _escaped(text: str) -> str:
 
 def fenced(code: str, language: str = "") -> str:
     """Return the code in a fence that nothing in it can close."""
-    longest = max((len(run) for run in re.findall("`+", code)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
     return f"{fence}{language}\n{code.removesuffix(chr(10))}\n{fence}"
 
 

@@ -82,8 +82,9 @@ class CodeStore:
                 saved = self._index.get(code_id, version) or saved
                 data = shelf.content(saved)
         if data is None:
-            what = f"{saved.path} is gone from {self.folder}, or is no plain file"
-            raise StoreError(f"{what}: put it back, or store {code_id} again")
+            raise StoreError(
+                f"{saved.path} is gone from {self.folder}, or is no plain file: put it back, or store {code_id} again"
+            )
         try:
             return data.decode()
         except UnicodeDecodeError as error:
@@ -129,7 +130,7 @@ class CodeStore:
         description = one_line(description or "", LONGEST) or described(code)
         with self._locked() as shelf:
             before, now = self._newest(shelf, code_id), iso(self._clock())
-            new = Saved(  # its measures are filled in below
+            new = Saved(
                 code_id=code_id,
                 language=known_as.name,
                 description=description,

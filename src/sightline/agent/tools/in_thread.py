@@ -34,7 +34,8 @@ class _Work:
                 end()
 
 
-_WORK: ContextVar[_Work | None] = ContextVar("sightline_work", default=None)
+_ELSEWHERE = _Work()  # all work outside such threads: it is never given up
+_WORK: ContextVar[_Work] = ContextVar("sightline_work", default=_ELSEWHERE)
 
 
 async def in_thread(function: Callable[..., Result], *arguments: object, **named: object) -> Result:
@@ -59,8 +60,7 @@ async def in_thread(function: Callable[..., Result], *arguments: object, **named
 
 def go_on() -> None:
     """Raise GivenUp if nobody waits for this work any more. Long work calls it now and then."""
-    work = _WORK.get()
-    if work is not None and work.given_up:
+    if _WORK.get().given_up:
         raise GivenUp
 
 
@@ -68,9 +68,6 @@ def go_on() -> None:
 def ending_with(end: Callable[[], object]) -> Iterator[None]:
     """Call `end` if this work is given up during the block, for work that cannot call `go_on`. Raises GivenUp."""
     work = _WORK.get()
-    if work is None:
-        yield
-        return
     with work.lock:
         go_on()
         work.endings.append(end)

@@ -12,6 +12,7 @@ import tempfile
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -127,20 +128,18 @@ class _Server:
             self._client = client
 
     def _tool(self, offered: "mcp_types.Tool") -> Tool:
-        async def run(arguments: Mapping[str, Any]) -> Any:
-            return await self._call(offered.name, dict(arguments))
-
         schema = {"type": "object", "properties": {}, **offered.input_schema}
         definition = ToolDefinition(_name(self.name, offered.name), offered.description or "", schema)
+        run = partial(self._call, offered.name)
         return Tool(definition, run, seconds=self.calling + 5)  # later than its own limit, which gives the reason
 
-    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         client = self._client
         if client is None:
             raise ToolFailed(self._says(f"the MCP server {self.name} has ended", f"MCP 服务器 {self.name} 已结束"))
         try:
             async with asyncio.timeout(self.calling):
-                result = await client.call_tool(name, arguments)
+                result = await client.call_tool(name, dict(arguments))
         except TimeoutError:
             raise ToolFailed(
                 self._says(
@@ -199,8 +198,7 @@ def _with_unique_names(tools: Sequence[Tool]) -> list[Tool]:
         name, count = tool.name, counts.get(tool.name, 0)
         while count and name in taken:  # the first tool keeps the name
             count += 1
-            number = f"_{count}"
-            name = tool.name[: LONGEST_NAME - len(number)] + number
+            name = f"{tool.name[: LONGEST_NAME - len(f'_{count}')]}_{count}"
         counts[tool.name] = max(count, 1)
         taken.add(name)
         unique.append(replace(tool, definition=replace(tool.definition, name=name)))
@@ -277,12 +275,12 @@ def _left_out(part: Image | File, locale: str) -> str:
     what, size = label(part)[:LONGEST_LABEL], len(part.data)
     if size <= MOST_DATA and not _is_base64(part.data):
         return says(locale, f"{what} is left out: its data is no base64", f"{what} 未显示：其数据不是 base64")
-    en = f"{MOST_SHOWN} files and PNG, JPEG, GIF or WebP images are shown, of {MOST_DATA} characters together"
-    zh = f"最多显示 {MOST_SHOWN} 个文件或 PNG、JPEG、GIF、WebP 图片，合计不超过 {MOST_DATA} 个字符"
     return says(
         locale,
-        f"{what} is left out, {size} characters of base64; at most {en}",
-        f"{what} 未显示，base64 共 {size} 个字符；{zh}",
+        f"{what} is left out, {size} characters of base64; at most {MOST_SHOWN} files and PNG, JPEG, GIF or WebP "
+        f"images are shown, of {MOST_DATA} characters together",
+        f"{what} 未显示，base64 共 {size} 个字符；"
+        f"最多显示 {MOST_SHOWN} 个文件或 PNG、JPEG、GIF、WebP 图片，合计不超过 {MOST_DATA} 个字符",
     )
 
 

@@ -65,7 +65,7 @@ def run_python(
             )
         )
     limits = limits or Limits()
-    runner = _Runner(folders.with_locale(locale), codes, limits, keep, locale, protected)
+    runner = _Runner(folders.with_locale(locale), codes, limits, keep, protected)
     seconds = Parameter(
         "seconds",
         "integer",
@@ -81,7 +81,6 @@ class _Runner(NamedTuple):
     codes: CodeStore | None
     limits: Limits
     keep: Path | None
-    locale: str
     protected: Protection
 
     async def run(self, arguments: dict[str, Any]) -> str:
@@ -109,7 +108,7 @@ class _Runner(NamedTuple):
                 room -= opened.size
                 if room < 0:
                     most = size_text(MOST_GIVEN)
-                    raise ToolFailed(says(self.locale, f"files of more than {most}", f"文件总量超过 {most}"))
+                    raise ToolFailed(says(self.folders.locale, f"files of more than {most}", f"文件总量超过 {most}"))
                 named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program names it
                 shown = PurePosixPath(named).name if named.startswith("/") else named
                 copy_bytes(opened.file, folder / "work" / shown, opened.size)
@@ -119,17 +118,19 @@ class _Runner(NamedTuple):
     def _code(self, arguments: dict[str, Any]) -> str:
         code, code_id = arguments.get("code"), arguments.get("code_id")
         if (code is None) == (code_id is None):
-            raise ToolFailed(says(self.locale, "give either 'code' or 'code_id'", "请提供 code 或 code_id 之一"))
+            raise ToolFailed(
+                says(self.folders.locale, "give either 'code' or 'code_id'", "请提供 code 或 code_id 之一")
+            )
         if code is not None:
             return str(code)
         if self.codes is None:
-            raise ToolFailed(says(self.locale, "there is no saved code", "没有已保存的代码"))
+            raise ToolFailed(says(self.folders.locale, "there is no saved code", "没有已保存的代码"))
         try:
             saved = self.codes.find(str(code_id))
             if saved.language != "python":
                 raise ToolFailed(
                     says(
-                        self.locale,
+                        self.folders.locale,
                         f"{code_id} is {saved.language}, not python",
                         f"{code_id} 是 {saved.language}，不是 python",
                     )
@@ -144,11 +145,13 @@ class _Runner(NamedTuple):
             "disk": ("[stopped: it wrote too much]", "[写入过多，已停止]"),
             "": (f"[exit status {ran.status}]", f"[退出状态 {ran.status}]"),
         }
-        parts = [says(self.locale, *endings[ran.stopped]), ran.out.rstrip("\n")]
+        parts = [says(self.folders.locale, *endings[ran.stopped]), ran.out.rstrip("\n")]
         if ran.err.strip():
-            parts += [says(self.locale, "[errors]", "[错误输出]"), ran.err.rstrip("\n")]
+            parts += [says(self.folders.locale, "[errors]", "[错误输出]"), ran.err.rstrip("\n")]
         for kept, en, zh in ((True, f"kept in {left.where}", f"保存在 {left.where}"), (False, "not kept", "未保留")):
             files = [f"{each.shown} ({size_text(each.size)})" for each in left.files if each.kept == kept]
             if named := ", ".join(files[:MOST_NAMED]):
-                parts.append(says(self.locale, f"[files written, {en}: {named}]", f"[写出的文件，{zh}：{named}]"))
+                parts.append(
+                    says(self.folders.locale, f"[files written, {en}: {named}]", f"[写出的文件，{zh}：{named}]")
+                )
         return "\n".join(part for part in parts if part)

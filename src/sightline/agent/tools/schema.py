@@ -64,8 +64,7 @@ def checked(parameters: Sequence[Parameter], given: Mapping[str, Any], locale: s
     """
     arguments = {name: value for name, value in given.items() if value is not None}
     rules = {"additionalProperties": False} | schema(parameters, locale)  # an unknown name is reported before others
-    problem = first_problem(rules, arguments)
-    if problem is not None:
+    if problem := first_problem(rules, arguments):
         raise ToolFailed(_explain(problem, parameters, arguments, locale))
     whole = {each.name for each in parameters if each.type == "integer"}
     return {name: int(value) if name in whole else value for name, value in arguments.items()}

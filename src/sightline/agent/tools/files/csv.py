@@ -1,7 +1,7 @@
 """A part of a CSV file of any size: its columns, some of its rows unchanged, and the number of all rows."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 from typing import BinaryIO, NamedTuple
@@ -43,7 +43,7 @@ def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -
     file.seek(0)
     delimiter = separator(file.read(HEADER).decode("latin-1"))
     file.seek(0)
-    records = _records(file, delimiter)
+    records = _records(_lines(file), delimiter)
     shown: list[bytes] = []
     try:
         columns, header = next(records, ([], b""))
@@ -63,34 +63,30 @@ def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -
     )
 
 
-def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]]:
-    """Yield each row: its fields, and its bytes unchanged. The file is then read exactly up to the row's end."""
-    taken: list[bytes] = []
-    size = 0
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    while line := file.readline(_LONGEST):
+        if len(line) == _LONGEST and not line.endswith(b"\n"):
+            raise csv.Error(f"a line of more than {_LONGEST} bytes")
+        yield line
 
-    def lines() -> Iterator[str]:
-        nonlocal size
+
+def _records(lines: Iterable[bytes], delimiter: str = ",") -> Iterator[tuple[list[str], bytes]]:
+    """Yield each row: its fields, and its bytes unchanged. No line after the row is taken. Raises csv.Error."""
+    row = bytearray()
+
+    def texts() -> Iterator[str]:
         # Latin-1 keeps every byte, and in UTF-8 and GB 18030 no other character has the byte of a quote or newline.
-        while line := file.readline(_LONGEST):
+        for line in lines:
             go_on()
-            if len(line) == _LONGEST and not line.endswith(b"\n"):
-                raise csv.Error(f"a line of more than {_LONGEST} bytes")
-            size = _add_to_row(size, line)
-            taken.append(line)
+            row.extend(line)
+            if len(row) > _LONGEST_ROW:
+                raise csv.Error(f"a row of more than {_LONGEST_ROW} bytes")
             yield line.decode("latin-1")
 
-    for fields in csv.reader(lines(), delimiter=delimiter):
+    for fields in csv.reader(texts(), delimiter=delimiter):
         if fields:
-            yield fields, b"".join(taken)
-        taken.clear()
-        size = 0
-
-
-def _add_to_row(row: int, line: bytes) -> int:
-    """Return the bytes of a row with one more line. Raises csv.Error if they are too many."""
-    if row + len(line) > _LONGEST_ROW:
-        raise csv.Error(f"a row of more than {_LONGEST_ROW} bytes")
-    return row + len(line)
+            yield fields, bytes(row)
+        row.clear()
 
 
 def _count_rest(file: BinaryIO) -> tuple[int, bool]:
@@ -126,16 +122,7 @@ def _count_in_block(block: bytes, file: BinaryIO) -> int:
 
 def _lines_of_row(lines: list[bytes], at: int, file: BinaryIO) -> int:
     """Return how many lines the row has that begins at this line."""
-    given = size = 0
-
-    def following() -> Iterator[str]:
-        nonlocal given, size
-        in_block = (lines[index] + b"\n" for index in range(at, len(lines) - 1))  # nothing follows the last newline
-        for line in chain(in_block, iter(partial(file.readline, _LONGEST), b"")):
-            go_on()
-            given += 1
-            size = _add_to_row(size, line)
-            yield line.decode("latin-1")
-
-    next(csv.reader(following()), None)
-    return max(1, given)
+    in_block = (lines[index] + b"\n" for index in range(at, len(lines) - 1))  # nothing follows the last newline
+    following = chain(in_block, iter(partial(file.readline, _LONGEST), b""))
+    _, row = next(_records(following), ([], b""))
+    return row.count(b"\n") + (not row.endswith(b"\n"))

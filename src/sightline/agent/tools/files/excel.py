@@ -24,11 +24,7 @@ _CHILD = Path(__file__).with_name("excel_worker.py")
 
 
 class Unreadable(Exception):
-    """The file cannot be read. `reason`: "missing" (the library), "bomb", "large", "slow", "sheet" or "broken"."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        self.reason, self.detail = reason, detail
-        super().__init__(reason, detail)
+    """The file cannot be read: the reason ("missing" library, "bomb", "large", "slow", "sheet", "broken"), a detail."""
 
 
 class Sheet(msgspec.Struct, frozen=True):

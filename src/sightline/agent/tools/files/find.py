@@ -54,14 +54,14 @@ _SEARCHING = (
 
 def list_files(folders: Folders, locale: str = "en") -> Tool:
     """Return the tool that lists files."""
-    run = partial(in_thread, list_tree, folders.with_locale(locale))
-    return tool("list_files", _LIST, (_PATH, _PATTERN), run, locale)
+    return tool(
+        "list_files", _LIST, (_PATH, _PATTERN), partial(in_thread, list_tree, folders.with_locale(locale)), locale
+    )
 
 
 def search_files(folders: Folders, locale: str = "en") -> Tool:
     """Return the tool that searches in files."""
-    run = partial(in_thread, search, folders.with_locale(locale))
-    return tool("search_files", _SEARCH, _SEARCHING, run, locale)
+    return tool("search_files", _SEARCH, _SEARCHING, partial(in_thread, search, folders.with_locale(locale)), locale)
 
 
 # ---------------------------------------------------------------------- listing
@@ -119,7 +119,7 @@ class _Search:
         self.lines: list[str] = []
         self.matches = self.files = self.bytes = 0
         self.skipped: list[str] = []
-        self.stopped = ""  # why it ended early
+        self.stopped = ""  # the limit that ended it early
 
 
 def search(folders: Folders, arguments: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> str:
@@ -140,7 +140,13 @@ def search(folders: Folders, arguments: Mapping[str, Any], clock: Callable[[], f
     try:
         with matcher(query, regex=regex, seconds=SECONDS, most=MOST_PER_FILE) as matches:
             for found in _walk(folders, _path(arguments)):
-                if _has_enough(state, clock() > until):
+                limits = (
+                    ("matches", state.matches >= MOST_MATCHES),
+                    ("files", state.files >= MOST_FILES or state.bytes >= MOST_SEARCHED),
+                    ("time", clock() > until),
+                )
+                state.stopped = next((limit for limit, is_reached in limits if is_reached), "")
+                if state.stopped:
                     break
                 if found.kind == "file" and (not pattern or _matches(found.path, pattern)):
                     _search_file(folders, found, matches, state)
@@ -168,16 +174,6 @@ def _walk(folders: Folders, path: str, deepest: int = DEEPEST_SEARCHED) -> Itera
                 if start == path or found.path not in seen:
                     seen.add(found.path)
                     yield found
-
-
-def _has_enough(search: _Search, late: bool) -> bool:
-    if search.matches >= MOST_MATCHES:
-        search.stopped = "matches"
-    elif search.files >= MOST_FILES or search.bytes >= MOST_SEARCHED:
-        search.stopped = "files"
-    elif late:
-        search.stopped = "time"
-    return bool(search.stopped)
 
 
 def _search_file(folders: Folders, found: Found, matches: Matcher, search: _Search) -> None:
@@ -215,8 +211,8 @@ def _around(line: str, hit: Match) -> str:
 def _result(search: _Search, locale: str) -> str:
     lines = search.lines or [says(locale, "[nothing found]", "[没有找到]")]
     if search.skipped:
-        named = ", ".join(search.skipped[:MOST_NAMED]) + (" …" if len(search.skipped) > MOST_NAMED else "")
-        count = len(search.skipped)
+        count, named = len(search.skipped), ", ".join(search.skipped[:MOST_NAMED])
+        named += " …" if count > MOST_NAMED else ""
         lines.append(
             says(
                 locale,

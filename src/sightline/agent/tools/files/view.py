@@ -179,16 +179,14 @@ def _excel(opened: Opened, asked: Asked, locale: str) -> str:
     try:
         found = excel.sheet(opened.file, opened.size, asked.sheet, asked.start, asked.lines or ROWS, asked.most_bytes)
     except excel.Unreadable as error:
-        raise ToolFailed(
-            says(locale, *_UNREADABLE[error.reason]).format(path=opened.path, detail=error.detail)
-        ) from None
-    details = _shape("excel", found.rows, found.columns, locale)
+        reason, detail = error.args
+        raise ToolFailed(says(locale, *_UNREADABLE[reason]).format(path=opened.path, detail=detail)) from None
     names = ", ".join(printable(name) for name in found.names)
     notes = [
         _range("rows", found.first, found.last, found.rows, locale),
         says(locale, f"sheet {printable(found.name)} of: {names}", f"工作表 {printable(found.name)}，共有：{names}"),
     ]
-    return f"{header(opened.path, details, notes, locale)}\n{found.text}"
+    return f"{header(opened.path, _shape('excel', found.rows, found.columns, locale), notes, locale)}\n{found.text}"
 
 
 _UNREADABLE = {

@@ -171,26 +171,22 @@ async def _watch(process: asyncio.subprocess.Process, folder: Path, limits: Limi
                 return "disk"
         return "time"
     finally:
-        if not ended.done():
-            ended.cancel()
+        ended.cancel()
 
 
 def _uses_too_much(session: int, folder: Path, limits: Limits) -> bool:
     """Whether its files are more than allowed: in its folder, or removed files that are still open."""
     files, size = 0, unnamed_bytes(session, folder, limits.file_bytes)
     top = str(folder).count(os.sep)
-    for place, folders, names in os.walk(folder, onerror=None):
+    for place, folders, names in os.walk(folder):
         go_on()
-        files += len(folders)
-        if place.count(os.sep) - top > DEEPEST:
+        files += len(folders) + len(names)
+        if place.count(os.sep) - top > DEEPEST or files > MOST_FILES or size > limits.disk:
             return True
         for name in names:
             with suppress(OSError):  # gone since
                 size += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118 - many of them, often
-            files += 1
-            if size > limits.disk or files > MOST_FILES:
-                return True
-    return size > limits.disk or files > MOST_FILES
+    return size > limits.disk
 
 
 async def _read_ends(stream: asyncio.StreamReader) -> str:
