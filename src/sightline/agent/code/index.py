@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -145,5 +144,7 @@ class CodeIndex:
 
 
 def _insert(db: sqlite3.Connection, versions: Iterable[Saved]) -> None:
-    rows: list[tuple[Any, ...]] = [tuple(getattr(saved, name) for name in _COLUMNS) for saved in versions]
-    db.executemany(f"INSERT OR REPLACE INTO code ({_NAMES}) VALUES ({', '.join('?' * len(_COLUMNS))})", rows)
+    db.executemany(
+        f"INSERT OR REPLACE INTO code ({_NAMES}) VALUES ({', '.join('?' * len(_COLUMNS))})",
+        [tuple(getattr(saved, name) for name in _COLUMNS) for saved in versions],
+    )

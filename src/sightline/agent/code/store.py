@@ -150,9 +150,8 @@ class CodeStore:
 
     def delete(self, code_id: str) -> None:
         """Delete a code with all its versions. Raises BadCodeId, UnknownCode, Unwritable."""
-        saved = self.find(code_id)
+        pending = Pending(self.find(code_id), deleting=True)
         with self._locked() as shelf:
-            pending = Pending(saved, deleting=True)
             shelf.begin(pending)
             self._finish(shelf, pending)
 

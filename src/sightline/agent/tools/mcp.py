@@ -95,7 +95,8 @@ class _Server:
                     await self.leave.wait()
             except ImportError:
                 self.warn(
-                    self._says(
+                    says(
+                        self.locale,
                         "MCP servers need a library: pip install '.[mcp]' in Sightline's folder",
                         "MCP 服务器需要安装：在 Sightline 目录中运行 pip install '.[mcp]'",
                     )
@@ -104,8 +105,10 @@ class _Server:
                 if not self.ready.is_set():
                     why = _why(error, said)
                     self.warn(
-                        self._says(
-                            f"MCP server {self.name} did not start: {why}", f"MCP 服务器 {self.name} 未能启动：{why}"
+                        says(
+                            self.locale,
+                            f"MCP server {self.name} did not start: {why}",
+                            f"MCP 服务器 {self.name} 未能启动：{why}",
                         )
                     )
             finally:
@@ -136,27 +139,27 @@ class _Server:
     async def _call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         client = self._client
         if client is None:
-            raise ToolFailed(self._says(f"the MCP server {self.name} has ended", f"MCP 服务器 {self.name} 已结束"))
+            raise ToolFailed(
+                says(self.locale, f"the MCP server {self.name} has ended", f"MCP 服务器 {self.name} 已结束")
+            )
         try:
             async with asyncio.timeout(self.calling):
                 result = await client.call_tool(name, dict(arguments))
         except TimeoutError:
             raise ToolFailed(
-                self._says(
+                says(
+                    self.locale,
                     f"{self.name} did not answer within {self.calling:g} s",
                     f"{self.name} 未在 {self.calling:g} 秒内应答",
                 )
             ) from None
         except Exception as error:  # of the connection, the protocol or the server
             why = _why(error)
-            raise ToolFailed(self._says(f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
+            raise ToolFailed(says(self.locale, f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
         parts = _parts(result, self.locale)
         if result.is_error:
-            raise ToolFailed(_text(parts) or self._says("it failed and did not say why", "失败，未说明原因"))
+            raise ToolFailed(_text(parts) or says(self.locale, "it failed and did not say why", "失败，未说明原因"))
         return _text(parts) if all(isinstance(part, Text) for part in parts) else parts
-
-    def _says(self, en: str, zh: str) -> str:
-        return says(self.locale, en, zh)
 
 
 async def _list_tools(client: "mcp.Client") -> "AsyncIterator[mcp_types.Tool]":
@@ -233,7 +236,7 @@ def _part(block: Any) -> _Part:
             return Text(f"{getattr(block, 'name', '')} {getattr(block, 'uri', '')}".strip())
 
 
-def _data(media_type: str, data: str) -> dict[str, str]:
+def _data(media_type: str, data: str) -> dict[str, Any]:
     """Return a media type as providers write it, and base64 without line ends, which some servers add."""
     media_type = media_type.strip().lower()
     return {"media_type": "image/jpeg" if media_type == "image/jpg" else media_type, "data": "".join(data.split())}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sightline.agent.tools import SECONDS, Tool
 from sightline.errors import ToolFailed
 from sightline.values.items import ToolDefinition
-from sightline.values.schema import Problem, first_problem
+from sightline.values.schema import first_problem
 
 _TYPES = {
     "string": ("text", "文本"),
@@ -14,6 +14,15 @@ _TYPES = {
     "number": ("a number", "数字"),
     "boolean": ("true or false", "true 或 false"),
     "array": ("a list of texts", "文本列表"),
+}
+_PHRASES = {
+    "additionalProperties": ("no argument {name!r}; there are: {names}", "没有参数 {name!r}；可用：{names}"),
+    "required": ("{name!r} is missing: {about}", "缺少参数 {name!r}：{about}"),
+    "type": ("{name!r} must be {type}, not {found}", "参数 {name!r} 应为{type}，而不是 {found}"),
+    "enum": ("{name!r} must be one of: {choices}", "参数 {name!r} 只能是：{choices}"),
+    "minimum": ("{name!r} must be at least {wanted}", "参数 {name!r} 不能小于 {wanted}"),
+    "maximum": ("{name!r} must be at most {wanted}", "参数 {name!r} 不能大于 {wanted}"),
+    "limit": ("an argument is too large to be checked", "有参数过大，无法检查"),
 }
 
 
@@ -65,35 +74,22 @@ def checked(parameters: Sequence[Parameter], given: Mapping[str, Any], locale: s
     arguments = {name: value for name, value in given.items() if value is not None}
     rules = {"additionalProperties": False} | schema(parameters, locale)  # an unknown name is reported before others
     if problem := first_problem(rules, arguments):
-        raise ToolFailed(_explain(problem, parameters, arguments, locale))
+        known = {each.name: each for each in parameters}
+        name = str(next(iter(problem.path), ""))
+        parameter = known.get(name, Parameter(name, "string", Wording("", "")))
+        raise ToolFailed(
+            says(locale, *_PHRASES[problem.keyword]).format(
+                name=name,
+                names=", ".join(known) or "–",
+                about=says(locale, *parameter.about),
+                type=says(locale, *_TYPES[parameter.type]),
+                found=type(arguments.get(name)).__name__,
+                choices=", ".join(parameter.choices),
+                wanted=problem.wanted,
+            )
+        )
     whole = {each.name for each in parameters if each.type == "integer"}
     return {name: int(value) if name in whole else value for name, value in arguments.items()}
-
-
-_PHRASES = {
-    "additionalProperties": ("no argument {name!r}; there are: {names}", "没有参数 {name!r}；可用：{names}"),
-    "required": ("{name!r} is missing: {about}", "缺少参数 {name!r}：{about}"),
-    "type": ("{name!r} must be {type}, not {found}", "参数 {name!r} 应为{type}，而不是 {found}"),
-    "enum": ("{name!r} must be one of: {choices}", "参数 {name!r} 只能是：{choices}"),
-    "minimum": ("{name!r} must be at least {wanted}", "参数 {name!r} 不能小于 {wanted}"),
-    "maximum": ("{name!r} must be at most {wanted}", "参数 {name!r} 不能大于 {wanted}"),
-    "limit": ("an argument is too large to be checked", "有参数过大，无法检查"),
-}
-
-
-def _explain(problem: Problem, parameters: Sequence[Parameter], arguments: Mapping[str, Any], locale: str) -> str:
-    known = {each.name: each for each in parameters}
-    name = str(next(iter(problem.path), ""))
-    parameter = known.get(name, Parameter(name, "string", Wording("", "")))
-    return says(locale, *_PHRASES[problem.keyword]).format(
-        name=name,
-        names=", ".join(known) or "–",
-        about=says(locale, *parameter.about),
-        type=says(locale, *_TYPES[parameter.type]),
-        found=type(arguments.get(name)).__name__,
-        choices=", ".join(parameter.choices),
-        wanted=problem.wanted,
-    )
 
 
 def says(locale: str, en: str, zh: str) -> str:

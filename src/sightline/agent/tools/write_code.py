@@ -49,10 +49,10 @@ def _store(codes: CodeStore, session_id: str, locale: str, arguments: dict[str, 
         )
     except (BadInput, StoreError) as error:
         raise ToolFailed(str(error)) from error
-    name, lines, version = saved.file_name, saved.line_count, saved.version
     text = says(
         locale,
-        f"saved {saved.code_id} as {name} ({saved.language}, {lines} lines, version {version})",
-        f"已保存 {saved.code_id}：{name}（{saved.language}，{lines}行，第 {version} 版）",
+        f"saved {saved.code_id} as {saved.file_name} ({saved.language}, {saved.line_count} lines, "
+        f"version {saved.version})",
+        f"已保存 {saved.code_id}：{saved.file_name}（{saved.language}，{saved.line_count}行，第 {saved.version} 版）",
     )
     return "\n".join(filter(None, (text, saved.warning, marker(saved))))

@@ -79,7 +79,6 @@ def _ask_worker(file: BinaryIO, request: dict[str, Any]) -> dict[str, Any]:
         finally:
             child.kill()
     try:
-        answer: dict[str, Any] = msgspec.json.decode(said, type=dict[str, Any])
+        return msgspec.json.decode(said, type=dict[str, Any])
     except msgspec.DecodeError:  # it ended early: a library stops the process when it runs out of memory
         raise Unreadable("large", str(MEMORY >> 20)) from None
-    return answer

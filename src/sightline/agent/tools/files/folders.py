@@ -189,10 +189,9 @@ class Folders:
 
     def _inside(self, names: list[str], path: str, en: str, zh: str) -> tuple[int, list[str]]:
         """Return which folder absolute names lead into, and the names below it. Raises ToolFailed if into none."""
-        found = self._find_folder(names)
-        if found is None:
-            raise self._outside(path, en, zh)
-        return found
+        if found := self._find_folder(names):
+            return found
+        raise self._outside(path, en, zh)
 
     def _find_folder(self, names: list[str]) -> tuple[int, list[str]] | None:
         for index, root in self._spelled:
@@ -306,5 +305,5 @@ def _below(folder: int, path: str, depth: int, deepest: int) -> Iterator[Found]:
             yield Found(shown, kind, 0, depth)
             if depth + 1 < deepest:
                 with suppress(OSError), ExitStack() as opened:  # not permitted, or no folder any more
-                    descriptor = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
-                    yield from _below(descriptor, shown, depth + 1, deepest)
+                    below = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
+                    yield from _below(below, shown, depth + 1, deepest)

@@ -82,8 +82,8 @@ def protection() -> Protection:
     """Return what this machine can enforce. It is tried once, in a process of its own."""
     if not sys.platform.startswith("linux"):
         return Protection()
-    request = json.dumps({"probe": True, "calls": _calls(own_processes=True)})
-    command = [sys.executable, "-I", "-S", str(_CHILD), request]
+    request = {"probe": True, "calls": _calls(own_processes=True)}
+    command = [sys.executable, "-I", "-S", str(_CHILD), json.dumps(request)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL, env={})
         return decode(done.stdout, type=Protection)

@@ -128,18 +128,6 @@ def no_capabilities() -> None:
 # ---------------------------------------------------------------------- all together
 
 
-def limit(request: dict[str, Any]) -> None:
-    """Set the limits of one process."""
-    for what, most in (
-        (resource.RLIMIT_AS, request["memory"]),
-        (resource.RLIMIT_FSIZE, request["file_bytes"]),
-        (resource.RLIMIT_CPU, request["seconds"]),
-        (resource.RLIMIT_NOFILE, 256),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        _bound(what, most)
-
-
 def _bound(what: int, most: int) -> None:
     _, hard = resource.getrlimit(what)
     least = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -194,7 +182,14 @@ def confine(request: dict[str, Any]) -> NoReturn:
     This process stays outside and waits, because it must end the others when the parent has ended.
     """
     end_with(request["parent"])
-    limit(request)
+    for what, most in (
+        (resource.RLIMIT_AS, request["memory"]),
+        (resource.RLIMIT_FSIZE, request["file_bytes"]),
+        (resource.RLIMIT_CPU, request["seconds"]),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _bound(what, most)
     if request["namespaces"]:
         enter_namespaces()
     inside = os.fork()
