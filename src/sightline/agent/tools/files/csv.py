@@ -105,24 +105,15 @@ def _count_in_block(block: bytes, file: BinaryIO) -> int:
 
     A line with an even number of quotes is a row. The end of any other row is found by the csv module.
     """
-    lines = block.split(b"\n")
+    *ended, last = block.split(b"\n")
+    lines, beyond = iter(ended), iter(partial(file.readline, _LONGEST), b"")
+    rows = 1 if last and last != b"\r" else 0
     if b'"' not in block:
-        return sum(1 for line in lines if line and line != b"\r")
-    rows = at = 0
-    while at < len(lines):
-        line = lines[at]
+        return rows + sum(1 for line in lines if line and line != b"\r")
+    for line in lines:
         if line.count(b'"') % 2:
-            at += _lines_of_row(lines, at, file)
+            next(_records(chain([line], lines, beyond)))  # takes the other lines of the row
             rows += 1
         else:
-            at += 1
             rows += bool(line and line != b"\r")
     return rows
-
-
-def _lines_of_row(lines: list[bytes], at: int, file: BinaryIO) -> int:
-    """Return how many lines the row has that begins at this line."""
-    in_block = (lines[index] + b"\n" for index in range(at, len(lines) - 1))  # nothing follows the last newline
-    following = chain(in_block, iter(partial(file.readline, _LONGEST), b""))
-    _, row = next(_records(following), ([], b""))
-    return row.count(b"\n") + (not row.endswith(b"\n"))
