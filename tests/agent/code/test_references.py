@@ -9,7 +9,7 @@ from code_writer import opened
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.agent.code.quotes import plain_places, quoted
+from sightline.agent.code.quotes import PlainPlaces, quoted
 from sightline.agent.code.references import (
     CodeReference,
     FileReference,
@@ -112,9 +112,9 @@ def test_a_reference_beside_quoted_code_counts(store: CodeStore, template: str) 
 @given(st.text("`~\\> -1.a\n\r", max_size=60))
 def test_quoted_code_stands_in_order_and_apart(text: str) -> None:
     """Whatever backticks a text has, the quoted pieces do not overlap, and every other place is plain."""
-    pieces = quoted(text)
+    pieces = list(quoted(text))
     assert all(one.end <= other.start for one, other in pairwise(pieces))
-    plain = plain_places(text)
+    plain = PlainPlaces(text)
     inside = {place for each in pieces for place in range(each.start, each.end)}
     assert [place in plain for place in range(len(text))] == [place not in inside for place in range(len(text))]
 

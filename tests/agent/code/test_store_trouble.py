@@ -12,7 +12,7 @@ import pytest
 from code_writer import opened
 from stored_code import Ticking, child, contents, said
 
-from sightline.agent.code.index import SqliteIndex
+from sightline.agent.code.index import CodeIndex
 from sightline.agent.code.store import CodeStore, Saved
 from sightline.errors import StoreError, Unwritable
 
@@ -243,7 +243,7 @@ def test_a_disk_that_fills_up_changes_nothing(full: CodeStore, monkeypatch: pyte
     assert not (full.folder / "data" / "pending.json").exists()
 
 
-class Refusing(SqliteIndex):
+class Refusing(CodeIndex):
     """An index for which there is no room."""
 
     def put(self, *versions: Saved) -> None:

@@ -12,7 +12,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from errno import ELOOP, ENOTDIR
 from pathlib import Path
 from typing import TypeVar
@@ -25,7 +25,7 @@ from sightline.errors import BadInput, StoreError, Unwritable
 from sightline.log.stores.disk import make_directory
 
 META = ".meta.json"  # no code has such a name, because ids have no dot
-_PENDING = "pending.json"
+PENDING = "pending.json"
 _LOCK = ".lock"
 _WRITING = ".writing"  # one name is enough, because a writer holds the lock
 _PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC
@@ -143,19 +143,19 @@ class Shelf:
 
     def pending(self) -> Pending | None:
         """Return the operation that was begun and not finished."""
-        pending = _decoded(self.data, _PENDING, Pending)
+        pending = _decoded(self.data, PENDING, Pending)
         is_ours = pending and is_sound(pending.saved) and (pending.before is None or is_sound(pending.before))
         return pending if is_ours else None
 
     def clear(self) -> None:
         """Remove the note of the operation."""
-        if self.data.is_file(_PENDING):
-            self.data.remove(_PENDING)
+        if self.data.is_file(PENDING):
+            self.data.remove(PENDING)
             self.data.sync()  # a note that a power cut restores would undo what was finished
 
     def begin(self, pending: Pending) -> None:
         """Write the note of an operation."""
-        self.data.write(_PENDING, msgspec.json.encode(pending))
+        self.data.write(PENDING, msgspec.json.encode(pending))
 
     def keep(self, before: Saved, *, again: bool = False) -> None:
         """Copy the newest version to the earlier ones; `again`: not if it is there, because the file may be new now."""
@@ -181,21 +181,17 @@ class Shelf:
 
     def undo(self, pending: Pending) -> None:
         """Restore everything as it was before the operation."""
-        if self.holds(pending.saved):
-            self._restore(pending)
-        if pending.before:
-            earlier = as_earlier(pending.before)
-            self.versions.remove(earlier.file_name)
-            self.versions.remove(_meta(earlier))
-        self.clear()
-
-    def _restore(self, pending: Pending) -> None:
         saved, before = pending.saved, pending.before
-        content = self.content(as_earlier(before)) if before and before.path == saved.path else None
-        if content is not None:
-            self.data.write(saved.file_name, content)
-        elif not before or (before.path, before.digest) != (saved.path, saved.digest):
-            self.data.remove(saved.file_name)
+        if self.holds(saved):
+            content = self.content(as_earlier(before)) if before and before.path == saved.path else None
+            if content is not None:
+                self.data.write(saved.file_name, content)
+            elif not before or (before.path, before.digest) != (saved.path, saved.digest):
+                self.data.remove(saved.file_name)
+        if before:
+            self.versions.remove(as_earlier(before).file_name)
+            self.versions.remove(_meta(before))
+        self.clear()
 
     def delete(self, code_id: str) -> None:
         """Remove all files of a code, and the note of the operation."""
@@ -225,51 +221,32 @@ def _decoded(directory: Directory, name: str, kind: type[Value]) -> Value | None
     return None
 
 
-class CodeFiles:
-    """The files of a store. Reading creates nothing; the first lock creates the directories."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "data"
-
-    @property
-    def exists(self) -> bool:
-        """Whether anything was ever stored."""
-        return self._path.is_dir()
-
-    @property
-    def has_pending(self) -> bool:
-        """Whether an operation is running, or was interrupted by a crash."""
-        return (self._path / _PENDING).exists()
-
-    def read(self, saved: Saved) -> bytes | None:
-        """Return the bytes of one version; None if its file is missing. Raises StoreError."""
-        try:
-            with ExitStack() as opened:
-                directory = _opened(opened, Directory(self._path))
-                if saved.is_earlier:
-                    directory = _opened(opened, Directory("versions", within=directory))
-                return directory.read(saved.file_name)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(f"cannot read {saved.path} in {self._path.parent}: {_why(error)}") from error
-
-    @contextmanager
-    def locked(self) -> Iterator[Shelf]:
-        """Lock the store's directories for one writer. Raises Unwritable."""
-        try:
-            with ExitStack() as opened:
-                data = _opened(opened, Directory(self._path, make=True))
-                versions = _opened(opened, Directory("versions", within=data, make=True))
-                with data.locked():
-                    yield Shelf(data, versions)
-        except OSError as error:
-            raise Unwritable(str(self._path), _why(error)) from error
+def read_code(path: Path, saved: Saved) -> bytes | None:
+    """Return the bytes of one version in this `data`; None if its file is missing. Raises StoreError."""
+    try:
+        with ExitStack() as opened:
+            directory = opened.enter_context(closing(Directory(path)))
+            if saved.is_earlier:
+                directory = opened.enter_context(closing(Directory("versions", within=directory)))
+            return directory.read(saved.file_name)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"cannot read {saved.path} in {path.parent}: {_why(error)}") from error
 
 
-def _opened(stack: ExitStack, directory: Directory) -> Directory:
-    stack.callback(directory.close)
-    return directory
+@contextmanager
+def locked(path: Path) -> Iterator[Shelf]:
+    """Lock the directories of a store, this `data` and the one in it, for one writer. Raises Unwritable."""
+    try:
+        with (
+            closing(Directory(path, make=True)) as data,
+            closing(Directory("versions", within=data, make=True)) as versions,
+            data.locked(),
+        ):
+            yield Shelf(data, versions)
+    except OSError as error:
+        raise Unwritable(str(path), _why(error)) from error
 
 
 def _why(error: OSError) -> str:

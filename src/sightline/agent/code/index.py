@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
 
 import msgspec
 
@@ -24,43 +23,13 @@ class LostIndex(StoreError):
     """The index is missing, damaged, or another file."""
 
 
-class CodeIndex(Protocol):
-    """The metadata of every version of every code. The store ensures that there is one writer at a time.
-
-    All methods raise StoreError and LostIndex; `replace` with `is_lost` does not raise LostIndex.
-    """
-
-    def get(self, code_id: str, version: int | None = None) -> Saved | None:
-        """Return one version, the newest without a number; None if there is none."""
-
-    def versions(self, code_id: str) -> list[Saved]:
-        """Return all versions of a code, the first one first."""
-
-    def all(self, session_id: str | None = None) -> list[Saved]:
-        """Return the newest version of every code of which this session stored any, in the order of their numbers."""
-
-    def last(self) -> int:
-        """Return the highest number of a code; 0 if there is none."""
-
-    def put(self, *versions: Saved) -> None:
-        """Add or replace these versions: all or, if it fails, none."""
-
-    def remove(self, code_id: str) -> None:
-        """Remove all versions of a code."""
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is an index, readable or not."""
-
-    def replace(self, versions: Iterable[Saved], *, is_lost: bool = False) -> str:
-        """Replace the content by these. An index that is lost is renamed: return its new name; "" if there was none."""
-
-
-class SqliteIndex:
-    """The index in one SQLite file.
+class CodeIndex:
+    """The metadata of every version of every code, in one SQLite file. The store ensures one writer at a time.
 
     Every query opens and closes the file, so any number of threads and processes may use it. It has a rollback journal
     instead of WAL, because then it is one file and can be read where nothing can be written.
+
+    All methods raise StoreError and LostIndex; `replace` with `is_lost` does not raise LostIndex.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,53 +37,71 @@ class SqliteIndex:
 
     @property
     def exists(self) -> bool:
+        """Whether there is an index, readable or not."""
         return os.path.lexists(self._path)
 
     def get(self, code_id: str, version: int | None = None) -> Saved | None:
-        found = self.versions(code_id)
-        if version is not None:
-            found = [saved for saved in found if saved.version == version]
+        """Return one version, the newest without a number; None if there is none."""
+        found = [saved for saved in self.versions(code_id) if version in (None, saved.version)]
         return found[-1] if found else None
 
     def versions(self, code_id: str) -> list[Saved]:
+        """Return all versions of a code, the first one first."""
         return self._select("WHERE code_id = ? ORDER BY version", code_id)
 
     def all(self, session_id: str | None = None) -> list[Saved]:
-        newest = "WHERE version = (SELECT max(version) FROM code AS other WHERE other.code_id = code.code_id)"
-        if session_id is None:
-            return self._select(f"{newest} ORDER BY number, code_id")
-        theirs = "AND code_id IN (SELECT code_id FROM code WHERE session_id = ?)"
-        return self._select(f"{newest} {theirs} ORDER BY number, code_id", session_id)
+        """Return the newest version of every code, or those a session stored any of, in the order of their numbers."""
+        return self._select(
+            "WHERE version = (SELECT max(version) FROM code AS other WHERE other.code_id = code.code_id) "
+            "AND (?1 IS NULL OR code_id IN (SELECT code_id FROM code WHERE session_id = ?1)) ORDER BY number, code_id",
+            session_id,
+        )
 
     def last(self) -> int:
+        """Return the highest number of a code; 0 if there is none."""
         with self._opened() as db:
             (number,) = db.execute("SELECT coalesce(max(number), 0) FROM code").fetchone()
         return int(number)
 
     def put(self, *versions: Saved) -> None:
+        """Add or replace these versions: all or, if it fails, none."""
         with self._opened() as db:
             _insert(db, versions)
 
     def remove(self, code_id: str) -> None:
+        """Remove all versions of a code."""
         with self._opened() as db:
             db.execute("DELETE FROM code WHERE code_id = ?", (code_id,))
 
     def replace(self, versions: Iterable[Saved], *, is_lost: bool = False) -> str:
-        if is_lost:
-            set_aside = self._set_aside()
-            self._make(versions)
-            return set_aside
-        with self._opened() as db:
-            db.execute("DELETE FROM code")
+        """Replace the content by these. An index that is lost is renamed: return its new name; "" if there was none."""
+        if not is_lost:
+            with self._opened() as db:
+                db.execute("DELETE FROM code")
+                _insert(db, versions)
+            return ""
+        set_aside = self._set_aside()
+        with self._connected("rwc") as db:
+            self._path.chmod(0o600)  # SQLite gives its journal the same mode
+            db.execute("BEGIN IMMEDIATE")
+            types = {name: "INTEGER" if Saved.__annotations__[name] is int else "TEXT" for name in _COLUMNS}
+            columns = ", ".join(f"{name} {kind} NOT NULL" for name, kind in types.items())
+            db.execute(f"CREATE TABLE code ({columns}, PRIMARY KEY (code_id, version))")
+            db.execute("CREATE INDEX code_session ON code (session_id)")
+            db.execute(f"PRAGMA user_version = {_FORMAT}")
             _insert(db, versions)
-        return ""
+        return set_aside
 
     # ------------------------------------------------------------------ the file
 
-    def _select(self, where: str, *values: str) -> list[Saved]:
+    def _select(self, where: str, value: str | None) -> list[Saved]:
         with self._opened() as db:
-            rows = db.execute(f"SELECT {_NAMES} FROM code {where}", values).fetchall()
-        return [_saved(row) for row in rows]
+            rows = db.execute(f"SELECT {_NAMES} FROM code {where}", (value,)).fetchall()
+        with suppress(msgspec.ValidationError):
+            found = [msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Saved) for row in rows]
+            if all(map(is_sound, found)):
+                return found
+        raise LostIndex("it holds what the store did not write")
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -126,16 +113,6 @@ class SqliteIndex:
                 raise LostIndex("it is something else")
             yield db
 
-    def _make(self, versions: Iterable[Saved]) -> None:
-        with self._connected("rwc") as db:
-            self._path.chmod(0o600)  # SQLite gives its journal the same mode
-            db.execute("BEGIN IMMEDIATE")
-            columns = ", ".join(f"{name} {_type(name)} NOT NULL" for name in _COLUMNS)
-            db.execute(f"CREATE TABLE code ({columns}, PRIMARY KEY (code_id, version))")
-            db.execute("CREATE INDEX code_session ON code (session_id)")
-            db.execute(f"PRAGMA user_version = {_FORMAT}")
-            _insert(db, versions)
-
     @contextmanager
     def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:
         try:
@@ -146,22 +123,17 @@ class SqliteIndex:
             finally:
                 db.close()
         except sqlite3.DatabaseError as error:
-            raise self._store_error(error) from error
-
-    def _store_error(self, error: sqlite3.DatabaseError) -> Exception:
-        code = getattr(error, "sqlite_errorcode", -1) & 0xFF  # the primary one of an extended code
-        if code in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB):
-            return LostIndex(str(error))
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreError(f"{self._path} is held by another program: {error}; try again")
-        return Unwritable(str(self._path), str(error))
+            code = getattr(error, "sqlite_errorcode", -1) & 0xFF  # the primary one of an extended code
+            if code in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB):
+                raise LostIndex(str(error)) from error
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise StoreError(f"{self._path} is held by another program: {error}; try again") from error
+            raise Unwritable(str(self._path), str(error)) from error
 
     def _set_aside(self) -> str:
         """Rename the file that is there to a free name, and return that name; "" if there is none."""
-        if not self._path.is_symlink() and not self._path.exists():
-            return ""
-        if not self._path.is_symlink() and self._path.stat().st_size == 0:  # a crash while it was created
-            self._path.unlink()
+        if not self._path.is_symlink() and (not self._path.exists() or self._path.stat().st_size == 0):
+            self._path.unlink(missing_ok=True)  # an empty one is of a crash while it was created
             return ""
         names = (f"{self._path.name}.damaged{number or ''}" for number in count())
         name = next(name for name in names if not os.path.lexists(self._path.with_name(name)))
@@ -171,18 +143,8 @@ class SqliteIndex:
         return name
 
 
-def _type(name: str) -> str:
-    return "INTEGER" if Saved.__annotations__[name] is int else "TEXT"
-
-
-def _saved(row: tuple[Any, ...]) -> Saved:
-    with suppress(msgspec.ValidationError):
-        saved = msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Saved)
-        if is_sound(saved):
-            return saved
-    raise LostIndex("it holds what the store did not write")
-
-
 def _insert(db: sqlite3.Connection, versions: Iterable[Saved]) -> None:
-    rows: list[tuple[Any, ...]] = [tuple(getattr(saved, name) for name in _COLUMNS) for saved in versions]
-    db.executemany(f"INSERT OR REPLACE INTO code ({_NAMES}) VALUES ({', '.join('?' * len(_COLUMNS))})", rows)
+    db.executemany(
+        f"INSERT OR REPLACE INTO code ({_NAMES}) VALUES ({', '.join('?' * len(_COLUMNS))})",
+        [tuple(getattr(saved, name) for name in _COLUMNS) for saved in versions],
+    )

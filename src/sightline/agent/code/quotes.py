@@ -19,15 +19,11 @@ class Quoted(NamedTuple):
     is_closed: bool = True
 
 
-def plain_places(text: str, *, open_fences: bool = True) -> "PlainPlaces":
-    """Return the places outside quoted code. Without `open_fences`, a fence that is not closed quotes nothing."""
-    return PlainPlaces([each for each in quoted(text) if each.is_closed or open_fences])
-
-
 class PlainPlaces:
-    """Answers whether a place of a text is outside quoted code."""
+    """The places of a text outside quoted code. Without `open_fences`, a fence that is not closed quotes nothing."""
 
-    def __init__(self, inside: list[Quoted]) -> None:
+    def __init__(self, text: str, *, open_fences: bool = True) -> None:
+        inside = [each for each in quoted(text) if each.is_closed or open_fences]
         self._starts = [each.start for each in inside]
         self._ends = [each.end for each in inside]
 
@@ -36,17 +32,14 @@ class PlainPlaces:
         return before < 0 or place >= self._ends[before]
 
 
-def quoted(text: str) -> list[Quoted]:
-    """Return all quoted code of a text, in order. The time is proportional to its length."""
-    return list(_blocks(text))
-
-
-def _blocks(text: str) -> Iterator[Quoted]:
+def quoted(text: str) -> Iterator[Quoted]:
+    """Yield all quoted code of a text, in order. The time is proportional to its length."""
     paragraph, start, fence, at = 0, 0, "", 0
     for line in text.splitlines(keepends=True):
         begin, at = at, at + len(line)
         if fence:
-            if _closes(line, fence):
+            marks = line.strip(" \t\r\n>")
+            if len(marks) >= len(fence) and not marks.strip(fence[0]):
                 yield Quoted(start, at)
                 fence, paragraph = "", at
             continue
@@ -62,15 +55,8 @@ def _blocks(text: str) -> Iterator[Quoted]:
         yield from _inline(text, paragraph, len(text))
 
 
-def _closes(line: str, fence: str) -> bool:
-    marks = line.strip(" \t\r\n>")
-    return len(marks) >= len(fence) and not marks.strip(fence[0])
-
-
 def _inline(text: str, start: int, end: int) -> Iterator[Quoted]:
     """Yield code between a run of backticks and the next run of as many. A backslash escapes a backtick."""
-    if text.find("`", start, end) < 0:
-        return
     runs = [match.span() for match in _TICKS.finditer(text, start, end)]
     places: dict[int, list[int]] = defaultdict(list)
     for number, (first, last) in enumerate(runs):
@@ -78,15 +64,11 @@ def _inline(text: str, start: int, end: int) -> Iterator[Quoted]:
     number = 0
     while number < len(runs):
         first, last = runs[number]
-        first += _is_escaped(text, first)
+        before = text[max(0, first - 64) : first]
+        first += (len(before) - len(before.rstrip("\\"))) % 2
         same = places[last - first] if last > first else []
         closing = bisect_right(same, number)
         if closing < len(same):
             number = same[closing]
             yield Quoted(first, runs[number][1])
         number += 1
-
-
-def _is_escaped(text: str, place: int) -> bool:
-    before = text[max(0, place - 64) : place]
-    return bool((len(before) - len(before.rstrip("\\"))) % 2)

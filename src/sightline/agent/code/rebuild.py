@@ -28,50 +28,49 @@ class Rebuilt(Struct, frozen=True):
 
 
 class _Found(NamedTuple):
-    """One version, as its files are."""
+    """One version: its path, its metadata if there is any, and as its file is; of a missing file only the metadata."""
 
-    saved: Saved | None
-    is_adopted: bool = False
-    is_changed: bool = False
-    missing: str = ""
+    path: str
+    known: Saved | None
+    now: Saved | None = None
 
 
 def read_versions(shelf: Shelf) -> tuple[list[Saved], Rebuilt]:
     """Return every version in the files: its metadata or, if that is lost, what the file itself tells."""
     found = [*_read_directory(shelf.versions, "data/versions/"), *_read_directory(shelf.data, "data/")]
-    versions = _with_numbers(_without_leftovers([each.saved for each in found if each.saved]))
+    versions = _with_numbers(_without_leftovers([each.now for each in found if each.now]))
     return versions, Rebuilt(
         codes=len({each.code_id for each in versions}),
         versions=len(versions),
-        adopted=tuple(each.saved.path for each in found if each.saved and each.is_adopted),
-        changed=tuple(each.saved.path for each in found if each.saved and each.is_changed),
-        missing=tuple(each.missing for each in found if each.missing),
+        adopted=tuple(each.path for each in found if each.now and not each.known),
+        changed=tuple(each.path for each in found if each.now and each.known and each.known.digest != each.now.digest),
+        missing=tuple(each.path for each in found if not each.now),
     )
 
 
 def _read_directory(directory: Directory, place: str) -> list[_Found]:
-    endings: dict[str, list[str]] = defaultdict(list)
-    named: dict[str, re.Match[str]] = {}
+    files: dict[str, list[re.Match[str]]] = defaultdict(list)
     for name in directory.names():
         match = _NAME.fullmatch(name)
         if match and bool(match["version"]) == place.endswith("versions/") and directory.is_file(name):
-            endings[match["stem"]].append(match["ending"])
-            named[match["stem"]] = match
-    return [_read_version(directory, place, named[stem], each) for stem, each in endings.items()]
+            files[match["stem"]].append(match)
+    return [_read_version(directory, place, matches) for matches in files.values()]
 
 
-def _read_version(directory: Directory, place: str, name: re.Match[str], endings: list[str]) -> _Found:
-    stem, code_id = name["stem"], name["id"]
-    known = read_metadata(directory, stem + META)
+def _read_version(directory: Directory, place: str, files: list[re.Match[str]]) -> _Found:
+    meta, code_id = files[0]["stem"] + META, files[0]["id"]
+    known = read_metadata(directory, meta)
     if known and known.code_id != code_id:
         known = None
-    names = [stem + ending for ending in endings if ending != META]
+    names = [match[0] for match in files if match["ending"] != META]
     if not names:
-        return _Found(None, missing=f"{place}{stem}{META}")
+        return _Found(place + meta, known)
     file = known.file_name if known and known.file_name in names else max(names, key=directory.modified)
-    saved = known or adopt(directory, file, code_id, int(name["version"] or 0))  # 0: the newest, number not yet known
+    saved = known or adopt(
+        directory, file, code_id, int(files[0]["version"] or 0)
+    )  # 0: the newest, number not yet known
     now = measured(replace(saved, path=place + file, language=language_of_path(file)), directory.read(file))
-    return _Found(now, is_adopted=known is None, is_changed=known is not None and known.digest != now.digest)
+    return _Found(now.path, known, now)
 
 
 def adopt(directory: Directory, file: str, code_id: str, version: int) -> Saved:

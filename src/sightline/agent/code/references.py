@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline.agent.code.phrases import one_line, say
-from sightline.agent.code.quotes import plain_places
+from sightline.agent.code.quotes import PlainPlaces
 from sightline.agent.code.store import CodeStore
 from sightline.agent.code.versions import Saved
 from sightline.errors import BadCodeId, StoreError, UnknownCode
@@ -54,15 +54,10 @@ class CodeReference(Struct, frozen=True):
     index: int
 
 
-class FileReference(Struct, frozen=True):
+class FileReference(Upload, frozen=True):
     """The upload that `{{FILE:index}}` refers to."""
 
-    file_id: str
-    filename: str
-    file_type: str
-    size_bytes: int
-    description: str
-    index: int
+    index: int = 0
 
 
 class Resolved(Struct, frozen=True):
@@ -78,7 +73,7 @@ class Resolved(Struct, frozen=True):
 
 def references(text: str) -> list[Reference]:
     """Return the tags of a text, in order."""
-    plain = plain_places(text)
+    plain = PlainPlaces(text)
     return [
         Reference("code" if match["code"] else "file", match["code"] or match["file"], *match.span())
         for match in _TAG.finditer(text)
@@ -96,9 +91,11 @@ def resolved(text: str, store: CodeStore | None, uploads: Iterable[Upload] = ())
     files: dict[str, FileReference] = {}
 
     def place(tag: Reference) -> str:
-        if tag.kind == "code" and (saved := _found(store, tag.id)):
-            code = CodeReference(tag.id, saved.language, saved.description, len(codes))
-            return f"{{{{CODE:{codes.setdefault(tag.id, code).index}}}}}"
+        with suppress(BadCodeId, UnknownCode):
+            if tag.kind == "code" and store:
+                saved = store.find(tag.id)
+                code = CodeReference(tag.id, saved.language, saved.description, len(codes))
+                return f"{{{{CODE:{codes.setdefault(tag.id, code).index}}}}}"
         if tag.kind == "file" and (upload := known.get(tag.id)):
             file = FileReference(**msgspec.structs.asdict(upload), index=len(files))
             return f"{{{{FILE:{files.setdefault(tag.id, file).index}}}}}"
@@ -137,12 +134,6 @@ def _pieces(text: str) -> Iterator[str | Reference]:
     yield text[at:]
 
 
-def _found(store: CodeStore | None, code_id: str) -> Saved | None:
-    with suppress(BadCodeId, UnknownCode):
-        return store.find(code_id) if store else None
-    return None
-
-
 def _block(store: CodeStore | None, code_id: str) -> str:
     """Return a code with its title; "" if there is none, or its file is missing."""
     with suppress(BadCodeId, UnknownCode, StoreError):
@@ -166,8 +157,7 @@ def _escaped(text: str) -> str:
 
 def fenced(code: str, language: str = "") -> str:
     """Return the code in a fence that nothing in it can close."""
-    longest = max((len(run) for run in re.findall("`+", code)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
     return f"{fence}{language}\n{code.removesuffix(chr(10))}\n{fence}"
 
 
@@ -193,7 +183,7 @@ def marker(saved: Saved) -> str:
 
 def marked(text: str, saved: Iterable[Saved]) -> str:
     """Return an answer with the markers of its saved code. Markers in its own text are escaped."""
-    plain = plain_places(text, open_fences=False)
+    plain = PlainPlaces(text, open_fences=False)
     escaped = _MARKER.sub(lambda found: f"&lt;{found[0][1:]}" if found.start() in plain else found[0], text)
     return "\n\n".join([escaped, *map(marker, saved)])
 
@@ -201,10 +191,7 @@ def marked(text: str, saved: Iterable[Saved]) -> str:
 def markers(text: str) -> list[Marker]:
     """Return the markers of a text. Only the store knows whether the code was really saved."""
     found: list[Marker] = []
-    plain, at = (
-        plain_places(text, open_fences=False),
-        0,
-    )  # an answer cut off in a fence has markers too
+    plain, at = PlainPlaces(text, open_fences=False), 0  # an answer cut off in a fence has markers too
     while match := _MARKER.search(text, at):
         at = match.end()
         if match.start() not in plain:
@@ -234,12 +221,11 @@ def unified_listing(codes: Sequence[Saved], uploads: Sequence[Upload], locale: s
     as_uploads = [
         Upload(each.code_id, each.file_name, each.language, each.size_bytes, each.description) for each in codes
     ]
-    code_lines, file_lines = list(map(_line, as_uploads)), list(map(_line, uploads))
     blocks, hints = [say("files", locale)], []
-    for lines, group, hint in ((code_lines, "code group", "use code"), (file_lines, "upload group", "use upload")):
-        if lines:
-            blocks.append("\n".join([say(group, locale), *lines]))
-            hints.append(say(hint, locale))
+    for files, group, hint in ((as_uploads, "code group", "use code"), (uploads, "upload group", "use upload")):
+        if files:
+            blocks.append("\n".join([say(group, locale), *map(_line, files)]))
+            hints.append(say.template(hint, locale))
     return "\n\n".join([*blocks, "\n".join(hints)]) if hints else ""
 
 

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from sightline.agent.code.files import CodeFiles, Pending, Shelf
-from sightline.agent.code.index import CodeIndex, LostIndex, SqliteIndex
+from sightline.agent.code.files import PENDING, Pending, Shelf, locked, read_code
+from sightline.agent.code.index import CodeIndex, LostIndex
 from sightline.agent.code.phrases import one_line, say
 from sightline.agent.code.rebuild import Rebuilt, adopt, read_versions
 from sightline.agent.code.versions import (
@@ -58,9 +58,9 @@ class CodeStore:
         self.locale = locale
         self.rebuilt: Rebuilt | None = None  # set if the index could not be read and was rebuilt
         self._clock = clock
-        self._files = CodeFiles(self.folder)
-        self._index = index or SqliteIndex(self.folder / INDEX)
-        if self._files.exists:
+        self._data = self.folder / "data"
+        self._index = index or CodeIndex(self.folder / INDEX)
+        if self._data.is_dir():
             self._query(lambda: self._index.versions(""))
 
     # ------------------------------------------------------------------ reading
@@ -76,14 +76,15 @@ class CodeStore:
     def read(self, code_id: str, version: int | None = None) -> str:
         """Return the code of a version, of the newest without a number. Raises BadCodeId, UnknownCode, StoreError."""
         saved = self.find(code_id, version)
-        data = self._files.read(saved)
+        data = read_code(self._data, saved)
         if data is None or measured(saved, data).digest != saved.digest:  # edited, missing, or just being stored again
             with suppress(Unwritable), self._locked() as shelf:
                 saved = self._index.get(code_id, version) or saved
                 data = shelf.content(saved)
         if data is None:
-            what = f"{saved.path} is gone from {self.folder}, or is no plain file"
-            raise StoreError(f"{what}: put it back, or store {code_id} again")
+            raise StoreError(
+                f"{saved.path} is gone from {self.folder}, or is no plain file: put it back, or store {code_id} again"
+            )
         try:
             return data.decode()
         except UnicodeDecodeError as error:
@@ -108,7 +109,7 @@ class CodeStore:
         lines = [
             f"- {saved.code_id} ({saved.language}) - {one_line(saved.description)}" for saved in self.list(session_id)
         ]
-        return "\n".join([say("codes", locale), *lines, "", say("use codes", locale)]) if lines else ""
+        return "\n".join([say("codes", locale), *lines, "", say.template("use codes", locale)]) if lines else ""
 
     # ------------------------------------------------------------------ writing
 
@@ -128,18 +129,29 @@ class CodeStore:
         data, known_as = encoded(code), language_named(str(language)) or PYTHON
         description = one_line(description or "", LONGEST) or described(code)
         with self._locked() as shelf:
-            before = self._newest(shelf, code_id)
-            saved = self._version(code_id, known_as, before)
-            saved = measured(replace(saved, description=description, session_id=session_id), data)
+            before, now = self._newest(shelf, code_id), iso(self._clock())
+            new = Saved(
+                code_id=code_id,
+                language=known_as.name,
+                description=description,
+                line_count=0,
+                char_count=0,
+                created_at=before.created_at if before else now,
+                version=before.version + 1 if before else 1,
+                path=f"data/{code_id}{known_as.extension}",
+                session_id=session_id,
+                updated_at=now,
+                number=(before and before.number) or self._index.last() + 1,
+            )
+            saved = measured(new, data)
             self._put(shelf, Pending(saved, None if before is None or before.is_earlier else before), data)
         logger.info("code saved: %s, version %d, %s", code_id, saved.version, saved.path)
         return replace(saved, warning=self._warning(saved, before, str(language)))
 
     def delete(self, code_id: str) -> None:
         """Delete a code with all its versions. Raises BadCodeId, UnknownCode, Unwritable."""
-        saved = self.find(code_id)
+        pending = Pending(self.find(code_id), deleting=True)
         with self._locked() as shelf:
-            pending = Pending(saved, deleting=True)
             shelf.begin(pending)
             self._finish(shelf, pending)
 
@@ -161,13 +173,6 @@ class CodeStore:
         newest = max(known, key=lambda saved: saved.version)
         content = shelf.content(newest)
         return newest if content is None else measured(newest, content)
-
-    def _version(self, code_id: str, language: Language, before: Saved | None) -> Saved:
-        now = iso(self._clock())
-        created_at, version = (before.created_at, before.version + 1) if before else (now, 1)
-        path = f"data/{code_id}{language.extension}"
-        number = (before and before.number) or self._index.last() + 1
-        return Saved(code_id, language.name, "", 0, 0, created_at, version, path, updated_at=now, number=number)
 
     def _warning(self, saved: Saved, before: Saved | None, language: str) -> str:
         warnings = []
@@ -226,9 +231,9 @@ class CodeStore:
 
     def _query(self, question: Callable[[], Codes]) -> Codes:
         """Ask the index, after a running operation has ended or was repaired."""
-        if not self._files.exists and not self._index.exists:
+        if not self._data.is_dir() and not self._index.exists:
             return []
-        if self._files.has_pending:
+        if (self._data / PENDING).exists():  # an operation is running, or was interrupted by a crash
             with suppress(Unwritable), self._locked():
                 pass  # locking waits for the operation, or repairs it
         try:
@@ -240,7 +245,7 @@ class CodeStore:
     @contextmanager
     def _locked(self) -> Iterator[Shelf]:
         """Lock the files for this writer, and repair files and index."""
-        with self._files.locked() as shelf:
+        with locked(self._data) as shelf:
             self._ask_index(shelf, self._index.last)
             self._repair(shelf)
             yield shelf

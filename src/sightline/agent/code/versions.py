@@ -52,11 +52,10 @@ class Saved(Struct, frozen=True):
         return self.path.rpartition("/")[2]
 
 
-def check_code_id(code_id: str) -> str:
-    """Return the id, if it can only be a file's name. Raises BadCodeId."""
+def check_code_id(code_id: str) -> None:
+    """Raise BadCodeId if it is not a valid id, which can only be a file's name."""
     if not is_code_id(code_id):
         raise BadCodeId(str(code_id))
-    return code_id
 
 
 def is_code_id(code_id: object) -> bool:

@@ -32,7 +32,7 @@ def function_tool(function: Callable[..., Any], *, name: str = "", seconds: floa
         BadInput: a parameter without a type hint, or with one that no JSON value can have.
     """
     name = name or function.__name__
-    arguments = _arguments(function, name)
+    arguments, schema = _arguments(function, name)
 
     async def run(given: Mapping[str, Any]) -> Any:
         try:
@@ -44,12 +44,11 @@ def function_tool(function: Callable[..., Any], *, name: str = "", seconds: floa
             return await function(**values)
         return await in_thread(function, **values)
 
-    definition = ToolDefinition(name, inspect.getdoc(function) or "", _schema(arguments))
-    return Tool(definition, run, seconds=seconds)
+    return Tool(ToolDefinition(name, inspect.getdoc(function) or "", schema), run, seconds=seconds)
 
 
-def _arguments(function: Callable[..., Any], name: str) -> type[msgspec.Struct]:
-    """Return a struct with the function's parameters as fields."""
+def _arguments(function: Callable[..., Any], name: str) -> tuple[type[msgspec.Struct], dict[str, Any]]:
+    """Return a struct with the function's parameters as fields, and its JSON schema."""
     hints = get_type_hints(function, include_extras=True)
     fields: list[Any] = []
     for each in inspect.signature(function).parameters.values():
@@ -59,15 +58,9 @@ def _arguments(function: Callable[..., Any], name: str) -> type[msgspec.Struct]:
         fields.append((each.name, hint) if each.default is each.empty else (each.name, hint, each.default))
     try:
         made = msgspec.defstruct(name, fields, frozen=True, forbid_unknown_fields=True, kw_only=True)
-        msgspec.json.schema(made)
+        _, definitions = msgspec.json.schema_components([made])
     except (TypeError, ValueError) as error:
         raise BadInput(f"{name} takes what no JSON value can be: {error}") from error
-    return made
-
-
-def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    made = msgspec.json.schema(arguments)
-    definitions = made.pop("$defs", {})
-    own: dict[str, Any] = definitions.pop(arguments.__name__)
+    own = definitions.pop(name)
     own.pop("title", None)
-    return own | ({"$defs": definitions} if definitions else {})
+    return made, own | ({"$defs": definitions} if definitions else {})

@@ -6,7 +6,8 @@ slow calls would block everything else that needs a thread.
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from threading import Lock, Thread
 from typing import TypeVar
@@ -33,45 +34,33 @@ class _Work:
                 end()
 
 
-_WORK: ContextVar[_Work | None] = ContextVar("sightline_work", default=None)
+_ELSEWHERE = _Work()  # all work outside such threads: it is never given up
+_WORK: ContextVar[_Work] = ContextVar("sightline_work", default=_ELSEWHERE)
 
 
 async def in_thread(function: Callable[..., Result], *arguments: object, **named: object) -> Result:
     """Run a function in a thread. If this is cancelled, the function's next `go_on` raises GivenUp."""
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Result] = loop.create_future()
-    work = _Work()
-
-    def finish(result: Result | None, error: BaseException | None) -> None:
-        if answer.done():
-            return
-        if error is not None:
-            answer.set_exception(error)
-        else:
-            answer.set_result(result)  # type: ignore[arg-type]
+    work, answer = _Work(), Future[Result]()
+    answer.set_running_or_notify_cancel()  # so that it also takes a result for which nobody waits any more
 
     def run() -> None:
         _WORK.set(work)
-        result, error = None, None
         try:
-            result = function(*arguments, **named)
-        except BaseException as raised:
-            error = raised
-        with suppress(RuntimeError):  # the event loop has ended
-            loop.call_soon_threadsafe(finish, result, error)
+            answer.set_result(function(*arguments, **named))
+        except BaseException as error:
+            answer.set_exception(error)
 
     # A daemon, because work that hangs must not keep the program from ending.
     Thread(target=copy_context().run, args=(run,), name="sightline tool", daemon=True).start()
     try:
-        return await answer
+        return await asyncio.wrap_future(answer)
     finally:
         work.give_up()
 
 
 def go_on() -> None:
     """Raise GivenUp if nobody waits for this work any more. Long work calls it now and then."""
-    work = _WORK.get()
-    if work is not None and work.given_up:
+    if _WORK.get().given_up:
         raise GivenUp
 
 
@@ -79,9 +68,6 @@ def go_on() -> None:
 def ending_with(end: Callable[[], object]) -> Iterator[None]:
     """Call `end` if this work is given up during the block, for work that cannot call `go_on`. Raises GivenUp."""
     work = _WORK.get()
-    if work is None:
-        yield
-        return
     with work.lock:
         go_on()
         work.endings.append(end)

@@ -12,6 +12,7 @@ import tempfile
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -94,7 +95,8 @@ class _Server:
                     await self.leave.wait()
             except ImportError:
                 self.warn(
-                    self._says(
+                    says(
+                        self.locale,
                         "MCP servers need a library: pip install '.[mcp]' in Sightline's folder",
                         "MCP 服务器需要安装：在 Sightline 目录中运行 pip install '.[mcp]'",
                     )
@@ -103,8 +105,10 @@ class _Server:
                 if not self.ready.is_set():
                     why = _why(error, said)
                     self.warn(
-                        self._says(
-                            f"MCP server {self.name} did not start: {why}", f"MCP 服务器 {self.name} 未能启动：{why}"
+                        says(
+                            self.locale,
+                            f"MCP server {self.name} did not start: {why}",
+                            f"MCP 服务器 {self.name} 未能启动：{why}",
                         )
                     )
             finally:
@@ -114,52 +118,48 @@ class _Server:
     async def _start(self, stack: AsyncExitStack, said: TextIO, seconds: float) -> None:
         await in_thread(import_module, "mcp")  # in a thread, because it takes seconds
         from mcp import Client
+        from mcp.client.stdio import StdioServerParameters, stdio_client
 
+        target: Any = self.config.url
+        if not target:  # a program, whose messages go to a file
+            env = {name: secret.reveal() for name, secret in self.config.env.items()}
+            program = StdioServerParameters(command=self.config.command, args=list(self.config.args), env=env)
+            target = stdio_client(program, errlog=said)
         async with asyncio.timeout(seconds):
-            client = await stack.enter_async_context(Client(self._target(said), read_timeout_seconds=self.calling))
+            client = await stack.enter_async_context(Client(target, read_timeout_seconds=self.calling))
             self.tools = [self._tool(each) async for each in _list_tools(client)]
             self._client = client
 
-    def _target(self, said: TextIO) -> Any:
-        """Return what the client connects to: an address, or a program whose messages go to a file."""
-        if self.config.url:
-            return self.config.url
-        from mcp.client.stdio import StdioServerParameters, stdio_client
-
-        env = {name: secret.reveal() for name, secret in self.config.env.items()}
-        return stdio_client(
-            StdioServerParameters(command=self.config.command, args=list(self.config.args), env=env), errlog=said
-        )
-
     def _tool(self, offered: "mcp_types.Tool") -> Tool:
-        async def run(arguments: Mapping[str, Any]) -> Any:
-            return await self._call(offered.name, dict(arguments))
-
         schema = {"type": "object", "properties": {}, **offered.input_schema}
         definition = ToolDefinition(_name(self.name, offered.name), offered.description or "", schema)
+        run = partial(self._call, offered.name)
         return Tool(definition, run, seconds=self.calling + 5)  # later than its own limit, which gives the reason
 
-    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         client = self._client
         if client is None:
-            raise ToolFailed(self._says(f"the MCP server {self.name} has ended", f"MCP 服务器 {self.name} 已结束"))
+            raise ToolFailed(
+                says(self.locale, f"the MCP server {self.name} has ended", f"MCP 服务器 {self.name} 已结束")
+            )
         try:
             async with asyncio.timeout(self.calling):
-                result = await client.call_tool(name, arguments)
+                result = await client.call_tool(name, dict(arguments))
         except TimeoutError:
-            seconds = f"{self.calling:g}"
-            en, zh = f"{self.name} did not answer within {seconds} s", f"{self.name} 未在 {seconds} 秒内应答"
-            raise ToolFailed(self._says(en, zh)) from None
+            raise ToolFailed(
+                says(
+                    self.locale,
+                    f"{self.name} did not answer within {self.calling:g} s",
+                    f"{self.name} 未在 {self.calling:g} 秒内应答",
+                )
+            ) from None
         except Exception as error:  # of the connection, the protocol or the server
             why = _why(error)
-            raise ToolFailed(self._says(f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
+            raise ToolFailed(says(self.locale, f"{self.name} failed: {why}", f"{self.name} 失败：{why}")) from error
         parts = _parts(result, self.locale)
         if result.is_error:
-            raise ToolFailed(_text(parts) or self._says("it failed and did not say why", "失败，未说明原因"))
+            raise ToolFailed(_text(parts) or says(self.locale, "it failed and did not say why", "失败，未说明原因"))
         return _text(parts) if all(isinstance(part, Text) for part in parts) else parts
-
-    def _says(self, en: str, zh: str) -> str:
-        return says(self.locale, en, zh)
 
 
 async def _list_tools(client: "mcp.Client") -> "AsyncIterator[mcp_types.Tool]":
@@ -168,8 +168,7 @@ async def _list_tools(client: "mcp.Client") -> "AsyncIterator[mcp_types.Tool]":
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
             yield tool
-        cursor = page.next_cursor
-        if not cursor:
+        if not (cursor := page.next_cursor):
             return
 
 
@@ -179,11 +178,9 @@ def _why(error: BaseException, said: TextIO | None = None) -> str:
         error = error.exceptions[0]
     why = str(error) or type(error).__name__
     if said is not None:
-        with suppress(OSError, ValueError):
-            said.seek(0, 2)
-            said.seek(max(0, said.tell() - 2000))
-            last = said.read().strip().splitlines()[-1:]
-            why += f" ({last[0][:200]})" if last else ""
+        with suppress(OSError, ValueError, IndexError):  # it has written nothing
+            said.seek(max(0, said.seek(0, 2) - 2000))
+            why += f" ({said.read().strip().splitlines()[-1][:200]})"
     return why[:500]
 
 
@@ -204,8 +201,7 @@ def _with_unique_names(tools: Sequence[Tool]) -> list[Tool]:
         name, count = tool.name, counts.get(tool.name, 0)
         while count and name in taken:  # the first tool keeps the name
             count += 1
-            number = f"_{count}"
-            name = tool.name[: LONGEST_NAME - len(number)] + number
+            name = f"{tool.name[: LONGEST_NAME - len(f'_{count}')]}_{count}"
         counts[tool.name] = max(count, 1)
         taken.add(name)
         unique.append(replace(tool, definition=replace(tool.definition, name=name)))
@@ -229,27 +225,21 @@ def _part(block: Any) -> _Part:
         case "text":
             return Text(block.text)
         case "image":
-            return Image(media_type=_media_type(block.mime_type), data=_without_spaces(block.data))
+            return Image(**_data(block.mime_type, block.data))
         case "audio":
-            return File(media_type=_media_type(block.mime_type), data=_without_spaces(block.data))
+            return File(**_data(block.mime_type, block.data))
         case "resource" if hasattr(block.resource, "text"):
             return Text(block.resource.text)
         case "resource":
-            media_type, data = _media_type(block.resource.mime_type or ""), _without_spaces(block.resource.blob)
-            return File(media_type=media_type, data=data, name=str(block.resource.uri))
+            return File(**_data(block.resource.mime_type or "", block.resource.blob), name=str(block.resource.uri))
         case _:
             return Text(f"{getattr(block, 'name', '')} {getattr(block, 'uri', '')}".strip())
 
 
-def _media_type(given: str) -> str:
-    """Return a media type as providers write it."""
-    given = given.strip().lower()
-    return "image/jpeg" if given == "image/jpg" else given
-
-
-def _without_spaces(data: str) -> str:
-    """Return base64 without line ends, which some servers add."""
-    return "".join(data.split())
+def _data(media_type: str, data: str) -> dict[str, Any]:
+    """Return a media type as providers write it, and base64 without line ends, which some servers add."""
+    media_type = media_type.strip().lower()
+    return {"media_type": "image/jpeg" if media_type == "image/jpg" else media_type, "data": "".join(data.split())}
 
 
 def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
@@ -272,9 +262,8 @@ def _bounded(parts: Sequence[_Part], locale: str) -> Iterator[_Part]:
 
 def _fits(part: Image | File, most: int) -> bool:
     """Whether providers take it, because a part that is refused would make every later request fail."""
-    if isinstance(part, Image) and part.media_type not in IMAGE_TYPES:
-        return False
-    return 0 < len(part.data) <= most and len(label(part)) <= LONGEST_LABEL and _is_base64(part.data)
+    is_size_taken = 0 < len(part.data) <= most and len(label(part)) <= LONGEST_LABEL
+    return is_size_taken and (isinstance(part, File) or part.media_type in IMAGE_TYPES) and _is_base64(part.data)
 
 
 def _is_base64(data: str) -> bool:
@@ -289,12 +278,12 @@ def _left_out(part: Image | File, locale: str) -> str:
     what, size = label(part)[:LONGEST_LABEL], len(part.data)
     if size <= MOST_DATA and not _is_base64(part.data):
         return says(locale, f"{what} is left out: its data is no base64", f"{what} 未显示：其数据不是 base64")
-    en = f"{MOST_SHOWN} files and PNG, JPEG, GIF or WebP images are shown, of {MOST_DATA} characters together"
-    zh = f"最多显示 {MOST_SHOWN} 个文件或 PNG、JPEG、GIF、WebP 图片，合计不超过 {MOST_DATA} 个字符"
     return says(
         locale,
-        f"{what} is left out, {size} characters of base64; at most {en}",
-        f"{what} 未显示，base64 共 {size} 个字符；{zh}",
+        f"{what} is left out, {size} characters of base64; at most {MOST_SHOWN} files and PNG, JPEG, GIF or WebP "
+        f"images are shown, of {MOST_DATA} characters together",
+        f"{what} 未显示，base64 共 {size} 个字符；"
+        f"最多显示 {MOST_SHOWN} 个文件或 PNG、JPEG、GIF、WebP 图片，合计不超过 {MOST_DATA} 个字符",
     )
 
 

@@ -4,7 +4,6 @@ Disk access is done in threads, because a file that a program gets may have hund
 """
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -66,7 +65,7 @@ def run_python(
             )
         )
     limits = limits or Limits()
-    runner = _Runner(folders.with_locale(locale), codes, limits, keep, locale, protected)
+    runner = _Runner(folders.with_locale(locale), codes, limits, keep, protected)
     seconds = Parameter(
         "seconds",
         "integer",
@@ -82,86 +81,77 @@ class _Runner(NamedTuple):
     codes: CodeStore | None
     limits: Limits
     keep: Path | None
-    locale: str
     protected: Protection
 
     async def run(self, arguments: dict[str, Any]) -> str:
         limits = replace(self.limits, seconds=float(arguments.get("seconds", self.limits.seconds)))
         place = Place()
         try:
-            program, given = await in_thread(place.use, self._prepare, arguments)
-            ran = await confined(program, program.parent, limits, self.protected)
-            left = await in_thread(place.use, self._collect, given)
+            folder, given = await in_thread(place.use, self._prepare, arguments)
+            ran = await confined(folder / "program.py", folder, limits, self.protected)
+            left = await in_thread(place.use, lambda _: collect_files(folder / "work", given, self.keep, limits.disk))
             return self._result(ran, limits, left)
         finally:
             with suppress(TimeoutError):  # it is removed later, when nobody writes to it
                 async with asyncio.timeout(REMOVING):
                     await in_thread(place.remove)
 
-    def _prepare(self, folder: Path, arguments: dict[str, Any]) -> tuple[Path, frozenset[str]]:
-        """Write the program, and copy its files; their names in its folder."""
-        code, program = self._code(arguments), folder / "program.py"
-        for inside in ("work", "home"):
-            (folder / inside).mkdir()
-        program.write_text(code, encoding="utf-8", errors="replace")
-        return program, self._files(arguments.get("files", ()), folder / "work")
-
-    def _collect(self, folder: Path, given: frozenset[str]) -> Left:
-        return collect_files(folder / "work", given, self.keep, self.limits.disk)
-
-    def _code(self, arguments: dict[str, Any]) -> str:
-        code, code_id = arguments.get("code"), arguments.get("code_id")
-        if (code is None) == (code_id is None):
-            raise ToolFailed(says(self.locale, "give either 'code' or 'code_id'", "请提供 code 或 code_id 之一"))
-        if code is not None:
-            return str(code)
-        if self.codes is None:
-            raise ToolFailed(says(self.locale, "there is no saved code", "没有已保存的代码"))
-        try:
-            saved = self.codes.find(str(code_id))
-            if saved.language != "python":
-                en, zh = f"{code_id} is {saved.language}, not python", f"{code_id} 是 {saved.language}，不是 python"
-                raise ToolFailed(says(self.locale, en, zh))
-            return self.codes.read(str(code_id))
-        except (BadInput, StoreError) as error:
-            raise ToolFailed(str(error)) from error
-
-    def _files(self, paths: Sequence[str], work: Path) -> frozenset[str]:
-        """Copy the files that the program may read into its folder, and only those."""
+    def _prepare(self, folder: Path, arguments: dict[str, Any]) -> tuple[Path, set[str]]:
+        """Write the program, and copy the files that it may read, and only those; their names in its folder."""
+        (folder / "program.py").write_text(self._code(arguments), encoding="utf-8", errors="replace")
+        (folder / "work").mkdir()
+        (folder / "home").mkdir()
         given: set[str] = set()
         room = MOST_GIVEN
-        for path in paths:
+        for path in arguments.get("files", ()):
             with self.folders.open(path) as opened:
                 room -= opened.size
                 if room < 0:
                     most = size_text(MOST_GIVEN)
-                    raise ToolFailed(says(self.locale, f"files of more than {most}", f"文件总量超过 {most}"))
+                    raise ToolFailed(says(self.folders.locale, f"files of more than {most}", f"文件总量超过 {most}"))
                 named = opened.path if path.startswith("/") else str(PurePosixPath(path))  # as the program names it
                 shown = PurePosixPath(named).name if named.startswith("/") else named
-                copy_bytes(opened.file, work / shown, opened.size)
+                copy_bytes(opened.file, folder / "work" / shown, opened.size)
                 given.add(shown)
-        return frozenset(given)
+        return folder, given
+
+    def _code(self, arguments: dict[str, Any]) -> str:
+        code, code_id = arguments.get("code"), arguments.get("code_id")
+        if (code is None) == (code_id is None):
+            raise ToolFailed(
+                says(self.folders.locale, "give either 'code' or 'code_id'", "请提供 code 或 code_id 之一")
+            )
+        if code is not None:
+            return str(code)
+        if self.codes is None:
+            raise ToolFailed(says(self.folders.locale, "there is no saved code", "没有已保存的代码"))
+        try:
+            saved = self.codes.find(str(code_id))
+            if saved.language != "python":
+                raise ToolFailed(
+                    says(
+                        self.folders.locale,
+                        f"{code_id} is {saved.language}, not python",
+                        f"{code_id} 是 {saved.language}，不是 python",
+                    )
+                )
+            return self.codes.read(str(code_id))
+        except (BadInput, StoreError) as error:
+            raise ToolFailed(str(error)) from error
 
     def _result(self, ran: Ran, limits: Limits, left: Left) -> str:
-        parts = [f"[{self._ending(ran, limits)}]", ran.out.rstrip("\n")]
+        endings = {
+            "time": (f"[stopped after {limits.seconds:g} s]", f"[超过 {limits.seconds:g} 秒，已停止]"),
+            "disk": ("[stopped: it wrote too much]", "[写入过多，已停止]"),
+            "": (f"[exit status {ran.status}]", f"[退出状态 {ran.status}]"),
+        }
+        parts = [says(self.folders.locale, *endings[ran.stopped]), ran.out.rstrip("\n")]
         if ran.err.strip():
-            parts += [says(self.locale, "[errors]", "[错误输出]"), ran.err.rstrip("\n")]
-        kept = says(self.locale, f"kept in {left.where}", f"保存在 {left.where}")
-        for where, files in (
-            (kept, [each for each in left.files if each.kept]),
-            (says(self.locale, "not kept", "未保留"), [each for each in left.files if not each.kept]),
-        ):
-            if files:
-                named = ", ".join(f"{each.shown} ({size_text(each.size)})" for each in files[:MOST_NAMED])
-                parts.append(says(self.locale, f"[files written, {where}: {named}]", f"[写出的文件，{where}：{named}]"))
+            parts += [says(self.folders.locale, "[errors]", "[错误输出]"), ran.err.rstrip("\n")]
+        for kept, en, zh in ((True, f"kept in {left.where}", f"保存在 {left.where}"), (False, "not kept", "未保留")):
+            files = [f"{each.shown} ({size_text(each.size)})" for each in left.files if each.kept == kept]
+            if named := ", ".join(files[:MOST_NAMED]):
+                parts.append(
+                    says(self.folders.locale, f"[files written, {en}: {named}]", f"[写出的文件，{zh}：{named}]")
+                )
         return "\n".join(part for part in parts if part)
-
-    def _ending(self, ran: Ran, limits: Limits) -> str:
-        match ran.stopped:
-            case "time":
-                seconds = f"{limits.seconds:g}"
-                return says(self.locale, f"stopped after {seconds} s", f"超过 {seconds} 秒，已停止")
-            case "disk":
-                return says(self.locale, "stopped: it wrote too much", "写入过多，已停止")
-            case _:
-                return says(self.locale, f"exit status {ran.status}", f"退出状态 {ran.status}")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sightline.agent.tools import SECONDS, Tool
 from sightline.errors import ToolFailed
 from sightline.values.items import ToolDefinition
-from sightline.values.schema import Problem, first_problem
+from sightline.values.schema import first_problem
 
 _TYPES = {
     "string": ("text", "文本"),
@@ -15,6 +15,15 @@ _TYPES = {
     "boolean": ("true or false", "true 或 false"),
     "array": ("a list of texts", "文本列表"),
 }
+_PHRASES = {
+    "additionalProperties": ("no argument {name!r}; there are: {names}", "没有参数 {name!r}；可用：{names}"),
+    "required": ("{name!r} is missing: {about}", "缺少参数 {name!r}：{about}"),
+    "type": ("{name!r} must be {type}, not {found}", "参数 {name!r} 应为{type}，而不是 {found}"),
+    "enum": ("{name!r} must be one of: {choices}", "参数 {name!r} 只能是：{choices}"),
+    "minimum": ("{name!r} must be at least {wanted}", "参数 {name!r} 不能小于 {wanted}"),
+    "maximum": ("{name!r} must be at most {wanted}", "参数 {name!r} 不能大于 {wanted}"),
+    "limit": ("an argument is too large to be checked", "有参数过大，无法检查"),
+}
 
 
 class Wording(NamedTuple):
@@ -22,10 +31,6 @@ class Wording(NamedTuple):
 
     en: str
     zh: str
-
-    def said(self, locale: str) -> str:
-        """In this language."""
-        return self.zh if locale == "zh" else self.en
 
 
 class Parameter(NamedTuple):
@@ -44,20 +49,19 @@ def schema(parameters: Sequence[Parameter], locale: str) -> dict[str, Any]:
     """The JSON schema of an object with these, and with nothing else."""
     return {
         "type": "object",
-        "properties": {each.name: _property(each, locale) for each in parameters},
+        "properties": {
+            each.name: {
+                "type": each.type,
+                "description": says(locale, *each.about),
+                **({"items": {"type": "string"}} if each.type == "array" else {}),
+                **({"enum": list(each.choices)} if each.choices else {}),
+                **({"minimum": each.least} if each.least is not None else {}),
+                **({"maximum": each.most} if each.most is not None else {}),
+            }
+            for each in parameters
+        },
         "required": [each.name for each in parameters if each.required],
         "additionalProperties": False,
-    }
-
-
-def _property(parameter: Parameter, locale: str) -> dict[str, Any]:
-    return {
-        "type": parameter.type,
-        "description": parameter.about.said(locale),
-        **({"items": {"type": "string"}} if parameter.type == "array" else {}),
-        **({"enum": list(parameter.choices)} if parameter.choices else {}),
-        **({"minimum": parameter.least} if parameter.least is not None else {}),
-        **({"maximum": parameter.most} if parameter.most is not None else {}),
     }
 
 
@@ -69,37 +73,23 @@ def checked(parameters: Sequence[Parameter], given: Mapping[str, Any], locale: s
     """
     arguments = {name: value for name, value in given.items() if value is not None}
     rules = {"additionalProperties": False} | schema(parameters, locale)  # an unknown name is reported before others
-    problem = first_problem(rules, arguments)
-    if problem is not None:
-        raise ToolFailed(_explain(problem, parameters, arguments, locale))
+    if problem := first_problem(rules, arguments):
+        known = {each.name: each for each in parameters}
+        name = str(next(iter(problem.path), ""))
+        parameter = known.get(name, Parameter(name, "string", Wording("", "")))
+        raise ToolFailed(
+            says(locale, *_PHRASES[problem.keyword]).format(
+                name=name,
+                names=", ".join(known) or "–",
+                about=says(locale, *parameter.about),
+                type=says(locale, *_TYPES[parameter.type]),
+                found=type(arguments.get(name)).__name__,
+                choices=", ".join(parameter.choices),
+                wanted=problem.wanted,
+            )
+        )
     whole = {each.name for each in parameters if each.type == "integer"}
     return {name: int(value) if name in whole else value for name, value in arguments.items()}
-
-
-_PHRASES = {
-    "additionalProperties": ("no argument {name!r}; there are: {names}", "没有参数 {name!r}；可用：{names}"),
-    "required": ("{name!r} is missing: {about}", "缺少参数 {name!r}：{about}"),
-    "type": ("{name!r} must be {type}, not {found}", "参数 {name!r} 应为{type}，而不是 {found}"),
-    "enum": ("{name!r} must be one of: {choices}", "参数 {name!r} 只能是：{choices}"),
-    "minimum": ("{name!r} must be at least {wanted}", "参数 {name!r} 不能小于 {wanted}"),
-    "maximum": ("{name!r} must be at most {wanted}", "参数 {name!r} 不能大于 {wanted}"),
-    "limit": ("an argument is too large to be checked", "有参数过大，无法检查"),
-}
-
-
-def _explain(problem: Problem, parameters: Sequence[Parameter], arguments: Mapping[str, Any], locale: str) -> str:
-    known = {each.name: each for each in parameters}
-    name = str(next(iter(problem.path), ""))
-    parameter = known.get(name, Parameter(name, "string", Wording("", "")))
-    return says(locale, *_PHRASES[problem.keyword]).format(
-        name=name,
-        names=", ".join(known) or "–",
-        about=parameter.about.said(locale),
-        type=says(locale, *_TYPES[parameter.type]),
-        found=type(arguments.get(name)).__name__,
-        choices=", ".join(parameter.choices),
-        wanted=problem.wanted,
-    )
 
 
 def says(locale: str, en: str, zh: str) -> str:
@@ -122,5 +112,5 @@ def tool(
     async def checked_first(arguments: Mapping[str, Any]) -> Any:
         return await run(checked(parameters, arguments, locale))
 
-    definition = ToolDefinition(name=name, description=about.said(locale), schema=schema(parameters, locale))
+    definition = ToolDefinition(name=name, description=says(locale, *about), schema=schema(parameters, locale))
     return Tool(definition, checked_first, aliases, seconds)

@@ -1,5 +1,6 @@
 """The tool that saves code."""
 
+from functools import partial
 from typing import Any
 
 from sightline.agent.code.references import marker
@@ -34,14 +35,10 @@ _PARAMETERS = (
 
 def write_code(codes: CodeStore, session_id: str = "", locale: str = "en") -> Tool:
     """Return the tool that saves code, for a session."""
-
-    async def run(arguments: dict[str, Any]) -> str:
-        return await in_thread(_store, codes, arguments, session_id, locale)
-
-    return tool(WRITE_CODE, _ABOUT, _PARAMETERS, run, locale)
+    return tool(WRITE_CODE, _ABOUT, _PARAMETERS, partial(in_thread, _store, codes, session_id, locale), locale)
 
 
-def _store(codes: CodeStore, arguments: dict[str, Any], session_id: str, locale: str) -> str:
+def _store(codes: CodeStore, session_id: str, locale: str, arguments: dict[str, Any]) -> str:
     try:
         saved = codes.store(
             arguments["code_id"],
@@ -52,9 +49,10 @@ def _store(codes: CodeStore, arguments: dict[str, Any], session_id: str, locale:
         )
     except (BadInput, StoreError) as error:
         raise ToolFailed(str(error)) from error
-    name, lines, version = saved.file_name, saved.line_count, saved.version
-    texts = (
-        f"saved {saved.code_id} as {name} ({saved.language}, {lines} lines, version {version})",
-        f"已保存 {saved.code_id}：{name}（{saved.language}，{lines}行，第 {version} 版）",
+    text = says(
+        locale,
+        f"saved {saved.code_id} as {saved.file_name} ({saved.language}, {saved.line_count} lines, "
+        f"version {saved.version})",
+        f"已保存 {saved.code_id}：{saved.file_name}（{saved.language}，{saved.line_count}行，第 {saved.version} 版）",
     )
-    return "\n".join(part for part in (says(locale, *texts), saved.warning, marker(saved)) if part)
+    return "\n".join(filter(None, (text, saved.warning, marker(saved))))

@@ -1,7 +1,9 @@
 """A part of a CSV file of any size: its columns, some of its rows unchanged, and the number of all rows."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
 from typing import BinaryIO, NamedTuple
 
 from sightline.agent.tools.files.text import BLOCK, MOST_BYTES
@@ -41,64 +43,55 @@ def table(file: BinaryIO, start: int, rows: int, most_bytes: int = MOST_BYTES) -
     file.seek(0)
     delimiter = separator(file.read(HEADER).decode("latin-1"))
     file.seek(0)
-    records = _records(file, delimiter)
+    records = _records(_lines(file), delimiter)
+    shown: list[bytes] = []
     try:
-        header = next(records, ([], b""))
-        before = 0
-        while before < start - 1 and next(records, None) is not None:
-            before += 1
-        shown, left = _take(records, rows, most_bytes - len(header[1]))
-        more, whole = _count_rest(file, MOST_COUNTED)
+        columns, header = next(records, ([], b""))
+        before = sum(1 for _ in zip(range(start - 1), records, strict=False))
+        taken, room = 0, most_bytes - len(header)
+        for _, (_, data) in zip(range(rows), records, strict=False):
+            taken += 1
+            room -= len(data)
+            if room < 0 and shown:
+                break
+            shown.append(data)
+        more, whole = _count_rest(file)
     except csv.Error as error:
         raise NoTable(str(error)) from None
-    last = before + len(shown)
-    return Table(tuple(header[0]), last + left + more, before + 1, last, header[1] + b"".join(shown), whole)
+    return Table(
+        tuple(columns), before + taken + more, before + 1, before + len(shown), header + b"".join(shown), whole
+    )
 
 
-def _take(records: "Iterator[tuple[list[str], bytes]]", rows: int, room: int) -> tuple[list[bytes], int]:
-    """Return the next rows that fit, but at least one, and how many more rows were read."""
-    shown: list[bytes] = []
-    for _, (_, data) in zip(range(rows), records, strict=False):
-        room -= len(data)
-        if room < 0 and shown:
-            return shown, 1
-        shown.append(data)
-    return shown, 0
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    while line := file.readline(_LONGEST):
+        if len(line) == _LONGEST and not line.endswith(b"\n"):
+            raise csv.Error(f"a line of more than {_LONGEST} bytes")
+        yield line
 
 
-def _records(file: BinaryIO, delimiter: str) -> Iterator[tuple[list[str], bytes]]:
-    """Yield each row: its fields, and its bytes unchanged. The file is then read exactly up to the row's end."""
-    taken: list[bytes] = []
-    size = 0
+def _records(lines: Iterable[bytes], delimiter: str = ",") -> Iterator[tuple[list[str], bytes]]:
+    """Yield each row: its fields, and its bytes unchanged. No line after the row is taken. Raises csv.Error."""
+    row = bytearray()
 
-    def lines() -> Iterator[str]:
-        nonlocal size
+    def texts() -> Iterator[str]:
         # Latin-1 keeps every byte, and in UTF-8 and GB 18030 no other character has the byte of a quote or newline.
-        while line := file.readline(_LONGEST):
+        for line in lines:
             go_on()
-            if len(line) == _LONGEST and not line.endswith(b"\n"):
-                raise csv.Error(f"a line of more than {_LONGEST} bytes")
-            size = _add_to_row(size, line)
-            taken.append(line)
+            row.extend(line)
+            if len(row) > _LONGEST_ROW:
+                raise csv.Error(f"a row of more than {_LONGEST_ROW} bytes")
             yield line.decode("latin-1")
 
-    for fields in csv.reader(lines(), delimiter=delimiter):
+    for fields in csv.reader(texts(), delimiter=delimiter):
         if fields:
-            yield fields, b"".join(taken)
-        taken.clear()
-        size = 0
+            yield fields, bytes(row)
+        row.clear()
 
 
-def _add_to_row(row: int, line: bytes) -> int:
-    """Return the bytes of a row with one more line. Raises csv.Error if they are too many."""
-    if row + len(line) > _LONGEST_ROW:
-        raise csv.Error(f"a row of more than {_LONGEST_ROW} bytes")
-    return row + len(line)
-
-
-def _count_rest(file: BinaryIO, most: int) -> tuple[int, bool]:
-    """Count the rows from here to the end; whether the end was reached within so many bytes."""
-    rows, until = 0, file.tell() + most
+def _count_rest(file: BinaryIO) -> tuple[int, bool]:
+    """Count the rows from here to the end; whether the end was reached within MOST_COUNTED bytes."""
+    rows, until = 0, file.tell() + MOST_COUNTED
     while block := file.read(BLOCK):
         go_on()
         rows += _count_in_block(block + file.readline(_LONGEST), file)
@@ -112,36 +105,15 @@ def _count_in_block(block: bytes, file: BinaryIO) -> int:
 
     A line with an even number of quotes is a row. The end of any other row is found by the csv module.
     """
-    lines = block.split(b"\n")
+    *ended, last = block.split(b"\n")
+    lines, beyond = iter(ended), iter(partial(file.readline, _LONGEST), b"")
+    rows = 1 if last and last != b"\r" else 0
     if b'"' not in block:
-        return sum(1 for line in lines if line and line != b"\r")
-    rows = at = 0
-    while at < len(lines):
-        line = lines[at]
+        return rows + sum(1 for line in lines if line and line != b"\r")
+    for line in lines:
         if line.count(b'"') % 2:
-            at += _lines_of_row(lines, at, file)
+            next(_records(chain([line], lines, beyond)))  # takes the other lines of the row
             rows += 1
         else:
-            at += 1
             rows += bool(line and line != b"\r")
     return rows
-
-
-def _lines_of_row(lines: list[bytes], at: int, file: BinaryIO) -> int:
-    """Return how many lines the row has that begins at this line."""
-    given = size = 0
-
-    def following() -> Iterator[str]:
-        nonlocal given, size
-        while at + given < len(lines) - 1:  # nothing follows the last newline
-            given += 1
-            size = _add_to_row(size, lines[at + given - 1])
-            yield lines[at + given - 1].decode("latin-1") + "\n"
-        while line := file.readline(_LONGEST):
-            go_on()
-            given += 1
-            size = _add_to_row(size, line)
-            yield line.decode("latin-1")
-
-    next(csv.reader(following()), None)
-    return max(1, given)

@@ -24,11 +24,7 @@ _CHILD = Path(__file__).with_name("excel_worker.py")
 
 
 class Unreadable(Exception):
-    """The file cannot be read. `reason`: "missing" (the library), "bomb", "large", "slow", "sheet" or "broken"."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        self.reason, self.detail = reason, detail
-        super().__init__(reason, detail)
+    """The file cannot be read: the reason ("missing" library, "bomb", "large", "slow", "sheet", "broken"), a detail."""
 
 
 class Sheet(msgspec.Struct, frozen=True):
@@ -83,7 +79,6 @@ def _ask_worker(file: BinaryIO, request: dict[str, Any]) -> dict[str, Any]:
         finally:
             child.kill()
     try:
-        answer: dict[str, Any] = msgspec.json.decode(said, type=dict[str, Any])
+        return msgspec.json.decode(said, type=dict[str, Any])
     except msgspec.DecodeError:  # it ended early: a library stops the process when it runs out of memory
         raise Unreadable("large", str(MEMORY >> 20)) from None
-    return answer

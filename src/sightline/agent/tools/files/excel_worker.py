@@ -35,16 +35,13 @@ def main() -> None:
 def _bomb(request: dict[str, Any]) -> dict[str, Any] | None:
     """Return an error if a zip declares more content than is allowed. An old .xls is not a zip."""
     if not zipfile.is_zipfile(sys.stdin.buffer):
-        sys.stdin.buffer.seek(0)
         return None
     with zipfile.ZipFile(sys.stdin.buffer) as archive:
         entries = archive.infolist()
     unpacked = sum(entry.file_size for entry in entries)
     if len(entries) > request["most_entries"]:
         return {"error": "bomb", "detail": f"{len(entries)} files"}
-    if unpacked > request["most_unpacked"]:
-        return {"error": "bomb", "detail": f"{unpacked >> 20} MB"}
-    return None
+    return {"error": "bomb", "detail": f"{unpacked >> 20} MB"} if unpacked > request["most_unpacked"] else None
 
 
 def _rows(request: dict[str, Any]) -> dict[str, Any]:

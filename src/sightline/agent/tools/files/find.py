@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -43,7 +44,6 @@ _PATH = Parameter(
     "path", "string", Wording("folder to look in; the project if left out", "要查看的文件夹；默认整个项目")
 )
 _PATTERN = Parameter("pattern", "string", Wording("names of files, such as *.py", "文件名模式，如 *.py"))
-_LISTING = (_PATH, _PATTERN)
 _SEARCHING = (
     Parameter("query", "string", Wording("what to look for", "要查找的内容"), required=True),
     _PATH,
@@ -54,28 +54,22 @@ _SEARCHING = (
 
 def list_files(folders: Folders, locale: str = "en") -> Tool:
     """Return the tool that lists files."""
-
-    async def run(arguments: dict[str, Any]) -> str:
-        return await in_thread(list_tree, folders.with_locale(locale), arguments, locale)
-
-    return tool("list_files", _LIST, _LISTING, run, locale)
+    return tool(
+        "list_files", _LIST, (_PATH, _PATTERN), partial(in_thread, list_tree, folders.with_locale(locale)), locale
+    )
 
 
 def search_files(folders: Folders, locale: str = "en") -> Tool:
     """Return the tool that searches in files."""
-
-    async def run(arguments: dict[str, Any]) -> str:
-        return await in_thread(search, folders.with_locale(locale), arguments, locale)
-
-    return tool("search_files", _SEARCH, _SEARCHING, run, locale)
+    return tool("search_files", _SEARCH, _SEARCHING, partial(in_thread, search, folders.with_locale(locale)), locale)
 
 
 # ---------------------------------------------------------------------- listing
 
 
-def list_tree(folders: Folders, arguments: Mapping[str, Any], locale: str = "en") -> str:
+def list_tree(folders: Folders, arguments: Mapping[str, Any]) -> str:
     """Return the result of `list_files`. Raises ToolFailed."""
-    pattern, path = arguments.get("pattern", ""), _path(arguments)
+    pattern, path, locale = arguments.get("pattern", ""), _path(arguments), folders.locale
     lines: list[str] = []
     for found in _walk(folders, path, DEEPEST) if pattern else folders.walk(path, deepest=DEEPEST):
         if pattern and (found.kind == "folder" or not _matches(found.path, pattern)):
@@ -86,28 +80,16 @@ def list_tree(folders: Folders, arguments: Mapping[str, Any], locale: str = "en"
             )
             break
         name = found.path if pattern else "  " * found.depth + found.path.rpartition("/")[2]
-        lines.append(name + _detail(found))
-    if not path and not pattern:
-        lines = _with_folder_names(folders, lines)
+        details = {"folder": "/", "file": f" ({size_text(found.size)})"}
+        lines.append(name + details.get(found.kind, f" [{found.kind}]"))
+    if not path and not pattern:  # the first folder, under its name if relative paths do not begin in it; the others
+        first, *others = map(folders.name_of, range(len(folders.paths)))
+        if lines and first != BEGINNING:
+            lines = [f"{first}/", *(f"  {line}" for line in lines)]
+        lines += [
+            f"{path if name == BEGINNING else name}/" for name, path in zip(others, folders.paths[1:], strict=True)
+        ]
     return "\n".join(lines) or says(locale, "[no files]", "[没有文件]")
-
-
-def _with_folder_names(folders: Folders, lines: list[str]) -> list[str]:
-    """Return the first folder's lines, under its name if relative paths do not begin in it; then the other folders."""
-    first, *others = [(folders.name_of(index), path) for index, path in enumerate(folders.paths)]
-    if lines and first[0] != BEGINNING:
-        lines = [f"{first[0]}/", *(f"  {line}" for line in lines)]
-    return lines + [f"{name if name != BEGINNING else path}/" for name, path in others]
-
-
-def _detail(found: Found) -> str:
-    match found.kind:
-        case "folder":
-            return "/"
-        case "file":
-            return f" ({size_text(found.size)})"
-        case kind:
-            return f" [{kind}]"
 
 
 def _matches(path: str, pattern: str) -> bool:
@@ -117,6 +99,18 @@ def _matches(path: str, pattern: str) -> bool:
 
 # ---------------------------------------------------------------------- searching
 
+_STOPPED = {
+    "matches": ("[stopped after {matches} matches: ask for less]", "[已达 {matches} 条匹配：请缩小范围]"),
+    "files": (
+        "[stopped after too many files: name a path or a pattern]",
+        "[文件过多，已停止：请指定 path 或 pattern]",
+    ),
+    "time": (
+        "[stopped after {seconds:g} s: name a path, or a simpler query]",
+        "[超过 {seconds:g} 秒，已停止：请指定 path 或简化查询]",
+    ),
+}
+
 
 class _Search:
     """The state of one search: what was found, and what was not searched."""
@@ -125,14 +119,12 @@ class _Search:
         self.lines: list[str] = []
         self.matches = self.files = self.bytes = 0
         self.skipped: list[str] = []
-        self.stopped = ""  # why it ended early
+        self.stopped = ""  # the limit that ended it early
 
 
-def search(
-    folders: Folders, arguments: Mapping[str, Any], locale: str = "en", clock: Callable[[], float] = time.monotonic
-) -> str:
+def search(folders: Folders, arguments: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> str:
     """Return the result of `search_files`: each line as `path:number: text`, by path. Raises ToolFailed."""
-    query, regex = arguments["query"], arguments.get("regex", False)
+    query, regex, locale = arguments["query"], arguments.get("regex", False), folders.locale
     if not query:
         raise ToolFailed(says(locale, "the query is empty", "查询内容为空"))
     if regex and len(query) > LONGEST_PATTERN:
@@ -148,15 +140,22 @@ def search(
     try:
         with matcher(query, regex=regex, seconds=SECONDS, most=MOST_PER_FILE) as matches:
             for found in _walk(folders, _path(arguments)):
-                if _has_enough(state, clock() > until):
+                limits = (
+                    ("matches", state.matches >= MOST_MATCHES),
+                    ("files", state.files >= MOST_FILES or state.bytes >= MOST_SEARCHED),
+                    ("time", clock() > until),
+                )
+                state.stopped = next((limit for limit, is_reached in limits if is_reached), "")
+                if state.stopped:
                     break
                 if found.kind == "file" and (not pattern or _matches(found.path, pattern)):
                     _search_file(folders, found, matches, state)
     except Stopped:
         state.stopped = "time"
     except re.error as error:
-        en, zh = f"{query!r} is no regular expression: {error}", f"{query!r} 不是有效的正则表达式：{error}"
-        raise ToolFailed(says(locale, en, zh)) from None
+        raise ToolFailed(
+            says(locale, f"{query!r} is no regular expression: {error}", f"{query!r} 不是有效的正则表达式：{error}")
+        ) from None
     return _result(state, locale)
 
 
@@ -175,16 +174,6 @@ def _walk(folders: Folders, path: str, deepest: int = DEEPEST_SEARCHED) -> Itera
                 if start == path or found.path not in seen:
                     seen.add(found.path)
                     yield found
-
-
-def _has_enough(search: _Search, late: bool) -> bool:
-    if search.matches >= MOST_MATCHES:
-        search.stopped = "matches"
-    elif search.files >= MOST_FILES or search.bytes >= MOST_SEARCHED:
-        search.stopped = "files"
-    elif late:
-        search.stopped = "time"
-    return bool(search.stopped)
 
 
 def _search_file(folders: Folders, found: Found, matches: Matcher, search: _Search) -> None:
@@ -222,27 +211,15 @@ def _around(line: str, hit: Match) -> str:
 def _result(search: _Search, locale: str) -> str:
     lines = search.lines or [says(locale, "[nothing found]", "[没有找到]")]
     if search.skipped:
-        named = ", ".join(search.skipped[:MOST_NAMED]) + (" …" if len(search.skipped) > MOST_NAMED else "")
-        count = len(search.skipped)
-        en, zh = (
-            f"not searched, no text or too large: {count}: {named}",
-            f"未搜索 {count} 个非文本或过大的文件：{named}",
+        count, named = len(search.skipped), ", ".join(search.skipped[:MOST_NAMED])
+        named += " …" if count > MOST_NAMED else ""
+        lines.append(
+            says(
+                locale,
+                f"[not searched, no text or too large: {count}: {named}]",
+                f"[未搜索 {count} 个非文本或过大的文件：{named}]",
+            )
         )
-        lines.append(says(locale, f"[{en}]", f"[{zh}]"))
     if search.stopped:
-        en, zh = {
-            "matches": (
-                f"stopped after {MOST_MATCHES} matches: ask for less",
-                f"已达 {MOST_MATCHES} 条匹配：请缩小范围",
-            ),
-            "files": (
-                "stopped after too many files: name a path or a pattern",
-                "文件过多，已停止：请指定 path 或 pattern",
-            ),
-            "time": (
-                f"stopped after {SECONDS:g} s: name a path, or a simpler query",
-                f"超过 {SECONDS:g} 秒，已停止：请指定 path 或简化查询",
-            ),
-        }[search.stopped]
-        lines.append(says(locale, f"[{en}]", f"[{zh}]"))
+        lines.append(says(locale, *_STOPPED[search.stopped]).format(matches=MOST_MATCHES, seconds=SECONDS))
     return "\n".join(lines)

@@ -10,6 +10,7 @@ import copy
 import errno
 import os
 import stat
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
@@ -31,6 +32,7 @@ BEGINNING = "."  # the folder that relative paths are relative to
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # not to list it
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # opening a pipe must not block
+_KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 
 # Made by tools: nobody asks for it, and it would hide the rest.
 SKIPPED = frozenset(
@@ -122,7 +124,7 @@ class Folders:
             except OSError as error:
                 why = error.strerror or str(error)
                 raise self._failure(f"cannot read {path!r}: {why}", f"无法读取 {path!r}：{why}") from None
-            yield descriptor, self._shown(root, real)
+            yield descriptor, self.name_of(root, real)
 
     def _split(self, path: str) -> tuple[int, list[str]]:
         """Return the number of the folder that a path begins in, and the names below it."""
@@ -143,10 +145,10 @@ class Folders:
 
     def _walk_names(self, root: int, names: list[str], opened: ExitStack) -> tuple[int, int, list[str]]:
         """Return descriptor, folder and real names of what the names lead to. Raises OSError, ToolFailed."""
-        stack, waiting, links = [self._open_root(root, opened)], list(reversed(names)), 0
+        stack, waiting, links = [self._open_root(root, opened)], deque(names), 0
         real: list[str] = []
         while waiting:
-            name = waiting.pop()
+            name = waiting.popleft()
             if name == "..":  # in a link's target; `_split` refuses it in a path
                 if not real:
                     raise self._outside("/".join(names), "a link leads out", "链接指向允许范围之外")
@@ -157,19 +159,19 @@ class Folders:
                 raise self._failure(
                     f"{name} is refused: it is a file of keys or secrets", f"拒绝读取 {name}：这是密钥或机密文件"
                 )
-            target = _link(name, stack[-1])
-            if target is None:
-                stack.append(_open_name(name, stack[-1], last=not waiting, opened=opened))
+            mode = os.stat(name, dir_fd=stack[-1], follow_symlinks=False).st_mode
+            if not stat.S_ISLNK(mode):
+                stack.append(_open_name(name, stack[-1], mode, last=not waiting, opened=opened))
                 real.append(name)
                 continue
             links += 1
             if links > MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            waiting.extend(reversed([part for part in target.split("/") if part not in ("", ".")]))
+            target = os.readlink(name, dir_fd=stack[-1])
+            waiting.extendleft(reversed(_names(target)))
             if target.startswith("/"):
-                led = (list(reversed(waiting)), "/".join(names))
-                root, beyond = self._inside(*led, "a link leads out", "链接指向允许范围之外")
-                stack, waiting, real = [self._open_root(root, opened)], list(reversed(beyond)), []
+                root, below = self._inside(list(waiting), "/".join(names), "a link leads out", "链接指向允许范围之外")
+                stack, waiting, real = [self._open_root(root, opened)], deque(below), []
         return stack[-1], root, real
 
     def _open_root(self, index: int, opened: ExitStack) -> int:
@@ -177,7 +179,7 @@ class Folders:
         path = self.paths[index]
         descriptor = _closing(os.open("/", _PASS), opened)
         for name in _names(str(path)):
-            if _link(name, descriptor) is not None:
+            if stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
                 raise self._failure(
                     f"{path} is not read: {name} has become a link since the start; start anew if it is to be followed",
                     f"不读取 {path}：启动后 {name} 变成了链接；如需跟随该链接，请重新启动",
@@ -187,10 +189,9 @@ class Folders:
 
     def _inside(self, names: list[str], path: str, en: str, zh: str) -> tuple[int, list[str]]:
         """Return which folder absolute names lead into, and the names below it. Raises ToolFailed if into none."""
-        found = self._find_folder(names)
-        if found is None:
-            raise self._outside(path, en, zh)
-        return found
+        if found := self._find_folder(names):
+            return found
+        raise self._outside(path, en, zh)
 
     def _find_folder(self, names: list[str]) -> tuple[int, list[str]] | None:
         for index, root in self._spelled:
@@ -200,11 +201,8 @@ class Folders:
 
     # ------------------------------------------------------------------ messages
 
-    def name_of(self, root: int) -> str:
-        """Return the name of one of the folders: relative to where relative paths begin, or its whole path."""
-        return self._shown(root, [])
-
-    def _shown(self, root: int, names: list[str]) -> str:
+    def name_of(self, root: int, names: Sequence[str] = ()) -> str:
+        """Return the name of a folder or of what is in it: relative to where relative paths begin, or its full path."""
         path = self.paths[root].joinpath(*names)
         base = self._project or (self.paths[0] if root == 0 else None)
         return printable(str(path.relative_to(base) if base is not None and path.is_relative_to(base) else path))
@@ -236,10 +234,8 @@ class Folders:
         files = (found.path for found in islice(self._everything(), MOST_LOOKED_AT) if found.kind == "file")
         seen = list(dict.fromkeys(files))  # once each, because a folder may lie in another
         same = [each for each in seen if each.rpartition("/")[2].casefold() == name.casefold()]
-        if same:
-            return same[:3]
         names = {each.rpartition("/")[2]: each for each in reversed(seen)}
-        return [names[each] for each in get_close_matches(name, names, 3)]
+        return same[:3] or [names[each] for each in get_close_matches(name, names, 3)]
 
     def _everything(self) -> Iterator[Found]:
         for index in range(len(self.paths)):
@@ -279,16 +275,8 @@ def _spellings(path: str | Path) -> list[list[str]]:
     return [_names(str(each)) for each in (Path(path).resolve(), Path(path).absolute()) if ".." not in each.parts]
 
 
-def _link(name: str, folder: int) -> str | None:
-    """Return a link's target; None if it is not a link."""
-    if not stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        return None
-    return os.readlink(name, dir_fd=folder)
-
-
-def _open_name(name: str, folder: int, *, last: bool, opened: ExitStack) -> int:
+def _open_name(name: str, folder: int, mode: int, *, last: bool, opened: ExitStack) -> int:
     """Open a file or folder without following it: if it has become a link since it was checked, this fails."""
-    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device may already have an effect
         raise OSError(errno.EINVAL, "no regular file")
     return _closing(os.open(name, FILE if last and not stat.S_ISDIR(mode) else _FOLDER, dir_fd=folder), opened)
@@ -310,20 +298,12 @@ def _below(folder: int, path: str, depth: int, deepest: int) -> Iterator[Found]:
         except OSError:  # gone since
             continue
         shown = printable(name if path == BEGINNING else f"{path}/{name}")
-        kind = _kind(state.st_mode)
+        kind = _KINDS.get(stat.S_IFMT(state.st_mode), "other")
         if kind != "folder":
             yield Found(shown, kind, state.st_size, depth)
         elif name not in SKIPPED:
             yield Found(shown, kind, 0, depth)
             if depth + 1 < deepest:
                 with suppress(OSError), ExitStack() as opened:  # not permitted, or no folder any more
-                    descriptor = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
-                    yield from _below(descriptor, shown, depth + 1, deepest)
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "folder"
-    if stat.S_ISLNK(mode):
-        return "link"
-    return "file" if stat.S_ISREG(mode) else "other"
+                    below = _closing(os.open(name, _FOLDER, dir_fd=folder), opened)
+                    yield from _below(below, shown, depth + 1, deepest)

@@ -9,10 +9,11 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sightline.agent.code.store import CodeStore
 from sightline.agent.code.versions import ID
@@ -68,23 +69,11 @@ _PARAMETERS = (
 )
 
 
-class Sources(NamedTuple):
-    """Where files are read from: folders, saved code, and uploads by id."""
-
-    folders: Folders
-    codes: CodeStore | None = None
-    uploads: Mapping[str, Path] = {}
-
-
 def file_reader(
     folders: Folders, codes: CodeStore | None = None, uploads: Mapping[str, Path] | None = None, locale: str = "en"
 ) -> Tool:
     """Return the tool that reads files. `uploads`: files that the user uploaded, anywhere on disk, by id."""
-    sources = Sources(folders.with_locale(locale), codes, uploads or {})
-
-    async def run(arguments: dict[str, Any]) -> str:
-        return await in_thread(read, sources, arguments, locale)
-
+    run = partial(in_thread, read, folders.with_locale(locale), codes, uploads or {})
     return tool(NAME, _ABOUT, _PARAMETERS, run, locale, aliases=(ALIAS,))
 
 
@@ -93,7 +82,7 @@ def call_id(unique: str) -> str:
     return unique if unique.startswith(READ_ID) else f"{READ_ID}{sha256(unique.encode()).hexdigest()[:12]}"
 
 
-def read(sources: Sources, arguments: Mapping[str, Any], locale: str = "en") -> str:
+def read(folders: Folders, codes: CodeStore | None, uploads: Mapping[str, Path], arguments: Mapping[str, Any]) -> str:
     """Return the tool's result. Raises ToolFailed."""
     path, sheet = arguments["path"].strip(), arguments.get("sheet_name", "0")
     asked = Asked(
@@ -103,10 +92,10 @@ def read(sources: Sources, arguments: Mapping[str, Any], locale: str = "en") -> 
         sheet=int(sheet) if sheet.isascii() and sheet.isdigit() else sheet,
         encoding=arguments.get("encoding", ""),
     )
-    if (code := _saved_code(sources.codes, path, asked, locale)) is not None:
+    if (code := _saved_code(codes, path, asked, folders.locale)) is not None:
         return code
-    with _open(sources, path, locale) as opened:
-        return contents(opened, asked, locale)
+    with _open(folders, codes, uploads, path) as opened:
+        return contents(opened, asked, folders.locale)
 
 
 def _saved_code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -> str | None:
@@ -128,24 +117,21 @@ def _saved_code(codes: CodeStore | None, path: str, asked: Asked, locale: str) -
 
 
 @contextmanager
-def _open(sources: Sources, path: str, locale: str) -> Iterator[Opened]:
-    match = _UPLOAD.fullmatch(path)
-    if match is not None and match[1] in sources.uploads:
-        with _upload(sources.uploads[match[1]], locale) as opened:
-            yield opened
-        return
-    if path.startswith(("upload_", "upload:")):
-        known = ", ".join(sources.uploads) or "–"
+def _open(folders: Folders, codes: CodeStore | None, uploads: Mapping[str, Path], path: str) -> Iterator[Opened]:
+    locale, match = folders.locale, _UPLOAD.fullmatch(path)
+    upload = uploads.get(match[1]) if match else None
+    if upload is None and path.startswith(("upload_", "upload:")):
+        known = ", ".join(uploads) or "–"
         raise ToolFailed(
             says(locale, f"no upload {path!r}; there are: {known}", f"没有上传文件 {path!r}；现有：{known}")
         )
     try:
-        with sources.folders.open(path) as opened:
+        with _upload(upload, locale) if upload else folders.open(path) as opened:
             yield opened
     except ToolFailed as error:
-        if sources.codes is None or not _CODE.fullmatch(path):
+        if upload or codes is None or not _CODE.fullmatch(path):
             raise
-        known = ", ".join(saved.code_id for saved in sources.codes.list()[:MOST_NAMED]) or "–"
+        known = ", ".join(saved.code_id for saved in codes.list()[:MOST_NAMED]) or "–"
         raise ToolFailed(says(locale, f"{error}; saved code: {known}", f"{error}；已保存的代码：{known}")) from None
 
 

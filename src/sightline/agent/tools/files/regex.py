@@ -6,9 +6,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from threading import Timer
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sightline.agent.tools.in_thread import ending_with
 
@@ -57,13 +58,19 @@ def matcher(query: str, *, regex: bool, seconds: float, most: int) -> Iterator[M
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}
     ) as child:
         assert child.stdin is not None
+
+        def find(text: str) -> list[Match]:
+            data = text.encode("utf-8", "replace")
+            return [Match(*each) for each in _ask(child, b"%d\n" % len(data) + data)]
+
         timer = Timer(seconds, child.kill)
         timer.daemon = True
         timer.start()
         try:
             with ending_with(child.kill):
-                _check_pattern(child)
-                yield lambda text: _find_pattern(child, text)
+                if error := _ask(child):  # it is compiled there, because that can take minutes, too
+                    raise re.error(error)
+                yield find
         finally:
             timer.cancel()
             child.kill()
@@ -72,36 +79,20 @@ def matcher(query: str, *, regex: bool, seconds: float, most: int) -> Iterator[M
 
 
 def _find_plain(query: str, text: str, ignore_case: bool, most: int) -> list[Match]:
-    found: list[Match] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        place = (line.lower() if ignore_case else line).find(query)
-        if place >= 0:
-            found.append(Match(number, place))
-            if len(found) >= most:
-                break
-    return found
+    lines = enumerate((text.lower() if ignore_case else text).split("\n"), 1)
+    found = (Match(number, line.find(query)) for number, line in lines if query in line)
+    return list(islice(found, most))
 
 
-def _check_pattern(child: "subprocess.Popen[bytes]") -> None:
-    """Raise re.error if the worker could not compile the pattern. It is not compiled here: that can take minutes."""
-    assert child.stdout is not None
-    answer = child.stdout.readline()
-    if not answer:
-        raise Stopped
-    if error := json.loads(answer):
-        raise re.error(error)
-
-
-def _find_pattern(child: "subprocess.Popen[bytes]", text: str) -> list[Match]:
+def _ask(child: "subprocess.Popen[bytes]", question: bytes = b"") -> Any:
+    """Return the worker's next answer. Raises Stopped if it has ended."""
     assert child.stdin is not None
     assert child.stdout is not None
-    data = text.encode("utf-8", "replace")
-    try:
-        child.stdin.write(b"%d\n" % len(data) + data)
+    answer = b""
+    with suppress(BrokenPipeError):
+        child.stdin.write(question)
         child.stdin.flush()
         answer = child.stdout.readline()
-    except BrokenPipeError:
-        raise Stopped from None
     if not answer:
         raise Stopped
-    return [Match(*each) for each in json.loads(answer)]
+    return json.loads(answer)

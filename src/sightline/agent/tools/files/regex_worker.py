@@ -7,7 +7,7 @@ import json
 import re
 import resource
 import sys
-from typing import TextIO
+from itertools import islice
 
 
 def main() -> None:
@@ -18,28 +18,17 @@ def main() -> None:
     request = json.loads(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"]))  # if the parent has ended
     resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
-    source, target = sys.stdin.buffer, sys.stdout
     try:
         pattern = re.compile(request["pattern"], re.IGNORECASE if request["ignore_case"] else 0)
     except (re.error, RecursionError, OverflowError, MemoryError) as error:
-        _write(str(error) or type(error).__name__, target)
+        print(json.dumps(str(error) or type(error).__name__))
         return
-    _write("", target)
-    while size := source.readline():
-        text = source.read(int(size)).decode("utf-8", "replace")
-        found = []
-        for number, line in enumerate(text.split("\n"), 1):
-            if match := pattern.search(line.removesuffix("\r")):
-                found.append([number, match.start()])
-                if len(found) >= request["most"]:
-                    break
-        _write(found, target)
-
-
-def _write(answer: object, target: TextIO) -> None:
-    json.dump(answer, target)
-    target.write("\n")
-    target.flush()
+    print(json.dumps(""), flush=True)
+    while size := sys.stdin.buffer.readline():
+        text = sys.stdin.buffer.read(int(size)).decode("utf-8", "replace")
+        matches = ((number, pattern.search(line.removesuffix("\r"))) for number, line in enumerate(text.split("\n"), 1))
+        found = ((number, match.start()) for number, match in matches if match)
+        print(json.dumps(list(islice(found, request["most"]))), flush=True)
 
 
 if __name__ == "__main__":

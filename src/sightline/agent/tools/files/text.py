@@ -64,10 +64,8 @@ def mark(beginning: bytes) -> str:
 
 def binary(beginning: bytes) -> str:
     """Return the kind of a file that is not text, such as "PNG"; empty for text."""
-    known = next((name for sign, name in _KINDS if beginning.startswith(sign)), "")
-    if known:
-        return known
-    return "binary" if b"\0" in beginning and not mark(beginning) else ""
+    unknown = "binary" if b"\0" in beginning and not mark(beginning) else ""
+    return next((name for sign, name in _KINDS if beginning.startswith(sign)), unknown)
 
 
 def decode(data: bytes, encoding: str = "") -> Decoded:

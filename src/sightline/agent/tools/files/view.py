@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from io import BytesIO
 from itertools import accumulate
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,7 +16,6 @@ from sightline.agent.tools.files.text import (
     PAGE_BYTES,
     PAGE_LINES,
     Decoded,
-    Page,
     binary,
     decode,
     mark,
@@ -58,6 +57,11 @@ class Asked(NamedTuple):
         """Whether it asks for less than the whole file."""
         return self.start > 1 or self.lines is not None
 
+    @property
+    def most_bytes(self) -> int:
+        """How many bytes are shown."""
+        return MOST_BYTES if self.lines else PAGE_BYTES
+
 
 def header(path: str, details: str, notes: Sequence[str], locale: str) -> str:
     """Return a result's first line: `[file] big.csv (CSV, 5000 rows, columns: a, b; rows 1–200, start=201 goes on)`.
@@ -76,33 +80,31 @@ def contents(opened: Opened, asked: Asked, locale: str) -> str:
     if kind == "excel":
         return _excel(opened, asked, locale)
     try:
-        opened = _text(opened, asked, locale)
+        opened, asked = _as_text(opened, asked, locale)
         if kind == "csv":
             return _csv(opened, asked, locale)
-        if kind == "json":
-            return _json(opened, asked, locale)
-        return _plain(opened, asked, (), locale)
+        return _json(opened, asked, locale) if kind == "json" else _plain(opened, asked, (), locale)
     except LookupError:
         raise ToolFailed(
             says(locale, f"no encoding {asked.encoding!r}; leave it out", f"没有编码 {asked.encoding!r}；可省略该参数")
         ) from None
 
 
-def _text(opened: Opened, asked: Asked, locale: str) -> Opened:
-    """Return the file in an encoding whose line end is one byte. Raises ToolFailed if it is not text."""
-    beginning = opened.file.read(8192)
+def _as_text(opened: Opened, asked: Asked, locale: str) -> tuple[Opened, Asked]:
+    """Return the file in an encoding whose line end is one byte, and how to read it. Raises ToolFailed if no text."""
+    path, beginning = opened.path, opened.file.read(8192)
     opened.file.seek(0)
     if found := "" if asked.encoding else binary(beginning):
         size = size_text(opened.size)
-        en, zh = f"{opened.path} is no text ({found}, {size})", f"{opened.path} 不是文本（{found}，{size}）"
-        raise ToolFailed(says(locale, en, zh))
-    if not (_is_wide(asked.encoding) or _is_wide(mark(beginning))):
-        return opened
+        raise ToolFailed(says(locale, f"{path} is no text ({found}, {size})", f"{path} 不是文本（{found}，{size}）"))
+    wide = ("utf-16", "utf-32")
+    is_asked_wide = asked.encoding.lower().replace("_", "-").startswith(wide)
+    if not is_asked_wide and not mark(beginning).startswith(wide):
+        return opened, asked
     if opened.size > TRANSCODED:
-        en, zh = f"{opened.path} is too large for UTF-16", f"{opened.path} 为 UTF-16 编码且过大"
-        raise ToolFailed(says(locale, en, zh))
+        raise ToolFailed(says(locale, f"{path} is too large for UTF-16", f"{path} 为 UTF-16 编码且过大"))
     data = decode(opened.file.read(), asked.encoding).text.encode("utf-8", "replace")
-    return Opened(BytesIO(data), opened.path, len(data))
+    return Opened(BytesIO(data), path, len(data)), asked._replace(encoding="" if is_asked_wide else asked.encoding)
 
 
 # ---------------------------------------------------------------------- text and code
@@ -110,37 +112,19 @@ def _text(opened: Opened, asked: Asked, locale: str) -> Opened:
 
 def _plain(opened: Opened, asked: Asked, notes: tuple[str, ...], locale: str, details: str = "") -> str:
     """Return lines of a text, all of them if they fit one page."""
-    if not asked.is_part and opened.size <= PAGE_BYTES:
-        decoded = decode(opened.file.read(), _narrow(asked))
-        if decoded.text.count("\n") <= PAGE_LINES:
-            notes = (*notes, *_encoding_notes(decoded, locale))
-            details = (details or described(opened.path, decoded.text, locale, {"size": opened.size})) if notes else ""
-            return f"{header(opened.path, details, notes, locale)}\n{decoded.text}"
-        opened.file.seek(0)
-    most = MOST_BYTES if asked.lines else PAGE_BYTES
-    found = page(opened.file, asked.start, asked.lines or PAGE_LINES, most)
-    decoded = decode(found.data, _narrow(asked))
-    known = {"line_count": found.total, "size": opened.size}
-    details = details or described(opened.path, decoded.text, locale, known)
-    notes = (*notes, *_page_notes(found, locale), *_encoding_notes(decoded, locale))
+    known = {"size": opened.size}
+    fits = not asked.is_part and opened.size <= PAGE_BYTES
+    decoded = decode(opened.file.read() if fits else b"", asked.encoding)
+    if not fits or decoded.text.count("\n") > PAGE_LINES:
+        found = page(opened.file, asked.start, asked.lines or PAGE_LINES, asked.most_bytes)
+        decoded = decode(found.data, asked.encoding)
+        known["line_count"] = found.total
+        notes = (*notes, _range("lines", found.first, found.last, found.total, locale, total=True))
+        if found.cut:
+            notes = (*notes, says(locale, f"{found.cut} long lines cut", f"{found.cut} 个长行被截断"))
+    notes = (*notes, *_encoding_notes(decoded, locale))
+    details = (details or described(opened.path, decoded.text, locale, known)) if notes else ""
     return f"{header(opened.path, details, notes, locale)}\n{decoded.text}"
-
-
-def _narrow(asked: Asked) -> str:
-    """Return the encoding asked for, unless the text has been converted to UTF-8 because of it."""
-    return "" if _is_wide(asked.encoding) else asked.encoding
-
-
-def _is_wide(encoding: str) -> bool:
-    return encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32"))
-
-
-def _page_notes(found: Page, locale: str) -> tuple[str, ...]:
-    """Return notes on which lines are shown, how to continue, and how many are cut."""
-    notes = [_range("lines", found.first, found.last, found.total, locale, total=True)]
-    if found.cut:
-        notes.append(says(locale, f"{found.cut} long lines cut", f"{found.cut} 个长行被截断"))
-    return tuple(notes)
 
 
 def _range(unit: str, first: int, last: int, of: int, locale: str, *, total: bool = False) -> str:
@@ -167,10 +151,9 @@ def _encoding_notes(decoded: Decoded, locale: str) -> tuple[str, ...]:
 
 
 def _csv(opened: Opened, asked: Asked, locale: str) -> str:
-    most = MOST_BYTES if asked.lines else PAGE_BYTES
     small = not asked.is_part and opened.size <= PAGE_BYTES
     try:
-        found = csv.table(opened.file, asked.start, asked.lines or (PAGE_LINES if small else ROWS), most)
+        found = csv.table(opened.file, asked.start, asked.lines or (PAGE_LINES if small else ROWS), asked.most_bytes)
     except csv.NoTable as error:
         opened.file.seek(0)
         note = says(locale, f"no table: {error}", f"不是表格：{error}")
@@ -178,7 +161,7 @@ def _csv(opened: Opened, asked: Asked, locale: str) -> str:
     if small and found.first == 1 and found.last == found.rows:
         opened.file.seek(0)
         return _plain(opened, asked, (), locale)
-    decoded = decode(found.data, _narrow(asked))
+    decoded = decode(found.data, asked.encoding)
     columns = [decode(name.encode("latin-1"), decoded.encoding.removesuffix("-sig")).text for name in found.columns]
     notes = (_range("rows", found.first, found.last, found.rows, locale), *_encoding_notes(decoded, locale))
     if not found.counted:
@@ -193,39 +176,33 @@ def _shape(kind: str, rows: int, columns: Sequence[str], locale: str) -> str:
 
 
 def _excel(opened: Opened, asked: Asked, locale: str) -> str:
-    most = MOST_BYTES if asked.lines else PAGE_BYTES
     try:
-        found = excel.sheet(opened.file, opened.size, asked.sheet, asked.start, asked.lines or ROWS, most)
+        found = excel.sheet(opened.file, opened.size, asked.sheet, asked.start, asked.lines or ROWS, asked.most_bytes)
     except excel.Unreadable as error:
-        raise ToolFailed(_why_unreadable(opened.path, error, locale)) from None
-    details = _shape("excel", found.rows, found.columns, locale)
+        reason, detail = error.args
+        raise ToolFailed(says(locale, *_UNREADABLE[reason]).format(path=opened.path, detail=detail)) from None
     names = ", ".join(printable(name) for name in found.names)
     notes = [
         _range("rows", found.first, found.last, found.rows, locale),
         says(locale, f"sheet {printable(found.name)} of: {names}", f"工作表 {printable(found.name)}，共有：{names}"),
     ]
-    return f"{header(opened.path, details, notes, locale)}\n{found.text}"
+    return f"{header(opened.path, _shape('excel', found.rows, found.columns, locale), notes, locale)}\n{found.text}"
 
 
-def _why_unreadable(path: str, error: excel.Unreadable, locale: str) -> str:
-    detail = error.detail
-    en, zh = {
-        "missing": (
-            "reading Excel files needs a library: pip install '.[code]' in Sightline's folder",
-            "读取 Excel 文件需要安装：在 Sightline 目录中运行 pip install '.[code]'",
-        ),
-        "bomb": (
-            f"{path} is refused: unpacked it would be too large ({detail})",
-            f"拒绝读取 {path}：解压后过大（{detail}）",
-        ),
-        "large": (f"{path} needs more than {detail} MB to be read", f"读取 {path} 需要超过 {detail} MB"),
-        "slow": (f"{path} could not be read within {detail} s", f"{path} 未能在 {detail} 秒内读完"),
-        "sheet": (f"{path} has no such sheet; there are: {detail}", f"{path} 没有该工作表；现有：{detail}"),
-    }.get(
-        error.reason,
-        (f"{path} is no Excel file that can be read: {detail}", f"无法作为 Excel 文件读取 {path}：{detail}"),
-    )
-    return says(locale, en, zh)
+_UNREADABLE = {
+    "missing": (
+        "reading Excel files needs a library: pip install '.[code]' in Sightline's folder",
+        "读取 Excel 文件需要安装：在 Sightline 目录中运行 pip install '.[code]'",
+    ),
+    "bomb": (
+        "{path} is refused: unpacked it would be too large ({detail})",
+        "拒绝读取 {path}：解压后过大（{detail}）",
+    ),
+    "large": ("{path} needs more than {detail} MB to be read", "读取 {path} 需要超过 {detail} MB"),
+    "slow": ("{path} could not be read within {detail} s", "{path} 未能在 {detail} 秒内读完"),
+    "sheet": ("{path} has no such sheet; there are: {detail}", "{path} 没有该工作表；现有：{detail}"),
+    "broken": ("{path} is no Excel file that can be read: {detail}", "无法作为 Excel 文件读取 {path}：{detail}"),
+}
 
 
 # ---------------------------------------------------------------------- JSON
@@ -235,7 +212,7 @@ def _json(opened: Opened, asked: Asked, locale: str) -> str:
     """Return JSON as it is in the file; if it is long and on few lines, formatted."""
     if opened.size > LARGEST_JSON:
         return _plain(opened, asked, (), locale, f"JSON, {size_text(opened.size)}")
-    data = _utf8(opened.file, asked)
+    data = decode(opened.file.read(), asked.encoding).text.encode("utf-8", "replace").removeprefix("\ufeff".encode())
     opened.file.seek(0)
     try:
         msgspec.json.decode(data, type=msgspec.Raw)
@@ -268,7 +245,3 @@ def _formatted_size(data: bytes) -> int:
         depth += sum(steps)
         quoted = (quoted + len(parts) - 1) % 2
     return 2 * len(data) + blanks
-
-
-def _utf8(file: BinaryIO, asked: Asked) -> bytes:
-    return decode(file.read(), _narrow(asked)).text.encode("utf-8", "replace").removeprefix("\ufeff".encode())

@@ -82,8 +82,8 @@ def protection() -> Protection:
     """Return what this machine can enforce. It is tried once, in a process of its own."""
     if not sys.platform.startswith("linux"):
         return Protection()
-    request = json.dumps({"probe": True, "calls": _calls(own_processes=True)})
-    command = [sys.executable, "-I", "-S", str(_CHILD), request]
+    request = {"probe": True, "calls": _calls(own_processes=True)}
+    command = [sys.executable, "-I", "-S", str(_CHILD), json.dumps(request)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL, env={})
         return decode(done.stdout, type=Protection)
@@ -116,7 +116,8 @@ async def confined(program: Path, folder: Path, limits: Limits, protected: Prote
         stopped = await _watch(process, folder, limits)
     finally:
         if stopped or not protected.namespaces:  # a process namespace ends with its first process
-            _end(process)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # no process can leave its group
         out, err = await streams
         await process.wait()
     return Ran(process.returncode or 0, out, err, stopped)
@@ -124,10 +125,18 @@ async def confined(program: Path, folder: Path, limits: Limits, protected: Prote
 
 def _request(program: Path, folder: Path, limits: Limits, protected: Protection) -> dict[str, Any]:
     interpreter = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.executable)}
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # each takes memory
     return {
         "parent": os.getpid(),
         "program": [sys.executable, "-I", "-u", "-X", "utf8", str(program)],
-        "environment": _environment(folder),
+        "environment": {  # no keys, no names
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder / "home"),
+            "TMPDIR": str(folder / "home"),
+            "LANG": "C.UTF-8",
+            "MPLBACKEND": "Agg",
+            **threads,
+        },
         "reads": [*_READS, *sorted(interpreter - {"/"}), str(program)],
         # Not the folder itself, in which it could replace these by links.
         "writes": [str(folder / "work"), str(folder / "home"), "/dev/null"],
@@ -149,19 +158,6 @@ def _calls(*, own_processes: bool) -> str:
         return ""
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    """Return its environment variables: no keys, no names."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # each takes memory
-    return {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(folder / "home"),
-        "TMPDIR": str(folder / "home"),
-        "LANG": "C.UTF-8",
-        "MPLBACKEND": "Agg",
-        **threads,
-    }
-
-
 async def _watch(process: asyncio.subprocess.Process, folder: Path, limits: Limits) -> str:
     """Wait for its end. Return why it must be stopped; empty if it ended."""
     ended, clock = asyncio.ensure_future(process.wait()), asyncio.get_running_loop().time
@@ -175,32 +171,22 @@ async def _watch(process: asyncio.subprocess.Process, folder: Path, limits: Limi
                 return "disk"
         return "time"
     finally:
-        if not ended.done():
-            ended.cancel()
+        ended.cancel()
 
 
 def _uses_too_much(session: int, folder: Path, limits: Limits) -> bool:
     """Whether its files are more than allowed: in its folder, or removed files that are still open."""
     files, size = 0, unnamed_bytes(session, folder, limits.file_bytes)
     top = str(folder).count(os.sep)
-    for place, folders, names in os.walk(folder, onerror=None):
+    for place, folders, names in os.walk(folder):
         go_on()
-        files += len(folders)
-        if place.count(os.sep) - top > DEEPEST:
+        files += len(folders) + len(names)
+        if place.count(os.sep) - top > DEEPEST or files > MOST_FILES or size > limits.disk:
             return True
         for name in names:
             with suppress(OSError):  # gone since
                 size += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118 - many of them, often
-            files += 1
-            if size > limits.disk or files > MOST_FILES:
-                return True
-    return size > limits.disk or files > MOST_FILES
-
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the whole process group, which no process in it can leave."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    return size > limits.disk
 
 
 async def _read_ends(stream: asyncio.StreamReader) -> str:

@@ -95,8 +95,8 @@ def seccomp_filter(machine: str, own_processes: bool) -> bytes:
         steps += _when(_EQUAL, numbers[which], _EPERM)
     for numbers in _UNSEEN.values():
         steps += _when(_EQUAL, numbers[which], _ENOSYS)
-    for numbers, decision in _decisions(own_processes):
-        steps += _for_call(numbers[which], decision)
+    for numbers, decision in _decisions(own_processes):  # allowed if no step decides; other calls skip the steps
+        steps += [(_EQUAL, 0, len(decision) + 1, numbers[which]), *decision, (_RETURN, 0, 0, _ALLOW)]
     steps.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("HBBI", *step) for step in steps)
 
@@ -118,11 +118,6 @@ def _opening(flags: int) -> list[Step]:
     """Refuse what old versions of Landlock allow: to truncate or hold a file that is not open for writing."""
     neither = [_argument(flags), (_AND, 0, 0, _NEITHER), *_when(_EQUAL, _NEITHER, _EPERM)]
     return [*neither, _argument(flags), (_AND, 0, 0, _CUT | _NEITHER), *_when(_EQUAL, _CUT, _EPERM)]
-
-
-def _for_call(number: int, decision: list[Step]) -> list[Step]:
-    """Return the steps for one call, which is allowed if no step decides. Other calls skip them."""
-    return [(_EQUAL, 0, len(decision) + 1, number), *decision, (_RETURN, 0, 0, _ALLOW)]
 
 
 def _argument(index: int) -> Step:

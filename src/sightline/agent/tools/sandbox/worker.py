@@ -128,24 +128,6 @@ def no_capabilities() -> None:
 # ---------------------------------------------------------------------- all together
 
 
-def limit(request: dict[str, Any]) -> None:
-    """Set the limits of one process."""
-    for what, most in (
-        (resource.RLIMIT_AS, request["memory"]),
-        (resource.RLIMIT_FSIZE, request["file_bytes"]),
-        (resource.RLIMIT_CPU, request["seconds"]),
-        (resource.RLIMIT_NOFILE, 256),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        _bound(what, most)
-
-
-def limit_processes(most: int, own_users: bool) -> None:
-    """Limit the number of processes. In a user namespace only those inside count."""
-    most += 0 if own_users else _running()
-    _bound(resource.RLIMIT_NPROC, most)
-
-
 def _bound(what: int, most: int) -> None:
     _, hard = resource.getrlimit(what)
     least = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -166,7 +148,8 @@ def _running() -> int:
 
 def give_up(request: dict[str, Any]) -> None:
     """Apply the layers to this process and all its children."""
-    limit_processes(request["processes"], request["namespaces"])
+    others = 0 if request["namespaces"] else _running()  # in a user namespace only the processes inside count
+    _bound(resource.RLIMIT_NPROC, request["processes"] + others)
     no_capabilities()
     no_new_privileges()
     if request["landlock"]:
@@ -199,7 +182,14 @@ def confine(request: dict[str, Any]) -> NoReturn:
     This process stays outside and waits, because it must end the others when the parent has ended.
     """
     end_with(request["parent"])
-    limit(request)
+    for what, most in (
+        (resource.RLIMIT_AS, request["memory"]),
+        (resource.RLIMIT_FSIZE, request["file_bytes"]),
+        (resource.RLIMIT_CPU, request["seconds"]),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _bound(what, most)
     if request["namespaces"]:
         enter_namespaces()
     inside = os.fork()
