@@ -114,9 +114,9 @@ def actions_of(app: type, reserved: Collection[str] = ()) -> dict[str, Action]:
 
 def _action(app: type, name: str, method: Callable[..., Any], reserved: Collection[str]) -> Action:
     where = f"action {name!r} of {app.__name__}"
-    if not _NAME.fullmatch(name) or name == CLOSE.id or name in reserved:
-        own = ", ".join(sorted((CLOSE.id, *reserved)))
-        raise BadInput(f"{where}: choose another name: small letters, digits and '_', and none of {own}")
+    taken = sorted((CLOSE.id, *reserved))
+    if not _NAME.fullmatch(name) or name in taken:
+        raise BadInput(f"{where}: choose another name: small letters, digits and '_', and none of {', '.join(taken)}")
     if inspect.iscoroutinefunction(method):
         raise BadInput(f"{where}: nobody would await it; write a plain method")
     label, zh = method.__action__  # type: ignore[attr-defined]
@@ -168,7 +168,7 @@ def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str,
     """
     known = {each.name: each for each in action.parameters}
     values = {
-        name: convert(known[name].type, value) if name in known else value
+        name: _READERS[known[name].type](value) if name in known else value
         for name, value in arguments.items()
         if value is not None
     }
@@ -183,11 +183,6 @@ def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str,
         wanted, given = "|".join(known[name].choices) or known[name].type, repr(arguments[name])
         raise Refused(say("bad parameter", locale, name=name, type=wanted, value=given))
     return {each.name: None for each in action.parameters if each.none} | values
-
-
-def convert(kind: str, value: Any) -> Any:
-    """Convert a value to a string, int, float or bool; None if it cannot be one."""
-    return _READERS[kind](value)
 
 
 def _int(value: Any) -> int | None:
@@ -206,15 +201,12 @@ def _float(value: Any) -> float | None:
     return number if math.isfinite(number) else None  # JSON has no other numbers
 
 
-def _bool(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else _BOOLEANS.get(str(value).lower())
-
-
+# Each converts a value to its type, and returns None for what cannot be one.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "string": lambda value: value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None,
     "int": _int,
     "float": _float,
-    "bool": _bool,
+    "bool": lambda value: value if isinstance(value, bool) else _BOOLEANS.get(str(value).lower()),
 }
 
 

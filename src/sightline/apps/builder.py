@@ -46,7 +46,6 @@ class ContextBuilder(Protocol):
 
     def build(self, data: SourceData, lod: LodState, history: tuple[Round, ...] | None) -> Context:
         """Return the context of this data at this level."""
-        ...
 
 
 class Content(Struct, frozen=True):
@@ -81,11 +80,13 @@ class Builder:
     def content(self, data: SourceData, lod: LodState) -> Content:
         """Return the page, its text and its anchors, which do not depend on the history."""
         try:
-            page = self._page(data, lod.lod)
-            return Content(page, self._text(page, lod.lod), self._anchors(page))
+            return self._content(self._page(data, lod.lod), lod.lod)
         except Exception as error:  # whatever an app does, the session goes on
             log_failure(f"{data.app_id} cannot be shown", error)
-            return self._failed(data, lod.lod, error)
+            why = valid_text(f"{type(error).__name__}: {error}")
+            told = Element(tag="error", text=say("app fails", self._locale), body=why)
+            page = self._redacted(Page(data.app_id, (told,), None, {"error": why}))
+            return replace(self._content(page, lod.lod), failed=True)
 
     def assemble(self, data: SourceData, lod: LodState, content: Content, history: tuple[Round, ...] | None) -> Context:
         """Return the context of this content with this history."""
@@ -101,8 +102,8 @@ class Builder:
 
     def clean_anchor(self, key: str, anchor: Anchor) -> tuple[str, Anchor]:
         """Return an anchor from outside the page, redacted."""
-        target = anchor.target and self.clean(anchor.target)
-        return self.clean(key), Anchor(anchor.type, tuple(map(self.clean, anchor.params)), target)
+        params, target = tuple(map(self.clean, anchor.params)), anchor.target and self.clean(anchor.target)
+        return self.clean(key), Anchor(anchor.type, params, target)
 
     def clean(self, text: str) -> str:
         """Return a text as it may be shown: redacted, and valid Unicode."""
@@ -113,18 +114,20 @@ class Builder:
         custom = msgspec.json.decode(msgspec.json.encode(page.custom))  # a copy, and only what JSON can hold
         present = any(element.id == page.focus for element in walk(page.elements))
         page = replace(page, custom=custom, focus=page.focus if present else None)
+        return self._redacted(page)
+
+    def _redacted(self, page: Page) -> Page:
         return redact_page(page, self._redact) if self._redact is not None else page
+
+    def _content(self, page: Page, lod: Lod) -> Content:
+        return Content(page, self._text(page, lod), self._anchors(page))
 
     def _text(self, page: Page, lod: Lod) -> str:
         text = markdown(page, lambda element, name: grammar.marker(self._element_anchor(element, name), name))
-        actions = self._actions.values()
-        markers = [grammar.marker(_window_anchor(each), each.id) for each in actions]
-        if lod is Lod.GIST:
-            offered = [" ".join(markers)] if markers else []  # only the levels above say what each is for
-        else:
-            offered = [
-                f"- {each.label_in(self._locale)} {marker}" for each, marker in zip(actions, markers, strict=True)
-            ]
+        markers = {each.id: grammar.marker(_window_anchor(each), each.id) for each in self._actions.values()}
+        offered = [f"- {each.label_in(self._locale)} {markers[each.id]}" for each in self._actions.values()]
+        if lod is Lod.GIST and markers:
+            offered = [" ".join(markers.values())]  # only the levels above say what each is for
         return valid_text("\n".join([text, "", *offered]) if offered else text)
 
     def _anchors(self, page: Page) -> dict[str, Anchor]:
@@ -152,14 +155,6 @@ class Builder:
         action = self._actions.get(name)
         params = tuple(each.name for each in action.parameters[1:] if each.required) if action else ()
         return Anchor(AnchorType.FORM if params else AnchorType.BUTTON, params, element.id)
-
-    def _failed(self, data: SourceData, lod: Lod, error: Exception) -> Content:
-        why = valid_text(f"{type(error).__name__}: {error}")
-        page = Page(
-            data.app_id, (Element(tag="error", text=say("app fails", self._locale), body=why),), None, {"error": why}
-        )
-        page = redact_page(page, self._redact) if self._redact is not None else page
-        return Content(page, self._text(page, lod), self._anchors(page), failed=True)
 
 
 def _window_anchor(action: Action) -> Anchor:

@@ -41,22 +41,12 @@ class Document:
         """`rounds`: the most in the history. `version`: the one with which an earlier run ended."""
         self._builder, self._clock, self._most_rounds = builder, clock, rounds
         self._app_id, self._session_id, self._value = app_id, session_id, value
-        self._version, self._lod = version or Version(1, 0, 0), lod
+        self.version, self.lod = version or Version(1, 0, 0), lod  # of what is shown; set by `change` and the like only
         self._rounds: tuple[Round, ...] = ()
         self._registered: dict[str, Anchor] = {}  # by `register`
         self._at = self._now()
         self._content: tuple[Version, Content] | None = None
         self._context: Context | None = None
-
-    @property
-    def version(self) -> Version:
-        """The version of what is shown. Only the methods that invalidate something change it."""
-        return self._version
-
-    @property
-    def lod(self) -> Lod:
-        """The level it is shown at."""
-        return self._lod
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -70,9 +60,8 @@ class Document:
     def context(self) -> Context:
         """Return what is shown now. It is the same object until something is invalidated."""
         if self._context is None:
-            content = self.content()
             data, lod = self._inputs()
-            built = self._builder.assemble(data, lod, content, self.rounds or None)
+            built = self._builder.assemble(data, lod, self.content(), self.rounds or None)
             self._context = replace(built, anchors={**built.anchors, **self._registered}) if self._registered else built
         return self._context
 
@@ -92,9 +81,8 @@ class Document:
         return self._builder.clean(text)
 
     def _inputs(self) -> tuple[SourceData, LodState]:
-        version = self.version
-        data = SourceData(self._app_id, self._session_id, version.major, self._at, self._value)
-        return data, LodState(self.lod, version.minor, version.patch)
+        data = SourceData(self._app_id, self._session_id, self.version.major, self._at, self._value)
+        return data, LodState(self.lod, self.version.minor, self.version.patch)
 
     # ------------------------------------------------------------------ invalidation
 
@@ -106,7 +94,7 @@ class Document:
     def switch(self, lod: Lod) -> None:
         """Show it at this level from now on."""
         if lod is not self.lod:
-            self._lod = lod
+            self.lod = lod
             self._move(self.version.after_switch())
 
     def rerender(self, builder: Builder) -> None:
@@ -115,8 +103,7 @@ class Document:
         self._move(self.version.after_rerender())
 
     def _move(self, version: Version) -> None:
-        self._version, self._at, self._context = version, self._now(), None
-        self._registered = {}
+        self.version, self._at, self._context, self._registered = version, self._now(), None, {}
 
     def record(self, round_: Round) -> None:
         """Add an interaction to the history."""

@@ -17,16 +17,17 @@ from sightline.apps.app import App, Options
 from sightline.apps.calls import ACTION, CREATE, LAUNCHER, parameters
 from sightline.apps.context import Round
 from sightline.apps.events import Event, Events
-from sightline.apps.execution import execute
+from sightline.apps.execution import copy_attributes, current_data, encode_data, execute, restore_attributes
 from sightline.apps.guard import attempt, error_text, log_failure, valid_text
 from sightline.apps.outcome import Outcome
 from sightline.apps.protocols import Window, Windows
 from sightline.apps.resolve import UnavailableAction, resolve_action
-from sightline.apps.state import change_options, copy_attributes, current_data, encode_data, restore_attributes
 from sightline.apps.window import AppWindow, SavedWindow, UnavailableWindow, WindowStyle, check_id, usage
 from sightline.apps.window_log import ActionRecord, WindowLog
 from sightline.errors import BadInput, Conflict, Refused, UnknownApp
 from sightline.files.folders import PROJECT, Folders
+from sightline.log.annotations import WindowNote
+from sightline.log.conflict import retry_on_conflict
 from sightline.values.clock import Clock
 from sightline.values.items import Call, Lod, ToolDefinition
 from sightline.values.lock import locked
@@ -51,9 +52,8 @@ class Host:
     ) -> None:
         """`elsewhere`: where windows are found that this host did not open. `lock`: that of the session."""
         self._lock = lock or RLock()
-        self._log, self._session_id, self.clock = log, session_id, clock
-        self.project, self.folders = project, folders
-        self._elsewhere = elsewhere
+        self._log, self._session_id, self._elsewhere = log, session_id, elsewhere
+        self.clock, self.project, self.folders = clock, project, folders
         self.apps = registry.Apps()
         self.events: Events[Event] = Events()
         self._style = WindowStyle()
@@ -123,8 +123,7 @@ class Host:
 
     def all(self) -> list[AppWindow]:
         """Return the open windows of registered apps, in the order they were opened."""
-        found = map(self.get, self._log.live())
-        return [window for window in found if isinstance(window, AppWindow)]
+        return [window for window in map(self.get, self._log.live()) if isinstance(window, AppWindow)]
 
     @locked
     def open(self, name: str, target: str = "", *, call_id: str = "", **options: Any) -> str:
@@ -141,7 +140,10 @@ class Host:
         if name not in self.apps:
             raise UnknownApp(name, list(self.apps))
         kind = self.apps[name]
-        own = change_options(kind.options, options)
+        try:
+            own = msgspec.convert(msgspec.to_builtins(replace(kind.options, **options)), Options)
+        except (TypeError, msgspec.ValidationError) as error:
+            raise BadInput(f"options of a window: {error}; there are {', '.join(Options.__struct_fields__)}") from error
         self._log.catch_up()
         if kind.single and name in self._log.live():
             if self.window(name) is not None:
@@ -150,26 +152,26 @@ class Host:
         app = self._make_app(kind, valid_text(target))
         app.opened()
         data = encode_data(app)
-        for _ in range(_ATTEMPTS):
-            window_id = name if kind.single else self._log.new_id(name)
-            window = self._make_window(window_id, app, own)
+
+        def note() -> tuple[AppWindow, int]:
+            window = self._make_window(name if kind.single else self._log.new_id(name), app, own)
             saved = SavedWindow(name, app.target, own if own != kind.options else None, msgspec.json.decode(data))
             saved = replace(saved, version=window.document.version)
-            with suppress(Conflict):  # others wrote meanwhile, perhaps a window of this id
-                seq = self._log.note_opened(window_id, saved, call_id)
-                break
-            self._log.catch_up()
-        else:
-            raise Refused(say("changed meanwhile", self.locale))
+            return window, self._log.note_opened(window.id, saved, call_id)
+
+        try:  # others may write meanwhile, perhaps a window of the same id
+            window, seq = retry_on_conflict(note, self._log.catch_up, _ATTEMPTS)
+        except Conflict as conflict:
+            raise Refused(say("changed meanwhile", self.locale)) from conflict
         self._mark_logged(window, data)
-        self._windows[window_id] = window
-        self._publish(Event("opened", seq, window_id, name, target=app.target))
-        return window_id
+        self._windows[window.id] = window
+        self._publish(Event("opened", seq, window.id, name, target=app.target))
+        return window.id
 
     @locked
     def show(self, window_id: str) -> None:
         """Show a live window that another host opened, from here on. The log holds its id, never its text."""
-        self._log.note_shown(check_id(window_id))
+        self._log.write(WindowNote(check_id(window_id)))
 
     @locked
     def close(self, window_id: str, summary: str = "") -> None:
@@ -177,7 +179,7 @@ class Host:
         summary, window_id = valid_text(summary), check_id(window_id)
         window, saved = self.window(window_id), self._log.saved(window_id)
         self._windows.pop(window_id, None)
-        seq = self._log.note_closed(window_id, summary)
+        seq = self._log.write(WindowNote(window_id, closed=True, summary=summary))  # every reference is obsolete then
         if window is not None:
             attempt(window.app.closed)
         if saved is not None:
@@ -187,8 +189,8 @@ class Host:
         """Show a window at this level from now on. Raises BadInput for one that is not open here."""
         window = self.window(window_id)
         if window is None:
-            ids = tuple(each.id for each in self.all())
-            raise BadInput(f"no open window {window_id!r} of a registered app; open are: {ids}")
+            there = tuple(each.id for each in self.all())
+            raise BadInput(f"no open window {window_id!r} of a registered app; open are: {there}")
         window.own_lod, window.options = lod, replace(window.options, lod=lod)
         window.document.switch(lod)
         self._note_changed(window, window.logged_data, None)
@@ -222,8 +224,8 @@ class Host:
         """Write to the log which windows show something that it does not say yet."""
         for window in self.all():
             if window.has_unlogged_change():
-                changed = window.logged is not None and window.logged[0].major != window.document.version.major
-                seq = self._note_changed(window, current_data(window), None, moved=changed and window.options.append)
+                moved = window.logged[0].major != window.document.version.major and window.options.append
+                seq = self._note_changed(window, current_data(window), None, moved=moved)
                 self._publish(Event("refreshed", seq, window.id, window.app.name))
 
     # ------------------------------------------------------------------ acting
@@ -282,10 +284,11 @@ class Host:
             data = before
             restore_attributes(window.app, attributes, before)
         summary = outcome.summary or outcome.message
-        round_ = Round(action.id, summary, datetime.fromtimestamp(self.clock() / 1000, UTC))
-        window.document.record(round_)
+        done = ActionRecord(
+            Round(action.id, summary, datetime.fromtimestamp(self.clock() / 1000, UTC)), outcome.success, call_id
+        )
+        window.document.record(done.round)
         try:
-            done = ActionRecord(round_, outcome.success, call_id)
             seq = self._note_changed(window, data, done, moved=outcome.success and window.options.append)
         except Conflict:
             self._windows.pop(window.id, None)  # it is restored from what the log has now
@@ -308,8 +311,8 @@ class Host:
         if call.name == CREATE.name:
             return self._create(str(arguments.get("name") or ""), str(arguments.get("target") or ""), call.id)
         if not self.answers(call):
-            message = say("no such call", self.locale, name=call.name)
-            return Outcome(False, message, "unknown action", ways=(CREATE.name, ACTION.name))
+            ways = (CREATE.name, ACTION.name)
+            return Outcome(False, say("no such call", self.locale, name=call.name), "unknown action", ways=ways)
         app, window_id, action_id = "", arguments.get("window_id"), arguments.get("action_id")
         params = parameters(arguments)
         if call.name != ACTION.name:  # a tool that stands for one action of one app
@@ -330,8 +333,8 @@ class Host:
         try:
             window_id = self.open(name or LAUNCHER, target, call_id=call_id)
         except UnknownApp:
-            message = say("app unknown", self.locale, name=name)
-            return Outcome(False, message, "unknown app", ways=tuple(nearest(name, list(self.apps))))
+            near = tuple(nearest(name, list(self.apps)))
+            return Outcome(False, say("app unknown", self.locale, name=name), "unknown app", ways=near)
         except Exception as error:  # an app that fails to open is reported like an action that fails
             why = valid_text(error_text(error) or type(error).__name__)
             return Outcome(False, say("open fails", self.locale, why=why), "failed")
@@ -381,8 +384,9 @@ class Host:
         return self._make_window(window_id, app, saved.options or kind.options, saved)
 
     def _make_window(self, window_id: str, app: App, options: Options, saved: SavedWindow | None = None) -> AppWindow:
-        session_id, clock = self._session_id, self.clock
-        return AppWindow(window_id, app, options, self._style, session_id=session_id, clock=clock, saved=saved)
+        return AppWindow(
+            window_id, app, options, self._style, session_id=self._session_id, clock=self.clock, saved=saved
+        )
 
     def _make_app(self, kind: type[App], target: str) -> App:
         app = kind()

@@ -78,7 +78,7 @@ class Apps(dict[str, type[App]]):
         for name, value in own:
             if not name.startswith("_") and isinstance(value, list | dict | set):
                 raise BadInput(f"app {app.name!r}: all its windows would share {name!r}; give it its value in __init__")
-        tools = {action.tool(app.name).name for action in window_actions(app, app.options).values()}
+        tools = Apps({app.name: app}).typed()
         for name, (other, _) in self.typed().items():
             if name in tools and other != app.name:
                 raise BadInput(f"app {app.name!r}: another app has an action called {name} too; rename one of them")
@@ -86,14 +86,17 @@ class Apps(dict[str, type[App]]):
 
     def typed(self) -> dict[str, tuple[str, Action]]:
         """Return the app and the action behind each tool that stands for one action."""
-        pairs = [(name, each) for name, app in self.items() for each in window_actions(app, app.options).values()]
-        return {action.tool(app).name: (app, action) for app, action in pairs}
+        return {
+            action.tool(name).name: (name, action)
+            for name, app in self.items()
+            for action in window_actions(app, app.options).values()
+        }
 
     def tools(self, locale: str, *, typed: bool) -> tuple[ToolDefinition, ...]:
         """Return `create` and `action`; if `typed`, also one tool for each action."""
-        each = [action.tool(app) for app, action in self.typed().values()] if typed else []
         about = {name: app.describe(locale) for name, app in self.items()}
-        return (create_tool(about), ACTION, *each)
+        own = [action.tool(app) for app, action in self.typed().values()] if typed else []
+        return (create_tool(about), ACTION, *own)
 
     def instructions(self, locale: str) -> str:
         """Return what a model without native tool calls is told about acting on windows."""

@@ -28,7 +28,7 @@ def fit(windows: Mapping[str, Window], budget: int | None, size: Size, locale: s
     ours = [window for window in windows.values() if isinstance(window, AppWindow)]
     for window in ours:
         # Undo the levels of a preview with a smaller budget: only a level in the log is permanent.
-        window.document.switch(window.own_lod if budget is None else window.logged_lod)
+        window.document.switch(window.own_lod if budget is None else window.logged[1])
     texts = shown = _render(windows)
     pinned = {window.id for window in ours if window.options.pinned}
     over = sum(size(each, text) for each, text in texts.items() if each not in pinned) - (budget or 0)
@@ -40,7 +40,14 @@ def fit(windows: Mapping[str, Window], budget: int | None, size: Size, locale: s
         order = sorted(free, key=lambda each: importance.get(each, (False, 0)))  # windows of others go first
         fitting = hide(free, order, budget, size, locale)
         shown = {each: fitting.get(each, text) for each, text in texts.items() if each in pinned or each in fitting}
-    return Fit(shown, _saved(ours, texts, shown, size))
+    # Each window of ours below its own level saves tokens, and so does each hidden one of these texts.
+    lowered = {each.id: valid_text(each.render_own_level()) for each in ours if each.document.lod < each.own_lod}
+    saved = {
+        window_id: size(window_id, text) - (size(window_id, shown[window_id]) if window_id in shown else 0)
+        for window_id, text in {**texts, **lowered}.items()
+        if shown.get(window_id) != text
+    }
+    return Fit(shown, saved)
 
 
 def _render(windows: Mapping[str, Window]) -> dict[str, str]:
@@ -90,15 +97,3 @@ def _line(hidden: list[str], needed: int, locale: str) -> str:
     named = ", ".join(hidden[:_NAMED]) + (f" (+{len(hidden) - _NAMED})" if len(hidden) > _NAMED else "")
     why = say("window hidden", locale, count=len(hidden), named=named, tokens=needed)
     return f'<Windows hidden="{len(hidden)}">{xml_text(why)}</Windows>'
-
-
-def _saved(
-    windows: Iterable[AppWindow], texts: Mapping[str, str], shown: Mapping[str, str], size: Size
-) -> dict[str, int]:
-    """Return the tokens saved by each window of ours below its own level, and by each hidden one of these texts."""
-    lowered = {each.id: valid_text(each.render_own_level()) for each in windows if each.document.lod < each.own_lod}
-    return {
-        window_id: size(window_id, text) - (size(window_id, shown[window_id]) if window_id in shown else 0)
-        for window_id, text in {**texts, **lowered}.items()
-        if shown.get(window_id) != text
-    }
