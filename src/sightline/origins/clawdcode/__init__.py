@@ -24,12 +24,16 @@ from sightline.origins.clawdcode.compaction import (
     CompactionResult,
     CompactionService,
     ContextCompressor,
+    FileAnalyzer,
     Summarizer,
 )
-from sightline.origins.clawdcode.counting import TokenCounter
-from sightline.origins.clawdcode.files import FileAnalyzer
-from sightline.origins.clawdcode.filters import ContextFilter, filter_orphan_tool_messages, provider_messages
 from sightline.origins.clawdcode.manager import ContextManager
+from sightline.origins.clawdcode.messages import (
+    ContextFilter,
+    TokenCounter,
+    filter_orphan_tool_messages,
+    provider_messages,
+)
 from sightline.origins.clawdcode.stores import (
     JSONLStore,
     MemoryStore,
