@@ -84,8 +84,8 @@ class Builder:
         except Exception as error:  # whatever an app does, the session goes on
             log_failure(f"{data.app_id} cannot be shown", error)
             why = valid_text(f"{type(error).__name__}: {error}")
-            told = Element(tag="error", text=say("app fails", self._locale), body=why)
-            page = self._redacted(Page(data.app_id, (told,), None, {"error": why}))
+            element = Element(tag="error", text=say("app fails", self._locale), body=why)
+            page = self._redacted(Page(data.app_id, (element,), None, {"error": why}))
             return replace(self._content(page, lod.lod), failed=True)
 
     def assemble(self, data: SourceData, lod: LodState, content: Content, history: tuple[Round, ...] | None) -> Context:

@@ -41,12 +41,17 @@ class Document:
         """`rounds`: the most in the history. `version`: the one with which an earlier run ended."""
         self._builder, self._clock, self._most_rounds = builder, clock, rounds
         self._app_id, self._session_id, self._value = app_id, session_id, value
-        self.version, self.lod = version or Version(1, 0, 0), lod  # of what is shown; set by `change` and the like only
+        self._version, self.lod = version or Version(1, 0, 0), lod
         self._rounds: tuple[Round, ...] = ()
         self._registered: dict[str, Anchor] = {}  # by `register`
         self._at = self._now()
         self._content: tuple[Version, Content] | None = None
         self._context: Context | None = None
+
+    @property
+    def version(self) -> Version:
+        """The version of what is shown. Only the methods that invalidate something change it."""
+        return self._version
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -103,7 +108,7 @@ class Document:
         self._move(self.version.after_rerender())
 
     def _move(self, version: Version) -> None:
-        self.version, self._at, self._context, self._registered = version, self._now(), None, {}
+        self._version, self._at, self._context, self._registered = version, self._now(), None, {}
 
     def record(self, round_: Round) -> None:
         """Add an interaction to the history."""

@@ -132,8 +132,12 @@ def _lines(element: Element, offer: Offer, indent: str) -> Iterator[str]:
     yield indent + " ".join(filter(None, pieces))
     if element.body and element.lod is not Lod.GIST:
         yield from _body(element, indent + "  " if element.lod is None else indent)
-    for row in _table(element.table):
-        yield f"{indent}  {row}"
+    for number, row in enumerate(element.table):
+        # Escape bars, and the backslashes right before them, which would escape the bar's backslash.
+        cells = [re.sub(r"(\\*)\|", r"\1\1\\|", _flat(text)) for text in row]
+        yield f"{indent}  | {' | '.join(cells)} |"
+        if number == 0:
+            yield f"{indent}  |{' --- |' * len(row)}"
     for child in element.children:
         yield from _lines(child, offer, indent + "  ")
 
@@ -147,15 +151,6 @@ def _body(element: Element, indent: str) -> Iterator[str]:
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     language = re.sub(r"\W", "", element.code)
     yield from (f"{indent}{line}" for line in [fence + language, *text.split("\n"), fence])
-
-
-def _table(rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
-    for number, row in enumerate(rows):
-        # Escape bars, and the backslashes right before them, which would escape the bar's backslash.
-        cells = [re.sub(r"(\\*)\|", r"\1\1\\|", _flat(text)) for text in row]
-        yield f"| {' | '.join(cells)} |"
-        if number == 0:
-            yield f"|{' --- |' * len(row)}"
 
 
 def _flat(text: str) -> str:
@@ -182,7 +177,10 @@ def xml_attributes(attributes: Mapping[str, str]) -> str:
 
 def xml(element: Element, indent: str) -> Iterator[str]:
     """Return an element as lines of XML. Its text cannot become an element."""
-    start = f"{element.tag}{xml_attributes(_attributes(element))}"
+    lod = element.lod.name.lower() if element.lod is not None else ""
+    own = zip(_OWN, (element.id, lod, ", ".join(element.tags), ", ".join(element.actions)), strict=True)
+    attributes = {**{name: value for name, value in own if value}, **element.attributes}
+    start = f"{element.tag}{xml_attributes(attributes)}"
     inside = [line for child in element.children for line in xml(child, indent + "  ")]
     inside = [*(f"{indent}  <row>{xml_text(' | '.join(row))}</row>" for row in element.table), *inside]
     if not inside and not element.body:
@@ -196,9 +194,3 @@ def xml(element: Element, indent: str) -> Iterator[str]:
         yield f"{indent}  <body>{xml_text(body)}</body>"
     yield from inside
     yield f"{indent}</{element.tag}>"
-
-
-def _attributes(element: Element) -> dict[str, str]:
-    lod = element.lod.name.lower() if element.lod is not None else ""
-    own = zip(_OWN, (element.id, lod, ", ".join(element.tags), ", ".join(element.actions)), strict=True)
-    return {**{name: value for name, value in own if value}, **element.attributes}

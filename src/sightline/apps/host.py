@@ -250,23 +250,19 @@ class Host:
         try:
             action, given = resolve_action(window, action_id, params, self.locale)
             values = bind(action, given, self.locale)
-        except UnavailableAction as unavailable_action:
-            return self._explain_unavailable(window, unavailable_action)
+        except UnavailableAction as error:
+            ways = error.ways
+            if error.reason == "out of view":  # a higher level offers it: show that level from the next call on
+                window.document.switch(window.own_lod)
+                with suppress(Conflict):  # others are writing: then it stays as they left it
+                    self._note_changed(window, window.logged_data, None)
+                ways = (say("raised", self.locale), *ways)
+            return Outcome(False, str(error), error.reason, window_id, ways=ways)
         except Refused as refused:
             return Outcome(False, str(refused), "bad parameters", window_id, ways=(usage(action),))
         if action is CLOSE:
             return self._close(window_id, values.get("summary", ""))
         return self._run(window, action, values, call_id)
-
-    def _explain_unavailable(self, window: AppWindow, error: UnavailableAction) -> Outcome:
-        """Return the outcome. For an action that a higher level offers, show that level from the next call on."""
-        outcome = error.outcome(window.id)
-        if error.reason != "out of view":
-            return outcome
-        window.document.switch(window.own_lod)
-        with suppress(Conflict):  # others are writing: then it stays as they left it
-            self._note_changed(window, window.logged_data, None)
-        return replace(outcome, ways=(say("raised", self.locale), *outcome.ways))
 
     def _close(self, window_id: str, summary: str) -> Outcome:
         self.close(window_id, summary)

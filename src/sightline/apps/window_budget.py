@@ -1,7 +1,6 @@
 """The windows' share of the token budget: when they need more, the least important show less first."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from sightline.apps.elements import xml_text
 from sightline.apps.guard import valid_text
@@ -16,15 +15,13 @@ Size = Callable[[str, str], int]
 """Tokens that a window takes when it shows this text: its id, the text."""
 
 
-class Fit(NamedTuple):
-    """What windows show within a budget, and the tokens that each lowered or hidden one saves."""
+def fit(
+    windows: Mapping[str, Window], budget: int | None, size: Size, locale: str
+) -> tuple[dict[str, str], dict[str, int]]:
+    """Return what windows show within so many tokens, and the tokens that each lowered or hidden one saves.
 
-    shown: dict[str, str]
-    saved: dict[str, int]
-
-
-def fit(windows: Mapping[str, Window], budget: int | None, size: Size, locale: str) -> Fit:
-    """Render windows within so many tokens; pinned ones in full and beyond that. None: without a limit."""
+    Pinned ones are shown in full and beyond that. Without a budget there is no limit.
+    """
     ours = [window for window in windows.values() if isinstance(window, AppWindow)]
     for window in ours:
         # Undo the levels of a preview with a smaller budget: only a level in the log is permanent.
@@ -47,7 +44,7 @@ def fit(windows: Mapping[str, Window], budget: int | None, size: Size, locale: s
         for window_id, text in {**texts, **lowered}.items()
         if shown.get(window_id) != text
     }
-    return Fit(shown, saved)
+    return shown, saved
 
 
 def _render(windows: Mapping[str, Window]) -> dict[str, str]:

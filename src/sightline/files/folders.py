@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,7 +53,9 @@ class AllowedFolders(NamedTuple):
         root = self.root
         ways = (Path(os.path.normpath(root / written)), place)
         names = [name for way in ways for name in (way.relative_to(root) if way.is_relative_to(root) else way).parts]
-        return any(map(is_secret, names)) or _same(place, root / CONFIGURATION)
+        with suppress(OSError):  # one of the files does not exist
+            return any(map(is_secret, names)) or place.samefile(root / CONFIGURATION)
+        return False
 
 
 def resolve_folders(project: Path, folders: Iterable[str]) -> ResolvedFolders:
@@ -88,10 +91,3 @@ def allowed_folders(project: Path, folders: Folders = PROJECT) -> AllowedFolders
     """The real path of a project, and these folders of it. Links on the way to a folder are not followed."""
     root = project.resolve()
     return AllowedFolders(root, tuple(Path(os.path.normpath(root / folder)) for folder in folders))
-
-
-def _same(this: Path, that: Path) -> bool:
-    try:
-        return this.samefile(that)
-    except OSError:  # one of them does not exist
-        return False

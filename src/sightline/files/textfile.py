@@ -122,11 +122,9 @@ class TextFile(NamedTuple):
     def _text(self, data: bytes) -> str:
         if len(data) > SIZE:
             raise self._refused(f"it is larger than {SIZE:,} bytes", f"超过 {SIZE:,} 字节")
-        try:
+        with suppress(UnicodeDecodeError):
             if b"\0" not in data:
                 return data.decode()
-        except UnicodeDecodeError:
-            pass
         raise self._refused("it is no UTF-8 text", "不是 UTF-8 文本")
 
     def _refused(self, en: str, zh: str) -> Refused:

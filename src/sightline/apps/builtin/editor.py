@@ -1,6 +1,5 @@
 """A text editor for the files of a project."""
 
-from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -125,8 +124,11 @@ class Editor(App):
         elements = [Element(tag="file", text=self._problem or f"{self.path} | {at}")]
         if lod is not Lod.GIST and count:
             elements.append(self._around(SHOWN[lod]))
-        if lod is Lod.SUMMARY and (outline := "\n".join(self._outline())):
-            elements.append(Element(tag="outline", text=self.says("Outline", "大纲"), body=outline, code=""))
+        if lod is Lod.SUMMARY and (found := textfile.outlined(self._lines, PurePath(self.path).suffix)):
+            rows = [textfile.numbered(self._lines, number, found[-1]) for number in found[:OUTLINE]]
+            if (more := len(found) - OUTLINE) > 0:
+                rows.append(self.says(f"… {more} more", f"… 还有 {more} 项"))
+            elements.append(Element(tag="outline", text=self.says("Outline", "大纲"), body="\n".join(rows), code=""))
         return Page(f"{title}: {self.path}", tuple(elements))
 
     def _around(self, most: int) -> Element:
@@ -142,12 +144,6 @@ class Editor(App):
             for number in range(start, stop + 1)
         ]
         return Element(tag="text", text=text, body="\n".join(rows), code=PurePath(self.path).suffix[1:])
-
-    def _outline(self) -> Iterator[str]:
-        found = textfile.outlined(self._lines, PurePath(self.path).suffix)
-        yield from (textfile.numbered(self._lines, number, found[-1]) for number in found[:OUTLINE])
-        if len(found) > OUTLINE:
-            yield self.says(f"… {len(found) - OUTLINE} more", f"… 还有 {len(found) - OUTLINE} 项")
 
     # ------------------------------------------------------------------ the file
 
@@ -167,16 +163,15 @@ class Editor(App):
 
     def _clamp(self) -> None:
         """Move cursor and selection to lines that exist."""
-        count = len(self._lines)
         if not self._problem:
-            self.cursor = max(1, min(self.cursor, count))
-            self.selection = self.selection if self.selection and self.selection[1] <= count else None
+            self.cursor = max(1, min(self.cursor, len(self._lines)))
+            self.selection = self.selection if self.selection and self.selection[1] <= len(self._lines) else None
 
     def _change_to(self, text: str) -> str:
         """Write this text to the file, and remember how to undo that."""
-        step = textfile.step(self._lines, textfile.split(text))
         if text == "".join(self._lines):
             raise self._refused("that is what stands there already", "内容没有变化")
+        step = textfile.step(self._lines, textfile.split(text))
         self._write(text, step.at, textfile.kept([*self.steps, step]))
         return self.says(f"changed at line {self.cursor}", f"已修改第 {self.cursor} 行处")
 

@@ -55,8 +55,8 @@ def application(service: BAAgentService) -> Callable[[Mapping[str, Any], Receive
             await _live(service, receive, send)
             return
         reply = await _reply(service, scope, receive)
-        content = [(b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": reply.status, "headers": content})
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": msgspec.json.encode(reply.body)})
 
     return answer
@@ -86,13 +86,12 @@ async def _reply(service: BAAgentService, scope: Mapping[str, Any], receive: Rec
 
 async def _live(service: BAAgentService, receive: Receive, send: Send) -> None:
     """Answer the server's start and end. At the end the conversations are closed."""
-    while True:
-        event = await receive()
-        if event["type"] == "lifespan.shutdown":
+    kind = ""
+    while kind != "lifespan.shutdown":
+        kind = (await receive())["type"]
+        if kind == "lifespan.shutdown":
             await service.close()
-        await send({"type": f"{event['type']}.complete"})
-        if event["type"] == "lifespan.shutdown":
-            return
+        await send({"type": f"{kind}.complete"})
 
 
 def _failed(status: int, error: str) -> Reply:

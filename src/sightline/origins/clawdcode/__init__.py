@@ -10,7 +10,6 @@ from sightline.files.mentions import FileReference
 from sightline.log.entries import CompactMetadata as CompactMetadata
 from sightline.log.entries import Entry as JSONLEntry
 from sightline.log.stores.session_folder import escape_project_path
-from sightline.origins.clawdcode.cache import CacheStore
 from sightline.origins.clawdcode.command import (
     CommandConfig,
     CommandContext,
@@ -35,6 +34,7 @@ from sightline.origins.clawdcode.messages import (
     provider_messages,
 )
 from sightline.origins.clawdcode.stores import (
+    CacheStore,
     JSONLStore,
     MemoryStore,
     PersistentStore,

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from sightline.errors import BadInput, SightlineError
 from sightline.files.project import git_branch
 from sightline.log.entries import CompactMetadata
-from sightline.origins.clawdcode.cache import CacheStore
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor
 from sightline.origins.clawdcode.messages import (
     ContextFilter,
@@ -27,7 +26,7 @@ from sightline.origins.clawdcode.messages import (
     readable,
     split_system,
 )
-from sightline.origins.clawdcode.stores import MemoryStore, PersistentStore, get_storage_root
+from sightline.origins.clawdcode.stores import CacheStore, MemoryStore, PersistentStore, get_storage_root
 from sightline.origins.clawdcode.values import (
     DEFAULT_THRESHOLD,
     ContextData,

@@ -1,9 +1,14 @@
-"""The document's stores: the current session in memory, all sessions in files. The files are the core's logs."""
+"""The document's stores: the current session in memory, all sessions in files, and a cache for what can be made again.
+
+The files are the core's logs.
+"""
 
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +30,8 @@ from sightline.values.items import Kind
 from sightline.values.lock import locked
 from sightline.values.tokens import TokenCounter, counter
 
-MAX_SESSIONS = 100  # listed; the document's figure
+MAX_SESSIONS = 100  # listed; this and the next are the document's figures
+DEFAULT_TTL = 5 * 60 * 1000  # milliseconds
 _ATTEMPTS = 1000  # to append while others do: each attempt fails only because another writer succeeded
 _SESSION = "session"  # in the session's state: its `SessionContext`
 _MESSAGES = (Kind.SYSTEM, Kind.USER, Kind.ASSISTANT, Kind.RESULT, Kind.SUMMARY)
@@ -89,6 +95,35 @@ class MemoryStore:
             conversation.messages = conversation.messages[-keep:]
         metadata.total_tokens = tokens
         conversation.last_activity = metadata.last_updated = self._clock()
+
+
+class CacheStore:
+    """Holds at most `size` values, each for `ttl` milliseconds after it was set. The least recently used goes first."""
+
+    def __init__(self, size: int = 100, ttl: int = DEFAULT_TTL, *, clock: Clock = wall_clock) -> None:
+        self._size, self._ttl, self._clock = size, ttl, clock
+        self._values: OrderedDict[str, tuple[int, Any]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def set(self, key: str, value: Any, ttl: int | None = None) -> None:
+        """Store a value under a key, in place of an earlier one."""
+        self._values[key] = (self._clock() + (self._ttl if ttl is None else ttl), value)
+        self._values.move_to_end(key)
+        while len(self._values) > self._size:
+            self._values.popitem(last=False)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value, or `default` if there is none or it is too old. Reading does not prolong its lifetime."""
+        if key not in self._values:
+            return default
+        expires, value = self._values[key]
+        if self._clock() >= expires:
+            del self._values[key]
+            return default
+        self._values.move_to_end(key)
+        return value
 
 
 class JSONLStore:
