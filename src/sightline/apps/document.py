@@ -41,7 +41,7 @@ class Document:
         """`rounds`: the most in the history. `version`: the one with which an earlier run ended."""
         self._builder, self._clock, self._most_rounds = builder, clock, rounds
         self._app_id, self._session_id, self._value = app_id, session_id, value
-        self._version, self.lod = version or Version(1, 0, 0), lod
+        self._version, self._lod = version or Version(1, 0, 0), lod
         self._rounds: tuple[Round, ...] = ()
         self._registered: dict[str, Anchor] = {}  # by `register`
         self._at = self._now()
@@ -52,6 +52,11 @@ class Document:
     def version(self) -> Version:
         """The version of what is shown. Only the methods that invalidate something change it."""
         return self._version
+
+    @property
+    def lod(self) -> Lod:
+        """The level it is shown at."""
+        return self._lod
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -99,7 +104,7 @@ class Document:
     def switch(self, lod: Lod) -> None:
         """Show it at this level from now on."""
         if lod is not self.lod:
-            self.lod = lod
+            self._lod = lod
             self._move(self.version.after_switch())
 
     def rerender(self, builder: Builder) -> None:
