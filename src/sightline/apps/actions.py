@@ -23,8 +23,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Parameter(Struct, frozen=True):
-    """A parameter of an action."""
-
     name: str
     type: str  # string, int, float, bool
     required: bool = True
@@ -36,7 +34,6 @@ class Parameter(Struct, frozen=True):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The parameter as JSON Schema."""
         return {"type": _SCHEMA[self.type], **({"enum": list(self.choices)} if self.choices else {})}
 
 
@@ -56,7 +53,6 @@ class Action(Struct, frozen=True):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """All parameters as JSON Schema."""
         return {
             "type": "object",
             "properties": {each.name: each.schema for each in self.parameters},
@@ -65,7 +61,6 @@ class Action(Struct, frozen=True):
         }
 
     def label_in(self, locale: str) -> str:
-        """Return the label in this language."""
         return self.zh if locale == "zh" and self.zh else self.label
 
     def tool(self, app: str) -> ToolDefinition:
@@ -76,8 +71,8 @@ class Action(Struct, frozen=True):
         return ToolDefinition(f"{app}_{self.id}", self.about or self.label, schema)
 
 
+# The action that every closable window offers.
 CLOSE = Action("close", "Close", (Parameter("summary", "string", required=False),), zh="关闭")
-"""The action that every closable window offers."""
 
 
 @overload

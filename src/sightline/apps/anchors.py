@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from sightline.apps.context import Anchor, AnchorType
 
+# The names that commands, targets and fields may have.
 NAME = re.compile(r"[\w.:-]+")
-"""The names that commands, targets and fields may have."""
 
 _NAME = NAME.pattern
 _VALUE = r'(?:"(?:[^"\\\n]|\\.)*"|[^\s"\[\]]*)'

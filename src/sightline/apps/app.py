@@ -108,8 +108,8 @@ class App:
     @classmethod
     def describe(cls, locale: str = "en") -> str:
         """Return what it is for: the first paragraph of its docstring, or `zh`."""
-        about = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
-        return cls.zh if locale == "zh" and cls.zh else about
+        own = cls.zh if locale == "zh" else ""
+        return own or " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
 
 
 def is_data(name: str) -> bool:

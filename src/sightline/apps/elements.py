@@ -112,8 +112,8 @@ def _redact_value(value: Any, redact: Callable[[str], str]) -> Any:
 # ------------------------------------------------------------------ Markdown
 
 
+# Returns how an action on an element is written.
 Offer = Callable[[Element, str], str]
-"""Returns how an action on an element is written."""
 
 
 def markdown(page: Page, offer: Offer) -> str:

@@ -55,7 +55,7 @@ class Host:
         self._log, self._session_id, self._elsewhere = log, session_id, elsewhere
         self.clock, self.project, self.folders = clock, project, folders
         self.apps = registry.Apps()
-        self.events: Events[Event] = Events()
+        self.events = Events()
         self._style = WindowStyle()
         self._windows: dict[str, AppWindow | UnavailableWindow] = {}
         self.spared: dict[str, int] = {}  # tokens that lowered or hidden windows saved in the last `shown`
@@ -95,7 +95,6 @@ class Host:
 
     @property
     def locale(self) -> str:
-        """The session's language."""
         return self._style.locale
 
     def get(self, window_id: str) -> Window | None:

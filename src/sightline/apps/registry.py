@@ -25,8 +25,8 @@ SHIPPED = {
     "files": "files:Files",
 }
 
+# The entry point group in which a package offers its apps: a name, and a subclass of App.
 GROUP = "sightline.apps"
-"""The entry point group in which a package offers its apps: a name, and a subclass of App."""
 
 
 def names() -> list[str]:
@@ -94,9 +94,8 @@ class Apps(dict[str, type[App]]):
 
     def tools(self, locale: str, *, typed: bool) -> tuple[ToolDefinition, ...]:
         """Return `create` and `action`; if `typed`, also one tool for each action."""
-        about = {name: app.describe(locale) for name, app in self.items()}
         own = [action.tool(app) for app, action in self.typed().values()] if typed else []
-        return (create_tool(about), ACTION, *own)
+        return (create_tool({name: app.describe(locale) for name, app in self.items()}), ACTION, *own)
 
     def instructions(self, locale: str) -> str:
         """Return what a model without native tool calls is told about acting on windows."""

@@ -9,9 +9,8 @@ from msgspec import UNSET, Struct
 from sightline.apps.actions import CLOSE, Action, actions_of
 from sightline.apps.anchors import escaped
 from sightline.apps.app import App, Options
-from sightline.apps.builder import Builder, Content
 from sightline.apps.context import Context, Round, Version
-from sightline.apps.document import Document
+from sightline.apps.document import Builder, Content, Document
 from sightline.apps.elements import Element, Page, walk, xml, xml_attributes, xml_text
 from sightline.apps.guard import attempt
 from sightline.errors import BadInput, InvalidSourceData
@@ -20,8 +19,8 @@ from sightline.values.items import Lod, Text
 from sightline.values.phrases import say
 from sightline.wire.common import text_part
 
+# How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors.
 Form = Literal["xml", "markdown"]
-"""How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors."""
 
 FORMS: tuple[Form, ...] = get_args(Form)
 
@@ -83,7 +82,6 @@ class AppWindow:
             self.logged_data = msgspec.json.encode(saved.state)
 
     def show_as(self, style: WindowStyle) -> None:
-        """Show it in this style from now on."""
         if style != self.style:
             self.style = style
             self.document.rerender(self._builder())
@@ -133,10 +131,6 @@ class AppWindow:
         text = attempt(lambda: render(content, lod), f"{self.id} cannot be drawn")  # elements nested too deeply, say
         return text or UnavailableWindow(self.id, say("app fails", self.style.locale)).render()
 
-    def about(self) -> str:
-        """Return what the app is for, redacted."""
-        return self.document.clean(attempt(lambda: self.app.describe(self.style.locale)) or self.app.name)
-
     def _xml(self, content: Content, lod: Lod) -> str:
         elements, actions = content.page.elements, self.actions.values()
         if self.options.compact:  # in one line: its texts, without actions
@@ -145,7 +139,8 @@ class AppWindow:
         if lod is Lod.GIST:
             return _gist_xml(self.id, elements, actions)
         more = {"lod": lod.name.lower()} if lod is not self.own_lod else {}
-        return window_xml(self.id, self.about(), elements, actions, locale=self.style.locale, more=more)
+        about = self.document.clean(attempt(lambda: self.app.describe(self.style.locale)) or self.app.name)
+        return window_xml(self.id, about, elements, actions, locale=self.style.locale, more=more)
 
     def _markdown(self, content: Content, _: Lod) -> str:
         begin, end = (say(key, self.style.locale, id=self.id) for key in ("window", "window end"))
@@ -163,7 +158,6 @@ class UnavailableWindow(Struct, frozen=True):
     locale: str = "en"
 
     def render(self) -> str:
-        """Return what the model sees."""
         return window_xml(self.id, self.why, (), (CLOSE,), locale=self.locale)
 
 

@@ -11,8 +11,8 @@ from sightline.values.phrases import say
 
 _NAMED = 12  # hidden windows that are named; the others are counted
 
+# Tokens that a window takes when it shows this text: its id, the text.
 Size = Callable[[str, str], int]
-"""Tokens that a window takes when it shows this text: its id, the text."""
 
 
 def fit(

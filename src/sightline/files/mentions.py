@@ -49,7 +49,12 @@ def important_files(
     """
     found: dict[str, FileReference] = {}
     for index, message in enumerate(messages):
-        for path, modified in _mentioned_paths(message, writing):
+        mentioned = [(path, False) for path in paths_in(plain_text(message.parts))]
+        for call in message.parts:
+            if isinstance(call, Call):
+                modified = call.name in writing
+                mentioned += [(path, modified) for path in _argument_paths(call.input, commands=not modified)]
+        for path, modified in mentioned:
             key = "/".join(part for part in _SEPARATOR.split(path) if part != ".")
             known = found.get(key, FileReference(path, 0, index, False))
             found[key] = FileReference(known.path, known.mentions + 1, index, known.was_modified or modified)
@@ -71,16 +76,6 @@ def paths_in(text: str) -> list[str]:
         elif match["run"] is not None:
             found += _run_paths(match)
     return found
-
-
-def _mentioned_paths(message: Message, writing: frozenset[str]) -> Iterator[tuple[str, bool]]:
-    for path in paths_in(plain_text(message.parts)):
-        yield path, False
-    for part in message.parts:
-        if isinstance(part, Call):
-            modified = part.name in writing
-            for path in _argument_paths(part.input, commands=not modified):
-                yield path, modified
 
 
 # ---------------------------------------------------------------------- arguments

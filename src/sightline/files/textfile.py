@@ -254,5 +254,4 @@ def kept(steps: list[Step]) -> list[Step]:
 
 
 def digest(lines: list[str]) -> str:
-    """A hash of these lines."""
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

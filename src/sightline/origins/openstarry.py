@@ -39,10 +39,10 @@ from sightline.wire.payload import Payload
 
 ChatMessage = Mapping[str, Any]
 ToolDefinition = Mapping[str, Any]
+# Sends messages to the model of this name and returns its answer: text, an SDK's response, or an awaitable of one.
 Complete = Callable[[str, list[dict[str, Any]]], Any]
-"""Sends messages to the model of this name and returns its answer: text, an SDK's response, or an awaitable of one."""
+# An extraction chain: (schema, state so far, the user's text) → the fields found, or an awaitable of them.
 Extract = Callable[[dict[str, Any], Mapping[str, Any], str], Any]
-"""An extraction chain: (schema, state so far, the user's text) → the fields found, or an awaitable of them."""
 
 BUDGET = Budget(window=128_000, output=8_000, recall=0.0)  # without recall, which the document does not have
 DYNAMIC = "dynamic"  # the live window that shows the retrieved knowledge
@@ -54,8 +54,6 @@ logger = logging.getLogger("sightline")
 
 
 class LLMPayload(Struct, frozen=True):
-    """What is sent to the model."""
-
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
 
@@ -249,7 +247,6 @@ class EntityExtractionContextManager(StrategyContextManager):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The extracted values."""
         return self.session.state
 
     async def _prepare(self, asked: Sequence[Message]) -> None:

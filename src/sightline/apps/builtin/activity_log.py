@@ -23,7 +23,6 @@ class ActivityLog(App):
         self._stop: Callable[[], None] | None = None  # ends the subscription; None before there is one
 
     def opened(self) -> None:
-        """Subscribe to events."""
         self._subscribe()
 
     def restore(self, state: Any) -> None:
@@ -32,7 +31,6 @@ class ActivityLog(App):
         self._subscribe()
 
     def closed(self) -> None:
-        """End the subscription."""
         if self._stop is not None:
             self._stop()
 

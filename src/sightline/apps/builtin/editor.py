@@ -30,7 +30,6 @@ class Editor(App):
         self._stamp: Stamp | None = UNREAD  # of the file when it was read
 
     def opened(self) -> None:
-        """Open the file that the window is for."""
         if self.target:
             self.open(self.target)
 

@@ -28,7 +28,6 @@ class Launcher(App):
         self.offers = []
 
     def opened(self) -> None:
-        """List the apps."""
         self.refresh()
 
     def refresh(self) -> bool:

@@ -18,8 +18,6 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class Query(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a request."""
-
     message: str
     session_id: str = ""
     history_messages: list[dict[str, Any]] | None = None

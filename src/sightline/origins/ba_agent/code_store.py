@@ -38,7 +38,6 @@ class CodeStore(store.CodeStore):
     get_code_by_id = retrieve
 
     def exists(self, code_id: str) -> bool:
-        """Whether there is code of this id."""
         return self.get_metadata(code_id) is not None
 
     def get_metadata(self, code_id: str) -> dict[str, Any] | None:

@@ -17,10 +17,10 @@ from sightline.values.phrases import check_locale
 from sightline.wire.common import call_from
 
 Message = dict[str, Any]
+# Returns fewer messages in place of too many: the newest by rule, or a summary that a model has written.
 Summarize = Callable[[list[Message]], list[Message]]
-"""Returns fewer messages in place of too many: the newest by rule, or a summary that a model has written."""
+# The files of a query: their ids, or ids with further facts.
 FileContext = Mapping[str, Any] | Upload | str | Sequence[Mapping[str, Any] | Upload | str]
-"""The files of a query: their ids, or ids with further facts."""
 
 MOST_MESSAGES = 20  # more are summarised
 KEPT = 5  # messages of the dialogue that stay then

@@ -10,14 +10,10 @@ from msgspec import Struct
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor, Summarizer
 from sightline.origins.clawdcode.manager import ContextManager
 
-DEFAULT_MODEL = "gpt-4"
-DEFAULT_WINDOW = 128_000
 LEAST_MESSAGES = 2
 
 
 class CommandSession(Struct):
-    """The conversation a command works on."""
-
     messages: list[Any]
 
 
@@ -46,8 +42,6 @@ class CommandResult(Struct, frozen=True):
 
 
 class SlashCommand(Struct, frozen=True):
-    """A command as the user types it."""
-
     name: str
     description: str
     handler: Callable[[Sequence[str], CommandContext], Awaitable[CommandResult]]
@@ -71,8 +65,8 @@ def _compact(context: CommandContext) -> CompactionResult | None:
         return None
     options = CompactionOptions(
         trigger="manual",
-        model_name=context.config.current_model or DEFAULT_MODEL,
-        max_context_tokens=context.config.max_context_tokens or DEFAULT_WINDOW,
+        model_name=context.config.current_model or "gpt-4",
+        max_context_tokens=context.config.max_context_tokens or 128_000,
         summarizer=context.summarizer,
         project_dir=context.project_dir,
     )

@@ -42,10 +42,10 @@ from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter as Counter
 
+# Messages in OpenAI's form.
 Request = list[dict[str, Any]]
-"""Messages in OpenAI's form."""
+# Asks a model: takes the request, returns the answer. It may raise, and it may take too long.
 Summarizer = Callable[[Request], str]
-"""Asks a model: takes the request, returns the answer. It may raise, and it may take too long."""
 
 ANSWER_TOKENS = 8000  # of the context window: kept free for the summary
 SMALL_TOKENS = 1000  # up to this a summary may be larger than what it replaces, because its nine sections have a size
@@ -72,7 +72,6 @@ class CompactionOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def counter(self) -> Counter:
-        """The counter in use."""
         return self.token_counter or TokenCounter.get_encoding(self.model_name)
 
     def size_before(self, messages: Sequence[Any]) -> int:
@@ -114,8 +113,7 @@ class FileAnalyzer:
 
         A longer file ends with the line "[... truncated ...]". What cannot be read is left out.
         """
-        folders = None if allow_outside else PROJECT
-        return await asyncio.to_thread(read_files, paths, project_dir, folders=folders)
+        return await asyncio.to_thread(read_files, paths, project_dir, folders=None if allow_outside else PROJECT)
 
 
 class CompactionService:

@@ -240,8 +240,7 @@ class ContextManager:
         self.cache.set(f"compaction:{session_id}", result)
         sizes = CompactMetadata(trigger, result.pre_tokens, result.post_tokens, result.files_included)
         first_kept = kept[0].id if kept else ""
-        save = partial(self.persistent.save_compaction, session_id, self._ids(), summary, sizes, first_kept)
-        self._saving.put(save)
+        self._saving.put(partial(self.persistent.save_compaction, session_id, self._ids(), summary, sizes, first_kept))
 
     def get_context(self) -> ContextData | None:
         """Return the current session's context; None before the first session."""

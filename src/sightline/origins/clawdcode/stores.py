@@ -64,7 +64,6 @@ class MemoryStore:
         self._context: ContextData | None = None
 
     def set_context(self, context: ContextData) -> None:
-        """Replace the context."""
         self._context = context
 
     def get_context(self) -> ContextData | None:

@@ -23,8 +23,8 @@ from sightline.origins.contextui.interaction import InteractionController, Inter
 from sightline.origins.contextui.windows import WindowManager
 from sightline.values.clock import SeqClock
 
+# What an app's author subclasses.
 ContextApp = App
-"""What an app's author subclasses."""
 
 __all__ = [
     "ContextApp", "ContextItem", "ContextItemType", "ContextManager", "ContextRenderer", "ContextStats",

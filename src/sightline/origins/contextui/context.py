@@ -39,8 +39,6 @@ logger = logging.getLogger("sightline")
 
 
 class ContextItemType(StrEnum):
-    """What an item is."""
-
     SYSTEM = "System"
     USER = "User"
     ASSISTANT = "Assistant"
@@ -154,9 +152,15 @@ class ContextManager:
         with self._lock:
             if item.id in self._ids:
                 raise BadInput(f"an item {item.id!r} is in the context already; leave the id empty to have one made")
-            entry = self._entry(item, self.clock.next())
+            seq, drafts = self.clock.next(), self.journal.drafts
+            if item.type is ContextItemType.WINDOW:
+                entry = drafts.annotation(entries.WINDOW, _NumberedWindow(item.content, context_seq=seq))
+            else:
+                message = Message(Role(_ROLES[item.type]), (text_part(item.content),))
+                entry = replace(drafts.message(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
+            entry = replace(entry, uuid=item.id or entry.uuid, flags=OBSOLETE if item.is_obsolete else 0)
             self.journal.append([entry])
-            item.id, item.seq = entry.uuid, _seq(entry)
+            item.id, item.seq = entry.uuid, seq
             self._ids.add(entry.uuid)
 
     def get_all(self) -> list[ContextItem]:
@@ -194,7 +198,6 @@ class ContextManager:
                 self.journal.catch_up()
 
     def get_stats(self) -> ContextStats:
-        """Return how large the context is."""
         with self._lock:
             items = list(self._items())
             obsolete = sum(item.is_obsolete for _, item in items)
@@ -210,14 +213,6 @@ class ContextManager:
                     for row, item in items
                 ),
             )
-
-    def _entry(self, item: ContextItem, seq: int) -> Entry:
-        if item.type is ContextItemType.WINDOW:
-            entry = self.journal.drafts.annotation(entries.WINDOW, _NumberedWindow(item.content, context_seq=seq))
-        else:
-            message = Message(Role(_ROLES[item.type]), (text_part(item.content),))
-            entry = replace(self.journal.drafts.message(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
-        return replace(entry, uuid=item.id or entry.uuid, flags=OBSOLETE if item.is_obsolete else 0)
 
     def _items(self) -> Iterator[tuple[int, ContextItem]]:
         """Yield the items of the log's branch that were added here, each with its row."""

@@ -22,8 +22,8 @@ from sightline.values.items import Call, Usage, plain_text
 
 PROMPT = "system_prompt"  # the id of the item that says how to act
 
+# Takes the messages, returns the answer: text, an SDK's response or its JSON.
 LlmBridge = Callable[[list[LlmMessage]], Any]
-"""Takes the messages, returns the answer: text, an SDK's response or its JSON."""
 
 
 class InteractionResult(Struct, frozen=True, rename="pascal"):
@@ -82,8 +82,7 @@ class InteractionController:
     def _answer(self, text: str, usage: Usage | None) -> InteractionResult:
         self._add(ContextItemType.ASSISTANT, text)
         call = next(read_calls(text), None)
-        outcome = self.windows.call(call) if call is not None else None
-        return InteractionResult(True, "", text, call, outcome, usage)
+        return InteractionResult(True, "", text, call, self.windows.call(call) if call else None, usage)
 
     def _add(self, kind: ContextItemType, text: str, item_id: str = "") -> None:
         self.windows.context.add(ContextItem(item_id, kind, text))
