@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from sightline.apps.elements import Element, Page
 from sightline.errors import BadInput, InvalidSourceData
@@ -100,7 +99,7 @@ class App:
         """Return what `view` shows at this level, as a page."""
         view = self.view(lod)
         page = view if isinstance(view, Page) else Page(self.title or self.name, tuple(view or ()))
-        page = replace(page, elements=tuple(page.elements))
+        page = msgspec.structs.replace(page, elements=tuple(page.elements))
         if wrong := [each for each in page.elements if not isinstance(each, Element)]:
             raise InvalidSourceData(f"view() of {self.name} gives a Page or Elements; this is none: {wrong[0]!r}")
         return page

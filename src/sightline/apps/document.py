@@ -260,7 +260,6 @@ class Document:
         return self._builder.content(data, replace(own, lod=lod))
 
     def clean(self, text: str) -> str:
-        """Return a text about it as it may be shown: redacted, and valid Unicode."""
         return self._builder.clean(text)
 
     def _inputs(self) -> tuple[SourceData, LodState]:

@@ -149,8 +149,8 @@ def _body(element: Element, indent: str) -> Iterator[str]:
         return
     text = escaped(element.body)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    language = re.sub(r"\W", "", element.code)
-    yield from (f"{indent}{line}" for line in [fence + language, *text.split("\n"), fence])
+    start = fence + re.sub(r"\W", "", element.code)
+    yield from (f"{indent}{line}" for line in [start, *text.split("\n"), fence])
 
 
 def _flat(text: str) -> str:

@@ -1,10 +1,9 @@
 """One action of an app, run so that nothing it does can raise, and the app's data before and after it."""
 
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from sightline.apps.actions import Action
 from sightline.apps.app import App, is_data
@@ -15,22 +14,17 @@ from sightline.errors import InvalidSourceData, Refused
 from sightline.values.phrases import say
 
 
-class Execution(NamedTuple):
-    """What came of an action: the outcome, the app's data if it succeeded, and whether `refresh` found a change."""
+def execute(window: AppWindow, action: Action, values: dict[str, Any], locale: str) -> tuple[Outcome, bytes, bool]:
+    """Run an action with these arguments. An exception becomes an outcome that says what went wrong.
 
-    outcome: Outcome
-    data: bytes = b""
-    refreshed: bool = False
-
-
-def execute(window: AppWindow, action: Action, values: dict[str, Any], locale: str) -> Execution:
-    """Run an action with these arguments. An exception becomes an outcome that says what went wrong."""
+    Return the outcome, the app's data if it succeeded, and whether `refresh` found a change.
+    """
     clean = window.document.clean
     try:
         answer = getattr(window.app, action.id)(**values)
         if not isinstance(answer, Outcome):
             answer = Outcome(True, str(answer) if answer is not None else say("done", locale))
-        outcome = replace(
+        outcome = msgspec.structs.replace(
             answer,
             window=window.id,
             message=clean(str(answer.message)),
@@ -39,13 +33,13 @@ def execute(window: AppWindow, action: Action, values: dict[str, Any], locale: s
             reason="" if answer.success else str(answer.reason or "failed"),
         )
         refreshed = bool(attempt(window.app.refresh))  # because the action may have changed something outside
-        return Execution(outcome, encode_data(window.app), refreshed)
+        return outcome, encode_data(window.app), refreshed
     except (Refused, InvalidSourceData) as refused:
         why = error_text(refused)
     except Exception as error:  # an app's mistake is reported, not raised, so that the conversation goes on
         log_failure(f"{window.id}.{action.id} failed", error)
         why = f"{type(error).__name__}: {error_text(error)}"
-    return Execution(Outcome(False, clean(why), "failed", window.id))
+    return Outcome(False, clean(why), "failed", window.id), b"", False
 
 
 def encode_data(app: App) -> bytes:

@@ -8,13 +8,12 @@ from threading import RLock
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from sightline.apps import registry, window_budget
 from sightline.apps.actions import CLOSE, Action, bind, nearest
 from sightline.apps.app import App, Options
-from sightline.apps.calls import ACTION, CREATE, LAUNCHER, parameters
+from sightline.apps.calls import ACTION, CREATE, LAUNCHER, create_tool, parameters
 from sightline.apps.context import Round
 from sightline.apps.events import Event, Events
 from sightline.apps.execution import copy_attributes, current_data, encode_data, execute, restore_attributes
@@ -78,11 +77,14 @@ class Host:
 
         They depend only on the registered apps, so opening and closing windows leaves the prompt prefix unchanged.
         """
-        return self.apps.tools(self.locale, typed=typed)
+        own = [action.tool(app) for app, action in self.apps.typed().values()] if typed else []
+        return (create_tool({name: app.describe(self.locale) for name, app in self.apps.items()}), ACTION, *own)
 
     def instructions(self) -> str:
         """Return what a model without native tool calls is told, in the session's language."""
-        return self.apps.instructions(self.locale)
+        about = "\n".join(f"- {name}: {app.describe(self.locale)}" for name, app in self.apps.items())
+        launcher = say("or the launcher", self.locale) if LAUNCHER in self.apps else ""
+        return say("how to act", self.locale, apps=about, launcher=launcher)
 
     # ------------------------------------------------------------------ windows
 
@@ -188,8 +190,8 @@ class Host:
         """Show a window at this level from now on. Raises BadInput for one that is not open here."""
         window = self.window(window_id)
         if window is None:
-            there = tuple(each.id for each in self.all())
-            raise BadInput(f"no open window {window_id!r} of a registered app; open are: {there}")
+            open_ids = tuple(each.id for each in self.all())
+            raise BadInput(f"no open window {window_id!r} of a registered app; open are: {open_ids}")
         window.own_lod, window.options = lod, replace(window.options, lod=lod)
         window.document.switch(lod)
         self._note_changed(window, window.logged_data, None)
@@ -355,7 +357,7 @@ class Host:
         saved = SavedWindow(
             window.app.name,
             options=window.options if window.options != type(window.app).options else None,
-            state=msgspec.json.decode(data) if data != window.logged_data else UNSET,
+            state=msgspec.json.decode(data) if data != window.logged_data else msgspec.UNSET,
             version=window.document.version,
             lod=window.document.lod,
         )

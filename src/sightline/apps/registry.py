@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING
 
 from sightline.apps.actions import Action
 from sightline.apps.app import App
-from sightline.apps.calls import ACTION, LAUNCHER, create_tool
 from sightline.apps.window import window_actions
 from sightline.errors import BadInput, UnknownApp
-from sightline.values.items import ToolDefinition
-from sightline.values.phrases import say
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -68,7 +65,7 @@ def app(name: str) -> type[App]:
 
 
 class Apps(dict[str, type[App]]):
-    """The apps that one session has registered, by name, and the tools they make."""
+    """The apps that one session has registered, by name."""
 
     def add(self, app: type[App]) -> None:
         """Register an app, in place of another of its name. Raises BadInput for what a model cannot be told about."""
@@ -91,14 +88,3 @@ class Apps(dict[str, type[App]]):
             for name, app in self.items()
             for action in window_actions(app, app.options).values()
         }
-
-    def tools(self, locale: str, *, typed: bool) -> tuple[ToolDefinition, ...]:
-        """Return `create` and `action`; if `typed`, also one tool for each action."""
-        own = [action.tool(app) for app, action in self.typed().values()] if typed else []
-        return (create_tool({name: app.describe(locale) for name, app in self.items()}), ACTION, *own)
-
-    def instructions(self, locale: str) -> str:
-        """Return what a model without native tool calls is told about acting on windows."""
-        about = "\n".join(f"- {name}: {app.describe(locale)}" for name, app in self.items())
-        launcher = say("or the launcher", locale) if LAUNCHER in self else ""
-        return say("how to act", locale, apps=about, launcher=launcher)

@@ -105,7 +105,6 @@ class AppWindow:
         return page
 
     def context(self) -> Context:
-        """Return what it shows now, as a value."""
         context = self.document.context()
         self.past_anchors.update(context.anchors)
         return context
@@ -214,6 +213,5 @@ _RESERVED = frozenset(name for name in vars(App) if not name.startswith("_")) | 
 
 
 def window_actions(app: type[App], options: Options) -> dict[str, Action]:
-    """Return the actions that a window of this app offers."""
     closing = {CLOSE.id: CLOSE} if options.closable else {}
     return {} if options.compact else actions_of(app, _RESERVED) | closing

@@ -38,7 +38,6 @@ class AllowedFolders(NamedTuple):
     folders: tuple[Path, ...]
 
     def contain(self, place: Path) -> bool:
-        """Whether a path is in one of the folders."""
         return any(place.is_relative_to(folder) for folder in self.folders)
 
     def are_below(self, place: Path) -> bool:

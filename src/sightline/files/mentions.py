@@ -244,8 +244,7 @@ def read_files(paths: Iterable[str], root: str | Path, *, folders: Folders | Non
 
     A text longer than `MOST_LINES` is cut there, and the line `TRUNCATED` follows. See `read_file`.
     """
-    found = {path: read_file(path, root, folders=folders) for path in paths}
-    return {path: text for path, text in found.items() if text is not None}
+    return {path: text for path in paths if (text := read_file(path, root, folders=folders)) is not None}
 
 
 def read_file(path: str, root: str | Path, *, folders: Folders | None = PROJECT) -> str | None:

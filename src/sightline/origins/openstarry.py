@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from sightline import wire
 from sightline.compose import inputs
@@ -159,7 +158,7 @@ class StrategyContextManager:
     def _messages(self) -> list[dict[str, Any]]:
         try:
             # The retrieved knowledge is a window that `_show` has cut already, so windows may take all tokens.
-            return chat_messages(self.session.compose(replace(self.budget, windows=1.0)))
+            return chat_messages(self.session.compose(msgspec.structs.replace(self.budget, windows=1.0)))
         except PinnedOverflow:  # system and tools fit, because `_show` has checked that
             logger.warning("there is no room for any history beside the system prompt and the tools")
             head = [{"role": "system", "content": self._system}] if self._system else []
@@ -169,8 +168,8 @@ class StrategyContextManager:
         """Show as much of the retrieved knowledge as fits besides system, tools and the question."""
         journal, timeline = self._journal, self._journal.timeline
         profile = journal.reader.profile
-        head = ComposeInputs(system=tuple(timeline.head_rows(journal.path)))
         limit = self.budget.limit(margin=profile.margin)
+        head = ComposeInputs(system=tuple(timeline.head_rows(journal.path)))
         fixed = inputs.fixed_tokens(journal, head, journal.tools.tokens, journal.reader.counter.count)
         if fixed > limit:
             tools = journal.tools.tokens

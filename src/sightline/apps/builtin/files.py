@@ -11,10 +11,10 @@ from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
 from sightline.files.folders import allowed_folders
 from sightline.files.project import is_secret
+from sightline.files.textfile import Stamp
 
 MOST = 50  # entries shown of one folder; a pattern finds the others
 IGNORED = ("node_modules", "__pycache__")  # as are all names that begin with a dot
-SETTLED = 1000  # milliseconds after which a further change gives a folder another time, because disks count in ticks
 
 
 class Entry(NamedTuple):
@@ -163,7 +163,7 @@ class Files(App):
                 return Listing(0, problem=self.says("no folder any more", "不再是文件夹"))
             if before is not None and before.modified == found.st_mtime_ns:
                 return before
-            settled = found.st_mtime_ns // 1_000_000 + SETTLED < self.host.clock()
+            settled = Stamp(found.st_mtime_ns).settled(self.host.clock())
             return Listing(found.st_mtime_ns if settled else 0, tuple(self._entries(place)))
         except OSError as error:
             return Listing(0, problem=error.strerror or str(error))
@@ -172,8 +172,11 @@ class Files(App):
         """Return the entries that may be shown: folders first, then the others, each by name."""
         ours = allowed_folders(self.host.project, self.host.folders)
         with os.scandir(place) as found:
-            listed = [each for each in found if not each.name.startswith(".") and each.name not in IGNORED]
-        listed = [each for each in listed if not is_secret(each.name)]
+            listed = [
+                each
+                for each in found
+                if not (each.name.startswith(".") or each.name in IGNORED or is_secret(each.name))
+            ]
         if not ours.contain(place):
             listed = [each for each in listed if ours.contain(Path(each.path)) or ours.are_below(Path(each.path))]
         return sorted(

@@ -160,7 +160,6 @@ class BAAgentService:
         return QueryResult(answer.success, session_id, marked(shown.text, answer.saved), fields, answer.error)
 
     def _trace(self, event: Event, agent: Agent) -> None:
-        """Log the document's steps."""
         match event:
             case PayloadComposed(tokens=tokens, limit=limit) if logger.isEnabledFor(logging.INFO):
                 removed = _removed(agent)
@@ -226,8 +225,9 @@ class BAAgentService:
             try:
                 session = Session.resume(session_id, self._project, root=self._sessions)
             except SessionNotFound:
-                settings = self._settings
-                session = Session.new(self._project, root=self._sessions, session_id=session_id, settings=settings)
+                session = Session.new(
+                    self._project, root=self._sessions, session_id=session_id, settings=self._settings
+                )
         try:
             if history and not len(session.items):
                 session.extend([dict(message) for message in history])

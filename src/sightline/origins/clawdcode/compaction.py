@@ -208,8 +208,9 @@ def summary_request(messages: Sequence[Any], paths: Sequence[str], options: Comp
     from sightline.session.session import Session  # its search loads SQLite, which the document's storage does not need
 
     window, project = options.max_context_tokens, options.project_dir
-    settings = Settings(locale=options.locale)
-    session = Session(MemoryStore(), settings=settings, token_counter=options.counter, project=project)
+    session = Session(
+        MemoryStore(), settings=Settings(locale=options.locale), token_counter=options.counter, project=project
+    )
     for message in messages:
         item = session.add(readable(message))
         if is_summary(message):

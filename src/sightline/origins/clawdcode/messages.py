@@ -5,7 +5,6 @@ from math import floor
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Raw
 
 from sightline import wire
 from sightline.errors import BadInput
@@ -71,11 +70,11 @@ def readable(message: Any) -> Message:
         return Message(Role.USER, ())
 
 
-def other_metadata(message: ContextMessage) -> Raw:
+def other_metadata(message: ContextMessage) -> msgspec.Raw:
     """Return the metadata that the entry has no fields for, as the entry's data. Raises BadInput if it is no JSON."""
     rest = {key: value for key, value in (message.metadata or {}).items() if key != _IN_ENTRY.get(message.role)}
     try:
-        return Raw(msgspec.json.encode({"metadata": rest} if rest else None))
+        return msgspec.Raw(msgspec.json.encode({"metadata": rest} if rest else None))
     except (TypeError, UnicodeEncodeError) as error:
         raise BadInput(f"a message's metadata must be JSON values: {error}") from error
 
@@ -201,7 +200,6 @@ class ContextFilter:
         self._clock, self._counter = clock, token_counter or counter()
 
     def filter(self, messages: Sequence[ContextMessage]) -> list[ContextMessage]:
-        """Return the messages within the limits, in their order."""
         kept, _ = split_system(messages)
         count = self.options.max_messages - len(kept)
         tokens = self.options.max_tokens - count_messages(kept, self._counter)

@@ -130,7 +130,7 @@ class ContextManager:
         """
         self.journal = journal or Journal(MemoryStore(), clock=wall_clock, ids=nanoid)
         self._windows = windows
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         known = [item for _, item in self._items()]
         last = max((item.seq for item in known), default=0)
         self.clock = clock or SeqClock(last)
@@ -140,7 +140,6 @@ class ContextManager:
 
     @property
     def current_seq(self) -> int:
-        """The last number of the clock."""
         return self.clock.current
 
     def add(self, item: ContextItem) -> None:
@@ -149,7 +148,7 @@ class ContextManager:
         Raises:
             BadInput: an item of this id is in the context.
         """
-        with self._lock:
+        with self.lock:
             if item.id in self._ids:
                 raise BadInput(f"an item {item.id!r} is in the context already; leave the id empty to have one made")
             seq, drafts = self.clock.next(), self.journal.drafts
@@ -165,7 +164,7 @@ class ContextManager:
 
     def get_all(self) -> list[ContextItem]:
         """Return every item, by seq."""
-        with self._lock:
+        with self.lock:
             return sorted((item for _, item in self._items()), key=_BY_SEQ)
 
     def get_active(self) -> list[ContextItem]:
@@ -175,13 +174,13 @@ class ContextManager:
     def mark_window_obsolete(self, window_id: str) -> None:
         """Make every item that refers to this window obsolete. An unknown or closed window changes nothing."""
         timeline = self.journal.timeline
-        with self._lock:
+        with self.lock:
             if any(not timeline.state[row] & OBSOLETE for row in timeline.windows.get(window_id, ())):
                 self.journal.annotate((entries.WINDOW, WindowNote(window_id, closed=True)))
 
     def note(self, *notes: WindowNote) -> int:
         """Write a host's notes on its windows and return the log's seq. A window that is opened is a new item."""
-        with self._lock:
+        with self.lock:
             for_log = [
                 note
                 if note.closed or note.changed
@@ -191,14 +190,8 @@ class ContextManager:
             self.journal.annotate(*((entries.WINDOW, note) for note in for_log))
             return self.journal.store.tips.seq
 
-    def catch_up(self) -> None:
-        """Read what others have written to the log."""
-        with self._lock:
-            if self.journal.behind():
-                self.journal.catch_up()
-
     def get_stats(self) -> ContextStats:
-        with self._lock:
+        with self.lock:
             items = list(self._items())
             obsolete = sum(item.is_obsolete for _, item in items)
             return ContextStats(
