@@ -124,7 +124,8 @@ class WindowLog:
             return None
         last, rounds = None, []
         newest: dict[str, Any] = {}
-        for note in self._since_opened(window_id):
+        notes = map(self._decode, self._notes(window_id))
+        for note in takewhile(lambda each: each.changed or not each.closed, notes):
             last = note if last is None and note.app else last  # a note without an app has no options
             for name, value in (("state", note.state), ("version", note.version), ("lod", note.lod)):
                 if value is not None and value is not msgspec.UNSET:
@@ -143,10 +144,6 @@ class WindowLog:
             rounds=tuple(Round(action, result, datetime.fromisoformat(at)) for action, result, at in reversed(rounds)),
             log_offset=offset,
         )
-
-    def _since_opened(self, window_id: str) -> Iterator[WindowNote]:
-        """Return its notes on this branch since it was last opened, the newest first."""
-        return takewhile(lambda note: note.changed or not note.closed, map(self._decode, self._notes(window_id)))
 
     def _decode(self, placed: Placed) -> WindowNote:
         reader = self._journal.reader

@@ -181,13 +181,13 @@ class ContextManager:
     def note(self, *notes: WindowNote) -> int:
         """Write a host's notes on its windows and return the log's seq. A window that is opened is a new item."""
         with self.lock:
-            for_log = [
+            numbered = [
                 note
                 if note.closed or note.changed
                 else _NumberedWindow(**msgspec.structs.asdict(note), context_seq=self.clock.next())
                 for note in notes
             ]
-            self.journal.annotate(*((entries.WINDOW, note) for note in for_log))
+            self.journal.annotate(*((entries.WINDOW, note) for note in numbered))
             return self.journal.store.tips.seq
 
     def get_stats(self) -> ContextStats:
