@@ -224,8 +224,10 @@ class Host:
     def note(self) -> None:
         """Write to the log which windows show something that it does not say yet."""
         for window in self.all():
-            if window.has_unlogged_change():
-                moved = window.logged[0].major != window.document.version.major and window.options.append
+            (version, lod), now = window.logged, window.document.version
+            # Another level and back is no change.
+            if (version.major, version.patch, lod) != (now.major, now.patch, window.document.lod):
+                moved = version.major != now.major and window.options.append
                 seq = self._note_changed(window, current_data(window), None, moved=moved)
                 self._publish(Event("refreshed", seq, window.id, window.app.name))
 

@@ -86,12 +86,6 @@ class AppWindow:
             self.style = style
             self.document.rerender(self._builder())
 
-    def has_unlogged_change(self) -> bool:
-        """Return whether it shows something that the log does not say yet. Another level and back is no change."""
-        version, lod = self.logged
-        now = self.document.version
-        return (version.major, version.patch, lod) != (now.major, now.patch, self.document.lod)
-
     def _builder(self) -> Builder:
         redact = self.app.redact if type(self.app).redact is not App.redact else None
         return Builder(lambda _, lod: self._page(lod), self.actions, redact=redact, locale=self.style.locale)

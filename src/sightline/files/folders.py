@@ -40,10 +40,6 @@ class AllowedFolders(NamedTuple):
     def contain(self, place: Path) -> bool:
         return any(place.is_relative_to(folder) for folder in self.folders)
 
-    def are_below(self, place: Path) -> bool:
-        """Whether one of the folders is at or below a path, so that the path must be listed to reach it."""
-        return any(folder.is_relative_to(place) for folder in self.folders)
-
     def is_secret(self, written: str, place: Path) -> bool:
         """Whether a path is a file of keys or secrets, by a name in the path as it was written or as it was resolved.
 

@@ -86,9 +86,9 @@ class Editor(App):
         self._check()
         found = textfile.spans(self._lines, old)
         if not found:
-            raise self._refused("that text does not occur", "没有该文本")
+            raise Refused(self.says("that text does not occur", "没有该文本"))
         if len(found) > 1:
-            raise self._refused("that text occurs more than once", "该文本出现多次")
+            raise Refused(self.says("that text occurs more than once", "该文本出现多次"))
         return self._change_to(textfile.exchanged(self._lines, found[0], new))
 
     @action(label="Undo the last edit", zh="撤销上一次编辑")
@@ -96,10 +96,10 @@ class Editor(App):
         """Take back the last edit. Refused if somebody else has changed the file after it."""
         self._check()
         if not self.steps:
-            raise self._refused("nothing to undo", "没有可撤销的编辑")
+            raise Refused(self.says("nothing to undo", "没有可撤销的编辑"))
         *earlier, last = self.steps
         if last.digest != textfile.digest(self._lines):
-            raise self._refused("somebody else changed the file after that edit", "该编辑之后文件已被他人修改")
+            raise Refused(self.says("somebody else changed the file after that edit", "该编辑之后文件已被他人修改"))
         self._write(last.undone(self._lines), last.at, earlier)
         return self.says(f"undone; {len(earlier)} more can be", f"已撤销；还可撤销 {len(earlier)} 次")
 
@@ -109,7 +109,7 @@ class Editor(App):
         self._check()
         found = [number for number, line in enumerate(self._lines, 1) if text and text in line]
         if not found:
-            raise self._refused(f"no line holds {text!r}", f"没有包含 {text!r} 的行")
+            raise Refused(self.says(f"no line holds {text!r}", f"没有包含 {text!r} 的行"))
         self.cursor, self.selection = next((number for number in found if number > self.cursor), found[0]), None
         listed = ", ".join(map(str, found[:20])) + ", …" * (len(found) > 20)
         return self.says(f"at line {self.cursor}; it is in {listed}", f"已到第 {self.cursor} 行；出现于 {listed}")
@@ -169,7 +169,7 @@ class Editor(App):
     def _change_to(self, text: str) -> str:
         """Write this text to the file, and remember how to undo that."""
         if text == "".join(self._lines):
-            raise self._refused("that is what stands there already", "内容没有变化")
+            raise Refused(self.says("that is what stands there already", "内容没有变化"))
         step = textfile.step(self._lines, textfile.split(text))
         self._write(text, step.at, textfile.kept([*self.steps, step]))
         return self.says(f"changed at line {self.cursor}", f"已修改第 {self.cursor} 行处")
@@ -185,9 +185,7 @@ class Editor(App):
         if not self.path or self._problem:
             raise Refused(self._problem or self.says("no file is open: open(path)", "没有打开的文件：open(path)"))
         if not (1 <= first <= last + inserting and last <= count):
-            raise self._refused(
+            there = self.says(
                 f"no lines {first} to {last}; there are {count}", f"没有第 {first} 至 {last} 行；共 {count} 行"
             )
-
-    def _refused(self, en: str, zh: str) -> Refused:
-        return Refused(self.says(en, zh))
+            raise Refused(there)

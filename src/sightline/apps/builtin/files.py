@@ -178,7 +178,9 @@ class Files(App):
                 if not (each.name.startswith(".") or each.name in IGNORED or is_secret(each.name))
             ]
         if not ours.contain(place):
-            listed = [each for each in listed if ours.contain(Path(each.path)) or ours.are_below(Path(each.path))]
+            # A folder outside is listed if it must be opened to reach one of ours.
+            ways = {way for folder in ours.folders for way in (folder, *folder.parents)}
+            listed = [each for each in listed if ours.contain(Path(each.path)) or Path(each.path) in ways]
         return sorted(
             map(_entry, listed), key=lambda entry: (entry.kind != "folder", entry.name.casefold(), entry.name)
         )

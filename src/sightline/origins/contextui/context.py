@@ -89,7 +89,9 @@ class _Numbered(Struct, rename="camel"):
     context_seq: int = 0
 
 
-class _NumberedWindow(WindowNote, rename="camel"):
+class NumberedWindow(WindowNote, rename="camel"):
+    """The note of a window that is an item of a context."""
+
     context_seq: int = 0
 
 
@@ -153,7 +155,7 @@ class ContextManager:
                 raise BadInput(f"an item {item.id!r} is in the context already; leave the id empty to have one made")
             seq, drafts = self.clock.next(), self.journal.drafts
             if item.type is ContextItemType.WINDOW:
-                entry = drafts.annotation(entries.WINDOW, _NumberedWindow(item.content, context_seq=seq))
+                entry = drafts.annotation(entries.WINDOW, NumberedWindow(item.content, context_seq=seq))
             else:
                 message = Message(Role(_ROLES[item.type]), (text_part(item.content),))
                 entry = replace(drafts.message(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
@@ -177,18 +179,6 @@ class ContextManager:
         with self.lock:
             if any(not timeline.state[row] & OBSOLETE for row in timeline.windows.get(window_id, ())):
                 self.journal.annotate((entries.WINDOW, WindowNote(window_id, closed=True)))
-
-    def note(self, *notes: WindowNote) -> int:
-        """Write a host's notes on its windows and return the log's seq. A window that is opened is a new item."""
-        with self.lock:
-            numbered = [
-                note
-                if note.closed or note.changed
-                else _NumberedWindow(**msgspec.structs.asdict(note), context_seq=self.clock.next())
-                for note in notes
-            ]
-            self.journal.annotate(*((entries.WINDOW, note) for note in numbered))
-            return self.journal.store.tips.seq
 
     def get_stats(self) -> ContextStats:
         with self.lock:
@@ -216,8 +206,9 @@ class ContextManager:
                 continue
             entry = reader.entry(row)
             if seq := _seq(entry):
-                window = kind is ContextItemType.WINDOW
-                content = entries.decode_data(entry, WindowNote).id if window else reader.text(row)
+                content = (
+                    entries.decode_data(entry, WindowNote).id if kind is ContextItemType.WINDOW else reader.text(row)
+                )
                 yield row, ContextItem(entry.uuid, kind, content, seq, bool(timeline.state[row] & OBSOLETE))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from sightline import wire
@@ -22,6 +23,7 @@ from sightline.origins.contextui.context import (
     ContextManager,
     ContextRenderer,
     LlmMessage,
+    NumberedWindow,
     RenderOptions,
 )
 from sightline.session import accept
@@ -36,7 +38,7 @@ LlmBridge = Callable[[list[LlmMessage]], Any]
 
 
 class _WindowItems(WindowLog):
-    """Writes what happens to windows into a context."""
+    """Writes what happens to windows into a context. A window that is opened is a new item."""
 
     def __init__(self, context: ContextManager) -> None:
         super().__init__(context.journal)
@@ -47,7 +49,14 @@ class _WindowItems(WindowLog):
             super().catch_up()
 
     def write(self, *notes: WindowNote, if_unchanged: bool = False) -> int:  # noqa: ARG002 - one process writes a context
-        return self._context.note(*notes)
+        with self._context.lock:
+            numbered = [
+                note
+                if note.closed or note.changed
+                else NumberedWindow(**msgspec.structs.asdict(note), context_seq=self._context.clock.next())
+                for note in notes
+            ]
+            return super().write(*numbered)
 
 
 class WindowManager(Host):
