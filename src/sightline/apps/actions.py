@@ -144,9 +144,8 @@ def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter
     ):
         return Parameter(parameter.name, "string", required, get_args(kinds[0]), none)
     if len(kinds) != 1 or kinds[0] not in _TYPES:
-        typed = "no type hint" if hint is None else f"the type {hint!r}"
         raise BadInput(
-            f"{where}: parameter {parameter.name!r} has {typed}; "
+            f"{where}: parameter {parameter.name!r} has {'no type hint' if hint is None else f'the type {hint!r}'}; "
             "use str, int, float, bool or a Literal of words, each may be | None"
         )
     return Parameter(parameter.name, _TYPES[kinds[0]], required, none=none)

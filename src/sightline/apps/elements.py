@@ -179,8 +179,7 @@ def xml(element: Element, indent: str) -> Iterator[str]:
     """Return an element as lines of XML. Its text cannot become an element."""
     lod = element.lod.name.lower() if element.lod is not None else ""
     own = zip(_OWN, (element.id, lod, ", ".join(element.tags), ", ".join(element.actions)), strict=True)
-    attributes = {**{name: value for name, value in own if value}, **element.attributes}
-    start = f"{element.tag}{xml_attributes(attributes)}"
+    start = element.tag + xml_attributes({name: value for name, value in own if value} | dict(element.attributes))
     inside = [line for child in element.children for line in xml(child, indent + "  ")]
     inside = [*(f"{indent}  <row>{xml_text(' | '.join(row))}</row>" for row in element.table), *inside]
     if not inside and not element.body:

@@ -47,8 +47,10 @@ def encode_data(app: App) -> bytes:
     try:
         return msgspec.json.encode(app.save())
     except Exception as error:  # whatever an app's own save() does
-        how = "override save() and restore(), or begin the name of what is not to be kept with '_'"
-        raise InvalidSourceData(f"{app.name} cannot be saved: {error}; {how}") from error
+        raise InvalidSourceData(
+            f"{app.name} cannot be saved: {error}; "
+            "override save() and restore(), or begin the name of what is not to be kept with '_'"
+        ) from error
 
 
 def current_data(window: AppWindow) -> bytes:

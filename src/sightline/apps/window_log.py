@@ -117,9 +117,8 @@ class WindowLog:
 
     def _read(self, window_id: str, offset: int) -> SavedWindow | None:
         """Combine the notes since the window was opened. They are read backwards, and only as far as needed."""
-        journal = self._journal
-        rows = journal.timeline.references(window_id, journal.path)
-        first = entries.decode_data(journal.reader.entry(rows[0]), WindowNote) if rows else None
+        rows = self._journal.timeline.references(window_id, self._journal.path)
+        first = entries.decode_data(self._journal.reader.entry(rows[0]), WindowNote) if rows else None
         if first is None or not first.app:
             return None
         last, rounds = None, []

@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -241,8 +242,7 @@ def step(before: list[str], after: list[str]) -> Step:
 
 def _same(these: list[str], those: list[str]) -> int:
     """How many lines are equal, from the first on."""
-    pairs = enumerate(zip(these, those, strict=False))
-    return next((number for number, (this, that) in pairs if this != that), min(len(these), len(those)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(these, those, strict=False)))
 
 
 def kept(steps: list[Step]) -> list[Step]:

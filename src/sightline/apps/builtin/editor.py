@@ -185,7 +185,8 @@ class Editor(App):
         if not self.path or self._problem:
             raise Refused(self._problem or self.says("no file is open: open(path)", "没有打开的文件：open(path)"))
         if not (1 <= first <= last + inserting and last <= count):
-            there = self.says(
-                f"no lines {first} to {last}; there are {count}", f"没有第 {first} 至 {last} 行；共 {count} 行"
+            raise Refused(
+                self.says(
+                    f"no lines {first} to {last}; there are {count}", f"没有第 {first} 至 {last} 行；共 {count} 行"
+                )
             )
-            raise Refused(there)

@@ -130,8 +130,9 @@ class BAAgentService:
                             calls.append(call)
                         case Answer():
                             answer = event
-            known = list(talk.uploads.values())
-            return await asyncio.to_thread(self._extract_response_content, answer, session_id, calls, known)
+            return await asyncio.to_thread(
+                self._extract_response_content, answer, session_id, calls, list(talk.uploads.values())
+            )
 
     def _extract_response_content(
         self, answer: Answer, session_id: str, calls: Sequence[Call] = (), uploads: Sequence[Upload] = ()

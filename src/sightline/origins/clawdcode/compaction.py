@@ -168,18 +168,17 @@ class ContextCompressor:
         With `most_tokens` the oldest retained messages are dropped until the conversation fits. The newest message and
         the system messages stay.
         """
-        options, counter = self.options, self.options.counter
+        options = replace(self.options, actual_pre_tokens=self.options.size_before(messages))
         system, others = split_system(messages)
-        given = options.size_before(messages)
-        result = CompactionService.compact_now(others, replace(options, actual_pre_tokens=given))
+        result = CompactionService.compact_now(others, options)
         summary, *retained = result.compacted_messages
         if options.most_tokens is not None:
-            excess = count_messages([*system, summary, *retained], counter) - options.most_tokens
+            excess = count_messages([*system, summary, *retained], options.counter) - options.most_tokens
             while excess > 0 and len(retained) > 1:
-                excess -= count_messages([retained.pop(0)], counter)
+                excess -= count_messages([retained.pop(0)], options.counter)
             retained = filter_orphan_tool_messages(retained)
         compacted = [*system, summary, *retained]
-        return replace(result, compacted_messages=compacted, post_tokens=count_messages(compacted, counter))
+        return replace(result, compacted_messages=compacted, post_tokens=count_messages(compacted, options.counter))
 
 
 def newest(messages: Sequence[T], share: float) -> list[T]:

@@ -140,9 +140,8 @@ def _message_tokens(chat: Mapping[str, Any], encoding: Counter) -> int:
 
 
 def _text_tokens(content: Any, encoding: Counter) -> int:
-    if content is None or content == "":
-        return 0
-    return encoding.count(content if isinstance(content, str) else msgspec.json.encode(content).decode())
+    text = content if isinstance(content, str) else msgspec.json.encode(content).decode()
+    return encoding.count(text) if content not in (None, "") else 0
 
 
 # ---------------------------------------------------------------------- which messages are sent
