@@ -300,7 +300,8 @@ def _uncovered_rows(journal: Journal) -> list[int]:
     timeline, rows = journal.timeline, _message_rows(journal)
     compactions = timeline.compacted(journal.path)
     summaries = sorted({timeline.unit_row[unit] for each in compactions for unit in each.summaries})
-    earlier = [row for row in rows if row <= max(summaries, default=-1)]
+    newest = max(summaries, default=-1)
+    earlier = [row for row in rows if row <= newest]
     system = [row for row in earlier if timeline.kind[row] == Kind.SYSTEM]
     uncovered = [
         row
