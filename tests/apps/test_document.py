@@ -7,9 +7,8 @@ import pytest
 
 from sightline.apps.actions import Action, Parameter
 from sightline.apps.anchors import markers, resolve
-from sightline.apps.builder import HIDDEN, Builder, LodState, SourceData
 from sightline.apps.context import Anchor, AnchorType, Context, Round, Version, to_json
-from sightline.apps.document import Document
+from sightline.apps.document import HIDDEN, Builder, Document, LodState, SourceData
 from sightline.apps.elements import Element, Page
 from sightline.errors import BadInput, ContextTooLarge
 from sightline.testing import Ticking

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.origins.clawdcode.cache import DEFAULT_TTL, CacheStore
+from sightline.origins.clawdcode.stores import DEFAULT_TTL, CacheStore
 
 
 class Clock:

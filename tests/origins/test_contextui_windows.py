@@ -468,6 +468,7 @@ def test_what_is_no_call_is_text(said: str) -> None:
     assert (result.success, result.response, result.call, result.outcome) == (True, said, None, None)
     assert kinds(windows) == [SYSTEM, USER, ASSISTANT]
     assert windows.context.get_all()[-1].content == said
+    assert list(windows.live()) == []
 
 
 @pytest.mark.accepts(46, 47)
@@ -475,12 +476,15 @@ def test_create_opens_the_app_after_the_assistant() -> None:
     """The app is launched, its window is found, and its item follows the assistant's."""
     windows, bridge, controller = controlled(f"好的{CREATE}", "ok")
     result = controller.process("帮我创建一个待办列表")
+    assert result.call == Call("", "create", {"name": "todo"})
     assert result.outcome is not None
-    assert result.outcome.success
+    assert (result.outcome.success, result.outcome.window) == (True, "todo_1")
     assert result.outcome.message.startswith("已打开应用: todo")
     assert kinds(windows) == [SYSTEM, USER, ASSISTANT, WINDOW]
-    assert windows.context.get_all()[-1].content == "todo_1"
-    assert [window.id for window in windows.all()] == ["todo_1"]
+    assistant, window = windows.context.get_all()[-2:]
+    assert (assistant.content, window.content, window.is_obsolete) == (f"好的{CREATE}", "todo_1", False)
+    assert assistant.seq < window.seq
+    assert [(window.id, type(window.app)) for window in windows.all()] == [("todo_1", Todo)]
     controller.process("next")
     assert '<Window id="todo_1">' in bridge.sent[-1][3].content
 
@@ -489,11 +493,14 @@ class Walker(ContextApp):
     """Walks."""
 
     name = "walker"
-    told: tuple[int, bool, str]
+    told: list[tuple[int, bool, str]]
+
+    def __init__(self) -> None:
+        self.told = []
 
     @action(label="走")
     def go(self, steps: int, fast: bool, why: str = "因") -> str:
-        self.told = (steps, fast, why)
+        self.told.append((steps, fast, why))
         return "走了"
 
     @action(label="败")
@@ -506,20 +513,22 @@ class Walker(ContextApp):
 
 @pytest.mark.accepts(48)
 def test_an_action_reaches_its_handler() -> None:
-    """The app's method, with parameters of their types."""
+    """The app's method, once for each call, with parameters of their types; of the window that is named."""
     windows, _, controller = controlled(
         CREATE,
         call("action", window_id="todo_1", action_id="add", params={"text": "买菜"}),
         call("create", name="walker"),
+        call("create", name="walker"),
         call("action", window_id="walker_1", action_id="go", params={"steps": "3", "fast": "true"}),
+        call("action", window_id="walker_1", action_id="go", params={"steps": 4, "fast": False, "why": "果"}),
     )
     windows.register(Walker)
-    outcomes = [controller.process(said).outcome for said in ("one", "two", "three", "four")]
-    assert all(outcome is not None and outcome.success for outcome in outcomes)
+    results = [controller.process(str(number)) for number in range(6)]
+    assert all(result.outcome is not None and result.outcome.success for result in results)
+    assert [result.outcome.message for result in results[-2:]] == ["走了", "走了"]  # type: ignore[union-attr]
     assert "买菜" in rendered(windows)[3]
-    walker = windows.window("walker_1")
-    assert walker is not None
-    assert walker.app.told == (3, True, "因")  # type: ignore[attr-defined]
+    told = [window.app.told for window in windows.all() if isinstance(window.app, Walker)]
+    assert told == [[(3, True, "因"), (4, False, "果")], []]
 
 
 @pytest.mark.accepts(48)
@@ -532,6 +541,7 @@ def test_an_action_reaches_its_handler() -> None:
         (call("action", window_id="", action_id="add"), "操作缺少必要参数"),
         (call("action", window_id="todo_1", action_id="fly"), "当前上下文中没有锚点 fly。"),
         (call("action", window_id="todo_1", action_id="add"), "缺少必需参数: text"),
+        (call("action", window_id="todo_1", action_id="add", params=[1]), "params 必须是按名称给出参数的对象"),
         (
             call("action", window_id="todo_1", action_id="delete", params={"index": "first"}),
             "参数 index 必须是 int，而不是 'first'",
@@ -550,10 +560,14 @@ def test_what_cannot_be_done_is_a_failed_result(said: str, message: str) -> None
     windows.open("walker", closable=False)
     before = rendered(windows)
     result = controller.process("go on")
-    assert result.success
+    assert (result.success, result.error) == (True, "")
     assert result.outcome is not None
     assert (result.outcome.success, result.outcome.message) == (False, message)
+    assert result.outcome.reason
     assert [window.render() for window in windows.all()] == before
+    assert [(item.type, item.is_obsolete) for item in windows.context.get_all() if item.type is WINDOW] == [
+        (WINDOW, False), (WINDOW, False),
+    ]  # fmt: skip
 
 
 def test_a_failed_model_call_leaves_only_the_users_message() -> None:
@@ -615,8 +629,10 @@ def test_closing_a_window_makes_its_items_obsolete(close: Callable[[WindowManage
     close(windows)
     obsolete = {item.content for item in windows.context.get_all() if item.is_obsolete}
     assert obsolete == {"todo_1"}
+    assert [item.is_obsolete for item in windows.context.get_all() if item.content == "todo_1"] == [True, True]
     assert [item.content for item in windows.context.get_active() if item.type is WINDOW] == ["todo_2"]
     assert windows.get("todo_1") is None
+    assert not any('id="todo_1"' in text for text in rendered(windows))
 
 
 class Ticket(ContextApp):
@@ -638,9 +654,10 @@ def test_closing_a_window_by_its_own_action_makes_its_items_obsolete() -> None:
     windows = opened()
     windows.register(Ticket)
     windows.open("ticket")
+    windows.open("ticket")
     assert windows.act("ticket_1", "go").closes
-    assert windows.all() == []
-    assert [item.is_obsolete for item in windows.context.get_all()] == [True]
+    assert [window.id for window in windows.all()] == ["ticket_2"]
+    assert [item.is_obsolete for item in windows.context.get_all()] == [True, False]
 
 
 # ------------------------------------------------------------------ apps

@@ -23,8 +23,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Parameter(Struct, frozen=True):
-    """A parameter of an action."""
-
     name: str
     type: str  # string, int, float, bool
     required: bool = True
@@ -36,7 +34,6 @@ class Parameter(Struct, frozen=True):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The parameter as JSON Schema."""
         return {"type": _SCHEMA[self.type], **({"enum": list(self.choices)} if self.choices else {})}
 
 
@@ -56,7 +53,6 @@ class Action(Struct, frozen=True):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """All parameters as JSON Schema."""
         return {
             "type": "object",
             "properties": {each.name: each.schema for each in self.parameters},
@@ -65,7 +61,6 @@ class Action(Struct, frozen=True):
         }
 
     def label_in(self, locale: str) -> str:
-        """Return the label in this language."""
         return self.zh if locale == "zh" and self.zh else self.label
 
     def tool(self, app: str) -> ToolDefinition:
@@ -76,8 +71,8 @@ class Action(Struct, frozen=True):
         return ToolDefinition(f"{app}_{self.id}", self.about or self.label, schema)
 
 
+# The action that every closable window offers.
 CLOSE = Action("close", "Close", (Parameter("summary", "string", required=False),), zh="关闭")
-"""The action that every closable window offers."""
 
 
 @overload
@@ -114,9 +109,9 @@ def actions_of(app: type, reserved: Collection[str] = ()) -> dict[str, Action]:
 
 def _action(app: type, name: str, method: Callable[..., Any], reserved: Collection[str]) -> Action:
     where = f"action {name!r} of {app.__name__}"
-    if not _NAME.fullmatch(name) or name == CLOSE.id or name in reserved:
-        own = ", ".join(sorted((CLOSE.id, *reserved)))
-        raise BadInput(f"{where}: choose another name: small letters, digits and '_', and none of {own}")
+    taken = sorted((CLOSE.id, *reserved))
+    if not _NAME.fullmatch(name) or name in taken:
+        raise BadInput(f"{where}: choose another name: small letters, digits and '_', and none of {', '.join(taken)}")
     if inspect.iscoroutinefunction(method):
         raise BadInput(f"{where}: nobody would await it; write a plain method")
     label, zh = method.__action__  # type: ignore[attr-defined]
@@ -149,9 +144,8 @@ def _parameter(where: str, parameter: inspect.Parameter, hint: Any) -> Parameter
     ):
         return Parameter(parameter.name, "string", required, get_args(kinds[0]), none)
     if len(kinds) != 1 or kinds[0] not in _TYPES:
-        typed = "no type hint" if hint is None else f"the type {hint!r}"
         raise BadInput(
-            f"{where}: parameter {parameter.name!r} has {typed}; "
+            f"{where}: parameter {parameter.name!r} has {'no type hint' if hint is None else f'the type {hint!r}'}; "
             "use str, int, float, bool or a Literal of words, each may be | None"
         )
     return Parameter(parameter.name, _TYPES[kinds[0]], required, none=none)
@@ -168,7 +162,7 @@ def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str,
     """
     known = {each.name: each for each in action.parameters}
     values = {
-        name: convert(known[name].type, value) if name in known else value
+        name: _READERS[known[name].type](value) if name in known else value
         for name, value in arguments.items()
         if value is not None
     }
@@ -183,11 +177,6 @@ def bind(action: Action, arguments: Mapping[str, Any], locale: str) -> dict[str,
         wanted, given = "|".join(known[name].choices) or known[name].type, repr(arguments[name])
         raise Refused(say("bad parameter", locale, name=name, type=wanted, value=given))
     return {each.name: None for each in action.parameters if each.none} | values
-
-
-def convert(kind: str, value: Any) -> Any:
-    """Convert a value to a string, int, float or bool; None if it cannot be one."""
-    return _READERS[kind](value)
 
 
 def _int(value: Any) -> int | None:
@@ -206,15 +195,12 @@ def _float(value: Any) -> float | None:
     return number if math.isfinite(number) else None  # JSON has no other numbers
 
 
-def _bool(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else _BOOLEANS.get(str(value).lower())
-
-
+# Each converts a value to its type, and returns None for what cannot be one.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "string": lambda value: value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None,
     "int": _int,
     "float": _float,
-    "bool": _bool,
+    "bool": lambda value: value if isinstance(value, bool) else _BOOLEANS.get(str(value).lower()),
 }
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from sightline.apps.context import Anchor, AnchorType
 
+# The names that commands, targets and fields may have.
 NAME = re.compile(r"[\w.:-]+")
-"""The names that commands, targets and fields may have."""
 
 _NAME = NAME.pattern
 _VALUE = r'(?:"(?:[^"\\\n]|\\.)*"|[^\s"\[\]]*)'
@@ -75,7 +75,11 @@ def read(text: str) -> Marker | None:
 
 
 def _marker(match: re.Match[str], entry: str = "") -> Marker:
-    return Marker(match[1], match[2], {name: _unquote(value) for name, value in _FIELD.findall(match[3])}, entry)
+    values = {
+        name: re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value
+        for name, value in _FIELD.findall(match[3])
+    }
+    return Marker(match[1], match[2], values, entry)
 
 
 def key(command: str, target: str | None = None) -> str:
@@ -92,12 +96,7 @@ def resolve(marker: Marker, anchors: Mapping[str, Anchor], entry: str = "") -> s
     candidates = [marker.default_key]
     if marker.kind not in ("fold", "expand"):
         candidates.insert(0, key(marker.name, entry or marker.entry))
-    reference = marker.kind == "ref"
-    return next(
-        (each for each in candidates if each in anchors and (anchors[each].type is AnchorType.REFERENCE) is reference),
-        None,
-    )
-
-
-def _unquote(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value
+    for each in candidates:
+        if each in anchors and (anchors[each].type is AnchorType.REFERENCE) is (marker.kind == "ref"):
+            return each
+    return None

@@ -1,22 +1,19 @@
-"""The base class of apps, and what an app may ask of its host."""
+"""The base class of apps."""
 
-import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from collections.abc import Iterable, Mapping
+from inspect import get_annotations
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from sightline.apps.elements import Element, Page
-from sightline.apps.events import Event, Events
-from sightline.apps.outcome import Outcome
 from sightline.errors import BadInput, InvalidSourceData
-from sightline.files.folders import Folders
-from sightline.values.clock import Clock
-from sightline.values.items import Call, Lod
+from sightline.values.items import Lod
+
+if TYPE_CHECKING:
+    from sightline.apps.host import Host
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -50,7 +47,8 @@ class App:
     single: ClassVar[bool] = False  # at most one window, whose id is the app's name
     options: ClassVar[Options] = Options()
 
-    host: "AppHost"
+    # Of its host an app uses: project, folders, clock, locale, events, apps, all, open, call, changed.
+    host: "Host"
     target: str = ""  # what it was opened for, such as a file
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -86,7 +84,8 @@ class App:
         """Set the data that `save` returned, converted to the types that the class declares for them."""
         if not isinstance(state, Mapping):
             raise InvalidSourceData(f"{self.name}: what was saved is no object but {state!r}")
-        hints = _declared_types(type(self))
+        declaring = [kind for kind in reversed(type(self).__mro__) if kind not in (object, App)]
+        hints = {name: hint for kind in declaring for name, hint in get_annotations(kind, eval_str=True).items()}
         for name, value in state.items():
             setattr(self, name, msgspec.convert(value, hints[name]) if name in hints else value)
 
@@ -100,7 +99,7 @@ class App:
         """Return what `view` shows at this level, as a page."""
         view = self.view(lod)
         page = view if isinstance(view, Page) else Page(self.title or self.name, tuple(view or ()))
-        page = replace(page, elements=tuple(page.elements))
+        page = msgspec.structs.replace(page, elements=tuple(page.elements))
         if wrong := [each for each in page.elements if not isinstance(each, Element)]:
             raise InvalidSourceData(f"view() of {self.name} gives a Page or Elements; this is none: {wrong[0]!r}")
         return page
@@ -108,57 +107,8 @@ class App:
     @classmethod
     def describe(cls, locale: str = "en") -> str:
         """Return what it is for: the first paragraph of its docstring, or `zh`."""
-        if locale == "zh" and cls.zh:
-            return cls.zh
-        return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
-
-
-class OpenWindow(Protocol):
-    """A window of an app."""
-
-    id: str
-    app: App
-
-
-class AppHost(Protocol):
-    """What an app may ask of its host."""
-
-    project: Path
-    folders: Folders  # those of the project that an app may read
-    clock: Clock
-    events: Events[Event]
-
-    @property
-    def locale(self) -> str:
-        """The session's language."""
-        ...
-
-    @property
-    def apps(self) -> Mapping[str, type[App]]:
-        """The apps that can be opened."""
-        ...
-
-    def all(self) -> Sequence[OpenWindow]:
-        """Return the open windows."""
-        ...
-
-    def open(self, name: str, target: str = "") -> str:
-        """Open an app. Raises UnknownApp, Refused."""
-        ...
-
-    def call(self, call: Call) -> Outcome:
-        """Carry out a call as if the model had made it. Nothing is raised."""
-        ...
-
-    def changed(self, app: App) -> bool:
-        """Tell that an app's data have changed without an action. Return whether a window shows the app."""
-        ...
-
-
-def _declared_types(app: type[App]) -> dict[str, Any]:
-    """Return the types that a subclass declares for its attributes."""
-    kinds = [kind for kind in reversed(app.__mro__) if kind not in (object, App)]
-    return {name: hint for kind in kinds for name, hint in inspect.get_annotations(kind, eval_str=True).items()}
+        own = cls.zh if locale == "zh" else ""
+        return own or " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
 
 
 def is_data(name: str) -> bool:

@@ -25,14 +25,15 @@ def create_tool(apps: Mapping[str, str]) -> ToolDefinition:
     lines = [CREATE.description, *(f"{name}: {about}" for name, about in apps.items())]
     if LAUNCHER in apps:
         lines.insert(1, f"Without a name, {LAUNCHER}.")
-    properties = {
-        "name": {"type": "string", "enum": list(apps), "description": "The app's name."},
-        "target": {"type": "string", "description": "What to open it for, such as a file."},
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "enum": list(apps), "description": "The app's name."},
+            "target": {"type": "string", "description": "What to open it for, such as a file."},
+        },
+        "required": [] if LAUNCHER in apps else ["name"],
     }
-    required = [] if LAUNCHER in apps else ["name"]
-    return ToolDefinition(
-        CREATE.name, "\n".join(lines), {"type": "object", "properties": properties, "required": required}
-    )
+    return ToolDefinition(CREATE.name, "\n".join(lines), schema)
 
 
 ACTION = ToolDefinition(
@@ -86,9 +87,7 @@ def _read_json(text: str, start: int) -> tuple[Any, int]:
 
 def _call(value: Any) -> Call | None:
     """Read `{"name": …, "arguments": {…}}`, the keys in any case; None for anything else."""
-    if not isinstance(value, dict):
-        return None
-    fields = {str(name).lower(): field for name, field in value.items()}
+    fields = {str(name).lower(): field for name, field in value.items()} if isinstance(value, dict) else {}
     name, arguments = fields.get("name"), _object(fields.get("arguments") or {})
     if not isinstance(name, str) or not name or arguments is None:
         return None
@@ -113,8 +112,7 @@ def _without_fences(text: str) -> str:
         if fence:
             if found and found[1].startswith(fence) and not line.strip(f" \t\r>{fence[0]}"):
                 fence = ""
-            continue
-        if found:
+        elif found:
             fence = found[1]
         else:
             outside.append(line)

@@ -35,15 +35,11 @@ class Element(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for field in ("tag", "text", "id", "body"):
-            if not isinstance(getattr(self, field), str):
-                raise InvalidSourceData(
-                    f"an element's {field} is text, not {getattr(self, field)!r}; str() makes it one"
-                )
+            if not isinstance(value := getattr(self, field), str):
+                raise InvalidSourceData(f"an element's {field} is text, not {value!r}; str() makes it one")
         for field in ("tags", "actions"):
-            if isinstance(getattr(self, field), str) or not all(isinstance(each, str) for each in getattr(self, field)):
-                raise InvalidSourceData(
-                    f"an element's {field} are several texts, such as ('a',), not {getattr(self, field)!r}"
-                )
+            if isinstance(value := getattr(self, field), str) or not all(isinstance(each, str) for each in value):
+                raise InvalidSourceData(f"an element's {field} are several texts, such as ('a',), not {value!r}")
         if not _TAG.fullmatch(self.tag) or not all(map(_TAG.fullmatch, self.attributes)):
             raise InvalidSourceData(f"no XML name: {[self.tag, *self.attributes]!r}; letters, digits, '_', '-', '.'")
         for name, value in self.attributes.items():
@@ -116,8 +112,8 @@ def _redact_value(value: Any, redact: Callable[[str], str]) -> Any:
 # ------------------------------------------------------------------ Markdown
 
 
+# Returns how an action on an element is written.
 Offer = Callable[[Element, str], str]
-"""Returns how an action on an element is written."""
 
 
 def markdown(page: Page, offer: Offer) -> str:
@@ -127,18 +123,21 @@ def markdown(page: Page, offer: Offer) -> str:
 
 
 def _lines(element: Element, offer: Offer, indent: str) -> Iterator[str]:
-    entry = element.lod is not None
     label = f"[{element.lod.name}]" if element.lod is not None else "-"
-    pieces = [f"**[{element.id}]**" if element.id else "", _flat(element.text)]
+    pieces = [label, f"**[{element.id}]**" if element.id else "", _flat(element.text)]
     pieces += [f"`{_flat(tag.replace('`', ''))}`" for tag in element.tags]
     if element.lod is Lod.GIST and element.body:
         pieces.append(f"— _{_shortened(_flat(element.body))}_")
     pieces += [offer(element, action) for action in element.actions]
-    yield indent + " ".join(filter(None, [label, *pieces]))
+    yield indent + " ".join(filter(None, pieces))
     if element.body and element.lod is not Lod.GIST:
-        yield from _body(element, indent if entry else indent + "  ")
-    for row in _table(element.table):
-        yield f"{indent}  {row}"
+        yield from _body(element, indent + "  " if element.lod is None else indent)
+    for number, row in enumerate(element.table):
+        # Escape bars, and the backslashes right before them, which would escape the bar's backslash.
+        cells = [re.sub(r"(\\*)\|", r"\1\1\\|", _flat(text)) for text in row]
+        yield f"{indent}  | {' | '.join(cells)} |"
+        if number == 0:
+            yield f"{indent}  |{' --- |' * len(row)}"
     for child in element.children:
         yield from _lines(child, offer, indent + "  ")
 
@@ -150,20 +149,8 @@ def _body(element: Element, indent: str) -> Iterator[str]:
         return
     text = escaped(element.body)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    language = re.sub(r"\W", "", element.code)
-    yield from (f"{indent}{line}" for line in [fence + language, *text.split("\n"), fence])
-
-
-def _table(rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
-    for number, row in enumerate(rows):
-        yield f"| {' | '.join(map(_cell, row))} |"
-        if number == 0:
-            yield f"|{' --- |' * len(row)}"
-
-
-def _cell(text: str) -> str:
-    """Escape bars, and the backslashes right before them, which would escape the bar's backslash."""
-    return re.sub(r"(\\*)\|", r"\1\1\\|", _flat(text))
+    start = fence + re.sub(r"\W", "", element.code)
+    yield from (f"{indent}{line}" for line in [start, *text.split("\n"), fence])
 
 
 def _flat(text: str) -> str:
@@ -190,7 +177,9 @@ def xml_attributes(attributes: Mapping[str, str]) -> str:
 
 def xml(element: Element, indent: str) -> Iterator[str]:
     """Return an element as lines of XML. Its text cannot become an element."""
-    start = f"{element.tag}{xml_attributes(_attributes(element))}"
+    lod = element.lod.name.lower() if element.lod is not None else ""
+    own = zip(_OWN, (element.id, lod, ", ".join(element.tags), ", ".join(element.actions)), strict=True)
+    start = element.tag + xml_attributes({name: value for name, value in own if value} | dict(element.attributes))
     inside = [line for child in element.children for line in xml(child, indent + "  ")]
     inside = [*(f"{indent}  <row>{xml_text(' | '.join(row))}</row>" for row in element.table), *inside]
     if not inside and not element.body:
@@ -200,16 +189,7 @@ def xml(element: Element, indent: str) -> Iterator[str]:
     if element.text:
         yield f"{indent}  <title>{xml_text(element.text)}</title>"
     if element.body:
-        yield f"{indent}  <body>{xml_text(_shown_body(element))}</body>"
+        body = _shortened(" ".join(element.body.split())) if element.lod is Lod.GIST else element.body
+        yield f"{indent}  <body>{xml_text(body)}</body>"
     yield from inside
     yield f"{indent}</{element.tag}>"
-
-
-def _shown_body(element: Element) -> str:
-    return _shortened(" ".join(element.body.split())) if element.lod is Lod.GIST else element.body
-
-
-def _attributes(element: Element) -> dict[str, str]:
-    lod = element.lod.name.lower() if element.lod is not None else ""
-    own = zip(_OWN, (element.id, lod, ", ".join(element.tags), ", ".join(element.actions)), strict=True)
-    return {**{name: value for name, value in own if value}, **element.attributes}

@@ -2,12 +2,11 @@
 
 import logging
 from collections.abc import Callable
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
 from msgspec import Struct
 
 logger = logging.getLogger("sightline")
-T = TypeVar("T")
 
 
 class Event(Struct, frozen=True, omit_defaults=True):
@@ -23,13 +22,13 @@ class Event(Struct, frozen=True, omit_defaults=True):
     summary: str = ""
 
 
-class Events(Generic[T]):
+class Events:
     """Hands each event to every subscriber. If one fails, the others still get it."""
 
     def __init__(self) -> None:
-        self._subscribers: list[Callable[[T], None]] = []
+        self._subscribers: list[Callable[[Event], None]] = []
 
-    def subscribe(self, subscriber: Callable[[T], None]) -> Callable[[], None]:
+    def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
         """Call `subscriber` with each event from now on. Return a function that ends the subscription."""
         self._subscribers.append(subscriber)
 
@@ -39,8 +38,7 @@ class Events(Generic[T]):
 
         return unsubscribe
 
-    def publish(self, event: T) -> None:
-        """Call every subscriber with the event."""
+    def publish(self, event: Event) -> None:
         for subscriber in list(self._subscribers):
             try:
                 subscriber(event)

@@ -8,25 +8,25 @@ from threading import RLock
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from sightline.apps import registry, window_budget
 from sightline.apps.actions import CLOSE, Action, bind, nearest
 from sightline.apps.app import App, Options
-from sightline.apps.calls import ACTION, CREATE, LAUNCHER, parameters
+from sightline.apps.calls import ACTION, CREATE, LAUNCHER, create_tool, parameters
 from sightline.apps.context import Round
 from sightline.apps.events import Event, Events
-from sightline.apps.execution import execute
+from sightline.apps.execution import copy_attributes, current_data, encode_data, execute, restore_attributes
 from sightline.apps.guard import attempt, error_text, log_failure, valid_text
 from sightline.apps.outcome import Outcome
 from sightline.apps.protocols import Window, Windows
 from sightline.apps.resolve import UnavailableAction, resolve_action
-from sightline.apps.state import change_options, copy_attributes, current_data, encode_data, restore_attributes
 from sightline.apps.window import AppWindow, SavedWindow, UnavailableWindow, WindowStyle, check_id, usage
 from sightline.apps.window_log import ActionRecord, WindowLog
 from sightline.errors import BadInput, Conflict, Refused, UnknownApp
 from sightline.files.folders import PROJECT, Folders
+from sightline.log.annotations import WindowNote
+from sightline.log.conflict import retry_on_conflict
 from sightline.values.clock import Clock
 from sightline.values.items import Call, Lod, ToolDefinition
 from sightline.values.lock import locked
@@ -51,11 +51,10 @@ class Host:
     ) -> None:
         """`elsewhere`: where windows are found that this host did not open. `lock`: that of the session."""
         self._lock = lock or RLock()
-        self._log, self._session_id, self.clock = log, session_id, clock
-        self.project, self.folders = project, folders
-        self._elsewhere = elsewhere
+        self._log, self._session_id, self._elsewhere = log, session_id, elsewhere
+        self.clock, self.project, self.folders = clock, project, folders
         self.apps = registry.Apps()
-        self.events: Events[Event] = Events()
+        self.events = Events()
         self._style = WindowStyle()
         self._windows: dict[str, AppWindow | UnavailableWindow] = {}
         self.spared: dict[str, int] = {}  # tokens that lowered or hidden windows saved in the last `shown`
@@ -78,11 +77,14 @@ class Host:
 
         They depend only on the registered apps, so opening and closing windows leaves the prompt prefix unchanged.
         """
-        return self.apps.tools(self.locale, typed=typed)
+        own = [action.tool(app) for app, action in self.apps.typed().values()] if typed else []
+        return (create_tool({name: app.describe(self.locale) for name, app in self.apps.items()}), ACTION, *own)
 
     def instructions(self) -> str:
         """Return what a model without native tool calls is told, in the session's language."""
-        return self.apps.instructions(self.locale)
+        about = "\n".join(f"- {name}: {app.describe(self.locale)}" for name, app in self.apps.items())
+        launcher = say("or the launcher", self.locale) if LAUNCHER in self.apps else ""
+        return say("how to act", self.locale, apps=about, launcher=launcher)
 
     # ------------------------------------------------------------------ windows
 
@@ -95,7 +97,6 @@ class Host:
 
     @property
     def locale(self) -> str:
-        """The session's language."""
         return self._style.locale
 
     def get(self, window_id: str) -> Window | None:
@@ -123,8 +124,7 @@ class Host:
 
     def all(self) -> list[AppWindow]:
         """Return the open windows of registered apps, in the order they were opened."""
-        found = map(self.get, self._log.live())
-        return [window for window in found if isinstance(window, AppWindow)]
+        return [window for window in map(self.get, self._log.live()) if isinstance(window, AppWindow)]
 
     @locked
     def open(self, name: str, target: str = "", *, call_id: str = "", **options: Any) -> str:
@@ -141,7 +141,10 @@ class Host:
         if name not in self.apps:
             raise UnknownApp(name, list(self.apps))
         kind = self.apps[name]
-        own = change_options(kind.options, options)
+        try:
+            own = msgspec.convert(msgspec.to_builtins(replace(kind.options, **options)), Options)
+        except (TypeError, msgspec.ValidationError) as error:
+            raise BadInput(f"options of a window: {error}; there are {', '.join(Options.__struct_fields__)}") from error
         self._log.catch_up()
         if kind.single and name in self._log.live():
             if self.window(name) is not None:
@@ -150,26 +153,26 @@ class Host:
         app = self._make_app(kind, valid_text(target))
         app.opened()
         data = encode_data(app)
-        for _ in range(_ATTEMPTS):
-            window_id = name if kind.single else self._log.new_id(name)
-            window = self._make_window(window_id, app, own)
+
+        def note() -> tuple[AppWindow, int]:
+            window = self._make_window(name if kind.single else self._log.new_id(name), app, own)
             saved = SavedWindow(name, app.target, own if own != kind.options else None, msgspec.json.decode(data))
             saved = replace(saved, version=window.document.version)
-            with suppress(Conflict):  # others wrote meanwhile, perhaps a window of this id
-                seq = self._log.note_opened(window_id, saved, call_id)
-                break
-            self._log.catch_up()
-        else:
-            raise Refused(say("changed meanwhile", self.locale))
+            return window, self._log.note_opened(window.id, saved, call_id)
+
+        try:  # others may write meanwhile, perhaps a window of the same id
+            window, seq = retry_on_conflict(note, self._log.catch_up, _ATTEMPTS)
+        except Conflict as conflict:
+            raise Refused(say("changed meanwhile", self.locale)) from conflict
         self._mark_logged(window, data)
-        self._windows[window_id] = window
-        self._publish(Event("opened", seq, window_id, name, target=app.target))
-        return window_id
+        self._windows[window.id] = window
+        self._publish(Event("opened", seq, window.id, name, target=app.target))
+        return window.id
 
     @locked
     def show(self, window_id: str) -> None:
         """Show a live window that another host opened, from here on. The log holds its id, never its text."""
-        self._log.note_shown(check_id(window_id))
+        self._log.write(WindowNote(check_id(window_id)))
 
     @locked
     def close(self, window_id: str, summary: str = "") -> None:
@@ -177,7 +180,7 @@ class Host:
         summary, window_id = valid_text(summary), check_id(window_id)
         window, saved = self.window(window_id), self._log.saved(window_id)
         self._windows.pop(window_id, None)
-        seq = self._log.note_closed(window_id, summary)
+        seq = self._log.write(WindowNote(window_id, closed=True, summary=summary))  # every reference is obsolete then
         if window is not None:
             attempt(window.app.closed)
         if saved is not None:
@@ -187,8 +190,8 @@ class Host:
         """Show a window at this level from now on. Raises BadInput for one that is not open here."""
         window = self.window(window_id)
         if window is None:
-            ids = tuple(each.id for each in self.all())
-            raise BadInput(f"no open window {window_id!r} of a registered app; open are: {ids}")
+            open_ids = tuple(each.id for each in self.all())
+            raise BadInput(f"no open window {window_id!r} of a registered app; open are: {open_ids}")
         window.own_lod, window.options = lod, replace(window.options, lod=lod)
         window.document.switch(lod)
         self._note_changed(window, window.logged_data, None)
@@ -221,9 +224,11 @@ class Host:
     def note(self) -> None:
         """Write to the log which windows show something that it does not say yet."""
         for window in self.all():
-            if window.has_unlogged_change():
-                changed = window.logged is not None and window.logged[0].major != window.document.version.major
-                seq = self._note_changed(window, current_data(window), None, moved=changed and window.options.append)
+            (version, lod), now = window.logged, window.document.version
+            # Another level and back is no change.
+            if (version.major, version.patch, lod) != (now.major, now.patch, window.document.lod):
+                moved = version.major != now.major and window.options.append
+                seq = self._note_changed(window, current_data(window), None, moved=moved)
                 self._publish(Event("refreshed", seq, window.id, window.app.name))
 
     # ------------------------------------------------------------------ acting
@@ -248,23 +253,19 @@ class Host:
         try:
             action, given = resolve_action(window, action_id, params, self.locale)
             values = bind(action, given, self.locale)
-        except UnavailableAction as unavailable_action:
-            return self._explain_unavailable(window, unavailable_action)
+        except UnavailableAction as error:
+            ways = error.ways
+            if error.reason == "out of view":  # a higher level offers it: show that level from the next call on
+                window.document.switch(window.own_lod)
+                with suppress(Conflict):  # others are writing: then it stays as they left it
+                    self._note_changed(window, window.logged_data, None)
+                ways = (say("raised", self.locale), *ways)
+            return Outcome(False, str(error), error.reason, window_id, ways=ways)
         except Refused as refused:
             return Outcome(False, str(refused), "bad parameters", window_id, ways=(usage(action),))
         if action is CLOSE:
             return self._close(window_id, values.get("summary", ""))
         return self._run(window, action, values, call_id)
-
-    def _explain_unavailable(self, window: AppWindow, error: UnavailableAction) -> Outcome:
-        """Return the outcome. For an action that a higher level offers, show that level from the next call on."""
-        outcome = error.outcome(window.id)
-        if error.reason != "out of view":
-            return outcome
-        window.document.switch(window.own_lod)
-        with suppress(Conflict):  # others are writing: then it stays as they left it
-            self._note_changed(window, window.logged_data, None)
-        return replace(outcome, ways=(say("raised", self.locale), *outcome.ways))
 
     def _close(self, window_id: str, summary: str) -> Outcome:
         self.close(window_id, summary)
@@ -282,10 +283,11 @@ class Host:
             data = before
             restore_attributes(window.app, attributes, before)
         summary = outcome.summary or outcome.message
-        round_ = Round(action.id, summary, datetime.fromtimestamp(self.clock() / 1000, UTC))
-        window.document.record(round_)
+        done = ActionRecord(
+            Round(action.id, summary, datetime.fromtimestamp(self.clock() / 1000, UTC)), outcome.success, call_id
+        )
+        window.document.record(done.round)
         try:
-            done = ActionRecord(round_, outcome.success, call_id)
             seq = self._note_changed(window, data, done, moved=outcome.success and window.options.append)
         except Conflict:
             self._windows.pop(window.id, None)  # it is restored from what the log has now
@@ -308,8 +310,8 @@ class Host:
         if call.name == CREATE.name:
             return self._create(str(arguments.get("name") or ""), str(arguments.get("target") or ""), call.id)
         if not self.answers(call):
-            message = say("no such call", self.locale, name=call.name)
-            return Outcome(False, message, "unknown action", ways=(CREATE.name, ACTION.name))
+            ways = (CREATE.name, ACTION.name)
+            return Outcome(False, say("no such call", self.locale, name=call.name), "unknown action", ways=ways)
         app, window_id, action_id = "", arguments.get("window_id"), arguments.get("action_id")
         params = parameters(arguments)
         if call.name != ACTION.name:  # a tool that stands for one action of one app
@@ -330,8 +332,8 @@ class Host:
         try:
             window_id = self.open(name or LAUNCHER, target, call_id=call_id)
         except UnknownApp:
-            message = say("app unknown", self.locale, name=name)
-            return Outcome(False, message, "unknown app", ways=tuple(nearest(name, list(self.apps))))
+            near = tuple(nearest(name, list(self.apps)))
+            return Outcome(False, say("app unknown", self.locale, name=name), "unknown app", ways=near)
         except Exception as error:  # an app that fails to open is reported like an action that fails
             why = valid_text(error_text(error) or type(error).__name__)
             return Outcome(False, say("open fails", self.locale, why=why), "failed")
@@ -357,7 +359,7 @@ class Host:
         saved = SavedWindow(
             window.app.name,
             options=window.options if window.options != type(window.app).options else None,
-            state=msgspec.json.decode(data) if data != window.logged_data else UNSET,
+            state=msgspec.json.decode(data) if data != window.logged_data else msgspec.UNSET,
             version=window.document.version,
             lod=window.document.lod,
         )
@@ -381,8 +383,9 @@ class Host:
         return self._make_window(window_id, app, saved.options or kind.options, saved)
 
     def _make_window(self, window_id: str, app: App, options: Options, saved: SavedWindow | None = None) -> AppWindow:
-        session_id, clock = self._session_id, self.clock
-        return AppWindow(window_id, app, options, self._style, session_id=session_id, clock=clock, saved=saved)
+        return AppWindow(
+            window_id, app, options, self._style, session_id=self._session_id, clock=self.clock, saved=saved
+        )
 
     def _make_app(self, kind: type[App], target: str) -> App:
         app = kind()

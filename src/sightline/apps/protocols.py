@@ -8,7 +8,6 @@ class Window(Protocol):
 
     def render(self) -> str:
         """Return what it shows now."""
-        ...
 
 
 class Windows(Protocol):
@@ -16,4 +15,3 @@ class Windows(Protocol):
 
     def get(self, window_id: str) -> Window | None:
         """Return the window; None if it is closed."""
-        ...

@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING
 
 from sightline.apps.actions import Action
 from sightline.apps.app import App
-from sightline.apps.calls import ACTION, LAUNCHER, create_tool
 from sightline.apps.window import window_actions
 from sightline.errors import BadInput, UnknownApp
-from sightline.values.items import ToolDefinition
-from sightline.values.phrases import say
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -25,8 +22,8 @@ SHIPPED = {
     "files": "files:Files",
 }
 
+# The entry point group in which a package offers its apps: a name, and a subclass of App.
 GROUP = "sightline.apps"
-"""The entry point group in which a package offers its apps: a name, and a subclass of App."""
 
 
 def names() -> list[str]:
@@ -68,7 +65,7 @@ def app(name: str) -> type[App]:
 
 
 class Apps(dict[str, type[App]]):
-    """The apps that one session has registered, by name, and the tools they make."""
+    """The apps that one session has registered, by name."""
 
     def add(self, app: type[App]) -> None:
         """Register an app, in place of another of its name. Raises BadInput for what a model cannot be told about."""
@@ -78,7 +75,7 @@ class Apps(dict[str, type[App]]):
         for name, value in own:
             if not name.startswith("_") and isinstance(value, list | dict | set):
                 raise BadInput(f"app {app.name!r}: all its windows would share {name!r}; give it its value in __init__")
-        tools = {action.tool(app.name).name for action in window_actions(app, app.options).values()}
+        tools = Apps({app.name: app}).typed()
         for name, (other, _) in self.typed().items():
             if name in tools and other != app.name:
                 raise BadInput(f"app {app.name!r}: another app has an action called {name} too; rename one of them")
@@ -86,17 +83,8 @@ class Apps(dict[str, type[App]]):
 
     def typed(self) -> dict[str, tuple[str, Action]]:
         """Return the app and the action behind each tool that stands for one action."""
-        pairs = [(name, each) for name, app in self.items() for each in window_actions(app, app.options).values()]
-        return {action.tool(app).name: (app, action) for app, action in pairs}
-
-    def tools(self, locale: str, *, typed: bool) -> tuple[ToolDefinition, ...]:
-        """Return `create` and `action`; if `typed`, also one tool for each action."""
-        each = [action.tool(app) for app, action in self.typed().values()] if typed else []
-        about = {name: app.describe(locale) for name, app in self.items()}
-        return (create_tool(about), ACTION, *each)
-
-    def instructions(self, locale: str) -> str:
-        """Return what a model without native tool calls is told about acting on windows."""
-        about = "\n".join(f"- {name}: {app.describe(locale)}" for name, app in self.items())
-        launcher = say("or the launcher", locale) if LAUNCHER in self else ""
-        return say("how to act", locale, apps=about, launcher=launcher)
+        return {
+            action.tool(name).name: (name, action)
+            for name, app in self.items()
+            for action in window_actions(app, app.options).values()
+        }

@@ -6,7 +6,6 @@ from typing import Any
 from sightline.apps import anchors
 from sightline.apps.actions import CLOSE, Action, nearest
 from sightline.apps.context import AnchorType
-from sightline.apps.outcome import Outcome
 from sightline.apps.window import AppWindow, usage
 from sightline.errors import Refused
 from sightline.values.items import Lod
@@ -19,10 +18,6 @@ class UnavailableAction(Refused):
     def __init__(self, reason: str, message: str, ways: tuple[str, ...]) -> None:
         super().__init__(message)
         self.reason, self.ways = reason, ways
-
-    def outcome(self, window_id: str) -> Outcome:
-        """Return it as the outcome of the action."""
-        return Outcome(False, str(self), self.reason, window_id, ways=self.ways)
 
 
 def resolve_action(

@@ -9,9 +9,8 @@ from msgspec import UNSET, Struct
 from sightline.apps.actions import CLOSE, Action, actions_of
 from sightline.apps.anchors import escaped
 from sightline.apps.app import App, Options
-from sightline.apps.builder import Builder, Content
 from sightline.apps.context import Context, Round, Version
-from sightline.apps.document import Document
+from sightline.apps.document import Builder, Content, Document
 from sightline.apps.elements import Element, Page, walk, xml, xml_attributes, xml_text
 from sightline.apps.guard import attempt
 from sightline.errors import BadInput, InvalidSourceData
@@ -20,8 +19,8 @@ from sightline.values.items import Lod, Text
 from sightline.values.phrases import say
 from sightline.wire.common import text_part
 
+# How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors.
 Form = Literal["xml", "markdown"]
-"""How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors."""
 
 FORMS: tuple[Form, ...] = get_args(Form)
 
@@ -73,39 +72,22 @@ class AppWindow:
             lod=saved.lod if saved is not None and saved.lod is not None else options.lod,
             version=saved.version if saved is not None else None,
         )
-        self.logged_data = b""
-        self.logged: tuple[Version, Lod] | None = None  # the version and level in its newest note
-        self.log_offset = 0  # of that note
+        self.logged_data, self.log_offset = b"", 0
+        self.logged = (self.document.version, self.document.lod)  # in its newest note, which is at `log_offset`
         self.past_anchors: set[str] = set()  # every anchor it has offered
         self._rendered: tuple[Content, Lod, str] | None = None
         self._own_level: tuple[tuple[int, int, Lod], str] | None = None  # rendered at its own level, and of what
         if saved is not None:
             self.document.rounds, self.log_offset = saved.rounds, saved.log_offset
             self.logged_data = msgspec.json.encode(saved.state)
-            self.logged = (self.document.version, self.document.lod)
 
     def show_as(self, style: WindowStyle) -> None:
-        """Show it in this style from now on."""
         if style != self.style:
             self.style = style
             self.document.rerender(self._builder())
 
-    @property
-    def logged_lod(self) -> Lod:
-        """The level at which the log last said it is shown."""
-        return self.logged[1] if self.logged is not None else self.document.lod
-
-    def has_unlogged_change(self) -> bool:
-        """Return whether it shows something that the log does not say yet. Another level and back is no change."""
-        now = self.document.version
-        if self.logged is None:
-            return True
-        version, lod = self.logged
-        return (version.major, version.patch, lod) != (now.major, now.patch, self.document.lod)
-
     def _builder(self) -> Builder:
-        app = self.app
-        redact = app.redact if type(app).redact is not App.redact else None
+        redact = self.app.redact if type(self.app).redact is not App.redact else None
         return Builder(lambda _, lod: self._page(lod), self.actions, redact=redact, locale=self.style.locale)
 
     def _page(self, lod: Lod) -> Page:
@@ -117,7 +99,6 @@ class AppWindow:
         return page
 
     def context(self) -> Context:
-        """Return what it shows now, as a value."""
         context = self.document.context()
         self.past_anchors.update(context.anchors)
         return context
@@ -143,18 +124,16 @@ class AppWindow:
         text = attempt(lambda: render(content, lod), f"{self.id} cannot be drawn")  # elements nested too deeply, say
         return text or UnavailableWindow(self.id, say("app fails", self.style.locale)).render()
 
-    def about(self) -> str:
-        """Return what the app is for, redacted."""
-        return self.document.clean(attempt(lambda: self.app.describe(self.style.locale)) or self.app.name)
-
     def _xml(self, content: Content, lod: Lod) -> str:
-        if self.options.compact:
-            return compact_xml(self.id, content.page.elements)
-        actions = self.actions.values()
+        elements, actions = content.page.elements, self.actions.values()
+        if self.options.compact:  # in one line: its texts, without actions
+            start = xml_attributes({"id": self.id, "compact": "true"})
+            return f"<Window{start}>{xml_text(_one_line(elements))}</Window>"
         if lod is Lod.GIST:
-            return _gist_xml(self.id, content.page.elements, actions)
+            return _gist_xml(self.id, elements, actions)
         more = {"lod": lod.name.lower()} if lod is not self.own_lod else {}
-        return window_xml(self.id, self.about(), content.page.elements, actions, locale=self.style.locale, more=more)
+        about = self.document.clean(attempt(lambda: self.app.describe(self.style.locale)) or self.app.name)
+        return window_xml(self.id, about, elements, actions, locale=self.style.locale, more=more)
 
     def _markdown(self, content: Content, _: Lod) -> str:
         begin, end = (say(key, self.style.locale, id=self.id) for key in ("window", "window end"))
@@ -172,7 +151,6 @@ class UnavailableWindow(Struct, frozen=True):
     locale: str = "en"
 
     def render(self) -> str:
-        """Return what the model sees."""
         return window_xml(self.id, self.why, (), (CLOSE,), locale=self.locale)
 
 
@@ -187,39 +165,30 @@ def window_xml(
     *,
     locale: str = "en",
     more: Mapping[str, str] | None = None,
-    meta: Iterable[Element] = (),
 ) -> str:
     """Return a window as XML: its purpose, content and actions. It is well-formed whatever the texts hold."""
-    lines = [f"<Window{xml_attributes({'id': window_id, **(more or {})})}>"]
-    lines += [line for element in meta for line in xml(element, "  ")]
-    lines.append(f"  <Description>{xml_text(about)}</Description>")
+    start = xml_attributes({"id": window_id, **(more or {})})
+    lines = [f"<Window{start}>", f"  <Description>{xml_text(about)}</Description>"]
     inside = [line for element in elements for line in xml(element, "    ")]
     lines += ["  <Content>", *inside, "  </Content>"] if inside else ["  <Content></Content>"]
-    if offers := [_xml_action(action, locale) for action in actions]:
-        lines += ["  <Actions>", *offers, "  </Actions>"]
+    offers = []
+    for action in actions:
+        attributes = {"id": action.id, **({"params": action.params} if action.params else {})}
+        offers.append(f"    <action{xml_attributes(attributes)}>{xml_text(action.label_in(locale))}</action>")
+    lines += ["  <Actions>", *offers, "  </Actions>"] if offers else []
     return "\n".join([*lines, "</Window>"])
 
 
 def _gist_xml(window_id: str, elements: Iterable[Element], actions: Iterable[Action]) -> str:
     """Return a window at GIST: its content, and how its actions are called, but not what each is for."""
-    inside = [line for element in elements for line in xml(element, "  ")]
-    calls = xml_text(", ".join(map(usage, actions)))
-    offers = [f"  <Actions>{calls}</Actions>"] if calls else []
-    return "\n".join([f"<Window{xml_attributes({'id': window_id, 'lod': 'gist'})}>", *inside, *offers, "</Window>"])
-
-
-def compact_xml(window_id: str, elements: Iterable[Element]) -> str:
-    """Return a window in one line: its texts, without actions."""
-    return f"<Window{xml_attributes({'id': window_id, 'compact': 'true'})}>{xml_text(_one_line(elements))}</Window>"
+    lines = [line for element in elements for line in xml(element, "  ")]
+    if calls := xml_text(", ".join(map(usage, actions))):
+        lines.append(f"  <Actions>{calls}</Actions>")
+    return "\n".join([f"<Window{xml_attributes({'id': window_id, 'lod': 'gist'})}>", *lines, "</Window>"])
 
 
 def _one_line(elements: Iterable[Element]) -> str:
     return " ".join(word for element in walk(elements) for word in element.text.split())
-
-
-def _xml_action(action: Action, locale: str) -> str:
-    attributes = {"id": action.id, **({"params": action.params} if action.params else {})}
-    return f"    <action{xml_attributes(attributes)}>{xml_text(action.label_in(locale))}</action>"
 
 
 def usage(action: Action) -> str:
@@ -238,7 +207,5 @@ _RESERVED = frozenset(name for name in vars(App) if not name.startswith("_")) | 
 
 
 def window_actions(app: type[App], options: Options) -> dict[str, Action]:
-    """Return the actions that a window of this app offers."""
-    if options.compact:
-        return {}
-    return {**actions_of(app, _RESERVED), **({CLOSE.id: CLOSE} if options.closable else {})}
+    closing = {CLOSE.id: CLOSE} if options.closable else {}
+    return {} if options.compact else actions_of(app, _RESERVED) | closing

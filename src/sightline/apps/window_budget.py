@@ -1,7 +1,6 @@
 """The windows' share of the token budget: when they need more, the least important show less first."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from sightline.apps.elements import xml_text
 from sightline.apps.guard import valid_text
@@ -12,23 +11,21 @@ from sightline.values.phrases import say
 
 _NAMED = 12  # hidden windows that are named; the others are counted
 
+# Tokens that a window takes when it shows this text: its id, the text.
 Size = Callable[[str, str], int]
-"""Tokens that a window takes when it shows this text: its id, the text."""
 
 
-class Fit(NamedTuple):
-    """What windows show within a budget, and the tokens that each lowered or hidden one saves."""
+def fit(
+    windows: Mapping[str, Window], budget: int | None, size: Size, locale: str
+) -> tuple[dict[str, str], dict[str, int]]:
+    """Return what windows show within so many tokens, and the tokens that each lowered or hidden one saves.
 
-    shown: dict[str, str]
-    saved: dict[str, int]
-
-
-def fit(windows: Mapping[str, Window], budget: int | None, size: Size, locale: str) -> Fit:
-    """Render windows within so many tokens; pinned ones in full and beyond that. None: without a limit."""
+    Pinned ones are shown in full and beyond that. Without a budget there is no limit.
+    """
     ours = [window for window in windows.values() if isinstance(window, AppWindow)]
     for window in ours:
         # Undo the levels of a preview with a smaller budget: only a level in the log is permanent.
-        window.document.switch(window.own_lod if budget is None else window.logged_lod)
+        window.document.switch(window.own_lod if budget is None else window.logged[1])
     texts = shown = _render(windows)
     pinned = {window.id for window in ours if window.options.pinned}
     over = sum(size(each, text) for each, text in texts.items() if each not in pinned) - (budget or 0)
@@ -40,7 +37,14 @@ def fit(windows: Mapping[str, Window], budget: int | None, size: Size, locale: s
         order = sorted(free, key=lambda each: importance.get(each, (False, 0)))  # windows of others go first
         fitting = hide(free, order, budget, size, locale)
         shown = {each: fitting.get(each, text) for each, text in texts.items() if each in pinned or each in fitting}
-    return Fit(shown, _saved(ours, texts, shown, size))
+    # Each window of ours below its own level saves tokens, and so does each hidden one of these texts.
+    lowered = {each.id: valid_text(each.render_own_level()) for each in ours if each.document.lod < each.own_lod}
+    saved = {
+        window_id: size(window_id, text) - (size(window_id, shown[window_id]) if window_id in shown else 0)
+        for window_id, text in {**texts, **lowered}.items()
+        if shown.get(window_id) != text
+    }
+    return shown, saved
 
 
 def _render(windows: Mapping[str, Window]) -> dict[str, str]:
@@ -90,15 +94,3 @@ def _line(hidden: list[str], needed: int, locale: str) -> str:
     named = ", ".join(hidden[:_NAMED]) + (f" (+{len(hidden) - _NAMED})" if len(hidden) > _NAMED else "")
     why = say("window hidden", locale, count=len(hidden), named=named, tokens=needed)
     return f'<Windows hidden="{len(hidden)}">{xml_text(why)}</Windows>'
-
-
-def _saved(
-    windows: Iterable[AppWindow], texts: Mapping[str, str], shown: Mapping[str, str], size: Size
-) -> dict[str, int]:
-    """Return the tokens saved by each window of ours below its own level, and by each hidden one of these texts."""
-    lowered = {each.id: valid_text(each.render_own_level()) for each in windows if each.document.lod < each.own_lod}
-    return {
-        window_id: size(window_id, text) - (size(window_id, shown[window_id]) if window_id in shown else 0)
-        for window_id, text in {**texts, **lowered}.items()
-        if shown.get(window_id) != text
-    }

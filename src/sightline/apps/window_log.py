@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,11 +40,10 @@ class WindowLog:
 
     def live(self) -> list[str]:
         """Return the ids of the open windows, in the order they were first opened."""
-        journal, timeline = self._journal, self._journal.timeline
-        now = (journal.branch, timeline.notes)
+        path, timeline = self._journal.path, self._journal.timeline
+        now = (self._journal.branch, timeline.notes)
         if self._live[0] != now:
-            shown = [window for window in timeline.windows if timeline.references(window, journal.path)]
-            self._live = (now, shown)
+            self._live = (now, [window for window in timeline.windows if timeline.references(window, path)])
         return self._live[1]
 
     def catch_up(self) -> None:
@@ -73,49 +73,41 @@ class WindowLog:
 
     def call_result(self, call_id: str) -> tuple[bool, str] | None:
         """Return whether a call succeeded, and its message; None if the log does not have it."""
-        saw, reader = self._journal.path.saw, self._journal.reader
-        for notes in self._journal.timeline.noted.values():
-            for placed in filter(saw, reversed(notes)):
-                note = reader.note(reader.entry_at(Span(placed.offset, placed.length)), WindowNote)
+        for window_id in self._journal.timeline.noted:
+            for note in map(self._decode, self._notes(window_id)):
                 if call_id and note.call == call_id:
                     opened = say("opened", self._journal.settings.locale, name=note.app, id=note.id)
                     return not note.failed, note.round[1] if note.round is not None else opened
         return None
 
-    def note_opened(self, window_id: str, saved: SavedWindow, call_id: str = "") -> int:
+    def note_opened(self, window_id: str, saved: SavedWindow, call_id: str) -> int:
         """Write that this call opened a window. Return the note's seq. Raises Conflict if others wrote meanwhile."""
         return self.write(_note(window_id, saved, target=saved.target, call=call_id), if_unchanged=True)
-
-    def note_shown(self, window_id: str) -> int:
-        """Write that a window is shown from here on."""
-        return self.write(WindowNote(window_id))
 
     def note_changed(self, window_id: str, saved: SavedWindow, done: ActionRecord | None, moved: bool) -> int:
         """Write that a window shows something new. `moved`: from now on it is shown here, and no longer where it was.
 
         Raises Conflict if others wrote meanwhile.
         """
-        more = _round(done) if done is not None else {}
+        more: dict[str, Any] = {}
+        if done is not None:
+            time = iso(milliseconds(done.round.timestamp.isoformat()))
+            round_ = (done.round.action, done.round.result, time)
+            more = {"round": round_, "failed": not done.success, "call": done.call_id}
         if not moved:
             return self.write(_note(window_id, saved, changed=True, **more), if_unchanged=True)
         before = self.saved(window_id) or saved
-        state = before.state if saved.state is msgspec.UNSET else saved.state
-        again = msgspec.structs.replace(saved, state=state)
+        if saved.state is msgspec.UNSET:
+            saved = msgspec.structs.replace(saved, state=before.state)
         left = WindowNote(window_id, closed=True, changed=True)  # closed at its old place only
-        return self.write(left, _note(window_id, again, target=before.target, **more), if_unchanged=True)
-
-    def note_closed(self, window_id: str, summary: str) -> int:
-        """Write that a window was closed. Every reference to it is obsolete then."""
-        return self.write(WindowNote(window_id, closed=True, summary=summary))
+        return self.write(left, _note(window_id, saved, target=before.target, **more), if_unchanged=True)
 
     def write(self, *notes: WindowNote, if_unchanged: bool = False) -> int:
         """Write notes and return the last one's seq. `if_unchanged`: only if nobody wrote to the branch meanwhile."""
-        live, known = self.live(), self._journal.timeline.notes
+        live, count = self.live(), self._journal.timeline.notes + len(notes)
         self._journal.annotate(*((entries.WINDOW, note) for note in notes), if_unchanged=if_unchanged)
-        if self._journal.timeline.notes == known + len(
-            notes
-        ):  # nobody else wrote, so the list can be updated in place of made anew
-            self._live = ((self._journal.branch, known + len(notes)), _after(live, notes))
+        if self._journal.timeline.notes == count:  # nobody else wrote: the list is updated in place of made anew
+            self._live = ((self._journal.branch, count), _after(live, notes))
         return self._journal.store.tips.seq
 
     def _notes(self, window_id: str) -> Iterator[Placed]:
@@ -125,14 +117,14 @@ class WindowLog:
 
     def _read(self, window_id: str, offset: int) -> SavedWindow | None:
         """Combine the notes since the window was opened. They are read backwards, and only as far as needed."""
-        journal = self._journal
-        rows = journal.timeline.references(window_id, journal.path)
-        first = entries.decode_data(journal.reader.entry(rows[0]), WindowNote) if rows else None
+        rows = self._journal.timeline.references(window_id, self._journal.path)
+        first = entries.decode_data(self._journal.reader.entry(rows[0]), WindowNote) if rows else None
         if first is None or not first.app:
             return None
         last, rounds = None, []
         newest: dict[str, Any] = {}
-        for note in self._since_opened(window_id):
+        notes = map(self._decode, self._notes(window_id))
+        for note in takewhile(lambda each: each.changed or not each.closed, notes):
             last = note if last is None and note.app else last  # a note without an app has no options
             for name, value in (("state", note.state), ("version", note.version), ("lod", note.lod)):
                 if value is not None and value is not msgspec.UNSET:
@@ -152,14 +144,9 @@ class WindowLog:
             log_offset=offset,
         )
 
-    def _since_opened(self, window_id: str) -> Iterator[WindowNote]:
-        """Return its notes on this branch since it was last opened, the newest first."""
+    def _decode(self, placed: Placed) -> WindowNote:
         reader = self._journal.reader
-        for placed in self._notes(window_id):
-            note = reader.note(reader.entry_at(Span(placed.offset, placed.length)), WindowNote)
-            if note.closed and not note.changed:
-                return
-            yield note
+        return reader.note(reader.entry_at(Span(placed.offset, placed.length)), WindowNote)
 
 
 def _after(live: list[str], notes: tuple[WindowNote, ...]) -> list[str]:
@@ -183,11 +170,6 @@ def _note(window_id: str, saved: SavedWindow, **more: Any) -> WindowNote:
         lod=int(saved.lod) if saved.lod is not None else None,
         **more,
     )
-
-
-def _round(done: ActionRecord) -> dict[str, Any]:
-    time = iso(milliseconds(done.round.timestamp.isoformat()))
-    return {"round": (done.round.action, done.round.result, time), "failed": not done.success, "call": done.call_id}
 
 
 def _options(noted: dict[str, Any] | None) -> Options | None:

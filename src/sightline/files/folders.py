@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,12 +38,7 @@ class AllowedFolders(NamedTuple):
     folders: tuple[Path, ...]
 
     def contain(self, place: Path) -> bool:
-        """Whether a path is in one of the folders."""
         return any(place.is_relative_to(folder) for folder in self.folders)
-
-    def are_below(self, place: Path) -> bool:
-        """Whether one of the folders is at or below a path, so that the path must be listed to reach it."""
-        return any(folder.is_relative_to(place) for folder in self.folders)
 
     def is_secret(self, written: str, place: Path) -> bool:
         """Whether a path is a file of keys or secrets, by a name in the path as it was written or as it was resolved.
@@ -52,7 +48,9 @@ class AllowedFolders(NamedTuple):
         root = self.root
         ways = (Path(os.path.normpath(root / written)), place)
         names = [name for way in ways for name in (way.relative_to(root) if way.is_relative_to(root) else way).parts]
-        return any(map(is_secret, names)) or _same(place, root / CONFIGURATION)
+        with suppress(OSError):  # one of the files does not exist
+            return any(map(is_secret, names)) or place.samefile(root / CONFIGURATION)
+        return False
 
 
 def resolve_folders(project: Path, folders: Iterable[str]) -> ResolvedFolders:
@@ -88,10 +86,3 @@ def allowed_folders(project: Path, folders: Folders = PROJECT) -> AllowedFolders
     """The real path of a project, and these folders of it. Links on the way to a folder are not followed."""
     root = project.resolve()
     return AllowedFolders(root, tuple(Path(os.path.normpath(root / folder)) for folder in folders))
-
-
-def _same(this: Path, that: Path) -> bool:
-    try:
-        return this.samefile(that)
-    except OSError:  # one of them does not exist
-        return False

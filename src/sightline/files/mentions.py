@@ -36,14 +36,6 @@ class FileReference(NamedTuple):
     was_modified: bool
 
 
-class Excerpt(NamedTuple):
-    """The beginning of a file, or all of it."""
-
-    text: str
-    lines: int
-    truncated: bool
-
-
 # ---------------------------------------------------------------------- which files
 
 
@@ -57,11 +49,16 @@ def important_files(
     """
     found: dict[str, FileReference] = {}
     for index, message in enumerate(messages):
-        for path, modified in _mentioned_paths(message, writing):
-            known = found.get(key := _key(path), FileReference(path, 0, index, False))
+        mentioned = [(path, False) for path in paths_in(plain_text(message.parts))]
+        for call in message.parts:
+            if isinstance(call, Call):
+                modified = call.name in writing
+                mentioned += [(path, modified) for path in _argument_paths(call.input, commands=not modified)]
+        for path, modified in mentioned:
+            key = "/".join(part for part in _SEPARATOR.split(path) if part != ".")
+            known = found.get(key, FileReference(path, 0, index, False))
             found[key] = FileReference(known.path, known.mentions + 1, index, known.was_modified or modified)
-    ordered = sorted(found.values(), key=lambda file: (not file.was_modified, -file.mentions, -file.last_mentioned))
-    return ordered[:most]
+    return sorted(found.values(), key=lambda file: (not file.was_modified, -file.mentions, -file.last_mentioned))[:most]
 
 
 def paths_in(text: str) -> list[str]:
@@ -70,21 +67,15 @@ def paths_in(text: str) -> list[str]:
     A path is absolute, or has a folder or a known file ending. It may be in quotes, in backticks or inside Chinese
     text. URLs, installed packages, images and archives are not reported.
     """
-    return list(_scan(text[:MOST_CHARACTERS]))
-
-
-def _mentioned_paths(message: Message, writing: frozenset[str]) -> Iterator[tuple[str, bool]]:
-    for path in paths_in(plain_text(message.parts)):
-        yield path, False
-    for part in message.parts:
-        if isinstance(part, Call):
-            modified = part.name in writing
-            for path in _argument_paths(part.input, commands=not modified):
-                yield path, modified
-
-
-def _key(path: str) -> str:
-    return "/".join(part for part in _SEPARATOR.split(path) if part != ".")
+    found: list[str] = []
+    for match in _IN_TEXT.finditer(text[:MOST_CHARACTERS]):
+        if match["code"] is not None:
+            found += _quoted_paths(match["code"], spaces=False)
+        elif match["quoted"] is not None:
+            found += _quoted_paths(match["quoted"][1:-1], spaces=True)
+        elif match["run"] is not None:
+            found += _run_paths(match)
+    return found
 
 
 # ---------------------------------------------------------------------- arguments
@@ -147,16 +138,6 @@ _BLANK = re.compile(r"\s")
 _UNLIKELY = re.compile(r'[<>|*?"`{}$=,;\n\0]|://')
 
 
-def _scan(text: str) -> Iterator[str]:
-    for match in _IN_TEXT.finditer(text):
-        if match["code"] is not None:
-            yield from _quoted_paths(match["code"], spaces=False)
-        elif match["quoted"] is not None:
-            yield from _quoted_paths(match["quoted"][1:-1], spaces=True)
-        elif match["run"] is not None:
-            yield from _run_paths(match)
-
-
 def _quoted_paths(text: str, *, spaces: bool) -> Iterator[str]:
     """The path between two quotes, or the paths in the text there. Code with spaces in it is a command."""
     whole = _AT_LINE.sub("", text.strip())
@@ -178,13 +159,11 @@ def _run_paths(match: re.Match[str]) -> Iterator[str]:
         return
     run = run.rstrip(".-+@~")
     if _HAS_CJK.search(run):  # names may be Chinese, or Chinese text may touch a name
-        inside = [match.group() for match in _PLAIN_RUN.finditer(run)]
-        found = [path for each in inside if _is_file(path := each.strip(".-+~").lstrip("@"))]
-        if found:
+        names = [match.group().strip(".-+~").lstrip("@") for match in _PLAIN_RUN.finditer(run)]
+        if found := list(filter(_is_file, names)):
             yield from found
             return
-    if run.startswith("@"):
-        run = run[1:]
+    run = run.removeprefix("@")
     if _is_file(run):
         yield run
 
@@ -260,24 +239,15 @@ def _is_file(path: str) -> bool:
 # ---------------------------------------------------------------------- reading them
 
 
-def read_files(
-    paths: Iterable[str], root: str | Path, *, most_lines: int = MOST_LINES, folders: Folders | None = PROJECT
-) -> dict[str, str]:
+def read_files(paths: Iterable[str], root: str | Path, *, folders: Folders | None = PROJECT) -> dict[str, str]:
     """The texts of these files, by path, relative to `root`. Files that cannot or may not be read are left out.
 
-    A text longer than `most_lines` is cut there, and the line `TRUNCATED` follows. See `read_file`.
+    A text longer than `MOST_LINES` is cut there, and the line `TRUNCATED` follows. See `read_file`.
     """
-    found = {path: read_file(path, root, most_lines=most_lines, folders=folders) for path in paths}
-    return {
-        path: f"{excerpt.text}\n{TRUNCATED}" if excerpt.truncated else excerpt.text
-        for path, excerpt in found.items()
-        if excerpt is not None
-    }
+    return {path: text for path in paths if (text := read_file(path, root, folders=folders)) is not None}
 
 
-def read_file(
-    path: str, root: str | Path, *, most_lines: int = MOST_LINES, folders: Folders | None = PROJECT
-) -> Excerpt | None:
+def read_file(path: str, root: str | Path, *, folders: Folders | None = PROJECT) -> str | None:
     """The first lines of a text file, at most `MOST_BYTES`. Never waits. None if it cannot or may not be read.
 
     That is a file that is missing, not regular, not readable, no UTF-8 text, a key or a file of secrets, or one whose
@@ -292,11 +262,9 @@ def read_file(
         text = getincrementaldecoder("utf-8-sig")().decode(data[:MOST_BYTES], len(data) <= MOST_BYTES)
     except (OSError, ValueError):  # no such file; not a path; not text
         return None
-    return None if "\0" in text else _excerpt(text, most_lines, len(data) > MOST_BYTES)
-
-
-def _excerpt(text: str, most_lines: int, cut: bool) -> Excerpt:
+    if "\0" in text:
+        return None
     lines = text.removesuffix("\n").split("\n")
-    if len(lines) > most_lines:
-        return Excerpt("\n".join(lines[:most_lines]), most_lines, True)
-    return Excerpt(text, len(lines) if text else 0, cut)
+    if len(lines) > MOST_LINES:
+        return "\n".join([*lines[:MOST_LINES], TRUNCATED])
+    return f"{text}\n{TRUNCATED}" if len(data) > MOST_BYTES else text

@@ -21,8 +21,8 @@ _MOST_BYTES = 4096  # of a file of git that contains a path: the longest path th
 def place(project: str | Path) -> Place:
     """The path and git branch of a project."""
     path = Path(project).absolute()
-    readable = str(path).encode("utf-8", "replace").decode()  # a path may have bytes that are no Unicode; JSON may not
-    return Place(readable, git_branch(path))
+    # A path may have bytes that are no Unicode; JSON may not.
+    return Place(str(path).encode("utf-8", "replace").decode(), git_branch(path))
 
 
 def git_branch(project: Path) -> str:

@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -122,11 +123,9 @@ class TextFile(NamedTuple):
     def _text(self, data: bytes) -> str:
         if len(data) > SIZE:
             raise self._refused(f"it is larger than {SIZE:,} bytes", f"超过 {SIZE:,} 字节")
-        try:
+        with suppress(UnicodeDecodeError):
             if b"\0" not in data:
                 return data.decode()
-        except UnicodeDecodeError:
-            pass
         raise self._refused("it is no UTF-8 text", "不是 UTF-8 文本")
 
     def _refused(self, en: str, zh: str) -> Refused:
@@ -243,8 +242,7 @@ def step(before: list[str], after: list[str]) -> Step:
 
 def _same(these: list[str], those: list[str]) -> int:
     """How many lines are equal, from the first on."""
-    pairs = enumerate(zip(these, those, strict=False))
-    return next((number for number, (this, that) in pairs if this != that), min(len(these), len(those)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(these, those, strict=False)))
 
 
 def kept(steps: list[Step]) -> list[Step]:
@@ -256,5 +254,4 @@ def kept(steps: list[Step]) -> list[Step]:
 
 
 def digest(lines: list[str]) -> str:
-    """A hash of these lines."""
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

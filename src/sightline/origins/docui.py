@@ -8,15 +8,14 @@ Every name here is the document's name for something in `sightline.apps`. The co
 """
 
 from sightline.apps.anchors import Marker, escaped, markers, resolve
-from sightline.apps.builder import Builder, LodState, SourceData
-from sightline.apps.builder import ContextBuilder as IContextBuilder
 from sightline.apps.context import MODEL, AnchorType, Context, from_json, to_json
 from sightline.apps.context import Anchor as AnchorInfo
 from sightline.apps.context import Header as ContextHeader
 from sightline.apps.context import Round as Interaction
 from sightline.apps.context import State as ContextState
 from sightline.apps.context import Version as ContextVersion
-from sightline.apps.document import ROUNDS, Document
+from sightline.apps.document import ROUNDS, Builder, Document, LodState, SourceData
+from sightline.apps.document import ContextBuilder as IContextBuilder
 from sightline.apps.elements import Element, Page
 from sightline.errors import AnchorConflict as AnchorConflictError
 from sightline.errors import ContextTooLarge as ContextTooLargeError
@@ -31,5 +30,5 @@ __all__ = [
     "VersionMismatchError", "escaped", "from_json", "markers", "resolve", "to_json",
 ]  # fmt: skip
 
+# The rounds of interaction, the oldest first.
 InteractionHistory = tuple[Interaction, ...]
-"""The rounds of interaction, the oldest first."""

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from sightline import wire
 from sightline.compose import inputs
@@ -26,7 +25,7 @@ from sightline.origins.exchanges import has_pending_calls
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy as strategy_named
 from sightline.plan.strategies.entities import Entities
-from sightline.plan.strategies.project_choice import Choice, from_plugin
+from sightline.plan.strategies.project_choice import from_plugin
 from sightline.plan.strategies.summary import Summary
 from sightline.plan.strategy import Strategy
 from sightline.session.session import Session
@@ -39,10 +38,10 @@ from sightline.wire.payload import Payload
 
 ChatMessage = Mapping[str, Any]
 ToolDefinition = Mapping[str, Any]
+# Sends messages to the model of this name and returns its answer: text, an SDK's response, or an awaitable of one.
 Complete = Callable[[str, list[dict[str, Any]]], Any]
-"""Sends messages to the model of this name and returns its answer: text, an SDK's response, or an awaitable of one."""
+# An extraction chain: (schema, state so far, the user's text) → the fields found, or an awaitable of them.
 Extract = Callable[[dict[str, Any], Mapping[str, Any], str], Any]
-"""An extraction chain: (schema, state so far, the user's text) → the fields found, or an awaitable of them."""
 
 BUDGET = Budget(window=128_000, output=8_000, recall=0.0)  # without recall, which the document does not have
 DYNAMIC = "dynamic"  # the live window that shows the retrieved knowledge
@@ -54,8 +53,6 @@ logger = logging.getLogger("sightline")
 
 
 class LLMPayload(Struct, frozen=True):
-    """What is sent to the model."""
-
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
 
@@ -71,11 +68,9 @@ class IContextManager(Protocol):
         rag_context: str | None = None,
     ) -> LLMPayload:
         """Return the messages to send, within the token limit: system, summary, retrieved knowledge, recent history."""
-        ...
 
     async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
         """Do background work. Called after every turn with the whole history."""
-        ...
 
 
 class StrategyContextManager:
@@ -101,12 +96,12 @@ class StrategyContextManager:
 
     def _begin(self) -> None:
         """Begin a new session, without messages."""
-        store, settings = MemoryStore(nanoid()), self._settings
-        journal = Journal(store, clock=wall_clock, ids=nanoid, settings=settings, token_counter=self._counter)
-        self._journal = journal
+        self._journal = Journal(
+            MemoryStore(nanoid()), clock=wall_clock, ids=nanoid, settings=self._settings, token_counter=self._counter
+        )
         self._taken: list[ChatMessage] = []  # the part of the history that is in the session
         self._system: str | None = None
-        self.session = Session(journal, windows=self._dynamic, strategy=self.strategy)
+        self.session = Session(self._journal, windows=self._dynamic, strategy=self.strategy)
         self.session.windows.show(DYNAMIC)
 
     async def compose_payload(
@@ -143,27 +138,27 @@ class StrategyContextManager:
 
     def _take_in(self, history: Sequence[ChatMessage], system_prompt: str | None) -> list[Message]:
         """Add to the session what is new, and return it. If earlier history changed, begin a new session."""
-        if list(history[: len(self._taken)]) != self._taken or self._replaces_a_head(system_prompt):
+        changed = self._system is not None and system_prompt not in (None, self._system)
+        # Replacing the system prompt here would also replace system messages of the history.
+        replaces = changed and len(self._journal.timeline.head_rows(self._journal.path)) > 1
+        if replaces or list(history[: len(self._taken)]) != self._taken:
             self._begin()
         if system_prompt is not None and system_prompt != self._system:
             self.session.system(system_prompt, replace=self._system is not None)
             self._system = system_prompt
-        new = _answered(list(history[len(self._taken) :]))
+        new = list(history[len(self._taken) :])
+        while new and has_pending_calls(wire.read_messages(new)):  # their results are still to come
+            new.pop()
         self.session.extend(new)
         self._taken += deepcopy(new)
         return wire.read_messages(new)
-
-    def _replaces_a_head(self, system_prompt: str | None) -> bool:
-        """Whether a new system prompt would also replace system messages of the history."""
-        replaces = self._system is not None and system_prompt not in (None, self._system)
-        return replaces and len(self._journal.timeline.head_rows(self._journal.path)) > 1
 
     # ------------------------------------------------------------------ messages
 
     def _messages(self) -> list[dict[str, Any]]:
         try:
             # The retrieved knowledge is a window that `_show` has cut already, so windows may take all tokens.
-            return chat_messages(self.session.compose(replace(self.budget, windows=1.0)))
+            return chat_messages(self.session.compose(msgspec.structs.replace(self.budget, windows=1.0)))
         except PinnedOverflow:  # system and tools fit, because `_show` has checked that
             logger.warning("there is no room for any history beside the system prompt and the tools")
             head = [{"role": "system", "content": self._system}] if self._system else []
@@ -173,12 +168,13 @@ class StrategyContextManager:
         """Show as much of the retrieved knowledge as fits besides system, tools and the question."""
         journal, timeline = self._journal, self._journal.timeline
         profile = journal.reader.profile
-        head = ComposeInputs(system=tuple(timeline.head_rows(journal.path)))
         limit = self.budget.limit(margin=profile.margin)
+        head = ComposeInputs(system=tuple(timeline.head_rows(journal.path)))
         fixed = inputs.fixed_tokens(journal, head, journal.tools.tokens, journal.reader.counter.count)
         if fixed > limit:
-            tools = f"tool definitions ({journal.tools.tokens} tokens)"
-            raise PinnedOverflow([f"system prompt ({fixed - journal.tools.tokens} tokens)", tools], fixed - limit)
+            tools = journal.tools.tokens
+            pinned = [f"system prompt ({fixed - tools} tokens)", f"tool definitions ({tools} tokens)"]
+            raise PinnedOverflow(pinned, fixed - limit)
         asked = timeline.last_user(journal.path, len(timeline))
         question = min(timeline.unit_full[asked], limit // _QUESTION) + profile.message_tokens if asked >= 0 else 0
         text = _cut(knowledge, limit - fixed - question - profile.message_tokens, journal.reader.counter.count)
@@ -210,32 +206,30 @@ class SummarizationContextManager(StrategyContextManager):
     @property
     def summary_buffer(self) -> str:
         """The current summary; empty at first."""
-        timeline, path = self._journal.timeline, self._journal.path
-        units = [unit for each in timeline.compacted(path) for unit in each.summaries]
-        return "\n\n".join(self._journal.reader.text(timeline.unit_row[unit]) for unit in units)
+        timeline, reader = self._journal.timeline, self._journal.reader
+        units = [unit for each in timeline.compacted(self._journal.path) for unit in each.summaries]
+        return "\n\n".join(reader.text(timeline.unit_row[unit]) for unit in units)
 
     async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
         """See `IContextManager.on_turn_complete`. One summary is made at a time; a failed one is tried again later."""
         await super().on_turn_complete(new_history)
-        if self._model is None:
+        model, loop = self._model, asyncio.get_running_loop()
+        if model is None:
             return
-        try:
-            self.session.summaries.in_background(self._asking(self._model, asyncio.get_running_loop()))
-        except SightlineError as error:
-            logger.warning("no summary was begun: %s", error)
-
-    def _asking(self, model: Complete, loop: asyncio.AbstractEventLoop) -> Callable[[Payload], Any]:
-        """Return the model as the core calls it: from a thread. An async model runs on its own event loop."""
         assert isinstance(self.strategy, Summary)
         name = self.strategy.compression_model
 
         def ask(payload: Payload) -> Any:
+            """Ask the model from the core's thread. An async model runs on its own event loop."""
             answer = model(name, chat_messages(payload))
             if not inspect.isawaitable(answer):
                 return answer
             return asyncio.run_coroutine_threadsafe(_awaited(answer), loop).result()
 
-        return ask
+        try:
+            self.session.summaries.in_background(ask)
+        except SightlineError as error:
+            logger.warning("no summary was begun: %s", error)
 
 
 class EntityExtractionContextManager(StrategyContextManager):
@@ -252,7 +246,6 @@ class EntityExtractionContextManager(StrategyContextManager):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The extracted values."""
         return self.session.state
 
     async def _prepare(self, asked: Sequence[Message]) -> None:
@@ -260,8 +253,7 @@ class EntityExtractionContextManager(StrategyContextManager):
         self._unread += [text for message in asked if (text := plain_text(message.parts))]
         while self._unread:
             try:
-                found = self._extractor(self.strategy.schema, self.state, self._unread[0])
-                found = await found if inspect.isawaitable(found) else found
+                found = await _awaited(self._extractor(self.strategy.schema, self.state, self._unread[0]))
             except Exception as error:  # of the model: the message is read again with the next input
                 logger.warning("the extraction failed, the state is as it was: %r", error)
                 return
@@ -284,7 +276,13 @@ def create_context_manager(
     Raises:
         BadInput: an unknown strategy, type or configuration, with the valid choices; strategy C without an extractor.
     """
-    choice = _choice(plugin)
+    if isinstance(plugin, Mapping):
+        choice = from_plugin(plugin)
+    else:
+        try:
+            choice = from_plugin(msgspec.json.decode(Path(plugin).read_bytes(), type=dict[str, Any]), str(plugin))
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise BadInput(f"{plugin} cannot be read as a JSON object: {error}") from error
     match choice.name:
         case "sliding":
             return SlidingWindowContextManager(choice.config, **options)
@@ -296,15 +294,6 @@ def create_context_manager(
             return EntityExtractionContextManager(choice.config, extractor=extractor, **options)
         case name:
             return StrategyContextManager(name, choice.config, **options)
-
-
-def _choice(plugin: Mapping[str, Any] | str | Path) -> Choice:
-    if isinstance(plugin, Mapping):
-        return from_plugin(plugin)
-    try:
-        return from_plugin(msgspec.json.decode(Path(plugin).read_bytes(), type=dict[str, Any]), str(plugin))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{plugin} cannot be read as a JSON object: {error}") from error
 
 
 # ---------------------------------------------------------------------- the agent core
@@ -354,26 +343,17 @@ class _Knowledge(Struct, frozen=True):
     text: str
 
     def render(self) -> str:
-        """Return the text."""
         return self.text
 
 
 def chat_messages(payload: Payload) -> list[dict[str, Any]]:
     """Return a payload's messages in OpenAI's form, text content as plain text."""
     messages: list[dict[str, Any]] = payload.openai()["messages"]
-    return [message | {"content": _plain(message["content"])} for message in messages]
-
-
-def _plain(content: Any) -> Any:
-    only_text = isinstance(content, list) and all(block.keys() == {"type", "text"} for block in content)
-    return "\n\n".join(block["text"] for block in content) if only_text else content
-
-
-def _answered(history: list[ChatMessage]) -> list[ChatMessage]:
-    """Return these messages without the last calls if their results are still to come."""
-    while history and has_pending_calls(wire.read_messages(history)):
-        history = history[:-1]
-    return history
+    for message in messages:
+        content = message["content"]
+        if isinstance(content, list) and all(block.keys() == {"type", "text"} for block in content):
+            message["content"] = "\n\n".join(block["text"] for block in content)
+    return messages
 
 
 def _cut(text: str, tokens: int, count: Callable[[str], int]) -> str:

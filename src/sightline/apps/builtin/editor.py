@@ -1,6 +1,5 @@
 """A text editor for the files of a project."""
 
-from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -31,7 +30,6 @@ class Editor(App):
         self._stamp: Stamp | None = UNREAD  # of the file when it was read
 
     def opened(self) -> None:
-        """Open the file that the window is for."""
         if self.target:
             self.open(self.target)
 
@@ -88,9 +86,9 @@ class Editor(App):
         self._check()
         found = textfile.spans(self._lines, old)
         if not found:
-            raise self._refused("that text does not occur", "没有该文本")
+            raise Refused(self.says("that text does not occur", "没有该文本"))
         if len(found) > 1:
-            raise self._refused("that text occurs more than once", "该文本出现多次")
+            raise Refused(self.says("that text occurs more than once", "该文本出现多次"))
         return self._change_to(textfile.exchanged(self._lines, found[0], new))
 
     @action(label="Undo the last edit", zh="撤销上一次编辑")
@@ -98,10 +96,10 @@ class Editor(App):
         """Take back the last edit. Refused if somebody else has changed the file after it."""
         self._check()
         if not self.steps:
-            raise self._refused("nothing to undo", "没有可撤销的编辑")
+            raise Refused(self.says("nothing to undo", "没有可撤销的编辑"))
         *earlier, last = self.steps
         if last.digest != textfile.digest(self._lines):
-            raise self._refused("somebody else changed the file after that edit", "该编辑之后文件已被他人修改")
+            raise Refused(self.says("somebody else changed the file after that edit", "该编辑之后文件已被他人修改"))
         self._write(last.undone(self._lines), last.at, earlier)
         return self.says(f"undone; {len(earlier)} more can be", f"已撤销；还可撤销 {len(earlier)} 次")
 
@@ -111,7 +109,7 @@ class Editor(App):
         self._check()
         found = [number for number, line in enumerate(self._lines, 1) if text and text in line]
         if not found:
-            raise self._refused(f"no line holds {text!r}", f"没有包含 {text!r} 的行")
+            raise Refused(self.says(f"no line holds {text!r}", f"没有包含 {text!r} 的行"))
         self.cursor, self.selection = next((number for number in found if number > self.cursor), found[0]), None
         listed = ", ".join(map(str, found[:20])) + ", …" * (len(found) > 20)
         return self.says(f"at line {self.cursor}; it is in {listed}", f"已到第 {self.cursor} 行；出现于 {listed}")
@@ -125,8 +123,11 @@ class Editor(App):
         elements = [Element(tag="file", text=self._problem or f"{self.path} | {at}")]
         if lod is not Lod.GIST and count:
             elements.append(self._around(SHOWN[lod]))
-        if lod is Lod.SUMMARY and (outline := "\n".join(self._outline())):
-            elements.append(Element(tag="outline", text=self.says("Outline", "大纲"), body=outline, code=""))
+        if lod is Lod.SUMMARY and (found := textfile.outlined(self._lines, PurePath(self.path).suffix)):
+            rows = [textfile.numbered(self._lines, number, found[-1]) for number in found[:OUTLINE]]
+            if (more := len(found) - OUTLINE) > 0:
+                rows.append(self.says(f"… {more} more", f"… 还有 {more} 项"))
+            elements.append(Element(tag="outline", text=self.says("Outline", "大纲"), body="\n".join(rows), code=""))
         return Page(f"{title}: {self.path}", tuple(elements))
 
     def _around(self, most: int) -> Element:
@@ -142,12 +143,6 @@ class Editor(App):
             for number in range(start, stop + 1)
         ]
         return Element(tag="text", text=text, body="\n".join(rows), code=PurePath(self.path).suffix[1:])
-
-    def _outline(self) -> Iterator[str]:
-        found = textfile.outlined(self._lines, PurePath(self.path).suffix)
-        yield from (textfile.numbered(self._lines, number, found[-1]) for number in found[:OUTLINE])
-        if len(found) > OUTLINE:
-            yield self.says(f"… {len(found) - OUTLINE} more", f"… 还有 {len(found) - OUTLINE} 项")
 
     # ------------------------------------------------------------------ the file
 
@@ -167,16 +162,15 @@ class Editor(App):
 
     def _clamp(self) -> None:
         """Move cursor and selection to lines that exist."""
-        count = len(self._lines)
         if not self._problem:
-            self.cursor = max(1, min(self.cursor, count))
-            self.selection = self.selection if self.selection and self.selection[1] <= count else None
+            self.cursor = max(1, min(self.cursor, len(self._lines)))
+            self.selection = self.selection if self.selection and self.selection[1] <= len(self._lines) else None
 
     def _change_to(self, text: str) -> str:
         """Write this text to the file, and remember how to undo that."""
-        step = textfile.step(self._lines, textfile.split(text))
         if text == "".join(self._lines):
-            raise self._refused("that is what stands there already", "内容没有变化")
+            raise Refused(self.says("that is what stands there already", "内容没有变化"))
+        step = textfile.step(self._lines, textfile.split(text))
         self._write(text, step.at, textfile.kept([*self.steps, step]))
         return self.says(f"changed at line {self.cursor}", f"已修改第 {self.cursor} 行处")
 
@@ -191,9 +185,8 @@ class Editor(App):
         if not self.path or self._problem:
             raise Refused(self._problem or self.says("no file is open: open(path)", "没有打开的文件：open(path)"))
         if not (1 <= first <= last + inserting and last <= count):
-            raise self._refused(
-                f"no lines {first} to {last}; there are {count}", f"没有第 {first} 至 {last} 行；共 {count} 行"
+            raise Refused(
+                self.says(
+                    f"no lines {first} to {last}; there are {count}", f"没有第 {first} 至 {last} 行；共 {count} 行"
+                )
             )
-
-    def _refused(self, en: str, zh: str) -> Refused:
-        return Refused(self.says(en, zh))

@@ -11,10 +11,10 @@ from sightline.apps import App, Element, Lod, Page, Refused, action
 from sightline.apps.anchors import NAME
 from sightline.files.folders import allowed_folders
 from sightline.files.project import is_secret
+from sightline.files.textfile import Stamp
 
 MOST = 50  # entries shown of one folder; a pattern finds the others
 IGNORED = ("node_modules", "__pycache__")  # as are all names that begin with a dot
-SETTLED = 1000  # milliseconds after which a further change gives a folder another time, because disks count in ticks
 
 
 class Entry(NamedTuple):
@@ -70,12 +70,10 @@ class Files(App):
     @action(label="Expand a folder", zh="展开文件夹")
     def expand(self, path: str) -> str:
         """Show what is in a folder."""
-        path = self._to_path(path)
-        above = ""
+        path, above = self._to_path(path), ""
         for name in PurePosixPath(path).parts or ("",):
-            if (
-                Entry("folder", name) not in self._listing(above).entries
-            ):  # neither a link nor a path that leads out is one
+            # Neither a link nor a path that leads out is a folder.
+            if Entry("folder", name) not in self._listing(above).entries:
                 raise Refused(self.says(f"there is no folder {path!r} here", f"这里没有文件夹 {path!r}"))
             above = _join(above, name)
             self.expanded = sorted({*self.expanded, above})
@@ -97,8 +95,8 @@ class Files(App):
             raise Refused(self.says("there is no app 'editor' in this session", "本会话中没有 editor 应用"))
         path = self._to_path(path)
         editors = [window for window in self.host.all() if window.app.name == "editor"]
-        found = next((each.id for each in editors if getattr(each.app, "path", "") == path), "")
-        window_id = found or self.host.open("editor", path)
+        found = [each.id for each in editors if getattr(each.app, "path", "") == path]
+        window_id = found[0] if found else self.host.open("editor", path)
         return self.says(f"{path} is open in {window_id}", f"{path} 已在 {window_id} 中打开")
 
     @action(label="Show only files whose names match, such as *.py; no pattern shows all", zh="按名称筛选文件，如 *.py")
@@ -110,7 +108,7 @@ class Files(App):
     def view(self, lod: Lod) -> Page:
         """GIST: how many; SUMMARY: the folders; FULL: also the files of those that are expanded."""
         shown = self._counts("") + (f" | {self.pattern}" if self.pattern else "")
-        elements = () if lod is Lod.GIST else tuple(self._elements("", lod))
+        elements = () if lod is Lod.GIST else self._elements("", lod)
         return Page(self.says("Files", "文件"), (Element(tag="project", text=shown), *elements))
 
     def _counts(self, path: str) -> str:
@@ -124,22 +122,24 @@ class Files(App):
         listing = self._listings[path]
         if listing.problem:
             yield Element(tag="error", text=listing.problem)
-        entries = [entry for entry in listing.entries if entry.kind == "folder" or lod is Lod.FULL]
-        entries = [entry for entry in entries if entry.kind == "folder" or self._matches(entry)]
+        entries = [
+            entry
+            for entry in listing.entries
+            if entry.kind == "folder" or (lod is Lod.FULL and fnmatchcase(entry.name, self.pattern or "*"))
+        ]
         yield from (self._element(_join(path, entry.name), entry, lod) for entry in entries[:MOST])
         if (more := len(entries) - MOST) > 0:
             yield Element(tag="more", text=self.says(f"… {more} more", f"… 还有 {more} 项"))
 
-    def _matches(self, entry: Entry) -> bool:
-        return not self.pattern or fnmatchcase(entry.name, self.pattern)
-
     def _element(self, path: str, entry: Entry, lod: Lod) -> Element:
         match entry.kind:
             case "folder" if path in self._listings:
-                inside = tuple(self._elements(path, lod))
-                tags = (self._counts(path),) if lod is Lod.SUMMARY else ()
                 return Element(
-                    tag="folder", text=f"{entry.name}/", tags=tags, children=inside, **_id_and_action(path, "fold")
+                    tag="folder",
+                    text=f"{entry.name}/",
+                    tags=(self._counts(path),) if lod is Lod.SUMMARY else (),
+                    children=tuple(self._elements(path, lod)),
+                    **_id_and_action(path, "fold"),
                 )
             case "folder":
                 return Element(tag="folder", text=f"{entry.name}/", **_id_and_action(path, "expand"))
@@ -163,7 +163,7 @@ class Files(App):
                 return Listing(0, problem=self.says("no folder any more", "不再是文件夹"))
             if before is not None and before.modified == found.st_mtime_ns:
                 return before
-            settled = found.st_mtime_ns // 1_000_000 + SETTLED < self.host.clock()
+            settled = Stamp(found.st_mtime_ns).settled(self.host.clock())
             return Listing(found.st_mtime_ns if settled else 0, tuple(self._entries(place)))
         except OSError as error:
             return Listing(0, problem=error.strerror or str(error))
@@ -172,16 +172,18 @@ class Files(App):
         """Return the entries that may be shown: folders first, then the others, each by name."""
         ours = allowed_folders(self.host.project, self.host.folders)
         with os.scandir(place) as found:
-            listed = [each for each in found if _is_listed(each.name)]
+            listed = [
+                each
+                for each in found
+                if not (each.name.startswith(".") or each.name in IGNORED or is_secret(each.name))
+            ]
         if not ours.contain(place):
-            listed = [each for each in listed if ours.contain(Path(each.path)) or ours.are_below(Path(each.path))]
+            # A folder outside is listed if it must be opened to reach one of ours.
+            ways = {way for folder in ours.folders for way in (folder, *folder.parents)}
+            listed = [each for each in listed if ours.contain(Path(each.path)) or Path(each.path) in ways]
         return sorted(
             map(_entry, listed), key=lambda entry: (entry.kind != "folder", entry.name.casefold(), entry.name)
         )
-
-
-def _is_listed(name: str) -> bool:
-    return not name.startswith(".") and name not in IGNORED and not is_secret(name)
 
 
 def _entry(found: os.DirEntry[str]) -> Entry:

@@ -28,7 +28,6 @@ class Launcher(App):
         self.offers = []
 
     def opened(self) -> None:
-        """List the apps."""
         self.refresh()
 
     def refresh(self) -> bool:
@@ -44,15 +43,12 @@ class Launcher(App):
 
     def view(self, lod: Lod) -> Page:
         """GIST: the names in one line; SUMMARY: one line for each; FULL: what each is for, and how to open it."""
-        title = self.says("Apps", "应用")
+        elements, actions = [], ("open",) if lod is Lod.FULL else ()
         if lod is Lod.GIST:
             names = ", ".join(offer.name for offer in self.offers) or "–"
             counted = self.says(f"{len(self.offers)} apps: {names}", f"{len(self.offers)} 个应用：{names}")
-            return Page(title, (Element(tag="count", text=counted),))
-        return Page(title, tuple(self._line(number, offer, lod) for number, offer in enumerate(self.offers, 1)))
-
-    def _line(self, number: int, offer: Offer, lod: Lod) -> Element:
-        if lod is Lod.SUMMARY:
-            return Element(tag="app", id=offer.name, text=f"{number}. {offer.name}")
-        text = f"{number}. {offer.name} - {self.says(offer.en, offer.zh)}"
-        return Element(tag="app", id=offer.name, text=text, actions=("open",))
+            elements = [Element(tag="count", text=counted)]
+        for number, offer in enumerate(self.offers if lod > Lod.GIST else (), 1):
+            about = f" - {self.says(offer.en, offer.zh)}" if lod is Lod.FULL else ""
+            elements.append(Element(tag="app", id=offer.name, text=f"{number}. {offer.name}{about}", actions=actions))
+        return Page(self.says("Apps", "应用"), tuple(elements))

@@ -58,7 +58,6 @@ class Monitor(App):
         self._begun = False  # whether there was a measurement
 
     def opened(self) -> None:
-        """Measure for the first time."""
         self._measure()
 
     def refresh(self) -> bool:
@@ -90,8 +89,7 @@ class Monitor(App):
         title = self.says("System monitor", "系统监视器")
         if self._problem or lod is Lod.GIST:
             return Page(title, (Element(tag="status", text=self._problem or self._line()),))
-        head = (self.says("resource", "资源"), self.says("now", "当前"), self.says("status", "状态"))
-        resources = Element(tag="resources", text=self.says("Resources", "资源"), table=(head, *self._rows(lod)))
+        resources = Element(tag="resources", text=self.says("Resources", "资源"), table=tuple(self._rows(lod)))
         return Page(title, (Element(tag="status", text=self._line()), resources, self._top(TOP[lod])))
 
     def _line(self) -> str:
@@ -103,6 +101,7 @@ class Monitor(App):
         )
 
     def _rows(self, lod: Lod) -> Iterator[tuple[str, ...]]:
+        yield self.says("resource", "资源"), self.says("now", "当前"), self.says("status", "状态")
         yield "CPU", f"{self.cpu:.0f}%", self._status(self._level("cpu"))
         for name, zh, amount in (("memory", "内存", self.memory), ("disk", "磁盘", self.disk)):
             yield self.says(name, zh), f"{amount} ({amount.percent:.0f}%)", self._status(self._level(name))
@@ -113,11 +112,11 @@ class Monitor(App):
 
     def _top(self, most: int) -> Element:
         processes = sorted(self.processes, key=lambda each: (-getattr(each, self.by), each.pid))[:most]
-        rows = [(str(p.pid), p.name, f"{p.cpu:.0f}%", f"{p.memory / MEGABYTE:.0f}MB") for p in processes]
-        head = ("pid", self.says("name", "名称"), "CPU", self.says("memory", "内存"))
-        by = self.says(self.by, {"cpu": "CPU", "memory": "内存"}[self.by])
-        text = self.says(f"First {len(rows)} processes by {by}", f"{by}占用前 {len(rows)} 的进程")
-        return Element(tag="processes", text=text, table=(head, *rows))
+        rows = [("pid", self.says("name", "名称"), "CPU", self.says("memory", "内存"))]
+        rows += [(str(p.pid), p.name, f"{p.cpu:.0f}%", f"{p.memory / MEGABYTE:.0f}MB") for p in processes]
+        count, by = len(processes), {"cpu": "CPU", "memory": "内存"}[self.by]
+        text = self.says(f"First {count} processes by {self.by}", f"{by}占用前 {count} 的进程")
+        return Element(tag="processes", text=text, table=tuple(rows))
 
     def _level(self, name: str) -> int:
         """Return 0 below both limits, 1 from the lower on, 2 from the higher on."""

@@ -1,7 +1,6 @@
 """A notebook whose entries fold and unfold one by one."""
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -61,8 +60,8 @@ class Notebook(App):
             raise Refused(self.says("an id has letters, digits and _ - . : only", "ID 只能含字母、数字和 _ - . :"))
         if any(each.id == entry_id for each in self.entries):
             raise Refused(self.says(f"there is an entry {entry_id} already", f"条目 {entry_id} 已存在"))
-        heading = self._title(title)
-        self.entries.append(Entry(entry_id, heading, content or "", summary or "", gist or "", _words(tags or "")))
+        fields = (self._title(title), content or "", summary or "", gist or "", _words(tags or ""))
+        self.entries.append(Entry(entry_id, *fields))
         return self.says(f"added entry {entry_id}", f"已添加条目 {entry_id}")
 
     @action(label="Change an entry", zh="修改条目")
@@ -148,18 +147,15 @@ class Notebook(App):
 
     def view(self, lod: Lod) -> Page:
         """GIST: how many; SUMMARY: one line for each entry; FULL: each at its own level."""
-        title = self.says("📓 Memory Notebook", "📓 记忆笔记本")
-        custom = {"filter": self.tag} if self.tag else None
-        entries = (self._element(each, lod) for each in self._shown() if lod > Lod.GIST)
-        return Page(title, (*self._counts(), *entries), self.focused or None, custom)
-
-    def _counts(self) -> Iterator[Element]:
         count, shown = len(self.entries), len(self._shown())
         some = self.says(f" | {shown} with tag {self.tag}", f" | 标签 {self.tag}：{shown} 个") if self.tag else ""
-        noun = "entry" if count == 1 else "entries"
-        yield Element(tag="count", text=self.says(f"{count} {noun}", f"{count} 个条目") + some)
+        text = self.says(f"{count} {'entry' if count == 1 else 'entries'}", f"{count} 个条目") + some
         levels = ", ".join(f"{sum(each.lod is lod for each in self.entries)} {lod.name.lower()}" for lod in Lod)
-        yield Element(tag="levels", text=self.says(f"LOD distribution: {levels}", f"级别分布：{levels}"))
+        distribution = self.says(f"LOD distribution: {levels}", f"级别分布：{levels}")
+        elements = [Element(tag="count", text=text), Element(tag="levels", text=distribution)]
+        elements += [self._element(each, lod) for each in self._shown() if lod > Lod.GIST]
+        custom = {"filter": self.tag} if self.tag else None
+        return Page(self.says("📓 Memory Notebook", "📓 记忆笔记本"), tuple(elements), self.focused or None, custom)
 
     def _element(self, entry: Entry, lod: Lod) -> Element:
         own, offered = (entry.lod, _OFFERED[entry.lod]) if lod is Lod.FULL else (Lod.GIST, ())

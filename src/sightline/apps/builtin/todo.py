@@ -1,7 +1,5 @@
 """A to-do list."""
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 
 from sightline.apps import App, Element, Lod, Page, Refused, action
@@ -62,14 +60,12 @@ class Todo(App):
         left = sum(not task.done for task in self.tasks)
         counted = self.says(f"{left} open of {len(self.tasks)}", f"{len(self.tasks)} 项中 {left} 项未完成")
         elements = [] if lod is Lod.FULL else [Element(tag="count", text=counted)]
-        return Page(self.says("To do", "待办"), (*elements, *self._items(lod)))
-
-    def _items(self, lod: Lod) -> Iterator[Element]:
+        actions = ("toggle", "delete") if lod is Lod.FULL else ()
         for task in self.tasks:
             if lod is Lod.FULL or (lod is Lod.SUMMARY and not task.done):
                 done = (self.says("done", "已完成"),) if task.done else ()
-                actions = ("toggle", "delete") if lod is Lod.FULL else ()
-                yield Element(id=str(task.number), text=task.text, tags=done, actions=actions)
+                elements.append(Element(id=str(task.number), text=task.text, tags=done, actions=actions))
+        return Page(self.says("To do", "待办"), tuple(elements))
 
     def _task(self, index: int) -> Task:
         for task in self.tasks:

@@ -18,8 +18,6 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class Query(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a request."""
-
     message: str
     session_id: str = ""
     history_messages: list[dict[str, Any]] | None = None
@@ -55,8 +53,8 @@ def application(service: BAAgentService) -> Callable[[Mapping[str, Any], Receive
             await _live(service, receive, send)
             return
         reply = await _reply(service, scope, receive)
-        content = [(b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": reply.status, "headers": content})
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": msgspec.json.encode(reply.body)})
 
     return answer
@@ -76,23 +74,21 @@ async def _reply(service: BAAgentService, scope: Mapping[str, Any], receive: Rec
         if len(body) > MOST_BYTES:
             return _failed(413, f"a request has at most {MOST_BYTES:,} bytes")
     try:
-        request = msgspec.json.decode(body)
+        return await handle(service, msgspec.json.decode(body))
     except msgspec.DecodeError as error:
         return _failed(400, f"the body is no JSON: {error}")
     except RecursionError:
         return _failed(400, _TOO_DEEP)
-    return await handle(service, request)
 
 
 async def _live(service: BAAgentService, receive: Receive, send: Send) -> None:
     """Answer the server's start and end. At the end the conversations are closed."""
-    while True:
-        event = await receive()
-        if event["type"] == "lifespan.shutdown":
+    kind = ""
+    while kind != "lifespan.shutdown":
+        kind = (await receive())["type"]
+        if kind == "lifespan.shutdown":
             await service.close()
-        await send({"type": f"{event['type']}.complete"})
-        if event["type"] == "lifespan.shutdown":
-            return
+        await send({"type": f"{kind}.complete"})
 
 
 def _failed(status: int, error: str) -> Reply:

@@ -35,12 +35,9 @@ class CodeStore(store.CodeStore):
         except UnknownCode:
             return None
 
-    def get_code_by_id(self, code_id: str) -> str | None:
-        """Return what `retrieve` returns."""
-        return self.retrieve(code_id)
+    get_code_by_id = retrieve
 
     def exists(self, code_id: str) -> bool:
-        """Whether there is code of this id."""
         return self.get_metadata(code_id) is not None
 
     def get_metadata(self, code_id: str) -> dict[str, Any] | None:
@@ -58,10 +55,7 @@ class CodeStore(store.CodeStore):
         """Return the metadata of a session's code, the newest first."""
         return self.list_files(session_id)[::-1]
 
-    @staticmethod
-    def code_saved_marker(saved: Saved) -> str:
-        """Return the HTML comment after the report that tells the user that code was saved."""
-        return marker(saved)
+    code_saved_marker = staticmethod(marker)
 
     @staticmethod
     def extract_code_saved(text: str) -> list[tuple[str, str]]:

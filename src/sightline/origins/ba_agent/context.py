@@ -17,10 +17,10 @@ from sightline.values.phrases import check_locale
 from sightline.wire.common import call_from
 
 Message = dict[str, Any]
+# Returns fewer messages in place of too many: the newest by rule, or a summary that a model has written.
 Summarize = Callable[[list[Message]], list[Message]]
-"""Returns fewer messages in place of too many: the newest by rule, or a summary that a model has written."""
+# The files of a query: their ids, or ids with further facts.
 FileContext = Mapping[str, Any] | Upload | str | Sequence[Mapping[str, Any] | Upload | str]
-"""The files of a query: their ids, or ids with further facts."""
 
 MOST_MESSAGES = 20  # more are summarised
 KEPT = 5  # messages of the dialogue that stay then
@@ -64,15 +64,11 @@ class ContextManager:
             BadInput: a file context that names no file.
         """
         messages = self.clean_file_contents(history_messages) if history_messages else []
-        texts = [self.build_system_prompt(), self.build_code_list(session_id), self.build_file_context(file_context)]
+        texts = [prompt(self.locale), self.build_code_list(session_id), self.build_file_context(file_context)]
         messages += [{"role": "system", "content": text} for text in texts if text]
         messages.append({"role": "user", "content": user_message})
         logger.info("context built: %d messages", len(messages))
         return system_first(messages) if self.layout == "system_first" else messages
-
-    def build_system_prompt(self) -> str:
-        """Return the system prompt: the answer's format, the rules for calls and code, the languages."""
-        return prompt(self.locale)
 
     def build_code_list(self, session_id: str) -> str:
         """Return the list of a session's code for the model; "" if there is none."""
@@ -97,8 +93,7 @@ class ContextManager:
         """
         calls = _calls(messages)
         cleaned = [self._cleaned(message, calls) for message in messages]
-        changed = sum(before.get("content") != after["content"] for before, after in zip(messages, cleaned, strict=True)
-                      if "content" in after)  # fmt: skip
+        changed = sum(dict(before) != after for before, after in zip(messages, cleaned, strict=True))
         logger.info("history cleaned: %d of %d messages", changed, len(cleaned))
         return cleaned
 
@@ -115,9 +110,8 @@ class ContextManager:
     def _cleaned(self, message: Mapping[str, Any], calls: Mapping[str, tuple[str, str]]) -> Message:
         call_id, text = str(message.get("tool_call_id") or ""), _text(message.get("content"))
         name, path = calls.get(call_id, (str(message.get("name") or ""), ""))
-        if message.get("role") != "tool" or text is None or not is_file_read(call_id, name):
-            return dict(message)
-        gist = read_gist(text, self.locale, path)
+        is_read = message.get("role") == "tool" and is_file_read(call_id, name)
+        gist = read_gist(text, self.locale, path) if is_read and text is not None else None
         return dict(message) if gist is None else {**message, "content": gist}
 
 
@@ -151,12 +145,14 @@ def uploads_of(file_context: FileContext | None) -> list[Upload]:
             return [file_context]
         case str():
             return [_upload({"file_id": file_context})]
-        case {"files": list() | tuple() as several} | {"file_ids": list() | tuple() as several}:
+        case (
+            {"files": list() | tuple() as several}
+            | {"file_ids": list() | tuple() as several}
+            | (list() | tuple() as several)
+        ):
             return [upload for each in several for upload in uploads_of(each)]
         case Mapping():
             return [_upload(file_context)] if file_context else []
-        case list() | tuple():
-            return [upload for each in file_context for upload in uploads_of(each)]
         case _:
             raise BadInput(_NAMED.format(given=file_context))
 

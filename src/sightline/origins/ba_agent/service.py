@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,7 +89,9 @@ class BAAgentService:
         self._project, self._sessions = project, sessions
         self._tools = tools if tools is not None else [file_reader(Folders([project]), code_store, locale=locale)]
         self._settings = Settings(locale=locale, strategy="rounds", layout=_LAYOUTS[layout])
-        self._budget, self._ids = budget or _budget(model), ids
+        window, output = model.info.window, min(model.info.output, model.info.window // 4)
+        self._budget = budget or Budget(window, output=output, recall=0.0)  # without recall, as in the document
+        self._ids = ids
         self._open: dict[str, _Conversation] = {}
         self._opening = asyncio.Lock()
 
@@ -128,15 +130,23 @@ class BAAgentService:
                             calls.append(call)
                         case Answer():
                             answer = event
-            known = list(talk.uploads.values())
-            return await asyncio.to_thread(self._extract_response_content, answer, session_id, calls, known)
+            return await asyncio.to_thread(
+                self._extract_response_content, answer, session_id, calls, list(talk.uploads.values())
+            )
 
     def _extract_response_content(
         self, answer: Answer, session_id: str, calls: Sequence[Call] = (), uploads: Sequence[Upload] = ()
     ) -> QueryResult:
         """Return the report as it is displayed, with markers of the saved code, and the structured fields."""
-        shown = resolved(answer.text, self.code_store, uploads)
-        fields = _fields(answer.response or StructuredResponse()) | {
+        shown, html = resolved(answer.text, self.code_store, uploads), _HTML.search(answer.text) is not None
+        response = answer.response or StructuredResponse()
+        fields = {
+            "action_type": response.action.type,
+            "current_round": response.current_round,
+            "task_analysis": response.task_analysis,
+            "execution_plan": response.execution_plan,
+            "recommended_questions": list(response.action.recommended_questions),
+            "download_links": list(response.action.download_links),
             "tool_calls": [
                 {"tool_name": call.name, "tool_call_id": call.id, "arguments": call.input} for call in calls
             ],
@@ -145,12 +155,12 @@ class BAAgentService:
             "code_refs": msgspec.to_builtins(shown.codes),
             "file_refs": msgspec.to_builtins(shown.files),
             "warnings": list(answer.warnings),
+            "contains_html": html,
+            "content_type": "html" if html else "markdown",
         }
-        fields |= _content_type(answer.text)
         return QueryResult(answer.success, session_id, marked(shown.text, answer.saved), fields, answer.error)
 
     def _trace(self, event: Event, agent: Agent) -> None:
-        """Log the document's steps."""
         match event:
             case PayloadComposed(tokens=tokens, limit=limit) if logger.isEnabledFor(logging.INFO):
                 removed = _removed(agent)
@@ -187,7 +197,7 @@ class BAAgentService:
 
     async def _conversation(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> _Conversation:
         async with self._opening:
-            talk = self._open.pop(session_id, None) or await self._opened(session_id, history)
+            talk = self._open.pop(session_id, None) or await self._begin(session_id, history)
             self._open[session_id] = talk  # at the end: the order is that of last use
             for other in [name for name, each in self._open.items() if not each.turn.locked() and each is not talk]:
                 if len(self._open) <= MOST_OPEN:
@@ -195,10 +205,9 @@ class BAAgentService:
                 await asyncio.to_thread(self._open.pop(other).agent.session.close)
             return talk
 
-    async def _opened(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> _Conversation:
-        session = await asyncio.to_thread(self._begun, session_id, history)
+    async def _begin(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> _Conversation:
         agent = Agent(
-            session,
+            await asyncio.to_thread(self._session, session_id, history),
             self.model,
             tools=self._tools,
             code=self.code_store,
@@ -209,9 +218,17 @@ class BAAgentService:
         )
         return _Conversation(agent, asyncio.Lock(), {})
 
-    def _begun(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> Session:
+    def _session(self, session_id: str, history: Sequence[Mapping[str, Any]] | None = None) -> Session:
         """Open the session of a conversation; a new one begins with the history."""
-        session = self._session(session_id)
+        if callable(self._sessions):
+            session = self._sessions(session_id)
+        else:
+            try:
+                session = Session.resume(session_id, self._project, root=self._sessions)
+            except SessionNotFound:
+                session = Session.new(
+                    self._project, root=self._sessions, session_id=session_id, settings=self._settings
+                )
         try:
             if history and not len(session.items):
                 session.extend([dict(message) for message in history])
@@ -220,13 +237,6 @@ class BAAgentService:
             session.close()
             raise
         return session
-
-    def _session(self, session_id: str) -> Session:
-        if callable(self._sessions):
-            return self._sessions(session_id)
-        with suppress(SessionNotFound):
-            return Session.resume(session_id, self._project, root=self._sessions)
-        return Session.new(self._project, root=self._sessions, session_id=session_id, settings=self._settings)
 
     async def close(self) -> None:
         """Close the conversations. A later query opens its conversation again."""
@@ -240,32 +250,9 @@ class BAAgentService:
 _LAYOUTS = dict(zip(LAYOUTS, ("ba-agent", "stable"), strict=True))
 
 
-def _budget(model: Model) -> Budget:
-    """Return a budget of the model's context window, without recall, which the document does not have."""
-    facts = model.info
-    return Budget(window=facts.window, output=min(facts.output, facts.window // 4), recall=0.0)
-
-
 def _removed(agent: Agent) -> dict[str, Reduction]:
     """Return what the last payload newly left out or shortened, by kind; empty if it only appended."""
     receipt, payload = agent.session.receipt, agent.payload
     if receipt is None or receipt.plan is None or payload is None:
         return {}
     return {each.kind: each for each in payload.reductions() if each.removed}
-
-
-def _fields(response: StructuredResponse) -> dict[str, Any]:
-    action = response.action
-    return {
-        "action_type": action.type,
-        "current_round": response.current_round,
-        "task_analysis": response.task_analysis,
-        "execution_plan": response.execution_plan,
-        "recommended_questions": list(action.recommended_questions),
-        "download_links": list(action.download_links),
-    }
-
-
-def _content_type(report: str) -> dict[str, Any]:
-    html = _HTML.search(report) is not None
-    return {"contains_html": html, "content_type": "html" if html else "markdown"}

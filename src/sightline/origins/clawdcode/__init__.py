@@ -10,7 +10,6 @@ from sightline.files.mentions import FileReference
 from sightline.log.entries import CompactMetadata as CompactMetadata
 from sightline.log.entries import Entry as JSONLEntry
 from sightline.log.stores.session_folder import escape_project_path
-from sightline.origins.clawdcode.cache import CacheStore
 from sightline.origins.clawdcode.command import (
     CommandConfig,
     CommandContext,
@@ -24,13 +23,18 @@ from sightline.origins.clawdcode.compaction import (
     CompactionResult,
     CompactionService,
     ContextCompressor,
+    FileAnalyzer,
     Summarizer,
 )
-from sightline.origins.clawdcode.counting import TokenCounter
-from sightline.origins.clawdcode.files import FileAnalyzer
-from sightline.origins.clawdcode.filters import ContextFilter, filter_orphan_tool_messages, provider_messages
 from sightline.origins.clawdcode.manager import ContextManager
+from sightline.origins.clawdcode.messages import (
+    ContextFilter,
+    TokenCounter,
+    filter_orphan_tool_messages,
+    provider_messages,
+)
 from sightline.origins.clawdcode.stores import (
+    CacheStore,
     JSONLStore,
     MemoryStore,
     PersistentStore,

@@ -10,14 +10,10 @@ from msgspec import Struct
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor, Summarizer
 from sightline.origins.clawdcode.manager import ContextManager
 
-DEFAULT_MODEL = "gpt-4"
-DEFAULT_WINDOW = 128_000
 LEAST_MESSAGES = 2
 
 
 class CommandSession(Struct):
-    """The conversation a command works on."""
-
     messages: list[Any]
 
 
@@ -46,8 +42,6 @@ class CommandResult(Struct, frozen=True):
 
 
 class SlashCommand(Struct, frozen=True):
-    """A command as the user types it."""
-
     name: str
     description: str
     handler: Callable[[Sequence[str], CommandContext], Awaitable[CommandResult]]
@@ -55,39 +49,37 @@ class SlashCommand(Struct, frozen=True):
 
 
 async def _handle(_: Sequence[str], context: CommandContext) -> CommandResult:
-    manager = context.manager
-    compacted = await (_compact(context) if manager is None else asyncio.to_thread(_compact_session, manager))
+    compacted = await asyncio.to_thread(_compact, context)
     return CommandResult("error", "没有足够的对话历史需要压缩") if compacted is None else report(compacted)
 
 
-def _compact_session(manager: ContextManager) -> CompactionResult | None:
-    context = manager.get_context()
-    if context is None or len(context.layers.conversation.messages) < LEAST_MESSAGES:
-        return None
-    return manager.compress_current_context("manual")
-
-
-async def _compact(context: CommandContext) -> CompactionResult | None:
+def _compact(context: CommandContext) -> CompactionResult | None:
+    """Compact the manager's session or, without one, the list. Return None if there is too little."""
+    if context.manager is not None:
+        current = context.manager.get_context()
+        if current is None or len(current.layers.conversation.messages) < LEAST_MESSAGES:
+            return None
+        return context.manager.compress_current_context("manual")
     session = context.session_context
     if session is None or len(session.messages) < LEAST_MESSAGES:
         return None
     options = CompactionOptions(
         trigger="manual",
-        model_name=context.config.current_model or DEFAULT_MODEL,
-        max_context_tokens=context.config.max_context_tokens or DEFAULT_WINDOW,
+        model_name=context.config.current_model or "gpt-4",
+        max_context_tokens=context.config.max_context_tokens or 128_000,
         summarizer=context.summarizer,
         project_dir=context.project_dir,
     )
-    result = await ContextCompressor(options).compress(session.messages)
+    result = ContextCompressor(options).compress_now(session.messages)
     session.messages = result.compacted_messages  # of a fallback too: the report says that the newest were kept
     return result
 
 
 def report(result: CompactionResult) -> CommandResult:
     """Return what the user reads about a compaction."""
-    pre, post = result.pre_tokens, result.post_tokens
     if not result.success:
         return CommandResult("warning", f"⚠️ 压缩使用降级策略\n\n{result.error}\n\n已保留最近 30% 的消息。")
+    pre, post = result.pre_tokens, result.post_tokens
     percent = Decimal(pre - post) * 100 / pre if pre else Decimal(0)
     change = f"{'-' if percent >= 0 else '+'}{abs(percent).quantize(Decimal('0.1'), ROUND_HALF_UP)}"
     files = ", ".join(result.files_included) or "无"

@@ -6,7 +6,7 @@ result is the document's fallback and never an exception.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,22 +23,29 @@ from sightline.compaction.prompt import (
     instruction,
     summary_in,
 )
-from sightline.files.mentions import read_files
+from sightline.files.folders import PROJECT
+from sightline.files.mentions import MOST_FILES, MOST_LINES, FileReference, important_files, read_files
 from sightline.log.stores.memory import MemoryStore
-from sightline.origins.clawdcode.counting import TokenCounter, message_tokens
-from sightline.origins.clawdcode.files import FileAnalyzer
-from sightline.origins.clawdcode.filters import filter_orphan_tool_messages, split_system
-from sightline.origins.clawdcode.messages import SUMMARY, chat_of, is_summary, readable
+from sightline.origins.clawdcode.messages import (
+    SUMMARY,
+    TokenCounter,
+    chat_of,
+    count_messages,
+    filter_orphan_tool_messages,
+    is_summary,
+    readable,
+    split_system,
+)
 from sightline.origins.clawdcode.values import ContextMessage, Trigger
 from sightline.plan.budget import Budget
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter as Counter
 
+# Messages in OpenAI's form.
 Request = list[dict[str, Any]]
-"""Messages in OpenAI's form."""
+# Asks a model: takes the request, returns the answer. It may raise, and it may take too long.
 Summarizer = Callable[[Request], str]
-"""Asks a model: takes the request, returns the answer. It may raise, and it may take too long."""
 
 ANSWER_TOKENS = 8000  # of the context window: kept free for the summary
 SMALL_TOKENS = 1000  # up to this a summary may be larger than what it replaces, because its nine sections have a size
@@ -65,8 +72,11 @@ class CompactionOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def counter(self) -> Counter:
-        """The counter in use."""
         return self.token_counter or TokenCounter.get_encoding(self.model_name)
+
+    def size_before(self, messages: Sequence[Any]) -> int:
+        """Return the tokens of these messages: the provider's count if there is one."""
+        return count_messages(messages, self.counter) if self.actual_pre_tokens is None else self.actual_pre_tokens
 
 
 class CompactionResult(Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -79,6 +89,31 @@ class CompactionResult(Struct, frozen=True, omit_defaults=True, rename="camel"):
     files_included: list[str]
     compacted_messages: list[Any]
     error: str | None = None
+
+
+class FileAnalyzer:
+    """Finds the files that a conversation is about, and reads them."""
+
+    MAX_FILES = MOST_FILES
+    MAX_LINES_PER_FILE = MOST_LINES
+
+    @staticmethod
+    def analyze_files(messages: Iterable[Any]) -> list[FileReference]:
+        """List the files these messages name: modified first, then more mentions, then more recent; at most MAX_FILES.
+
+        Messages that cannot be read are skipped.
+        """
+        return important_files(map(readable, messages))
+
+    @staticmethod
+    async def read_files_content(
+        paths: Iterable[str], project_dir: str | Path = ".", *, allow_outside: bool = False
+    ) -> dict[str, str]:
+        """Read the first MAX_LINES_PER_FILE lines of each file of the project, by path.
+
+        A longer file ends with the line "[... truncated ...]". What cannot be read is left out.
+        """
+        return await asyncio.to_thread(read_files, paths, project_dir, folders=None if allow_outside else PROJECT)
 
 
 class CompactionService:
@@ -96,15 +131,13 @@ class CompactionService:
     @staticmethod
     def compact_now(messages: Sequence[Any], options: CompactionOptions) -> CompactionResult:
         """Return the summary followed by the newest messages, unchanged. If anything fails, return the fallback."""
-        pre_tokens = options.actual_pre_tokens
-        if pre_tokens is None:
-            pre_tokens = _count(messages, options)
+        pre_tokens = options.size_before(messages)
         try:
             paths = [file.path for file in FileAnalyzer.analyze_files(messages)]
             summary = _summary(messages, paths, options)
-            retained = filter_orphan_tool_messages(newest(messages, options.retain_percent))
-            compacted = [_summary_message(summary, messages, options), *retained]
-            return CompactionResult(True, summary, pre_tokens, _count(compacted, options), paths, compacted)
+            compacted = _compacted(summary, messages, options.retain_percent, options)
+            post_tokens = count_messages(compacted, options.counter)
+            return CompactionResult(True, summary, pre_tokens, post_tokens, paths, compacted)
         except Exception as error:
             return CompactionService.fallback_compact(messages, options, pre_tokens, error)
 
@@ -113,11 +146,10 @@ class CompactionService:
         messages: Sequence[Any], options: CompactionOptions, pre_tokens: int, error: object
     ) -> CompactionResult:
         """Return a message that says that there is no summary, followed by a few more of the newest messages."""
-        candidates = newest(messages, CompactionService.FALLBACK_RETAIN_PERCENT)
-        why = error_text(error)
-        text = fallback(len(candidates), why)
-        compacted = [_summary_message(text, messages, options), *filter_orphan_tool_messages(candidates)]
-        return CompactionResult(False, text, pre_tokens, _count(compacted, options), [], compacted, why)
+        share, why = CompactionService.FALLBACK_RETAIN_PERCENT, error_text(error)
+        text = fallback(len(newest(messages, share)), why)
+        compacted = _compacted(text, messages, share, options)
+        return CompactionResult(False, text, pre_tokens, count_messages(compacted, options.counter), [], compacted, why)
 
 
 class ContextCompressor:
@@ -136,18 +168,17 @@ class ContextCompressor:
         With `most_tokens` the oldest retained messages are dropped until the conversation fits. The newest message and
         the system messages stay.
         """
-        options, most = self.options, self.options.most_tokens
+        options = replace(self.options, actual_pre_tokens=self.options.size_before(messages))
         system, others = split_system(messages)
-        given = _count(messages, options) if options.actual_pre_tokens is None else options.actual_pre_tokens
-        result = CompactionService.compact_now(others, replace(options, actual_pre_tokens=given))
+        result = CompactionService.compact_now(others, options)
         summary, *retained = result.compacted_messages
-        if most is not None:
-            excess = _count([*system, summary, *retained], options) - most
+        if options.most_tokens is not None:
+            excess = count_messages([*system, summary, *retained], options.counter) - options.most_tokens
             while excess > 0 and len(retained) > 1:
-                excess -= _count([retained.pop(0)], options)
+                excess -= count_messages([retained.pop(0)], options.counter)
             retained = filter_orphan_tool_messages(retained)
         compacted = [*system, summary, *retained]
-        return replace(result, compacted_messages=compacted, post_tokens=_count(compacted, options))
+        return replace(result, compacted_messages=compacted, post_tokens=count_messages(compacted, options.counter))
 
 
 def newest(messages: Sequence[T], share: float) -> list[T]:
@@ -156,15 +187,12 @@ def newest(messages: Sequence[T], share: float) -> list[T]:
     return list(messages[len(messages) - min(max(count, 0), len(messages)) :])
 
 
-def _count(messages: Sequence[Any], options: CompactionOptions) -> int:
-    return sum(message_tokens(message, options.counter) for message in messages)
-
-
-def _summary_message(text: str, messages: Sequence[Any], options: CompactionOptions) -> Any:
-    """Return the summary as a message of the same form as the others."""
+def _compacted(summary: str, messages: Sequence[Any], share: float, options: CompactionOptions) -> list[Any]:
+    """Return the summary, as a message of the same form as the others, and this share of the newest messages."""
+    first: Any = {"id": options.ids(), "role": "user", "content": summary, "metadata": {SUMMARY: True}}
     if messages and isinstance(messages[-1], ContextMessage):
-        return ContextMessage(options.ids(), "user", text, options.clock(), {SUMMARY: True})
-    return {"id": options.ids(), "role": "user", "content": text, "metadata": {SUMMARY: True}}
+        first = ContextMessage(first["id"], "user", summary, options.clock(), first["metadata"])
+    return [first, *filter_orphan_tool_messages(newest(messages, share))]
 
 
 # ---------------------------------------------------------------------- the summary
@@ -178,16 +206,16 @@ def summary_request(messages: Sequence[Any], paths: Sequence[str], options: Comp
     """
     from sightline.session.session import Session  # its search loads SQLite, which the document's storage does not need
 
-    window = options.max_context_tokens
-    budget = Budget(window, output=min(ANSWER_TOKENS, window // 2))
-    settings, project = Settings(locale=options.locale), options.project_dir
-    session = Session(MemoryStore(), settings=settings, token_counter=options.counter, project=project)
+    window, project = options.max_context_tokens, options.project_dir
+    session = Session(
+        MemoryStore(), settings=Settings(locale=options.locale), token_counter=options.counter, project=project
+    )
     for message in messages:
         item = session.add(readable(message))
         if is_summary(message):
             session.items.pin(item)  # nothing else is left of what it covers
     session.interrupt()
-    payload = session.preview(budget)
+    payload = session.preview(Budget(window, output=min(ANSWER_TOKENS, window // 2)))
     files, free_tokens = read_files(paths, project), payload.plan.limit - payload.tokens
     text, _ = instruction(files, max_tokens=free_tokens, count=options.counter.count, locale=options.locale)
     return [*payload.openai()["messages"], {"role": "user", "content": text}]
@@ -205,6 +233,6 @@ def _summary(messages: Sequence[Any], paths: Sequence[str], options: CompactionO
     tokens = options.counter.count(summary)
     if options.most_tokens is not None and tokens > options.most_tokens // 2:
         raise NoSummary(f"the summary has {tokens} tokens and must not have more than {options.most_tokens // 2}")
-    if tokens > max(SMALL_TOKENS, _count(messages, options)):
+    if tokens > max(SMALL_TOKENS, count_messages(messages, options.counter)):
         raise NoSummary(f"the summary is larger than the conversation: {tokens} tokens")
     return summary

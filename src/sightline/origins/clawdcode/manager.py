@@ -17,11 +17,16 @@ from msgspec.structs import replace
 from sightline.errors import BadInput, SightlineError
 from sightline.files.project import git_branch
 from sightline.log.entries import CompactMetadata
-from sightline.origins.clawdcode.cache import CacheStore
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor
-from sightline.origins.clawdcode.filters import ContextFilter, provider_messages, split_system
-from sightline.origins.clawdcode.messages import neutral, other_metadata, readable
-from sightline.origins.clawdcode.stores import MemoryStore, PersistentStore, get_storage_root
+from sightline.origins.clawdcode.messages import (
+    ContextFilter,
+    neutral,
+    other_metadata,
+    provider_messages,
+    readable,
+    split_system,
+)
+from sightline.origins.clawdcode.stores import CacheStore, MemoryStore, PersistentStore, get_storage_root
 from sightline.origins.clawdcode.values import (
     DEFAULT_THRESHOLD,
     ContextData,
@@ -61,7 +66,6 @@ class _Saving:
         self._thread.submit(self._save)
 
     def flush(self) -> None:
-        """Return when everything put so far is durable. Raises StoreError if it cannot be."""
         self._thread.submit(self._save).result()
         if self._failure is not None:
             raise self._failure
@@ -132,12 +136,13 @@ class ContextManager:
         self.memory.set_messages(messages)
 
     def _context(self, session: SessionContext, now: int) -> ContextData:
+        project = str(self._project)
         layers = ContextLayer(
-            system=self._system_context(),
+            system=SystemContext(platform.system(), platform.release(), os.environ.get("SHELL", ""), project),
             session=session,
             conversation=ConversationContext([], [], now),
             tool=ToolContext([], {}, {}),
-            workspace=WorkspaceContext(str(self._project), git_branch(self._project) or None),
+            workspace=WorkspaceContext(project, git_branch(self._project) or None),
         )
         return ContextData(layers, ContextMetadata(total_tokens=0, priority=1, last_updated=now))
 
@@ -169,6 +174,14 @@ class ContextManager:
         if context is not None and self._should_compress(context):
             self.compress_current_context()
 
+    def _should_compress(self, context: ContextData) -> bool:
+        """Whether the context is larger than the threshold and no tool call waits for its result."""
+        return (
+            self.options.storage.compression_enabled
+            and context.metadata.total_tokens > self._trigger
+            and not has_pending_calls([readable(each) for each in context.layers.conversation.messages])
+        )
+
     def compress_current_context(self, trigger: Trigger = "auto") -> CompactionResult | None:
         """Replace all but the newest messages by a summary, in memory and in what `load_session` reads.
 
@@ -191,21 +204,12 @@ class ContextManager:
                 return None
             result = ContextCompressor(options).compress_now(messages)
             with self._lock:
-                nothing_replaced = len(result.compacted_messages) > len(messages)
-                if nothing_replaced or self.memory.get_context() is not context:
-                    return None
+                if len(result.compacted_messages) > len(messages) or self.memory.get_context() is not context:
+                    return None  # nothing was replaced, or the session changed
                 self._take_over(result, messages, context, trigger)
         finally:
             self._compacting.release()
         return result
-
-    def _should_compress(self, context: ContextData) -> bool:
-        """Whether the context is larger than the threshold and no tool call waits for its result."""
-        return (
-            self.options.storage.compression_enabled
-            and context.metadata.total_tokens > self._trigger
-            and not has_pending_calls([readable(each) for each in context.layers.conversation.messages])
-        )
 
     def _compaction_options(self, trigger: Trigger, tokens: int) -> CompactionOptions:
         return replace(
@@ -228,8 +232,7 @@ class ContextManager:
         session_id, threshold = context.layers.session.session_id, self.options.threshold_tokens
         given = {message.id for message in messages}
         added = [message for message in context.layers.conversation.messages if message.id not in given]
-        summary = next(message for message in result.compacted_messages if message.id not in given)
-        kept = [message for message in (*result.compacted_messages, *added) if message.role != "system"][1:]
+        _, (summary, *kept) = split_system([*result.compacted_messages, *added])
         self.memory.set_messages([*result.compacted_messages, *added])
         tokens = context.metadata.total_tokens
         # If what must stay is larger than the threshold, compressing again at every message would gain nothing.
@@ -237,8 +240,7 @@ class ContextManager:
         self.cache.set(f"compaction:{session_id}", result)
         sizes = CompactMetadata(trigger, result.pre_tokens, result.post_tokens, result.files_included)
         first_kept = kept[0].id if kept else ""
-        save = partial(self.persistent.save_compaction, session_id, self._ids(), summary, sizes, first_kept)
-        self._saving.put(save)
+        self._saving.put(partial(self.persistent.save_compaction, session_id, self._ids(), summary, sizes, first_kept))
 
     def get_context(self) -> ContextData | None:
         """Return the current session's context; None before the first session."""
@@ -250,9 +252,8 @@ class ContextManager:
         There is no tool call without its result and no result without its call.
         """
         context = self.memory.get_context()
-        messages = context.layers.conversation.messages if context is not None else []
         chosen = ContextFilter(limits or self.options.default_filter, clock=self._clock, token_counter=self._counter)
-        return provider_messages(chosen.filter(messages))
+        return provider_messages(chosen.filter(context.layers.conversation.messages if context is not None else []))
 
     def flush(self) -> None:
         """Return when every message is saved and durable. Raises StoreError if one cannot be."""
@@ -265,9 +266,6 @@ class ContextManager:
         finally:
             self._saving.close()
             self.persistent.close()
-
-    def _system_context(self) -> SystemContext:
-        return SystemContext(platform.system(), platform.release(), os.environ.get("SHELL", ""), str(self._project))
 
 
 def _options(options: ContextManagerOptions | Mapping[str, Any] | None) -> ContextManagerOptions:

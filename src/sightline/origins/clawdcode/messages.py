@@ -1,24 +1,29 @@
-"""The document's messages in OpenAI's form and as entries of the log, and back."""
+"""The document's messages: in OpenAI's form and as entries of the log, their tokens, and which of them are sent."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from math import floor
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Raw
 
 from sightline import wire
 from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.log.entries import Entry
-from sightline.origins.clawdcode.values import ContextMessage, ContextRole
-from sightline.origins.exchanges import calls_by_id
-from sightline.values.clock import milliseconds
+from sightline.origins.clawdcode.values import ContextMessage, ContextRole, FilterOptions
+from sightline.origins.exchanges import calls_by_id, exchanges
+from sightline.values.clock import Clock, milliseconds, wall_clock
 from sightline.values.items import Call, Message, Result, Role, arguments, plain_text
+from sightline.values.tokens import TokenCounter as Counter
+from sightline.values.tokens import counter, encoding_for, estimate_tokens
 
 SUMMARY = "isCompactSummary"  # in the metadata of a message that is a summary
+MESSAGE_TOKENS = 4  # for the framing of a message, and of a tool call: the document's figure
 
 _ROLES: dict[str, ContextRole] = {"tool_use": "assistant", "tool_result": "tool"}
 _IN_ENTRY = {"tool": "tool_call_id", "assistant": "tool_calls"}  # the metadata that an entry has fields for, by role
+
+T = TypeVar("T")
 
 
 def chat_of(message: Any) -> Mapping[str, Any]:
@@ -32,11 +37,6 @@ def chat_of(message: Any) -> Mapping[str, Any]:
 
 def role_of(message: Any) -> str:
     return str(chat_of(message).get("role") or "")
-
-
-def calls_of(message: Any) -> dict[str, Mapping[str, Any]]:
-    """Return the tool calls of an assistant message by their ids. Calls without an id are left out."""
-    return calls_by_id(chat_of(message))
 
 
 def result_id(message: Any) -> str | None:
@@ -70,11 +70,11 @@ def readable(message: Any) -> Message:
         return Message(Role.USER, ())
 
 
-def other_metadata(message: ContextMessage) -> Raw:
+def other_metadata(message: ContextMessage) -> msgspec.Raw:
     """Return the metadata that the entry has no fields for, as the entry's data. Raises BadInput if it is no JSON."""
     rest = {key: value for key, value in (message.metadata or {}).items() if key != _IN_ENTRY.get(message.role)}
     try:
-        return Raw(msgspec.json.encode({"metadata": rest} if rest else None))
+        return msgspec.Raw(msgspec.json.encode({"metadata": rest} if rest else None))
     except (TypeError, UnicodeEncodeError) as error:
         raise BadInput(f"a message's metadata must be JSON values: {error}") from error
 
@@ -97,3 +97,117 @@ def message_of(entry: Entry) -> ContextMessage:
         metadata[SUMMARY] = True
     role = _ROLES.get(entry.type) or msgspec.convert(entry.type, ContextRole)
     return ContextMessage(entry.uuid, role, plain_text(parts), milliseconds(entry.timestamp), metadata or None)
+
+
+# ---------------------------------------------------------------------- tokens
+
+
+class TokenCounter:
+    """Counts messages in OpenAI's form, or `ContextMessage`s, with the vocabulary of a model."""
+
+    @staticmethod
+    def get_encoding(model_name: str) -> Counter:
+        """Return the counter of a model's vocabulary, made once; the default one for an unknown model. Never raises."""
+        return counter(encoding_for(model_name))
+
+    @staticmethod
+    def count_tokens(messages: Iterable[Any], model_name: str) -> int:
+        """Count the tokens of a message list: role, content and tool calls, and the framing of each."""
+        return count_messages(messages, TokenCounter.get_encoding(model_name))
+
+    @staticmethod
+    def should_compact(
+        messages: Iterable[Any], model_name: str, max_tokens: int, threshold_percent: float = 0.8
+    ) -> bool:
+        """Whether the messages have reached this share of the context window."""
+        return TokenCounter.count_tokens(messages, model_name) >= floor(max_tokens * threshold_percent)
+
+    estimate_tokens = staticmethod(estimate_tokens)
+
+
+def count_messages(messages: Iterable[Any], encoding: Counter) -> int:
+    """Count what `TokenCounter.count_tokens` counts, with this counter."""
+    return sum(_message_tokens(chat_of(message), encoding) for message in messages)
+
+
+def _message_tokens(chat: Mapping[str, Any], encoding: Counter) -> int:
+    tokens = MESSAGE_TOKENS + encoding.count(chat.get("role") or "") + _text_tokens(chat.get("content"), encoding)
+    for call in chat.get("tool_calls") or ():
+        function = call.get("function") or {}
+        fields = (call.get("id"), function.get("name"), function.get("arguments"))
+        tokens += MESSAGE_TOKENS + sum(_text_tokens(field, encoding) for field in fields)
+    return tokens
+
+
+def _text_tokens(content: Any, encoding: Counter) -> int:
+    text = content if isinstance(content, str) else msgspec.json.encode(content).decode()
+    return encoding.count(text) if content not in (None, "") else 0
+
+
+# ---------------------------------------------------------------------- which messages are sent
+
+
+def filter_orphan_tool_messages(messages: Sequence[T]) -> list[T]:
+    """Leave out the tool results whose calls are not among these messages. Results that name no call stay."""
+    calls = {call_id for message in messages for call_id in calls_by_id(chat_of(message))}
+    return [message for message in messages if (answered := result_id(message)) is None or answered in calls]
+
+
+def split_system(messages: Sequence[T]) -> tuple[list[T], list[T]]:
+    """Return the system messages, and the other messages."""
+    system = [message for message in messages if role_of(message) == "system"]
+    return system, [message for message in messages if role_of(message) != "system"]
+
+
+def provider_messages(messages: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the messages as a provider accepts them: in OpenAI's form, each call followed by its result.
+
+    Calls without a result and results without a call are left out, and so is an assistant message that has nothing
+    else.
+    """
+    groups: list[list[dict[str, Any]]] = []
+    results: dict[str, dict[str, Any]] = {}  # by the id of the call, which is further up in the list
+    for message in reversed(messages):
+        sent = {"role": role_of(message), "content": chat_of(message).get("content")}
+        if sent["role"] == "tool":
+            if (call_id := result_id(message)) is not None:
+                results[call_id] = {**sent, "tool_call_id": call_id}
+            continue
+        calls = {call_id: call for call_id, call in calls_by_id(chat_of(message)).items() if call_id in results}
+        if calls:
+            sent["tool_calls"] = list(calls.values())
+        if calls or sent["content"] or sent["role"] != "assistant":
+            groups.append([sent, *(results.pop(call_id) for call_id in calls)])
+    return [message for group in reversed(groups) for message in group]
+
+
+class ContextFilter:
+    """Limits a context by age, number and tokens.
+
+    System messages always stay. Of the others the newest stay, in their order, up to the first that does not fit. An
+    assistant message and the results of its calls stay or go together.
+    """
+
+    def __init__(
+        self,
+        options: FilterOptions | None = None,
+        *,
+        clock: Clock = wall_clock,
+        token_counter: Counter | None = None,
+    ) -> None:
+        self.options = options or FilterOptions()
+        self._clock, self._counter = clock, token_counter or counter()
+
+    def filter(self, messages: Sequence[ContextMessage]) -> list[ContextMessage]:
+        kept, _ = split_system(messages)
+        count = self.options.max_messages - len(kept)
+        tokens = self.options.max_tokens - count_messages(kept, self._counter)
+        oldest = self._clock() - self.options.time_window
+        for indexes in reversed(exchanges([chat_of(message) for message in messages])):
+            unit = [messages[index] for index in indexes]
+            count, tokens = count - len(unit), tokens - count_messages(unit, self._counter)
+            if count < 0 or tokens < 0 or max(message.timestamp for message in unit) < oldest:
+                break
+            kept += unit
+        ids = {id(message) for message in kept}
+        return [message for message in messages if id(message) in ids]

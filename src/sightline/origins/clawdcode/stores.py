@@ -1,38 +1,38 @@
-"""The document's stores: the current session in memory, all sessions in files. The files are the core's logs."""
+"""The document's stores: the current session in memory, all sessions in files, and a cache for what can be made again.
+
+The files are the core's logs.
+"""
 
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from sightline.errors import Conflict, Unwritable
+from sightline.errors import Unwritable
 from sightline.files.project import place
 from sightline.log import entries as log
 from sightline.log.annotations import CompactNote
+from sightline.log.conflict import retry_on_conflict
 from sightline.log.drafts import Drafts
 from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.journal import Journal
 from sightline.log.stores.disk import Disk, OsDisk
 from sightline.log.stores.session_folder import Folder
-from sightline.origins.clawdcode.counting import message_tokens
-from sightline.origins.clawdcode.messages import message_of, neutral, other_metadata
-from sightline.origins.clawdcode.values import (
-    ContextData,
-    ContextMessage,
-    ContextMetadata,
-    ConversationContext,
-    NoContext,
-    SessionContext,
-)
+from sightline.origins.clawdcode.messages import count_messages, message_of, neutral, other_metadata
+from sightline.origins.clawdcode.values import ContextData, ContextMessage, NoContext, SessionContext
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Kind
 from sightline.values.lock import locked
 from sightline.values.tokens import TokenCounter, counter
 
-MAX_SESSIONS = 100  # listed; the document's figure
+MAX_SESSIONS = 100  # listed; this and the next are the document's figures
+DEFAULT_TTL = 5 * 60 * 1000  # milliseconds
+_ATTEMPTS = 1000  # to append while others do: each attempt fails only because another writer succeeded
 _SESSION = "session"  # in the session's state: its `SessionContext`
 _MESSAGES = (Kind.SYSTEM, Kind.USER, Kind.ASSISTANT, Kind.RESULT, Kind.SUMMARY)
 
@@ -64,7 +64,6 @@ class MemoryStore:
         self._context: ContextData | None = None
 
     def set_context(self, context: ContextData) -> None:
-        """Replace the context."""
         self._context = context
 
     def get_context(self) -> ContextData | None:
@@ -75,29 +74,55 @@ class MemoryStore:
         """Append a message. Raises NoContext before `set_context`."""
         if self._context is None:
             raise NoContext
-        conversation, metadata = self._context.layers.conversation, self._context.metadata
-        conversation.messages.append(message)
-        metadata.total_tokens += message_tokens(message, self._counter)
-        conversation.last_activity = metadata.last_updated = self._clock()
-        self._enforce_memory_limit(conversation, metadata)
+        self._context.layers.conversation.messages.append(message)
+        tokens = self._context.metadata.total_tokens + count_messages([message], self._counter)
+        self._enforce_memory_limit(self._context, tokens)
 
     def set_messages(self, messages: list[ContextMessage]) -> None:
         """Replace the messages. Raises NoContext before `set_context`."""
         if self._context is None:
             raise NoContext
-        conversation, metadata = self._context.layers.conversation, self._context.metadata
-        conversation.messages = messages
-        metadata.total_tokens = sum(message_tokens(message, self._counter) for message in messages)
-        conversation.last_activity = metadata.last_updated = self._clock()
-        self._enforce_memory_limit(conversation, metadata)
+        self._context.layers.conversation.messages = messages
+        self._enforce_memory_limit(self._context, count_messages(messages, self._counter))
 
-    def _enforce_memory_limit(self, conversation: ConversationContext, metadata: ContextMetadata) -> None:
-        messages = conversation.messages
-        if len(messages) <= self.max_size:
-            return
-        keep = max(1, self.max_size * 4 // 5)  # at least the newest message
-        dropped, conversation.messages = messages[:-keep], messages[-keep:]
-        metadata.total_tokens -= sum(message_tokens(message, self._counter) for message in dropped)
+    def _enforce_memory_limit(self, context: ContextData, tokens: int) -> None:
+        """Drop the oldest messages if there are too many. Set the tokens and the time of the change."""
+        conversation, metadata = context.layers.conversation, context.metadata
+        if len(conversation.messages) > self.max_size:
+            keep = max(1, self.max_size * 4 // 5)  # at least the newest message
+            tokens -= count_messages(conversation.messages[:-keep], self._counter)
+            conversation.messages = conversation.messages[-keep:]
+        metadata.total_tokens = tokens
+        conversation.last_activity = metadata.last_updated = self._clock()
+
+
+class CacheStore:
+    """Holds at most `size` values, each for `ttl` milliseconds after it was set. The least recently used goes first."""
+
+    def __init__(self, size: int = 100, ttl: int = DEFAULT_TTL, *, clock: Clock = wall_clock) -> None:
+        self._size, self._ttl, self._clock = size, ttl, clock
+        self._values: OrderedDict[str, tuple[int, Any]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def set(self, key: str, value: Any, ttl: int | None = None) -> None:
+        """Store a value under a key, in place of an earlier one."""
+        self._values[key] = (self._clock() + (self._ttl if ttl is None else ttl), value)
+        self._values.move_to_end(key)
+        while len(self._values) > self._size:
+            self._values.popitem(last=False)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value, or `default` if there is none or it is too old. Reading does not prolong its lifetime."""
+        if key not in self._values:
+            return default
+        expires, value = self._values[key]
+        if self._clock() >= expires:
+            del self._values[key]
+            return default
+        self._values.move_to_end(key)
+        return value
 
 
 class JSONLStore:
@@ -180,8 +205,8 @@ class PersistentStore:
     def save_message(self, session_id: str, message: ContextMessage) -> None:
         """Append a message under its own id and time. Raises StoreError."""
         journal = self._journal(session_id)
-        made = _drafts(journal, message).messages([neutral(message)], journal.waiting, journal.settings.locale)[0]
-        _append(journal, [replace(made[0], data=other_metadata(message))])
+        drafts, _ = _drafts(journal, message).messages([neutral(message)], journal.waiting, journal.settings.locale)
+        _append(journal, [replace(drafts[0], data=other_metadata(message))])
 
     @locked
     def save_compaction(
@@ -193,9 +218,9 @@ class PersistentStore:
         kept = next((at for at in reversed(range(len(rows))) if entry(rows[at]).uuid == first_kept), len(rows))
         covered = rows[: max(kept, 1)]
         first, last = entry(covered[0]), entry(max(covered, key=journal.timeline.unit.__getitem__))
-        note = CompactNote(first.seq, last.seq, (first.uuid, last.uuid))
-        before = CompactMetadata(sizes.trigger, sizes.pre_tokens)
-        boundary = _drafts(journal, replace(summary, id=boundary_id)).boundary(note, before)
+        boundary = _drafts(journal, replace(summary, id=boundary_id)).boundary(
+            CompactNote(first.seq, last.seq, (first.uuid, last.uuid)), CompactMetadata(sizes.trigger, sizes.pre_tokens)
+        )
         _append(journal, [boundary, _drafts(journal, summary).summary(summary.content, sizes)])
 
     @locked
@@ -258,20 +283,13 @@ def _drafts(journal: Journal, message: ContextMessage) -> Drafts:
 
 def _append(journal: Journal, drafts: list[Entry]) -> None:
     """Append entries as one batch, after the entries of other processes."""
-    while True:
-        try:
-            journal.append(drafts)
-            return
-        except Conflict:
-            journal.store.refresh()
-            journal.catch_up()
+    retry_on_conflict(lambda: journal.append(drafts), journal.refresh, attempts=_ATTEMPTS)
 
 
 def _message_rows(journal: Journal) -> list[int]:
     """Return the rows of the branch that are messages, and no tool calls, windows or recalled passages."""
-    timeline, path = journal.timeline, journal.path
-    rows = range(len(timeline))
-    return [row for row in rows if timeline.kind[row] in _MESSAGES and path.holds(timeline.branch[row], row)]
+    kind, branch, path = journal.timeline.kind, journal.timeline.branch, journal.path
+    return [row for row in range(len(kind)) if kind[row] in _MESSAGES and path.holds(branch[row], row)]
 
 
 def _uncovered_rows(journal: Journal) -> list[int]:
@@ -279,19 +297,16 @@ def _uncovered_rows(journal: Journal) -> list[int]:
 
     System messages are always in use. Those before the newest summary come first, then the summaries.
     """
-    timeline = journal.timeline
+    timeline, rows = journal.timeline, _message_rows(journal)
     compactions = timeline.compacted(journal.path)
-    summaries = {timeline.unit_row[unit] for each in compactions for unit in each.summaries}
+    summaries = sorted({timeline.unit_row[unit] for each in compactions for unit in each.summaries})
     newest = max(summaries, default=-1)
-    system: list[int] = []
-    others: list[int] = []
-    for row in _message_rows(journal):
-        if row > newest:
-            others.append(row)
-        elif timeline.kind[row] == Kind.SYSTEM:
-            system.append(row)
-        elif timeline.kind[row] != Kind.SUMMARY and not any(
-            each.first <= timeline.unit[row] <= each.last for each in compactions
-        ):
-            others.append(row)
-    return [*system, *sorted(summaries), *others]
+    earlier = [row for row in rows if row <= newest]
+    system = [row for row in earlier if timeline.kind[row] == Kind.SYSTEM]
+    uncovered = [
+        row
+        for row in earlier
+        if timeline.kind[row] not in (Kind.SYSTEM, Kind.SUMMARY)
+        and not any(each.first <= timeline.unit[row] <= each.last for each in compactions)
+    ]
+    return [*system, *summaries, *uncovered, *rows[len(earlier) :]]

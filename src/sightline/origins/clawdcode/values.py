@@ -22,8 +22,6 @@ class ContextMessage(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class ToolCallRecord(Struct, omit_defaults=True, rename="camel"):
-    """A tool call and its result."""
-
     id: str
     name: str
     input: Any
@@ -60,8 +58,6 @@ class ConversationContext(Struct, rename="camel"):
 
 
 class ToolContext(Struct, rename="camel"):
-    """The state of tools."""
-
     recent_calls: list[ToolCallRecord]
     tool_states: dict[str, Any]
     dependencies: dict[str, Any]
@@ -75,8 +71,6 @@ class WorkspaceContext(Struct, omit_defaults=True, rename="camel"):
 
 
 class ContextLayer(Struct, rename="camel"):
-    """The five layers of a context."""
-
     system: SystemContext
     session: SessionContext
     conversation: ConversationContext
@@ -94,8 +88,6 @@ class ContextMetadata(Struct, omit_defaults=True, rename="camel"):
 
 
 class ContextData(Struct, rename="camel"):
-    """A session's whole context."""
-
     layers: ContextLayer
     metadata: ContextMetadata
 
@@ -135,8 +127,7 @@ class ContextManagerOptions(Struct, frozen=True, rename="camel", forbid_unknown_
     @property
     def threshold_tokens(self) -> int:
         """The tokens beyond which a context is compressed."""
-        share = self.compression_threshold
-        return floor(share * self.max_context_tokens) if share <= 1 else floor(share)
+        return floor(self.compression_threshold * (self.max_context_tokens if self.compression_threshold <= 1 else 1))
 
 
 class NoSession(SightlineError):

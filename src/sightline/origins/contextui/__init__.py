@@ -19,12 +19,11 @@ from sightline.origins.contextui.context import (
     estimate_tokens,
     trim,
 )
-from sightline.origins.contextui.interaction import InteractionController, InteractionResult, LlmBridge
-from sightline.origins.contextui.windows import WindowManager
+from sightline.origins.contextui.windows import InteractionController, InteractionResult, LlmBridge, WindowManager
 from sightline.values.clock import SeqClock
 
+# What an app's author subclasses.
 ContextApp = App
-"""What an app's author subclasses."""
 
 __all__ = [
     "ContextApp", "ContextItem", "ContextItemType", "ContextManager", "ContextRenderer", "ContextStats",

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
+from operator import attrgetter
 from typing import Literal
 
 import msgspec
@@ -29,6 +30,7 @@ from sightline.wire.common import text_part
 
 ROUNDS = 3  # of dialogue that outrank active windows: the document's table
 SHOWN = 50  # characters of an item's content in the debug output
+_BY_SEQ = attrgetter("seq")
 
 logger = logging.getLogger("sightline")
 
@@ -37,8 +39,6 @@ logger = logging.getLogger("sightline")
 
 
 class ContextItemType(StrEnum):
-    """What an item is."""
-
     SYSTEM = "System"
     USER = "User"
     ASSISTANT = "Assistant"
@@ -89,7 +89,9 @@ class _Numbered(Struct, rename="camel"):
     context_seq: int = 0
 
 
-class _NumberedWindow(WindowNote, rename="camel"):
+class NumberedWindow(WindowNote, rename="camel"):
+    """The note of a window that is an item of a context."""
+
     context_seq: int = 0
 
 
@@ -130,7 +132,7 @@ class ContextManager:
         """
         self.journal = journal or Journal(MemoryStore(), clock=wall_clock, ids=nanoid)
         self._windows = windows
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         known = [item for _, item in self._items()]
         last = max((item.seq for item in known), default=0)
         self.clock = clock or SeqClock(last)
@@ -140,7 +142,6 @@ class ContextManager:
 
     @property
     def current_seq(self) -> int:
-        """The last number of the clock."""
         return self.clock.current
 
     def add(self, item: ContextItem) -> None:
@@ -149,18 +150,24 @@ class ContextManager:
         Raises:
             BadInput: an item of this id is in the context.
         """
-        with self._lock:
+        with self.lock:
             if item.id in self._ids:
                 raise BadInput(f"an item {item.id!r} is in the context already; leave the id empty to have one made")
-            entry = self._entry(item, self.clock.next())
+            seq, drafts = self.clock.next(), self.journal.drafts
+            if item.type is ContextItemType.WINDOW:
+                entry = drafts.annotation(entries.WINDOW, NumberedWindow(item.content, context_seq=seq))
+            else:
+                message = Message(Role(_ROLES[item.type]), (text_part(item.content),))
+                entry = replace(drafts.message(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
+            entry = replace(entry, uuid=item.id or entry.uuid, flags=OBSOLETE if item.is_obsolete else 0)
             self.journal.append([entry])
-            item.id, item.seq = entry.uuid, _seq(entry)
+            item.id, item.seq = entry.uuid, seq
             self._ids.add(entry.uuid)
 
     def get_all(self) -> list[ContextItem]:
         """Return every item, by seq."""
-        with self._lock:
-            return sorted((item for _, item in self._items()), key=_by_seq)
+        with self.lock:
+            return sorted((item for _, item in self._items()), key=_BY_SEQ)
 
     def get_active(self) -> list[ContextItem]:
         """Return the items that are not obsolete, by seq."""
@@ -169,31 +176,12 @@ class ContextManager:
     def mark_window_obsolete(self, window_id: str) -> None:
         """Make every item that refers to this window obsolete. An unknown or closed window changes nothing."""
         timeline = self.journal.timeline
-        with self._lock:
+        with self.lock:
             if any(not timeline.state[row] & OBSOLETE for row in timeline.windows.get(window_id, ())):
                 self.journal.annotate((entries.WINDOW, WindowNote(window_id, closed=True)))
 
-    def note(self, *notes: WindowNote) -> int:
-        """Write a host's notes on its windows and return the log's seq. A window that is opened is a new item."""
-        with self._lock:
-            numbered = [
-                note
-                if note.closed or note.changed
-                else _NumberedWindow(**msgspec.structs.asdict(note), context_seq=self.clock.next())
-                for note in notes
-            ]
-            self.journal.annotate(*((entries.WINDOW, note) for note in numbered))
-            return self.journal.store.tips.seq
-
-    def catch_up(self) -> None:
-        """Read what others have written to the log."""
-        with self._lock:
-            if self.journal.behind():
-                self.journal.catch_up()
-
     def get_stats(self) -> ContextStats:
-        """Return how large the context is."""
-        with self._lock:
+        with self.lock:
             items = list(self._items())
             obsolete = sum(item.is_obsolete for _, item in items)
             return ContextStats(
@@ -201,21 +189,13 @@ class ContextManager:
                 active_items=len(items) - obsolete,
                 obsolete_items=obsolete,
                 window_items=sum(item.type is ContextItemType.WINDOW for _, item in items),
-                estimated_tokens=sum(self._tokens(row, item) for row, item in items),
+                estimated_tokens=sum(
+                    estimate_tokens(item, self._windows, self.journal.reader.counter)
+                    if item.type is ContextItemType.WINDOW
+                    else self.journal.timeline.full[row]  # counted when it was added
+                    for row, item in items
+                ),
             )
-
-    def _tokens(self, row: int, item: ContextItem) -> int:
-        if item.type is ContextItemType.WINDOW:
-            return estimate_tokens(item, self._windows, self.journal.reader.counter)
-        return self.journal.timeline.full[row]  # counted when it was added
-
-    def _entry(self, item: ContextItem, seq: int) -> Entry:
-        if item.type is ContextItemType.WINDOW:
-            entry = self.journal.drafts.annotation(entries.WINDOW, _NumberedWindow(item.content, context_seq=seq))
-        else:
-            message = Message(Role(_ROLES[item.type]), (text_part(item.content),))
-            entry = replace(self.journal.drafts.message(message), data=Raw(msgspec.json.encode(_Numbered(seq))))
-        return replace(entry, uuid=item.id or entry.uuid, flags=OBSOLETE if item.is_obsolete else 0)
 
     def _items(self) -> Iterator[tuple[int, ContextItem]]:
         """Yield the items of the log's branch that were added here, each with its row."""
@@ -226,8 +206,9 @@ class ContextManager:
                 continue
             entry = reader.entry(row)
             if seq := _seq(entry):
-                is_window = kind is ContextItemType.WINDOW
-                content = entries.decode_data(entry, WindowNote).id if is_window else reader.text(row)
+                content = (
+                    entries.decode_data(entry, WindowNote).id if kind is ContextItemType.WINDOW else reader.text(row)
+                )
                 yield row, ContextItem(entry.uuid, kind, content, seq, bool(timeline.state[row] & OBSOLETE))
 
 
@@ -235,10 +216,6 @@ def _seq(entry: Entry) -> int:
     """Return the Seq of the item of an entry; 0 if it was not added here."""
     note = msgspec.json.decode(entry.data, type=_Numbered | None)
     return note.context_seq if note is not None else 0
-
-
-def _by_seq(item: ContextItem) -> int:
-    return item.seq
 
 
 # ------------------------------------------------------------------ rendering
@@ -258,29 +235,21 @@ class ContextRenderer:
         Windows that are no longer open are left out.
         """
         options = options or RenderOptions()
-        shown = [(item, _text(item, windows)) for item in sorted(items, key=_by_seq) if _wanted(item, options)]
-        if options.max_tokens is not None:
-            shown = self._fitting(shown, options.max_tokens)
-        return [LlmMessage(_ROLES[item.type], text) for item, text in shown if text is not None]
-
-    def _fitting(
-        self, shown: list[tuple[ContextItem, str | None]], max_tokens: int
-    ) -> list[tuple[ContextItem, str | None]]:
+        wanted = [
+            item
+            for item in sorted(items, key=_BY_SEQ)
+            if (options.include_obsolete or not item.is_obsolete)
+            and (options.include_system_prompt or item.type is not ContextItemType.SYSTEM)
+        ]
         # By identity, because each window item is rendered once, and its tokens are those of what was rendered.
-        costs = {id(item): self._counter.count(text) if text else 0 for item, text in shown}
-        kept = trim((item for item, _ in shown), max_tokens, lambda item: costs[id(item)])
-        if kept.over_budget:
-            logger.warning(
-                "the system items alone need more than the %d tokens allowed; nothing else is shown", max_tokens
-            )
-        inside = {id(item) for item in kept}
-        return [(item, text) for item, text in shown if id(item) in inside]
-
-
-def _wanted(item: ContextItem, options: RenderOptions) -> bool:
-    if item.type is ContextItemType.SYSTEM and not options.include_system_prompt:
-        return False
-    return options.include_obsolete or not item.is_obsolete
+        texts = {id(item): _text(item, windows) for item in wanted}
+        if options.max_tokens is not None:
+            costs = {item: self._counter.count(text) if text else 0 for item, text in texts.items()}
+            wanted = trim(wanted, options.max_tokens, lambda item: costs[id(item)])
+            if wanted.over_budget:
+                warning = "the system items alone need more than the %d tokens allowed; nothing else is shown"
+                logger.warning(warning, options.max_tokens)
+        return [LlmMessage(_ROLES[item.type], text) for item in wanted if (text := texts[id(item)]) is not None]
 
 
 def _text(item: ContextItem, windows: Windows | None) -> str | None:
@@ -316,17 +285,18 @@ def trim(
     Within a class the newest comes first. An item that does not fit is skipped and the search goes on. System items
     always stay. An obsolete item stays only if nothing else was dropped.
     """
-    ordered = sorted(items, key=_by_seq)
-    recent = _recent_since(ordered)
+    ordered = sorted(items, key=_BY_SEQ)
+    # A round of dialogue is a User item and all up to the next one.
+    rounds = [item.seq for item in ordered if item.type is ContextItemType.USER and not item.is_obsolete][-ROUNDS:]
     used, dropped, kept = 0, False, Trimmed()
-    for item in sorted(ordered, key=lambda item: (_rank(item, recent), -item.seq)):
-        rank, cost = _rank(item, recent), tokens(item)
+    for item in sorted(ordered, key=lambda item: (_rank(item, rounds), -item.seq)):
+        rank, cost = _rank(item, rounds), tokens(item)
         if rank == _NEVER_TRIMMED or (used + cost <= max_tokens and not (rank == _TRIMMED_FIRST and dropped)):
             kept.append(item)
             used += cost
         elif rank != _TRIMMED_FIRST:
             dropped = True
-    kept.sort(key=_by_seq)
+    kept.sort(key=_BY_SEQ)
     kept.over_budget = used > max_tokens
     return kept
 
@@ -334,20 +304,15 @@ def trim(
 _NEVER_TRIMMED, _RECENT, _ACTIVE_WINDOW, _OLDER, _TRIMMED_FIRST = range(5)
 
 
-def _rank(item: ContextItem, recent: int | None) -> int:
+def _rank(item: ContextItem, rounds: list[int]) -> int:
+    """Return the class of an item; `rounds`: where the last rounds of dialogue begin."""
     if item.type is ContextItemType.SYSTEM:
         return _NEVER_TRIMMED
     if item.is_obsolete:
         return _TRIMMED_FIRST
     if item.type is ContextItemType.WINDOW:
         return _ACTIVE_WINDOW
-    return _RECENT if recent is not None and item.seq >= recent else _OLDER
-
-
-def _recent_since(ordered: list[ContextItem]) -> int | None:
-    """Return the seq where the last rounds of dialogue begin. A round is a User item and all up to the next one."""
-    starts = [item.seq for item in ordered if item.type is ContextItemType.USER and not item.is_obsolete]
-    return starts[-ROUNDS:][0] if starts else None
+    return _RECENT if rounds and item.seq >= rounds[0] else _OLDER
 
 
 # ------------------------------------------------------------------ monitoring
@@ -355,12 +320,9 @@ def _recent_since(ordered: list[ContextItem]) -> int | None:
 
 def dump(items: Iterable[ContextItem]) -> str:
     """Return one line per item, in the given order: is it active, seq, type, the beginning of the content."""
-    return "\n".join(
-        f"[{'X' if item.is_obsolete else '✓'}] [{item.seq:04d}] {item.type}: {_beginning(item.content)}"
-        for item in items
-    )
-
-
-def _beginning(content: str) -> str:
-    cut = content if len(content) <= SHOWN else content[:SHOWN] + "..."
-    return " ".join(cut.splitlines())  # no line breaks
+    lines = []
+    for item in items:
+        beginning = item.content if len(item.content) <= SHOWN else item.content[:SHOWN] + "..."
+        text = " ".join(beginning.splitlines())  # no line breaks
+        lines.append(f"[{'X' if item.is_obsolete else '✓'}] [{item.seq:04d}] {item.type}: {text}")
+    return "\n".join(lines)
