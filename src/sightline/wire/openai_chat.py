@@ -73,16 +73,17 @@ def _read_message(message: Any, where: str) -> Message:
             content = message.get("content")
             return Message(Role.TOOL, (_read_result(name, message | {"content": content or ""}, where),))
         case {"role": role}:
-            accepted = "system, developer, user, assistant, tool, function (with a name)"
-            raise common.bad_input(where, f"role {role!r}", accepted)
+            raise common.bad_input(
+                where, f"role {role!r}", "system, developer, user, assistant, tool, function (with a name)"
+            )
         case _:
             raise common.bad_input(where, common.describe(message), "an object with role and content")
 
 
 def _read_named(message: Json, where: str) -> tuple[Part, ...]:
     parts = common.parts_of(message.get("content"), _read_block, where)
-    name = message.get("name")
-    return (*common.fields_part(NAME, "+message", {"name": name} if name else {}), *parts)
+    fields = {"name": message["name"]} if message.get("name") else {}
+    return (*common.fields_part(NAME, "+message", fields), *parts)
 
 
 def _read_assistant(message: Json, where: str) -> tuple[Part, ...]:
@@ -126,17 +127,14 @@ def _read_block(block: Json) -> tuple[Part, ...]:
             return common.text_block(block, NAME)
         case {"type": "image_url", "image_url": {"url": str(url)} as image}:
             fields = common.other_fields(block, "type", "image_url")
-            return common.with_fields(_read_image(url, image.get("detail")), NAME, fields)
+            extra, inline = openai_common.detail_extra(image.get("detail")), openai_common.split_data_url(url)
+            read = Image(*inline, extra=extra) if inline else Image(url=url, extra=extra)
+            return common.with_fields(read, NAME, fields)
         case {"type": "file", "file": dict(file)}:
             fields = common.other_fields(block, "type", "file")
             return common.with_fields(openai_common.read_file(file), NAME, fields)
         case _:
             return common.opaque(NAME, block)
-
-
-def _read_image(url: str, detail: object) -> Image:
-    extra, inline = openai_common.detail_extra(detail), openai_common.split_data_url(url)
-    return Image(*inline, extra=extra) if inline else Image(url=url, extra=extra)
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:
@@ -179,8 +177,7 @@ def write(payload: Payload) -> Json:
                 messages.append(_message(message))
         last = message.role
     messages += _user(media)
-    tools = common.write_tools(payload.tools, NAME, _tool)
-    return {"messages": messages, "tools": tools} if tools else {"messages": messages}
+    return {"messages": messages} | common.write_tools(payload.tools, NAME, _tool)
 
 
 def _user(content: list[Json]) -> list[Json]:
@@ -252,8 +249,7 @@ def _block(part: Part, fields: Json) -> Json | None:
         case File():
             return _file(part) | fields
         case Opaque():
-            block: Json = common.copy_json(part.raw)
-            return None if part.kind.startswith("+") else block
+            return None if part.kind.startswith("+") else common.copy_object(part.raw)
         case Call() | Result():
             return None
 
