@@ -1,15 +1,13 @@
 """Receipts: what was decided and sent, written to the log and read back."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import ceil
-from typing import TypeVar
 
 from sightline.compose.calibration import MIN_PAYLOAD, reported_factor
 from sightline.compose.inputs import window_rows
 from sightline.compose.render import ComposeInputs, first_change, layout
 from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, ToolsNote
-from sightline.log.branches import Placed
 from sightline.log.columns import Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
@@ -23,8 +21,6 @@ from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
-
-T = TypeVar("T")
 
 QUESTION = "sweep: question"  # the reason of a payload for one question
 _RENDITIONS_PER_ENTRY = 16  # because the fields of an entry cost more bytes than a gist
@@ -159,8 +155,8 @@ def as_sent(
 ) -> tuple[Settings, ComposeInputs]:
     """Return the settings in force when the receipt at this place in the log was written, and its inputs."""
     timeline = journal.timeline
-    settings = _in_force(journal, timeline.settings, offset, Settings) or journal.settings
-    tools = _in_force(journal, timeline.tools, offset, ToolsNote) or NO_TOOLS
+    settings = journal.reader.in_force(timeline.settings, journal.path, Settings, offset) or journal.settings
+    tools = journal.reader.in_force(timeline.tools, journal.path, ToolsNote, offset) or NO_TOOLS
     rows = bisect_right(timeline.seq, note.seq)
     sent = ComposeInputs(
         system=tuple(timeline.head_rows(journal.path, rows)),
@@ -171,12 +167,6 @@ def as_sent(
         spared=note.spared,
     )
     return settings, sent
-
-
-def _in_force(journal: Journal, notes: Sequence[Placed], offset: int, type_: type[T]) -> T | None:
-    """Return the last of these annotations on the branch before this place in the log."""
-    span = journal.timeline.placed([note for note in notes if note.offset < offset], journal.path)
-    return None if span is None else journal.reader.note(journal.reader.entry_at(span), type_)
 
 
 def reported(journal: Journal, last: ReceiptNote) -> float | None:

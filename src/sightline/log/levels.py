@@ -45,8 +45,8 @@ class Reader(EntryReader):
         """
         if entry.type == "system" and entry.subtype == "recall":
             return [(NONE, NONE, self.full_tokens(self.recalled_parts(entry, self.locale)))]
-        names = self._tool_names(entry, tools)
-        return [self._measure_item(item, name, entry) for item, name in zip(self.items(entry), names, strict=True)]
+        named = zip(self.items(entry), self._tool_names(entry, tools), strict=True)
+        return [self._measure_item(item, name, entry) for item, name in named]
 
     def _measure_item(self, item: Item, tool: str, entry: Entry) -> Sizes:
         full = self.full_tokens(_full_parts(item, self.locale, is_labelled=bool(entry.flags & LABELLED)))
@@ -89,8 +89,7 @@ class Reader(EntryReader):
             call_id = entry.tool_result.id
             names[0] = (tools or {}).get(call_id) or self._called_tool(call_id, entry)
         elif tools is not None:
-            calls = [part for item in items for part in item.parts if isinstance(part, Call)]
-            tools |= {call.id: call.name for call in calls}
+            tools |= {part.id: part.name for item in items for part in item.parts if isinstance(part, Call)}
         return names
 
     def _called_tool(self, call_id: str, entry: Entry) -> str:
@@ -114,8 +113,7 @@ class Reader(EntryReader):
 
     def rendition(self, row: int, lod: Lod) -> str:
         """The shortened text of a row: as it was sent, or as the rules make it if it was never sent."""
-        span = self.logged(row, lod)
-        if span is not None:
+        if (span := self.logged(row, lod)) is not None:
             return self._sent(row, lod, span)
         shorter = self._shorter.get(self.timeline.id(row))
         if shorter is None:
