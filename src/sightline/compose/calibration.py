@@ -52,14 +52,9 @@ class Calibration:
         self._observed = max(counted / max(sent, 1) * 1.02, self.factor.value * 1.1)
         self.factor = TokenFactor(self._observed, known=True)
 
-    def raise_factor(self) -> None:
-        """Use the observed factor if it is higher."""
-        if self._observed is not None and self._observed > self.factor.value:
-            self.factor = TokenFactor(self._observed, known=True)
-
-    def adopt_observed(self) -> None:
-        """Use the observed factor, also a lower one: the payload was rewritten by a sweep anyway."""
-        if self._observed is not None:
+    def adopt_observed(self, *, swept: bool) -> None:
+        """Use the observed factor if it is higher, or in any case if the payload was rewritten by a sweep."""
+        if self._observed is not None and (swept or self._observed > self.factor.value):
             self.factor = TokenFactor(self._observed, known=True)
 
     def forget_refusal(self) -> None:

@@ -9,7 +9,7 @@ from sightline.log.branches import Compaction, Path
 from sightline.log.columns import Timeline
 from sightline.log.journal import Journal
 from sightline.plan.plan import Plan
-from sightline.plan.view import body_unit
+from sightline.plan.view import body_unit, complete_units, said_units
 from sightline.values.items import Kind, Lod
 
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
@@ -27,20 +27,6 @@ def fixed_tokens(journal: Journal, gathered: ComposeInputs, tool_tokens: int, co
     return profile.request_tokens + system + tool_tokens + windows
 
 
-def new_units(journal: Journal, since_row: int, end_row: int | None = None) -> list[int]:
-    """Return the body units of the branch that begin in this range of rows. Summaries are added by sweeps only."""
-    timeline = journal.timeline
-    units = timeline.units_between(journal.path, since_row, len(timeline) if end_row is None else end_row)
-    return [unit for unit in units if body_unit(timeline, unit) and timeline.unit_kind(unit) is not Kind.SUMMARY]
-
-
-def complete_units(journal: Journal, since_row: int) -> list[int]:
-    """Return the new units that can be sent, because none of their calls waits for a result."""
-    timeline = journal.timeline
-    waiting = {timeline.unit[row] for row in timeline.open_calls}
-    return [unit for unit in new_units(journal, since_row) if unit not in waiting]
-
-
 def window_rows(
     journal: Journal, shown: Iterable[str], where: str, rows: int, offset: int = 1 << 62
 ) -> tuple[int, ...]:
@@ -53,10 +39,9 @@ def window_rows(
 
 def active_compactions(journal: Journal, offset: int) -> tuple[list[Compaction], str]:
     """Return the compactions in force, and the command if one was made or undone after this place in the log."""
-    path = journal.path
     if not journal.timeline.compactions:
         return [], ""
-    active = journal.timeline.compacted(path)
+    active = journal.timeline.compacted(journal.path)
     if any(each.offset > offset and (each.manual or not offset) for each in active):
         return active, "command: compact"
     return active, "command: uncompact" if uncompacted_units(journal, offset) else ""
@@ -72,10 +57,8 @@ def uncompacted_units(journal: Journal, offset: int) -> list[int]:
     ]
     active = timeline.compacted(path) if found else []
     rows = [(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1) for each in found]
-    units = {unit for first, end in rows for unit in timeline.units_between(path, first, end)}
-    covered = {unit for unit in units if any(each.first <= unit <= each.last for each in active)}
-    body = [unit for unit in sorted(units - covered) if body_unit(timeline, unit)]
-    return [unit for unit in body if timeline.unit_kind(unit) is not Kind.SUMMARY]
+    units = sorted({unit for first, end in rows for unit in said_units(timeline, path, first, end)})
+    return [unit for unit in units if not any(each.first <= unit <= each.last for each in active)]
 
 
 def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]) -> list[int]:
@@ -83,7 +66,7 @@ def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]
 
     They return when a reduction has just been switched off.
     """
-    every = (unit for unit in complete_units(journal, 0) if unit not in sent)
+    every = (unit for unit in complete_units(journal.timeline, journal.path) if unit not in sent)
     return [unit for unit in every if not any(each.first <= unit <= each.last for each in compactions)]
 
 
@@ -122,19 +105,13 @@ def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> froz
     rows = [row for unit in new for row in timeline.rows_of(unit) if timeline.same[row] >= 0]
     found = []
     for row in rows:
-        before = _previous_result(timeline, path, row)
+        before = timeline.same[row]  # the previous result about the same subject on this path; -1 if there is none
+        while before >= 0 and not path.holds(timeline.branch[before], before):
+            before = timeline.same[before]
         seen = timeline.unit[before] in sent and sent.lod(before) is Lod.FULL
         if 0 <= before < sent.rows and not seen and _repeats(journal.reader.text(row), journal.reader.text(before)):
             found.append(row)
     return frozenset(found)
-
-
-def _previous_result(timeline: Timeline, path: Path, row: int) -> int:
-    """Return the row of the previous result about the same subject on this path; -1 if there is none."""
-    row = timeline.same[row]
-    while row >= 0 and not path.holds(timeline.branch[row], row):
-        row = timeline.same[row]
-    return row
 
 
 def _repeats(text: str, before: str) -> bool:

@@ -11,11 +11,10 @@ from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, Rendition
 from sightline.log.columns import Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.log.levels import Reader
 from sightline.log.stores import Span
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import LeftOut, View, body_unit
+from sightline.plan.view import LeftOut, View, body_units
 from sightline.values import excerpt
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod
@@ -98,13 +97,11 @@ def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iter
         rows = sorted(plan.lods)
     fresh = [row for row in rows if plan.lod(row) is not Lod.FULL and reader.logged(row, plan.lod(row)) is None]
     for first in range(0, len(fresh), _RENDITIONS_PER_ENTRY):
-        few = fresh[first : first + _RENDITIONS_PER_ENTRY]
-        yield [_rendition_note(reader, row, plan.lod(row)) for row in few]
-
-
-def _rendition_note(reader: Reader, row: int, lod: Lod) -> RenditionNote:
-    pieces = excerpt.pieces(reader.rendition(row, lod), reader.text(row))
-    return RenditionNote(reader.timeline.id(row), int(lod), pieces)
+        few = [(row, plan.lod(row)) for row in fresh[first : first + _RENDITIONS_PER_ENTRY]]
+        yield [
+            RenditionNote(timeline.id(row), int(lod), excerpt.pieces(reader.rendition(row, lod), reader.text(row)))
+            for row, lod in few
+        ]
 
 
 def added_lods(plan: Plan, before: Plan | None) -> dict[str, int]:
@@ -196,9 +193,14 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
         lods = note.lods | lods
     if newest is None:
         return None
-    units = [unit for unit in _shown(journal, whole, newest.seq) if _has_entered(timeline, unit, known)]
+    units = [
+        unit
+        for unit in _shown(journal, whole, newest.seq)
+        if timeline.unit_kind(unit) is not Kind.SUMMARY or timeline.seq[timeline.unit_row[unit]] <= known
+    ]  # only sweeps add summaries
     by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
-    left_out = _left_out(timeline, whole)
+    counts = whole.left_out
+    left_out = LeftOut(*counts[:2], *map(timeline.unit_at, counts[2:])) if counts else None
     framing, count = journal.reader.profile.message_tokens, journal.reader.counter.count
     marker, preface = (count(text) + framing if text else 0 for text in (whole.marker, whole.preface))
     body = marker + preface + sum(view.unit_tokens(unit, by_row) for unit in units)
@@ -212,35 +214,10 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     return plan
 
 
-def _has_entered(timeline: Timeline, unit: int, seq: int) -> bool:
-    """Return whether a sweep that knew the entries up to `seq` could show this unit: only sweeps add summaries."""
-    row = timeline.unit_row[unit]
-    return timeline.kind[row] != Kind.SUMMARY or timeline.seq[row] <= seq
-
-
-def _left_out(timeline: Timeline, note: PlanNote) -> LeftOut | None:
-    if note.left_out is None:
-        return None
-    messages, tokens, first, last = note.left_out
-    return LeftOut(messages, tokens, _unit_at(timeline, first), _unit_at(timeline, last))
-
-
-def _unit_at(timeline: Timeline, seq: int) -> int:
-    return timeline.unit[bisect_left(timeline.seq, seq)]
-
-
 def _shown(journal: Journal, whole: PlanNote, seq: int) -> Iterator[int]:
     """Yield the body units up to `seq` that a whole plan shows. Only the gaps between hidden runs are looked at."""
     timeline = journal.timeline
     row, end = 0, bisect_right(timeline.seq, seq)
     for first, last in [*whole.out, (1 << 62, 1 << 62)]:
-        stop = min(end, bisect_left(timeline.seq, first))
-        for unit in timeline.units_between(journal.path, row, stop):
-            if body_unit(timeline, unit):
-                yield unit
-        row = max(row, _after(timeline, last))
-
-
-def _after(timeline: Timeline, seq: int) -> int:
-    """The first row after the entry of this seq."""
-    return bisect_right(timeline.seq, seq)
+        yield from body_units(timeline, journal.path, row, min(end, bisect_left(timeline.seq, first)))
+        row = max(row, bisect_right(timeline.seq, last))

@@ -4,7 +4,7 @@
 in that order.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from sightline.plan.plan import Plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import Strategy
-from sightline.plan.view import View
+from sightline.plan.view import View, complete_units, said_units
 from sightline.recall.recall import Recall, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Kind, Lod, Usage
@@ -189,12 +189,12 @@ class Composer:
         journal, timeline = self.journal, self.journal.timeline
         # After a payload for one question the plan before it is gone, so every unit is weighed again.
         all_again = self.receipt is not None and self.receipt.question
-        new = inputs.complete_units(journal, 0 if all_again else self._planned_rows)
+        new = complete_units(timeline, journal.path, 0 if all_again else self._planned_rows)
         last = self.payload.plan if self.payload is not None and not all_again else None
         for unit in new:
             if timeline.kind[timeline.unit_row[unit]] == Kind.USER:
                 self._question = unit
-        self._calibration.raise_factor()
+        self._calibration.adopt_observed(swept=False)
         pinned, wanted = self._read_marks()
         limit = self._calibration.factor.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
@@ -248,7 +248,8 @@ class Composer:
     def _recall_passages(self, view: View, plan: Plan, gathered: ComposeInputs, ask: bool) -> Plan:
         """Bring back earlier passages that match the last user message, if not everything is shown in full."""
         if not shows_all(view, plan):
-            if ask and view.trims and self._exceeds_limit(view):
+            every = complete_units(self.journal.timeline, self.journal.path) if ask else []
+            if ask and view.trims and view.fixed + view.full_tokens(every) > view.limit:
                 plan = self._recall_for_question(view, plan, gathered)
             elif self._question != self._searched and view.budget.recall:  # once for each user message
                 plan = self._recall_in_share(view, plan, gathered)
@@ -268,21 +269,21 @@ class Composer:
 
         Without such passages, return the usual plan.
         """
-        kind, first = self.journal.timeline.kind, self.journal.timeline.unit_row
+        timeline, path = self.journal.timeline, self.journal.path
         narrow = replace(
             view,
             budget=structs.replace(view.budget, trigger=_QUESTION_SHARE, target=_QUESTION_SHARE),
             notices=EngineNotices(self.journal, view.limit, lists=False),  # all free tokens are for the answer
             command=receipts.QUESTION,
             last=None,
-            new=[unit for unit in inputs.complete_units(self.journal, 0) if kind[first[unit]] != Kind.RECALL],
+            new=[unit for unit in complete_units(timeline, path) if timeline.unit_kind(unit) is not Kind.RECALL],
         )
         plan = strategy("focus").plan(allowed(narrow))
         tokens = view.limit - plan.tokens - _FRAMING_TOKENS
         if not self._append_recall(self._recall.note_for_question(self._question_text(), tokens, reduced(plan))):
             return usual
         view = allowed(self._view(view.budget, gathered))
-        recalled = Plan.extended(replace(view, last=plan, new=inputs.new_units(self.journal, plan.rows)), {}, {})
+        recalled = Plan.extended(replace(view, last=plan, new=said_units(timeline, path, plan.rows)), {}, {})
         recalled.reason = plan.reason
         return recalled
 
@@ -291,10 +292,6 @@ class Composer:
         timeline, row = self.journal.timeline, self.journal.timeline.unit_row[unit]
         shown = timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL
         return self.journal.reader.sources(row) if shown else ()
-
-    def _exceeds_limit(self, view: View) -> bool:
-        """Return whether the whole conversation in full is larger than the limit."""
-        return view.fixed + view.full_tokens(inputs.complete_units(self.journal, 0)) > view.limit
 
     def _question_text(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._question])
@@ -327,7 +324,7 @@ class Composer:
         self._receipt_count = len(journal.timeline.receipt_seq)
         self._sent_offset = journal.timeline.receipt_offset[-1]
         if whole:
-            self._calibration.adopt_observed()
+            self._calibration.adopt_observed(swept=True)
         end = len(payload.body)
         self._body_ends = (end,) if whole else (*self._body_ends[:1], end)
         self.payload, self.receipt, self._sent_at, self.budget = payload, receipt, self._clock(), view.budget
@@ -385,8 +382,5 @@ class Composer:
 
     def wanted(self, budget: Budget) -> tuple[int, int] | None:
         """Return the first and last unit that the strategy wants summarised by now; None if it wants no summary."""
-        wants = getattr(self._strategy, "wants", None)
-        if wants is None or "summaries" not in self._reductions:
-            return None
-        found: tuple[int, int] | None = wants(allowed(self.view(budget)))
-        return found
+        wants: Callable[[View], tuple[int, int] | None] | None = getattr(self._strategy, "wants", None)
+        return wants(allowed(self.view(budget))) if wants is not None and "summaries" in self._reductions else None

@@ -4,13 +4,13 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sightline.compose import inputs, receipts
+from sightline.compose import receipts
 from sightline.compose.render import layout, render
 from sightline.log.annotations import ReceiptNote
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import View
+from sightline.plan.view import View, said_units
 from sightline.values.items import Lod
 from sightline.wire.payload import Payload
 
@@ -61,7 +61,7 @@ def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payl
 
 def _plan_again(journal: Journal, note: ReceiptNote, rows: int, before: Plan | None) -> Plan:
     timeline = journal.timeline
-    new = [] if before is None else inputs.new_units(journal, before.rows, rows)
+    new = [] if before is None else said_units(timeline, journal.path, before.rows, rows)
     view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, before, new)
     if note.plan is None and before is not None:
         lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}

@@ -11,8 +11,7 @@ from sightline.log.branches import Compaction
 from sightline.log.columns import BY_RULE
 from sightline.log.entries import CompactMetadata
 from sightline.log.journal import Journal
-from sightline.plan.view import body_unit, messages_of
-from sightline.values.items import Kind
+from sightline.plan.view import messages_of, said_units
 
 
 class CompactionInfo(NamedTuple):
@@ -48,11 +47,7 @@ def list_compactions(journal: Journal) -> list[CompactionInfo]:
 def _describe(journal: Journal, compaction: Compaction, state: str) -> CompactionInfo:
     timeline = journal.timeline
     first, last = timeline.unit_row[compaction.first], timeline.unit_row[compaction.last]
-    units = [
-        unit
-        for unit in timeline.units_between(journal.path, first, last + 1)
-        if body_unit(timeline, unit) and timeline.unit_kind(unit) is not Kind.SUMMARY
-    ]
+    units = said_units(timeline, journal.path, first, last + 1)
     rows = [timeline.unit_row[unit] for unit in compaction.summaries]
     entry = journal.reader.entry(rows[0])
     metadata = entry.compact_metadata or CompactMetadata("", 0)

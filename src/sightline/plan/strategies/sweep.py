@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
-from sightline.log.columns import FAILED, OBSOLETE, OPAQUE
+from sightline.log.columns import FAILED, OBSOLETE
 from sightline.plan.plan import INDEX, MARKER, Plan
-from sightline.plan.view import LeftOut, View, body_unit, messages_of
+from sightline.plan.view import LeftOut, View, body_units, messages_of
 from sightline.values.items import Kind, Lod
 
 # An item's worth is the product of the factors below (see `_worth`). They are first guesses that behave well on the
@@ -259,10 +259,9 @@ class Sweep:
 
     def _lower_levels(self, row: int, lod: Lod) -> Sequence[Lod]:
         """The levels below this one that an item has and may be shown at, the richest first."""
-        timeline = self.timeline
-        if self.view.never_reduced(row) or (timeline.state[row] & OPAQUE and timeline.unit[row] > self.view.asked):
-            return ()  # a provider wants its own blocks back unchanged while their turn is open
-        sizes = ((Lod.SUMMARY, timeline.summary[row]), (Lod.GIST, timeline.gist[row]))
+        if not self.view.may_shorten(row):
+            return ()
+        sizes = ((Lod.SUMMARY, self.timeline.summary[row]), (Lod.GIST, self.timeline.gist[row]))
         return [level for level, tokens in sizes if tokens >= 0 and level < lod]
 
     def _worth(self, row: int, age: int) -> float:
@@ -293,7 +292,9 @@ class Sweep:
         """
         view, last = self.view, self.view.last
         if any(unit not in (last or ()) for unit in (*view.back, *self.summaries)):
-            return self._count(self._all_left_out())
+            pending = {self.timeline.unit[row] for row in self.timeline.open_calls}
+            hidden = {*body_units(self.timeline, view.path)} - (self.unit_set - self.out) - pending
+            return self._count([unit for unit in hidden if self._is_missed(unit)])
         before = last.left_out if last else None
         if last and before:
             back = self._count([unit for unit in self.units if unit <= before.last and unit not in last])
@@ -322,10 +323,3 @@ class Sweep:
         if kind is Kind.SUMMARY:
             return unit in self.summaries
         return kind is not Kind.RECALL and not self.view.is_covered(unit)
-
-    def _all_left_out(self) -> list[int]:
-        """All units of the branch that are left out and missed, pending calls aside."""
-        view, timeline = self.view, self.timeline
-        shown_or_pending = (self.unit_set - self.out) | {timeline.unit[row] for row in timeline.open_calls}
-        units = (unit for unit in timeline.units_between(view.path, 0, len(timeline)) if body_unit(timeline, unit))
-        return [unit for unit in units if unit not in shown_or_pending and self._is_missed(unit)]
