@@ -4,7 +4,7 @@
 in that order.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from sightline.compose.live_windows import LiveWindows
 from sightline.compose.render import ComposeInputs, layout, render
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, StrategyError
 from sightline.log import entries
-from sightline.log.annotations import RecallNote, Source
+from sightline.log.annotations import RecallNote
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
@@ -258,9 +258,10 @@ class Composer:
 
     def _recall_in_share(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
         """Add passages that clearly match and are not shown, within the budget's share for recall."""
-        tokens = int(view.budget.recall * view.limit)
-        recent = plan.after(len(plan) - _RECENT_UNITS)
-        known = {source for unit in recent for source in self._recalled_sources(plan, unit)}
+        tokens, timeline = int(view.budget.recall * view.limit), self.journal.timeline
+        recent = [timeline.unit_row[unit] for unit in plan.after(len(plan) - _RECENT_UNITS)]
+        recalls = [row for row in recent if timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL]
+        known = {source for row in recalls for source in self.journal.reader.sources(row)}  # what is still shown
         note = self._recall.note(self._question_text(), tokens, reduced(plan), known, automatic=True)
         return self._ask_strategy(self._view(view.budget, gathered)) if self._append_recall(note) else plan
 
@@ -286,12 +287,6 @@ class Composer:
         recalled = Plan.extended(replace(view, last=plan, new=said_units(timeline, path, plan.rows)), {}, {})
         recalled.reason = plan.reason
         return recalled
-
-    def _recalled_sources(self, plan: Plan, unit: int) -> Sequence[Source]:
-        """Return what a unit recalled earlier, if it is still shown."""
-        timeline, row = self.journal.timeline, self.journal.timeline.unit_row[unit]
-        shown = timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL
-        return self.journal.reader.sources(row) if shown else ()
 
     def _question_text(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._question])

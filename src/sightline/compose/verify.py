@@ -63,12 +63,9 @@ def _plan_again(journal: Journal, note: ReceiptNote, rows: int, before: Plan | N
     timeline = journal.timeline
     new = [] if before is None else said_units(timeline, journal.path, before.rows, rows)
     view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, before, new)
-    if note.plan is None and before is not None:
-        lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
-        plan = Plan.extended(view, lods, {})
-    else:
-        whole = receipts.sent_plan(journal, view, iter([note]))
-        assert whole is not None
-        plan = whole
+    lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
+    adds = note.plan is None and before is not None
+    plan = Plan.extended(view, lods, {}) if adds else receipts.sent_plan(journal, view, iter([note]))
+    assert plan is not None
     plan.rows = rows
     return plan

@@ -38,7 +38,7 @@ from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
 from sightline.session.receipts import Receipts
-from sightline.session.sent_windows import SentWindows
+from sightline.session.sent_windows import Snapshot, sent_windows
 from sightline.session.summaries import Summaries
 from sightline.session.transcript import compose_all
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
@@ -182,9 +182,9 @@ class Session:
         Windows look as in the last payload, because their apps do not run here. Methods that append still append.
         Options and errors as for `resume`.
         """
-        windows = SentWindows()
+        windows: dict[str, Snapshot] = {}
         session = cls.resume(session_id, project, windows=windows, **options)
-        windows.load(session.receipt, session._journal.blobs)
+        windows |= sent_windows(session.receipt, session._journal.blobs)
         session._inspects = True
         return session
 
@@ -307,8 +307,8 @@ class Session:
         with `replace`, replaces the whole system prompt.
         """
         journal, timeline = self._journal, self._journal.timeline
-        rows = timeline.head_rows(journal.path) if replace else list(reversed(timeline.systems))
-        known = [row for row in rows if journal.path.holds(timeline.branch[row], row)]
+        every = timeline.rows_on(journal.path, reversed(timeline.systems))
+        known = timeline.head_rows(journal.path) if replace else list(every)
         if replace and len(known) != 1:
             known = []
         for row in known:
@@ -406,8 +406,7 @@ class Session:
             raise BadInput(f"a tool's name and description are valid text: {error}") from error
         digest = blake2b(encoded, digest_size=16).hexdigest()
         if self._journal.tools.hash != digest:
-            tokens = self._journal.reader.counter.count(encoded.decode())
-            self._journal.annotate((entries.TOOLS, ToolsNote(digest, tokens, read)))
+            self._journal.annotate((entries.TOOLS, ToolsNote(digest, self.count(encoded.decode()), read)))
 
     # ------------------------------------------------------------------ compose what the model sees
 

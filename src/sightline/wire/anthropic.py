@@ -235,8 +235,8 @@ def _block(part: Part, fields: Json) -> Json | None:
         case Image() | File():
             return _media(part, fields)
         case Call():
-            arguments = common.arguments_object(part)
-            return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments, **fields}
+            call = {"type": "tool_use", "id": part.id, "name": part.name}
+            return {**call, "input": common.arguments_object(part), **fields}
         case Opaque():
             return None if part.kind.startswith("+") else common.copy_object(part.raw)
         case Result():

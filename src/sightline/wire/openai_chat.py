@@ -70,8 +70,8 @@ def _read_message(message: Any, where: str) -> Message:
                 where, "a tool message without tool_call_id", "the id of the call it answers, as text"
             )
         case {"role": "function", "name": str(name)}:
-            content = message.get("content")
-            return Message(Role.TOOL, (_read_result(name, message | {"content": content or ""}, where),))
+            given = message | {"content": message.get("content") or ""}
+            return Message(Role.TOOL, (_read_result(name, given, where),))
         case {"role": role}:
             raise common.bad_input(
                 where, f"role {role!r}", "system, developer, user, assistant, tool, function (with a name)"
@@ -117,8 +117,11 @@ def _read_call(call: Any, where: str) -> tuple[Part, ...]:
             fields = common.other_fields(call, "id", "custom")
             return common.with_fields(openai_common.free_form_call(call_id, name, text), NAME, fields)
         case _:
-            accepted = '"id" and "function" with "name" and "arguments", all text; or "custom" with "name" and "input"'
-            raise common.bad_input(f"{where}, tool call", common.describe(call), accepted)
+            raise common.bad_input(
+                f"{where}, tool call",
+                common.describe(call),
+                '"id" and "function" with "name" and "arguments", all text; or "custom" with "name" and "input"',
+            )
 
 
 def _read_block(block: Json) -> tuple[Part, ...]:
@@ -159,8 +162,7 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 
 def write(payload: Payload) -> Json:
     """Write the keyword arguments for the SDK: `messages`, and `tools` if there are any."""
-    heads = (_system(message) for message in payload.system)
-    messages = [head for head in heads if head["content"]]
+    messages = [head for head in map(_system, payload.system) if head["content"]]
     media: list[Json] = []  # of the results since the last assistant message
     last: Role | None = None  # of the neutral message before
     for message in pair([*payload.body, *payload.tail], SHORT):

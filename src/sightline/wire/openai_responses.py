@@ -177,8 +177,7 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 
 def write(payload: Payload) -> Json:
     """Write the keyword arguments for the SDK: `input`, and `tools` if there are any."""
-    heads = [_message("system", message.parts) for message in payload.system]
-    items = [head for head in heads if head["content"]]
+    items = [head for message in payload.system if (head := _message("system", message.parts))["content"]]
     custom: set[str] = set()  # ids of free-form calls: their outputs have another type
     last: Role | None = None  # of the neutral message before
     for message in pair([*payload.body, *payload.tail], STRICT):
@@ -210,8 +209,8 @@ def _with_content(message: Json) -> Json:
 
 
 def _message(role: str, parts: tuple[Part, ...]) -> Json:
-    fields = common.fields_of(parts, NAME, "+message")
-    return {"type": "message", "role": role, **fields, "content": _blocks(parts, media=role == "user")}
+    content = _blocks(parts, media=role == "user")
+    return {"type": "message", "role": role, **common.fields_of(parts, NAME, "+message"), "content": content}
 
 
 def _assistant_items(parts: tuple[Part, ...]) -> list[Json]:

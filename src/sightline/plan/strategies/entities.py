@@ -76,8 +76,7 @@ def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases:
     fields = _plain(found)
     if not isinstance(fields, Mapping):
         return Merged(dict(state), {"": f"{type(found).__name__} is no object with fields"})
-    merging = _Merging(schema, null_erases, refused)
-    return Merged(merging.into(node, state, fields, ""), refused)
+    return Merged(_Merging(schema, null_erases, refused).into(node, state, fields, ""), refused)
 
 
 class _Merging(NamedTuple):

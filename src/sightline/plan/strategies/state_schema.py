@@ -90,15 +90,11 @@ def _check(node: Any, root: Schema, where: str, followed: set[str]) -> None:
     if reference is not None and reference not in followed:
         followed.add(reference)
         _check(_resolve(reference, root), root, f"{where}.$ref", followed)
-    for name, part in _parts(node):
-        _check(part, root, f"{where}.{name}", followed)
-
-
-def _parts(node: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the schemas inside a schema, with a name for each."""
     inside = [(name, node[name]) for name in ("items", "additionalProperties") if name in node]
     inside += list(node.get("properties", {}).items())
-    return inside + [(word, part) for word in ("anyOf", "oneOf", "allOf") for part in node.get(word, ())]
+    inside += [(word, part) for word in ("anyOf", "oneOf", "allOf") for part in node.get(word, ())]
+    for name, part in inside:
+        _check(part, root, f"{where}.{name}", followed)
 
 
 def _resolve(reference: Any, root: Schema) -> Any:
