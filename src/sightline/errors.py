@@ -135,8 +135,10 @@ class UnknownApp(AppError, BadInput):
 
     def __init__(self, name: str, known: Sequence[str], *, registered: bool = True) -> None:
         self.name, self.known = name, tuple(known)
-        there = f"{'registered' if registered else 'installed'} are: {', '.join(known) or 'none'}"
-        super().__init__(f"no app {name!r}; {there}; session.windows.register(App) adds one")
+        super().__init__(
+            f"no app {name!r}; {'registered' if registered else 'installed'} are: {', '.join(known) or 'none'}; "
+            "session.windows.register(App) adds one"
+        )
 
 
 class InvalidSourceData(AppError):

@@ -48,8 +48,7 @@ class Calibration:
     def refuse(self, reported: int | None, sent: int, window: int) -> None:
         """Learn from a payload that the provider refused as too long: it counted more than the context window."""
         self.before_refusal = self.before_refusal or self.factor
-        counted = max(reported or 0, window)
-        self._observed = max(counted / max(sent, 1) * 1.02, self.factor.value * 1.1)
+        self._observed = max(max(reported or 0, window) / max(sent, 1) * 1.02, self.factor.value * 1.1)
         self.factor = TokenFactor(self._observed, known=True)
 
     def adopt_observed(self, *, swept: bool) -> None:

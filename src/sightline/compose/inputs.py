@@ -37,28 +37,25 @@ def window_rows(
     return tuple(references[-1] for references in own if references)
 
 
-def active_compactions(journal: Journal, offset: int) -> tuple[list[Compaction], str]:
-    """Return the compactions in force, and the command if one was made or undone after this place in the log."""
-    if not journal.timeline.compactions:
-        return [], ""
-    active = journal.timeline.compacted(journal.path)
-    if any(each.offset > offset and (each.manual or not offset) for each in active):
-        return active, "command: compact"
-    return active, "command: uncompact" if uncompacted_units(journal, offset) else ""
+def read_compactions(journal: Journal, offset: int) -> tuple[list[Compaction], list[int], str]:
+    """Return the compactions in force, the units to show again, and the command.
 
-
-def uncompacted_units(journal: Journal, offset: int) -> list[int]:
-    """Return the units of compactions that were undone after this place in the log, unless another one covers them."""
+    To show again are the units of compactions that were undone after this place in the log, unless another one covers
+    them. The command is empty if no compaction was made or undone after it.
+    """
     timeline, path = journal.timeline, journal.path
+    active = timeline.compacted(path)
     found = [
         each
         for each in timeline.compactions
         if path.knows(each) and any(path.knows(note) and note.offset > offset for note in each.undone)
     ]
-    active = timeline.compacted(path) if found else []
     rows = [(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1) for each in found]
     units = sorted({unit for first, end in rows for unit in said_units(timeline, path, first, end)})
-    return [unit for unit in units if not any(each.first <= unit <= each.last for each in active)]
+    back = [unit for unit in units if not any(each.first <= unit <= each.last for each in active)]
+    if any(each.offset > offset and (each.manual or not offset) for each in active):
+        return active, back, "command: compact"
+    return active, back, "command: uncompact" if back else ""
 
 
 def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]) -> list[int]:
@@ -93,8 +90,7 @@ def read_marks(timeline: Timeline, path: Path) -> tuple[frozenset[int], dict[int
     marked = {row: what for row, what in timeline.marked(path).items() if body_unit(timeline, timeline.unit[row])}
     pinned = frozenset(row for row, what in marked.items() if what == "pin")
     levels = {"pin": Lod.FULL, "raise": Lod.FULL, "collapse": Lod.GIST}
-    wanted = {row: levels[what] for row, what in marked.items() if what in levels}
-    return pinned, wanted
+    return pinned, {row: levels[what] for row, what in marked.items() if what in levels}
 
 
 def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> frozenset[int]:

@@ -127,16 +127,19 @@ def receipts(journal: Journal) -> Iterator[ReceiptNote]:
         yield journal.reader.note(entry, ReceiptNote)
 
 
-def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int]:
-    """Return the newest receipt of the branch and when it was written, in milliseconds; None and 0 before the first."""
-    entry, _ = next(receipt_entries(journal), (None, 0))
+def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int, int]:
+    """Return the newest receipt of the branch, when it was written, in milliseconds, and its place in the log.
+
+    None and zeros before the first.
+    """
+    entry, offset = next(receipt_entries(journal), (None, 0))
     if entry is None:
-        return None, 0
+        return None, 0, 0
     note = journal.reader.note(entry, ReceiptNote)
     try:
-        return note, milliseconds(entry.timestamp)
+        return note, milliseconds(entry.timestamp), offset
     except ValueError:  # another program wrote this timestamp
-        return note, 0
+        return note, 0, offset
 
 
 def last_budget(journal: Journal, last: ReceiptNote | None) -> Budget | None:

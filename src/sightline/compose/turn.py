@@ -49,8 +49,7 @@ class Composer:
         journal, timeline, path = self.journal, self.journal.timeline, self.journal.path
         self.configure()
         self.payload: Payload | None = None  # the last one sent
-        self.receipt, self._sent_at = receipts.last_receipt(journal)
-        self._sent_offset = next((offset for _, offset in receipts.receipt_entries(journal)), 0)
+        self.receipt, self._sent_at, self._sent_offset = receipts.last_receipt(journal)
         self._receipt_count = len(timeline.receipt_seq)  # on all branches
         self.command = ""  # why the next call must be a sweep
         self._marks_key: tuple[int, int] = (-1, -1)
@@ -198,8 +197,9 @@ class Composer:
         pinned, wanted = self._read_marks()
         limit = self._calibration.factor.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
-        compactions, command = inputs.active_compactions(journal, sent) if "summaries" in self._reductions else ([], "")
-        back = inputs.uncompacted_units(journal, sent) if compactions or command else []
+        compactions, back, command = (
+            inputs.read_compactions(journal, sent) if "summaries" in self._reductions else ([], [], "")
+        )
         if last is not None and self._sent_reductions != self._reductions:
             back = inputs.hidden_units(journal, last, compactions)
         if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
@@ -228,10 +228,9 @@ class Composer:
 
     def _read_marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
         """Return the pinned and the wanted rows of this branch, read again only after another mark."""
-        timeline, path = self.journal.timeline, self.journal.path
-        key = (self.journal.branch, len(timeline.marks))
+        key = (self.journal.branch, len(self.journal.timeline.marks))
         if self._marks_key != key:
-            self._marks_key, self._marks = key, inputs.read_marks(timeline, path)
+            self._marks_key, self._marks = key, inputs.read_marks(self.journal.timeline, self.journal.path)
         return self._marks
 
     def _pin_command(self, pinned: Iterable[int]) -> str:
@@ -370,8 +369,7 @@ class Composer:
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raise BadInput for a state that the strategy refuses."""
         merged = getattr(self._strategy, "merged", None)
-        refused = merged({}, state).refused if merged is not None else {}
-        if refused:
+        if merged is not None and (refused := merged({}, state).refused):
             reasons = "; ".join(f"{field or 'state'}: {why}" for field, why in refused.items())
             raise BadInput(f"strategy {self._strategy.name!r} does not take this state: {reasons}")
 

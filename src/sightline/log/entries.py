@@ -218,8 +218,7 @@ def kind_of(entry: Entry) -> Kind | None:
 
 def items_of(entry: Entry) -> list[Item]:
     """The items of an entry: the message, and after an assistant message each of its calls."""
-    kind = kind_of(entry)
-    if kind is None:
+    if (kind := kind_of(entry)) is None:
         return []
     parts = parts_of(entry)
     calls = [part for part in parts if isinstance(part, Call)] if kind is Kind.ASSISTANT else []

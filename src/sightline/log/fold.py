@@ -109,8 +109,7 @@ class GrowingTimeline(Timeline, kw_only=True):
     def _add_result(self, entry: Entry, span: Span, branch: int, sizes: Sizes) -> None:
         assert entry.tool_result is not None
         state = entry.flags | (FAILED if entry.tool_result.error else 0)
-        call = self.open_call(entry.tool_result.id, branch)
-        if call is None:
+        if (call := self.open_call(entry.tool_result.id, branch)) is None:
             self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.USER, state | ORPHAN, sizes, span)
             return
         del self.open_calls[call]

@@ -100,11 +100,8 @@ class Journal:
 
     def _first_settings(self, known: "column_cache.Index | None") -> Settings | None:
         """The settings that the log was begun with, because its tokens were counted with them; None in a new log."""
-        spans = known.state.settings if known else []
-        if spans:
-            line = self.store.read(Span(spans[0].offset, spans[0].length))
-        else:
-            line = next((line.data for line in self.store.scan()), b"")
+        spans = [Span(note.offset, note.length) for note in known.state.settings[:1]] if known else []
+        line = self.store.read(spans[0]) if spans else next((line.data for line in self.store.scan()), b"")
         try:
             entry = log.decode(line)
             return log.decode_data(entry, Settings) if entry.subtype == log.SETTINGS else Settings()
@@ -156,8 +153,7 @@ class Journal:
 
     def waiting(self, call_id: str) -> PendingCall | None:
         """The pending call of this id on this branch."""
-        row = self.timeline.open_call(call_id, self.branch)
-        if row is None:
+        if (row := self.timeline.open_call(call_id, self.branch)) is None:
             return None
         call, subject = self.reader.item(row).parts[0], self.timeline.subject[row]
         assert isinstance(call, Call)

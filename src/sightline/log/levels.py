@@ -115,8 +115,7 @@ class Reader(EntryReader):
         """The shortened text of a row: as it was sent, or as the rules make it if it was never sent."""
         if (span := self.logged(row, lod)) is not None:
             return self._sent(row, lod, span)
-        shorter = self._shorter.get(self.timeline.id(row))
-        if shorter is None:
+        if (shorter := self._shorter.get(self.timeline.id(row))) is None:
             entry = self.entry(row)
             tool = self._tool_names(entry)[self.timeline.sub[row]]
             shorter = self._shorten(

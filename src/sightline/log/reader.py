@@ -51,8 +51,7 @@ class EntryReader:
 
     def entry_at(self, span: Span) -> Entry:
         """The entry at a place in the store. Raises Damaged."""
-        entry = self._entries.get(span.offset)
-        if entry is None:
+        if (entry := self._entries.get(span.offset)) is None:
             try:
                 entry = entries.decode(self.store.read(span))
             except entries.UNREADABLE as error:
@@ -81,8 +80,7 @@ class EntryReader:
 
     def _damaged(self, place: str) -> Damaged:
         """The error for a line that has changed since it was folded. The column cache is deleted with it."""
-        cache = self.store.side_file(".idx")
-        if cache is not None:
+        if (cache := self.store.side_file(".idx")) is not None:
             cache.unlink(missing_ok=True)  # it was made when the line was whole
         return Damaged(self.store.session_id, place)
 
@@ -130,8 +128,7 @@ class EntryReader:
 
     def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that set a rule or name a task."""
-        found = self._constraints.get(row)
-        if found is None:
+        if (found := self._constraints.get(row)) is None:
             text = self.text(row)
             found = self._constraints[row] = tuple(text[first:end] for first, end in self.entry(row).constraints)
         return found
@@ -175,8 +172,7 @@ class EntryReader:
         Otherwise its further lines are indented, because no line of it may look like a piece of its own.
         """
         newline = "\n" if is_only else _INDENTED
-        row = self.timeline.row(source.item)
-        if row is None:
+        if (row := self.timeline.row(source.item)) is None:
             return f"#{source.item}"
         if source.first:
             lines = self.lines(row)[source.first - 1 : source.last]
@@ -191,8 +187,7 @@ class EntryReader:
 
     def when(self, source: Source, today: str) -> str:
         """When an item was written: the caller's own words, or else the date. Quotes have no date of their own."""
-        row = self.timeline.row(source.item)
-        if row is None or source.quotes:
+        if (row := self.timeline.row(source.item)) is None or source.quotes:
             return today
         entry = self.entry(row)
         label = plain_label(" ".join(entry.when.split())[:_LONGEST_WHEN])

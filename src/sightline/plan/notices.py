@@ -60,8 +60,7 @@ class EngineNotices(Notices):
         """What a unit was about, with its handles: in the model's and the user's words, nothing of a tool's answer."""
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = timeline.rows_of(unit)
-        calls = [row for row in rows if timeline.kind[row] == Kind.CALL]
-        if calls:
+        if calls := [row for row in rows if timeline.kind[row] == Kind.CALL]:
             return f"#{timeline.id(rows[0])} {'; '.join(map(self._describe_call, calls))}"
         speaker = {Kind.ASSISTANT: "assistant", Kind.USER: "user"}.get(Kind(timeline.kind[rows[0]]), "")
         at = bisect_left(timeline.constraints, rows[0])

@@ -141,10 +141,6 @@ class View:
         kept = [unit for unit in known if not self.is_covered(unit)]
         return sorted({*kept, *self.back, *summaries, *self.must_show.intersection(known)})
 
-    def covers(self, left_out: LeftOut) -> bool:
-        """Whether one summary covers everything that is left out."""
-        return any(each.first <= left_out.first and left_out.last <= each.last for each in self.compactions)
-
     def is_covered(self, unit: int) -> bool:
         """Whether a summary covers this unit, or the unit is a summary itself."""
         if self.timeline.kind[self.timeline.unit_row[unit]] == Kind.SUMMARY:

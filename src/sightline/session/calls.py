@@ -130,8 +130,7 @@ class Calls:
         self.answered.append(answered)
 
     def _append_result(self, answered: Answered) -> None:
-        call = self._journal.waiting(answered.call.id)
-        if call is None:
+        if (call := self._journal.waiting(answered.call.id)) is None:
             raise UnknownCall(answered.call.id, [each.id for each in self._journal.open_calls()])
         self._append(self._journal.drafts.result(answered.result, call, flags=WHOLE))
 

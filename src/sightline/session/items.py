@@ -150,8 +150,7 @@ class Items:
 
     def row(self, item_id: str | int) -> int:
         """Return the row of an item in the timeline's columns."""
-        row = self._journal.row(str(item_id))
-        if row is None:
+        if (row := self._journal.row(str(item_id))) is None:
             raise UnknownItem(str(item_id).removeprefix("#"))
         return row
 

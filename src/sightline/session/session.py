@@ -101,8 +101,9 @@ class Session:
         self.windows.register(*apps)
         self._composer = Composer(self._journal, self._recall, clock=clock, host=self.windows, custom=strategy)
         self.items = Items(self._journal, self._recall, self._composer, self._lock)
-        compactor = Compactor(self._journal, self._composer, self.windows.folders)
-        self.summaries = Summaries(compactor, self._composer, self.items, self._lock)
+        self.summaries = Summaries(
+            Compactor(self._journal, self._composer, self.windows.folders), self._composer, self.items, self._lock
+        )
         self.receipts = Receipts(self._journal)
         self._calls = Calls(self._journal, self._recall, self.windows, self.refresh)
 
@@ -114,8 +115,7 @@ class Session:
 
         Settings that differ from the session's own are changed as by `configure`. Other options as for `new`.
         """
-        sessions = Folder(project, root).sessions()
-        if not sessions:
+        if not (sessions := Folder(project, root).sessions()):
             return cls.new(project, root=root, **options)
         settings: Settings | None = options.pop("settings", None)
         session = cls.resume(sessions[0], project, root=root, **options)

@@ -69,8 +69,9 @@ def read_reply(reply: Mapping[str, Any]) -> Message:
     found = common.plain(reply, "reply")
     if not isinstance(found, dict) or "content" not in found:
         raise common.bad_input("reply", common.describe(reply), 'a response object with "content"')
-    parts = common.parts_of(found["content"], _assistant_block, "reply")
-    return common.reply_message(found, parts, _usage(found.get("usage")))
+    return common.reply_message(
+        found, common.parts_of(found["content"], _assistant_block, "reply"), _usage(found.get("usage"))
+    )
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
@@ -163,8 +164,9 @@ def _usage(usage: object) -> Usage | None:
 def _read_tool(tool: Any, where: str) -> ToolDefinition:
     match tool:
         case {"name": str(), "input_schema": schema} if tool.get("type") in (None, "custom"):
-            fields = common.other_fields(tool, "type", "name", "description", "input_schema")
-            return common.tool_from(NAME, tool, tool, schema, fields)
+            return common.tool_from(
+                NAME, tool, tool, schema, common.other_fields(tool, "type", "name", "description", "input_schema")
+            )
         case {"type": str()}:
             return common.tool_raw(NAME, tool)
         case _:

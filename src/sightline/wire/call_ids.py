@@ -50,8 +50,7 @@ class WireIds:
 
     def answer(self, call_id: str) -> str | None:
         """The wire id of the pending call of this id: the first in the newest message that has any; or None."""
-        messages = self._waiting.get(call_id)
-        if not messages:
+        if not (messages := self._waiting.get(call_id)):
             return None
         wire_id = messages[-1].pop(0)
         if not messages[-1]:
@@ -108,8 +107,7 @@ def _in_call_order(results: list[Message], order: dict[str, int]) -> list[Messag
 
 def _with_result_id(message: Message, ids: WireIds) -> Message:
     result = result_of(message)
-    wire_id = ids.answer(result.id)
-    if wire_id is None:
+    if (wire_id := ids.answer(result.id)) is None:
         label = Text(f"[result of {result.id or 'an unknown call'}]")
         return Message(Role.USER, (label, *result.parts), id=message.id)
     return replace(message, parts=(replace(result, id=wire_id),))

@@ -320,8 +320,7 @@ def label(part: Image | File) -> str:
     kind = "image" if isinstance(part, Image) else "file"
     name = part.name if isinstance(part, File) else ""
     url = "" if part.url.startswith("data:") else part.url
-    facts = [fact for fact in (name, part.media_type, url, part.file_id) if fact]
-    return f"[{' '.join([kind, *facts])}]"
+    return f"[{' '.join(filter(None, (kind, name, part.media_type, url, part.file_id)))}]"
 
 
 def without_media(parts: Iterable[Part]) -> list[Part]:

@@ -103,8 +103,9 @@ def _calls(message: Json, where: str) -> list[Any]:
 
 
 def _read_result(call_id: str, message: Json, where: str) -> Result:
-    parts = common.result_parts(message.get("content"), _read_block, where)
-    return Result(call_id, parts, name=message.get("name") or "")
+    return Result(
+        call_id, common.result_parts(message.get("content"), _read_block, where), name=message.get("name") or ""
+    )
 
 
 def _read_call(call: Any, where: str) -> tuple[Part, ...]:
@@ -261,8 +262,7 @@ def _text(text: str) -> Json:
 
 
 def _image(image: Image) -> Json:
-    url = openai_common.image_url(image)
-    if not url:
+    if not (url := openai_common.image_url(image)):
         return _text(common.label(image))
     detail = {"detail": image.extra["detail"]} if "detail" in image.extra else {}
     return {"type": "image_url", "image_url": {"url": url, **detail}}

@@ -37,8 +37,7 @@ def read(messages: str | Sequence[Mapping[str, Any]], instructions: str | None =
         return [*read_so_far, Message(Role.USER, common.parts_of(messages, _read_block, "input"))]
     run: list[tuple[Json, str]] = []  # items of the assistant message being read
     for message, where in common.plain_each(messages, "input", at):
-        item = _read_item(message, where)
-        if isinstance(item, dict):
+        if isinstance(item := _read_item(message, where), dict):
             run.append((item, where))
             continue
         read_so_far += [*_run_message(run), item]
@@ -141,8 +140,11 @@ def _read_block(block: Json) -> tuple[Part, ...]:
             return _read_image(block)
         case {"type": "input_file"}:
             file = openai_common.read_file(block, block.get("file_url") or "", block.get("detail"))
-            known = ("type", "file_data", "file_url", "file_id", "filename", "detail")
-            return common.with_fields(file, NAME, common.other_fields(block, *known))
+            return common.with_fields(
+                file,
+                NAME,
+                common.other_fields(block, "type", "file_data", "file_url", "file_id", "filename", "detail"),
+            )
         case _:
             return common.opaque(NAME, block, CONTENT + block["type"])
 
@@ -240,8 +242,7 @@ def _is_content(part: Part) -> bool:
 
 def _assistant_message(fields: Json, content: list[Json]) -> Json:
     is_text = "id" not in fields and len(content) == 1 and content[0] == _output_text(content[0].get("text", ""))
-    written = content[0]["text"] if is_text else content
-    return {"type": "message", "role": "assistant", **fields, "content": written}
+    return {"type": "message", "role": "assistant", **fields, "content": content[0]["text"] if is_text else content}
 
 
 def _output_block(part: Part, fields: Json) -> list[Json]:

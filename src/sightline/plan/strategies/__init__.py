@@ -71,8 +71,7 @@ def kind_of(name: str) -> Any:
     """The class or function that makes strategies of this name. Raises BadInput."""
     if name in STRATEGIES:
         return STRATEGIES[name]
-    offers = [each for each in installed() if each.name == name]
-    if not offers:
+    if not (offers := [each for each in installed() if each.name == name]):
         raise BadInput(f"unknown strategy {name!r}; choose one of {', '.join(names())}")
     if len({each.value for each in offers}) > 1:
         raise BadInput(f"several packages offer a strategy {name!r}: {', '.join(each.value for each in offers)}")

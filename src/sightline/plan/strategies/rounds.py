@@ -80,16 +80,14 @@ def _file_gists(view: View, units: Sequence[int], first: int) -> dict[int, Lod]:
         for row in timeline.rows_of(unit) if unit < first else ():
             if timeline.kind[row] != Kind.RESULT or not timeline.state[row] & FILE_READ or view.never_reduced(row):
                 continue
-            lod = timeline.level(row, view.wanted.get(row, Lod.GIST))
-            if lod is not Lod.FULL:
+            if (lod := timeline.level(row, view.wanted.get(row, Lod.GIST))) is not Lod.FULL:
                 lods[row] = lod
     return lods
 
 
 def _extends_last(view: View, units: Sequence[int], gists: dict[int, Lod]) -> bool:
     """Whether these units are those of the last plan, at the same levels, and the new ones."""
-    last = view.last
-    if last is None:
+    if (last := view.last) is None:
         return len(units) == len(view.new)
     if view.back or view.summary_waits or len(units) != len(last) + len(view.new):
         return False

@@ -32,8 +32,7 @@ def is_still_right(view: View, *, by_turn: bool = False) -> bool:
     """
     if view.tokens_with_new() > view.limit:
         return False
-    last = view.last
-    if last is None:
+    if (last := view.last) is None:
         return True
     free = view.limit - view.tokens_with_new() - max(0, view.notices.preface_limit - last.preface_tokens)
     if any(view.saved({row: lod}) <= free for row, lod in last.levels().items() if lod is not Lod.FULL):

@@ -81,8 +81,7 @@ def _check(node: Any, root: Schema, where: str, followed: set[str]) -> None:
     """
     if not isinstance(node, Mapping):
         return
-    unknown = [word for word in node if word not in _CHECKED | _IGNORED and not str(word).startswith("x-")]
-    if unknown:
+    if unknown := [word for word in node if word not in _CHECKED | _IGNORED and not str(word).startswith("x-")]:
         raise BadInput(f"{where} says {unknown[0]!r}, which is not checked here; use {', '.join(sorted(_CHECKED))}")
     if "pattern" in node:
         check_pattern(node["pattern"], where)

@@ -38,8 +38,7 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True):
         It covers what was summarised before and the `batch` oldest turns since.
         """
         timeline = view.timeline
-        first = next(body_units(timeline, view.path), -1)
-        if first < 0:
+        if (first := next(body_units(timeline, view.path), -1)) < 0:
             return None
         since = max((each.last + 1 for each in view.compactions if each.first <= first), default=first)
         start = timeline.unit_row[since] if since < len(timeline.unit_row) else len(timeline)

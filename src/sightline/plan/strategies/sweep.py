@@ -112,7 +112,11 @@ class Sweep:
             self._shorten_question(limit // 2)
         if self.body > leave_out_above:
             self._take_steps(leave_out_to, self.units, protected)
-        self._reduce_protected(limit - notices, protected)
+        # The protected units: the newest after the others, and last the question, which is never left out.
+        most, asked, newest = limit - notices, view.asked, self.units[-1:]
+        self._take_steps(most, sorted(protected - {asked, *newest}))
+        self._take_steps(most, [unit for unit in newest if unit in protected and unit != asked])
+        self._take_steps(most, [unit for unit in self.units if unit == asked], leave_out=False)
         return self._plan(reason)
 
     def _protected_units(self, keep: int) -> set[int]:
@@ -142,8 +146,7 @@ class Sweep:
         return found
 
     def _set_level(self, row: int, lod: Lod, why: str = "swept") -> None:
-        now = self.lods.get(row, Lod.FULL)
-        self.body += self.timeline.size(row, lod) - self.timeline.size(row, now)
+        self.body += self.timeline.size(row, lod) - self.timeline.size(row, self.lods.get(row, Lod.FULL))
         self.lods[row], self.why[row] = lod, why
 
     def _set_wanted_levels(self) -> None:
@@ -205,16 +208,6 @@ class Sweep:
             for row in self.timeline.rows_of(unit):
                 if lower := self._lower_levels(row, self.lods.get(row, Lod.FULL)):
                     self._set_level(row, lower[0])
-
-    def _reduce_protected(self, most: int, protected: set[int]) -> None:
-        """Reduce the protected units to the limit: the newest unit after the others, the question last.
-
-        The question is shortened, never left out.
-        """
-        asked, newest = self.view.asked, self.units[-1:]
-        self._take_steps(most, sorted(protected - {asked, *newest}))
-        self._take_steps(most, [unit for unit in newest if unit in protected and unit != asked])
-        self._take_steps(most, [unit for unit in self.units if unit == asked], leave_out=False)
 
     def _take_steps(
         self, target: int, units: Sequence[int], protected: Iterable[int] = (), *, leave_out: bool = True
@@ -297,11 +290,11 @@ class Sweep:
             return self._count([unit for unit in hidden if self._is_missed(unit)])
         before = last.left_out if last else None
         if last and before:
-            back = self._count([unit for unit in self.units if unit <= before.last and unit not in last])
-            if back:
+            if back := self._count([unit for unit in self.units if unit <= before.last and unit not in last]):
                 before = before._replace(messages=before.messages - back.messages, tokens=before.tokens - back.tokens)
-            if before.messages <= 0 or view.covers(before):
-                before = None
+            first, end = before.first, before.last
+            if before.messages <= 0 or any(each.first <= first and end <= each.last for each in view.compactions):
+                before = None  # all came back, or one summary covers it
         now = self._count([unit for unit in self.out if self._is_missed(unit)])
         if before is None or now is None:
             return before or now
@@ -311,8 +304,12 @@ class Sweep:
     def _count(self, units: Sequence[int]) -> LeftOut | None:
         if not units:
             return None
-        messages = sum(messages_of(self.timeline, unit) for unit in units)
-        return LeftOut(messages, sum(self.timeline.unit_full[unit] for unit in units), min(units), max(units))
+        return LeftOut(
+            messages=sum(messages_of(self.timeline, unit) for unit in units),
+            tokens=sum(self.timeline.unit_full[unit] for unit in units),
+            first=min(units),
+            last=max(units),
+        )
 
     def _is_missed(self, unit: int) -> bool:
         """Whether nothing else shows what a left-out unit says.
