@@ -63,8 +63,11 @@ def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]
 
     They return when a reduction has just been switched off.
     """
-    every = (unit for unit in complete_units(journal.timeline, journal.path) if unit not in sent)
-    return [unit for unit in every if not any(each.first <= unit <= each.last for each in compactions)]
+    return [
+        unit
+        for unit in complete_units(journal.timeline, journal.path)
+        if unit not in sent and not any(each.first <= unit <= each.last for each in compactions)
+    ]
 
 
 def wanted_units(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> list[int]:

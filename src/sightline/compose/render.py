@@ -68,8 +68,7 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
     Pure: the same arguments give the same bytes. `base`, an earlier payload, only saves work: the blocks that both have
     at their beginning are shared, not made again.
     """
-    timeline = reader.timeline
-    system = tuple(Message(Role.SYSTEM, reader.item(row).parts, timeline.id(row)) for row in inputs.system)
+    system = tuple(Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row)) for row in inputs.system)
     first = system if layout.order[0] == "system" else ()
     head = digest(b"", _encode((first, inputs.tools)))
     extends = base is not None and base.chain[0] == head and _only_appends(layout, inputs, base)

@@ -114,8 +114,7 @@ class Composer:
         if self._restored:
             return
         self._restored = True
-        view = self._view(budget, self._inputs({}))
-        plan = receipts.sent_plan(self.journal, view, receipts.receipts(self.journal))
+        plan = receipts.sent_plan(self.journal, self._view(budget, self._inputs({})), receipts.receipts(self.journal))
         if plan is None or self.receipt is None:
             return
         _, offset = next(receipts.receipt_entries(self.journal))

@@ -35,18 +35,14 @@ def verify(journal: Journal) -> Iterator[Verified]:
     try:
         for branch in list(journal.timeline.branches):
             journal.switch(branch.name)
-            yield from _verify_branch(journal, branch.name)
+            payload: Payload | None = None
+            for entry, offset in reversed(list(receipts.receipt_entries(journal))):
+                note = journal.reader.note(entry, ReceiptNote)
+                payload = _render_again(journal, note, offset, payload)
+                if entry.branch == branch.name:
+                    yield Verified(branch.name, note.number, note.hash, payload.hash if payload else "")
     finally:
         journal.switch(current)
-
-
-def _verify_branch(journal: Journal, branch: str) -> Iterator[Verified]:
-    before: Payload | None = None
-    for entry, offset in reversed(list(receipts.receipt_entries(journal))):
-        note = journal.reader.note(entry, ReceiptNote)
-        before = _render_again(journal, note, offset, before)
-        if entry.branch == branch:
-            yield Verified(branch, note.number, note.hash, before.hash if before else "")
 
 
 def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | None) -> Payload | None:
@@ -55,17 +51,13 @@ def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payl
         return None
     shown = {window: text for window, text in windows.items() if text is not None}
     settings, sent = receipts.as_sent(journal, note, offset, shown)
-    plan = _plan_again(journal, note, bisect_right(journal.timeline.seq, note.seq), before.plan if before else None)
-    return render(journal.reader, plan, layout(settings.layout), sent, before)
-
-
-def _plan_again(journal: Journal, note: ReceiptNote, rows: int, before: Plan | None) -> Plan:
-    timeline = journal.timeline
-    new = [] if before is None else said_units(timeline, journal.path, before.rows, rows)
-    view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, before, new)
+    timeline, rows = journal.timeline, bisect_right(journal.timeline.seq, note.seq)
+    last = before.plan if before else None
+    new = [] if last is None else said_units(timeline, journal.path, last.rows, rows)
+    view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, last, new)
     lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
-    adds = note.plan is None and before is not None
+    adds = note.plan is None and last is not None
     plan = Plan.extended(view, lods, {}) if adds else receipts.sent_plan(journal, view, iter([note]))
     assert plan is not None
     plan.rows = rows
-    return plan
+    return render(journal.reader, plan, layout(settings.layout), sent, before)

@@ -127,8 +127,7 @@ class Timeline(State, eq=False):
         if not (seq + sub).isascii() or not (seq + sub).isdigit() or not seq or len(seq + sub) > 24:
             return None
         row = bisect_left(self.seq, int(seq)) + int(sub or 0)
-        is_there = row < len(self.seq) and self.seq[row] == int(seq) and self.sub[row] == int(sub or 0)
-        return row if is_there else None
+        return row if row < len(self.seq) and self.seq[row] == int(seq) and self.sub[row] == int(sub or 0) else None
 
     def id(self, row: int) -> str:
         """The id of the item in a row, as models and people see it."""

@@ -108,22 +108,18 @@ class Drafts:
                 body = Body("system", entries.encode_parts(message.parts))
                 return self._entry("system", body, flags=flags, when=message.when)
             case Role.ASSISTANT:
-                return self._assistant(message, flags, receipt)
+                if any(isinstance(part, Opaque) for part in message.parts):
+                    flags |= OPAQUE
+                call = _only_call(message.parts)
+                parts = message.parts if call is None else message.parts[:-1]
+                body = Body("assistant", entries.encode_parts(parts), message.model, message.usage)
+                tool = None if call is None else ToolUse(call.id, call.name, call.input, call.raw)
+                type_ = "assistant" if call is None else "tool_use"
+                return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
             case _:
                 body = Body("user", entries.encode_parts(message.parts))
                 constraints = () if flags & LABELLED else _constraints(plain_text(message.parts))
                 return self._entry("user", body, flags=flags, constraints=constraints, when=message.when)
-
-    def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
-        if any(isinstance(part, Opaque) for part in message.parts):
-            flags |= OPAQUE
-        call = _only_call(message.parts)
-        parts = message.parts[:-1] if call is not None else message.parts
-        body = Body("assistant", entries.encode_parts(parts), message.model, message.usage)
-        tool = ToolUse(call.id, call.name, call.input, call.raw) if call is not None else None
-        return self._entry(
-            "tool_use" if tool else "assistant", body, tool=tool, flags=flags, receipt=receipt, when=message.when
-        )
 
     def result(self, result: Result, call: PendingCall, *, flags: int = 0, when: str = "") -> Entry:
         """Draft the entry of the result of this call."""

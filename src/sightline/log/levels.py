@@ -114,7 +114,11 @@ class Reader(EntryReader):
     def rendition(self, row: int, lod: Lod) -> str:
         """The shortened text of a row: as it was sent, or as the rules make it if it was never sent."""
         if (span := self.logged(row, lod)) is not None:
-            return self._sent(row, lod, span)
+            entry, item_id = self.entry_at(span), self.timeline.id(row)
+            for note in self.note(entry, list[RenditionNote]):
+                if note.item == item_id and note.lod == lod:
+                    return excerpt.joined(note.pieces, self.text(row))
+            raise self._damaged(f"entry {entry.seq}")
         if (shorter := self._shorter.get(self.timeline.id(row))) is None:
             entry = self.entry(row)
             tool = self._tool_names(entry)[self.timeline.sub[row]]
@@ -134,13 +138,6 @@ class Reader(EntryReader):
             else (timeline.summary_offset[row], timeline.summary_length[row])
         )
         return None if offset == NONE else Span(offset, length)
-
-    def _sent(self, row: int, lod: Lod, span: Span) -> str:
-        entry, item_id = self.entry_at(span), self.timeline.id(row)
-        for note in self.note(entry, list[RenditionNote]):
-            if note.item == item_id and note.lod == lod:
-                return excerpt.joined(note.pieces, self.text(row))
-        raise self._damaged(f"entry {entry.seq}")
 
     def _shorten(self, item: Item, tool: str, subject: str, locale: str, full: int) -> Shorter:
         """The shortened texts of an item by rule, cached. `full` are its tokens in full."""

@@ -28,7 +28,6 @@ class EngineNotices(Notices):
         return text, reader.counter.count(text) + reader.profile.message_tokens
 
     def marker(self, left_out: LeftOut, shown: Collection[int] = (), index_limit: int = 0) -> tuple[str, int]:
-        """See `Notices.marker`."""
         timeline = self._journal.timeline
         line = say(
             "left out",

@@ -53,8 +53,7 @@ def read(
     """
     read_so_far: list[Message] = []
     if system:
-        parts = common.parts_of(common.plain(system, "system"), _user_block, "system")
-        read_so_far.append(Message(Role.SYSTEM, parts))
+        read_so_far.append(Message(Role.SYSTEM, common.parts_of(common.plain(system, "system"), _user_block, "system")))
     for message, where in common.plain_each(messages, "messages", at):
         read_so_far += _read_message(message, where)
     return read_so_far
@@ -306,8 +305,7 @@ def _last_cacheable(blocks: list[Json]) -> Json | None:
 def _mark_breakpoints(written: Json, breakpoints: list[int], ends: list[Json | None]) -> None:
     for place in breakpoints:
         # The prompt is tools, then system, then messages: the head ends with the system prompt if there is one.
-        in_body = place and ends
-        target = ends[min(place, len(ends)) - 1] if in_body else _last_cacheable(written.get("system", []))
+        target = ends[min(place, len(ends)) - 1] if place and ends else _last_cacheable(written.get("system", []))
         if target is None and not place:
             target = next((tool for tool in reversed(written.get("tools", [])) if not tool.get("defer_loading")), None)
         if target is not None:

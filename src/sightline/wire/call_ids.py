@@ -108,6 +108,5 @@ def _in_call_order(results: list[Message], order: dict[str, int]) -> list[Messag
 def _with_result_id(message: Message, ids: WireIds) -> Message:
     result = result_of(message)
     if (wire_id := ids.answer(result.id)) is None:
-        label = Text(f"[result of {result.id or 'an unknown call'}]")
-        return Message(Role.USER, (label, *result.parts), id=message.id)
+        return Message(Role.USER, (Text(f"[result of {result.id or 'an unknown call'}]"), *result.parts), id=message.id)
     return replace(message, parts=(replace(result, id=wire_id),))

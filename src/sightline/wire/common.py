@@ -222,8 +222,7 @@ def fields_part(provider: str, kind: str, fields: Json) -> tuple[Opaque, ...]:
 
 def text_block(block: Json, provider: str) -> tuple[Part, ...]:
     """The part of a block with `text`, and its further fields. Empty text is no part."""
-    fields = other_fields(block, "type", "text")
-    return with_fields(text_part(block["text"]), provider, fields) if block["text"] else ()
+    return with_fields(text_part(block["text"]), provider, other_fields(block, "type", "text")) if block["text"] else ()
 
 
 def opaque(provider: str, block: Json, kind: str = "") -> tuple[Opaque, ...]:

@@ -70,8 +70,7 @@ def _read_message(message: Any, where: str) -> Message:
                 where, "a tool message without tool_call_id", "the id of the call it answers, as text"
             )
         case {"role": "function", "name": str(name)}:
-            given = message | {"content": message.get("content") or ""}
-            return Message(Role.TOOL, (_read_result(name, given, where),))
+            return Message(Role.TOOL, (_read_result(name, message | {"content": message.get("content") or ""}, where),))
         case {"role": role}:
             raise common.bad_input(
                 where, f"role {role!r}", "system, developer, user, assistant, tool, function (with a name)"

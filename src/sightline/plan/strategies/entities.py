@@ -49,7 +49,6 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
         return show_newest(view, units, view.command or "sweep: state", says=says)
 
     def merged(self, state: Mapping[str, Any], found: Any) -> Merged:
-        """See `merged`."""
         return merged(self.schema, state, found, null_erases=self.null_erases)
 
     def _extends_last(self, view: View, units: list[int], says: str) -> bool:

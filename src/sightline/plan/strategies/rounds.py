@@ -43,8 +43,7 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
         if not view.command and _extends_last(view, units, gists) and view.tokens_with_new(new) <= view.limit:
             return Plan.extended(view, new, dict.fromkeys(new, _READ))
         reason = view.command or ("sweep: rounds" if has_question else "sweep: window")
-        tokens = view.fixed + view.notices.preface_limit + view.full_tokens(units) - view.saved(gists)
-        if tokens <= view.limit:
+        if view.fixed + view.notices.preface_limit + view.full_tokens(units) - view.saved(gists) <= view.limit:
             return Plan.swept(view, units, gists, dict.fromkeys(gists, _READ), reason=reason)
         return show_newest(view, units, reason, most=gists)
 

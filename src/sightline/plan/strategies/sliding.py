@@ -19,7 +19,6 @@ class Sliding(Struct, frozen=True, forbid_unknown_fields=True):
     name = "sliding"
 
     def plan(self, view: View) -> Plan:
-        """See `Strategy.plan`."""
         if not view.command and is_still_right(view):
             return Plan.extended(view, {}, {})
         return show_newest(view, reachable_units(view), view.command or "sweep: window")
