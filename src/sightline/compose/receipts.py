@@ -123,8 +123,7 @@ def receipt_entries(journal: Journal) -> Iterator[tuple[Entry, int]]:
 
 def receipts(journal: Journal) -> Iterator[ReceiptNote]:
     """Yield the receipts of the branch, newest first."""
-    for entry, _ in receipt_entries(journal):
-        yield journal.reader.note(entry, ReceiptNote)
+    return (journal.reader.note(entry, ReceiptNote) for entry, _ in receipt_entries(journal))
 
 
 def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int, int]:
@@ -212,7 +211,7 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     plan.rows = bisect_right(timeline.seq, newest.seq)
     plan.calls_since_sweep = calls if whole.base else calls + 1
     if whole.base:
-        plan.swept_count = bisect_left(units, timeline.unit_count(bisect_right(timeline.seq, known)))
+        plan.swept_count = bisect_left(units, bisect_left(timeline.unit_row, bisect_right(timeline.seq, known)))
     plan.possible_saving = sum(view.possible_saving(unit, by_row) for unit in plan.after(plan.swept_count))
     return plan
 

@@ -186,10 +186,6 @@ class Timeline(State, eq=False):
         row = bisect_left(self.seq, seq)
         return self.unit[row] if row < len(self.unit) else len(self.unit_row) - 1
 
-    def unit_count(self, rows: int) -> int:
-        """How many units had begun when there were this many rows."""
-        return bisect_left(self.unit_row, rows)
-
     def units_between(self, path: Path, first_row: int, end_row: int) -> Iterator[int]:
         """The units of a path that begin in this range of rows, in order."""
         straight = len(self.branches) == 1

@@ -117,7 +117,7 @@ class Plan:
 
     def gaps(self) -> list[tuple[int, int]]:
         """The units that are not shown, as runs (first, last)."""
-        edges = [-1, *self, self.timeline.unit_count(self.rows)]
+        edges = [-1, *self, bisect_left(self.timeline.unit_row, self.rows)]  # the last: units that had begun by then
         return [(before + 1, after - 1) for before, after in pairwise(edges) if after > before + 1]
 
     @classmethod

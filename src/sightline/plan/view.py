@@ -143,9 +143,8 @@ class View:
 
     def is_covered(self, unit: int) -> bool:
         """Whether a summary covers this unit, or the unit is a summary itself."""
-        if self.timeline.kind[self.timeline.unit_row[unit]] == Kind.SUMMARY:
-            return True  # `candidates` adds the summaries in force
-        return any(compaction.first <= unit <= compaction.last for compaction in self.compactions)
+        is_summary = self.timeline.kind[self.timeline.unit_row[unit]] == Kind.SUMMARY  # added by `candidates`
+        return is_summary or any(compaction.first <= unit <= compaction.last for compaction in self.compactions)
 
     @property
     def must_show(self) -> set[int]:

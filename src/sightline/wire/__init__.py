@@ -109,15 +109,11 @@ def read_tools(tools: Sequence[ToolDefinition | Mapping[str, Any]]) -> tuple[Too
     """
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
         raise common.bad_input("tools", common.describe(tools), "a list of tool definitions")
-    return tuple(read for index, tool in enumerate(tools) for read in _read_tool(tool, f"tools[{index}]"))
-
-
-def _read_tool(tool: object, where: str) -> Iterable[ToolDefinition]:
-    if isinstance(tool, ToolDefinition):  # such as those of an app host
-        return [tool]
-    plain = common.plain(tool, where)
-    read: Iterable[ToolDefinition] = _tool_format(plain).read_tools([plain])
-    return read
+    read: list[ToolDefinition] = []
+    for index, tool in enumerate(tools):  # those of an app host are of our own form
+        plain = tool if isinstance(tool, ToolDefinition) else common.plain(tool, f"tools[{index}]")
+        read += [plain] if isinstance(plain, ToolDefinition) else _tool_format(plain).read_tools([plain])
+    return tuple(read)
 
 
 def _format_of(message: Any) -> ModuleType | None:

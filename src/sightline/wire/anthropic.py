@@ -103,8 +103,8 @@ def _user_block(block: Json) -> tuple[Part, ...]:
             content = block.get("content")
             parts = common.result_parts([] if content is None else content, _content_block, f"the result of {call_id}")
             fields = common.other_fields(block, "type", "tool_use_id", "content", "is_error")
-            error = "failed" if block.get("is_error") else ""
-            return (Result(call_id, parts + common.fields_part(NAME, "+result", fields), error),)
+            parts += common.fields_part(NAME, "+result", fields)
+            return (Result(call_id, parts, "failed" if block.get("is_error") else ""),)
         case _:
             return _content_block(block)
 

@@ -174,5 +174,6 @@ def _explain(problem: Problem) -> str:
         case "const":
             wanted = brief(wanted)
     length = len(problem.value) if isinstance(problem.value, Sized) else 0
-    phrase = _PHRASES.get(problem.keyword, "{value} is out of range")
-    return path + phrase.format(value=value, wanted=wanted, length=length)
+    return path + _PHRASES.get(problem.keyword, "{value} is out of range").format(
+        value=value, wanted=wanted, length=length
+    )
