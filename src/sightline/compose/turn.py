@@ -189,9 +189,8 @@ class Composer:
         all_again = self.receipt is not None and self.receipt.question
         new = complete_units(timeline, journal.path, 0 if all_again else self._planned_rows)
         last = self.payload.plan if self.payload is not None and not all_again else None
-        for unit in new:
-            if timeline.kind[timeline.unit_row[unit]] == Kind.USER:
-                self._question = unit
+        asked = [unit for unit in new if timeline.unit_kind(unit) is Kind.USER]
+        self._question = asked[-1] if asked else self._question
         self._calibration.adopt_observed(swept=False)
         pinned, wanted = self._read_marks()
         limit = self._calibration.factor.limit(budget, journal.reader.profile)

@@ -82,10 +82,9 @@ class Session:
                 store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
             )
         accept.check_strategy(strategy)
-        if isinstance(apps, str):
-            raise BadInput(f"apps are several, such as apps=[{apps!r}]")
-        if isinstance(folders, str):
-            raise BadInput(f"folders are several, such as folders=[{folders!r}]")
+        for name, several in (("apps", apps), ("folders", folders)):
+            if isinstance(several, str):
+                raise BadInput(f"{name} are several, such as {name}=[{several!r}]")
         folders = resolve_folders(Path(project), folders)
         self._options: dict[str, Any] = {
             "windows": windows, "strategy": strategy, "clock": clock, "project": project, "folders": folders,
@@ -309,9 +308,7 @@ class Session:
         journal, timeline = self._journal, self._journal.timeline
         every = timeline.rows_on(journal.path, reversed(timeline.systems))
         known = timeline.head_rows(journal.path) if replace else list(every)
-        if replace and len(known) != 1:
-            known = []
-        for row in known:
+        for row in known if not replace or len(known) == 1 else ():
             if journal.reader.text(row) == text:
                 return timeline.id(row)
         return self._append_message(Message(Role.SYSTEM, accept.read_content(text)), flags=REPLACING if replace else 0)

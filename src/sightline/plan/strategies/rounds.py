@@ -77,9 +77,9 @@ def _file_gists(view: View, units: Sequence[int], first: int) -> dict[int, Lod]:
     timeline, lods = view.timeline, dict[int, Lod]()
     for unit in units:
         for row in timeline.rows_of(unit) if unit < first else ():
-            if timeline.kind[row] != Kind.RESULT or not timeline.state[row] & FILE_READ or view.never_reduced(row):
-                continue
-            if (lod := timeline.level(row, view.wanted.get(row, Lod.GIST))) is not Lod.FULL:
+            is_read = timeline.kind[row] == Kind.RESULT and timeline.state[row] & FILE_READ
+            lod = timeline.level(row, view.wanted.get(row, Lod.GIST))
+            if is_read and lod is not Lod.FULL and not view.never_reduced(row):
                 lods[row] = lod
     return lods
 
