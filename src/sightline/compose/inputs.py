@@ -101,9 +101,8 @@ def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> froz
     timeline, path = journal.timeline, journal.path
     if sent is None:
         return frozenset()
-    rows = [row for unit in new for row in timeline.rows_of(unit) if timeline.same[row] >= 0]
     found = []
-    for row in rows:
+    for row in [row for unit in new for row in timeline.rows_of(unit) if timeline.same[row] >= 0]:
         before = timeline.same[row]  # the previous result about the same subject on this path; -1 if there is none
         while before >= 0 and not path.holds(timeline.branch[before], before):
             before = timeline.same[before]

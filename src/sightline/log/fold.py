@@ -213,7 +213,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         """Add a summary to the compaction before it. One without a compaction covers everything before it."""
         unit, row = len(self.unit_row) - 1, len(self.seq) - 1
         own = [each for each in self.compactions if each.branch == branch]
-        since = range(own[-1].at, row) if own else ()
+        since = range(own[-1].at, row) if own else ()  # then other rows of the branch: it is not a summary of that one
         others = (each for each in since if self.branch[each] == branch and self.unit[each] not in own[-1].summaries)
         if not own or next(others, None) is not None:
             own = [Compaction(entry.seq, span.offset, branch, row, 0, unit - 1)]

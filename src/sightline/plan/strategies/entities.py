@@ -44,19 +44,15 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
         if view.trims:  # the question, what came after it, and what must be shown
             later = {unit for unit in units if unit > view.asked and view.timeline.unit_kind(unit) is not Kind.SUMMARY}
             units = sorted(later | must.intersection(units))
-        if self._extends_last(view, units, says):
-            return Plan.extended(view, {}, {})
+        last, fits = view.last, view.tokens_with_new() <= view.limit
+        if last is not None and fits and not view.command and units == [*last, *view.new]:
+            preface, _ = view.notices.preface(units, last.lods, says)
+            if preface == last.preface:
+                return Plan.extended(view, {}, {})
         return show_newest(view, units, view.command or "sweep: state", says=says)
 
     def merged(self, state: Mapping[str, Any], found: Any) -> Merged:
         return merged(self.schema, state, found, null_erases=self.null_erases)
-
-    def _extends_last(self, view: View, units: list[int], says: str) -> bool:
-        """Whether the question and the state are those of the last plan, and the new units fit."""
-        last = view.last
-        if last is None or view.command or view.tokens_with_new() > view.limit or units != [*last, *view.new]:
-            return False
-        return view.notices.preface(units, last.lods, says)[0] == last.preface
 
 
 def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases: bool = False) -> Merged:

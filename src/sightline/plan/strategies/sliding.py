@@ -69,10 +69,10 @@ def reachable_units(view: View) -> list[int]:
 def _newest_first(view: View) -> Iterator[int]:
     """The units of the conversation from the newest back, without pending calls and what summaries cover."""
     timeline = view.timeline
-    hidden = {timeline.unit[row] for row in timeline.open_calls}
+    pending = {timeline.unit[row] for row in timeline.open_calls}
     for row in timeline.rows_on(view.path, reversed(timeline.unit_row)):
         unit = timeline.unit[row]
-        is_said = unit not in hidden and body_unit(timeline, unit) and timeline.kind[row] != Kind.RECALL
+        is_said = unit not in pending and body_unit(timeline, unit) and timeline.kind[row] != Kind.RECALL
         if is_said and not view.is_covered(unit):
             yield unit
 
