@@ -67,10 +67,9 @@ class UnknownCall(BadInput):
 
     def __init__(self, call_id: str, waiting: Sequence[str]) -> None:
         self.call_id, self.waiting = call_id, tuple(waiting)
-        known = ", ".join(map(repr, waiting)) or "none"
         super().__init__(
             f"no call {call_id!r} waits for a result on this branch: it was never made, or has its result already; "
-            f"waiting are: {known}; say anything else with session.user()"
+            f"waiting are: {', '.join(map(repr, waiting)) or 'none'}; say anything else with session.user()"
         )
 
 
@@ -136,8 +135,10 @@ class UnknownApp(AppError, BadInput):
 
     def __init__(self, name: str, known: Sequence[str], *, registered: bool = True) -> None:
         self.name, self.known = name, tuple(known)
-        there = f"{'registered' if registered else 'installed'} are: {', '.join(known) or 'none'}"
-        super().__init__(f"no app {name!r}; {there}; session.windows.register(App) adds one")
+        super().__init__(
+            f"no app {name!r}; {'registered' if registered else 'installed'} are: {', '.join(known) or 'none'}; "
+            "session.windows.register(App) adds one"
+        )
 
 
 class InvalidSourceData(AppError):

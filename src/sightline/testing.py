@@ -85,8 +85,7 @@ class ScriptedModel:
     def __call__(self, payload: "Payload | None" = None, **request: Any) -> Any:
         """Return the next line, for the keyword arguments of an SDK or for a payload."""
         self.asked.append(request if payload is None else payload.openai())
-        line = next(self._lines)
-        if isinstance(line, BaseException):
+        if isinstance(line := next(self._lines), BaseException):
             raise line
         return line
 
@@ -134,8 +133,7 @@ def check_app(
             if params is not None:
                 outcome = session.windows.act(window_id, action, **params)
                 assert outcome.success, f"{where}: {outcome}"
-            window = session.windows.window(window_id)
-            if window is None:
+            if (window := session.windows.window(window_id)) is None:
                 return  # an action has closed it
             try:
                 _check_window(window, where)
@@ -153,10 +151,9 @@ def _check_window(window: "AppWindow", where: str) -> None:
     again.host, again.target = app.host, app.target
     again.restore(msgspec.json.decode(msgspec.json.encode(app.save())))
     for name, value in vars(app).items():
-        message = (
+        assert name.startswith("_") or vars(again).get(name) == value, (
             f"{where}: {name} comes back as {vars(again).get(name)!r}, not {value!r}; declare its type on the class"
         )
-        assert name.startswith("_") or vars(again).get(name) == value, message
     for lod in Lod:
         page = app.page(lod)
         assert app.page(lod) == page, f"{where}: what it shows at {lod.name} differs from one time to the next"

@@ -7,7 +7,7 @@ from sightline.compose.calibration import TokenFactor
 from sightline.compose.render import ComposeInputs
 from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
-from sightline.plan.view import LeftOut
+from sightline.plan.view import LeftOut, complete_units, said_units
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod
@@ -47,12 +47,12 @@ def test_new_units_are_those_of_the_body_since_a_row(session: Session) -> None:
     session.windows.show("w")
     session.assistant([Call("a", "read", {})])
     journal = session._journal
-    assert inputs.new_units(journal, 0) == [1, 3]
-    assert inputs.complete_units(journal, 0) == [1]
+    assert said_units(journal.timeline, journal.path, 0) == [1, 3]
+    assert complete_units(journal.timeline, journal.path) == [1]
     session.tool_result("a", "x")
-    assert inputs.complete_units(journal, 0) == [1, 3]
-    assert inputs.new_units(journal, 2) == [3]
-    assert inputs.new_units(journal, 0, 2) == [1]
+    assert complete_units(journal.timeline, journal.path) == [1, 3]
+    assert said_units(journal.timeline, journal.path, 2) == [3]
+    assert said_units(journal.timeline, journal.path, 0, 2) == [1]
 
 
 def test_a_window_stands_at_its_last_reference_or_at_each(session: Session) -> None:

@@ -48,18 +48,12 @@ class Calibration:
     def refuse(self, reported: int | None, sent: int, window: int) -> None:
         """Learn from a payload that the provider refused as too long: it counted more than the context window."""
         self.before_refusal = self.before_refusal or self.factor
-        counted = max(reported or 0, window)
-        self._observed = max(counted / max(sent, 1) * 1.02, self.factor.value * 1.1)
+        self._observed = max(max(reported or 0, window) / max(sent, 1) * 1.02, self.factor.value * 1.1)
         self.factor = TokenFactor(self._observed, known=True)
 
-    def raise_factor(self) -> None:
-        """Use the observed factor if it is higher."""
-        if self._observed is not None and self._observed > self.factor.value:
-            self.factor = TokenFactor(self._observed, known=True)
-
-    def adopt_observed(self) -> None:
-        """Use the observed factor, also a lower one: the payload was rewritten by a sweep anyway."""
-        if self._observed is not None:
+    def adopt_observed(self, *, swept: bool) -> None:
+        """Use the observed factor if it is higher, or in any case if the payload was rewritten by a sweep."""
+        if self._observed is not None and (swept or self._observed > self.factor.value):
             self.factor = TokenFactor(self._observed, known=True)
 
     def forget_refusal(self) -> None:

@@ -9,7 +9,7 @@ from sightline.log.branches import Compaction, Path
 from sightline.log.columns import Timeline
 from sightline.log.journal import Journal
 from sightline.plan.plan import Plan
-from sightline.plan.view import body_unit
+from sightline.plan.view import body_unit, complete_units, said_units
 from sightline.values.items import Kind, Lod
 
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
@@ -27,20 +27,6 @@ def fixed_tokens(journal: Journal, gathered: ComposeInputs, tool_tokens: int, co
     return profile.request_tokens + system + tool_tokens + windows
 
 
-def new_units(journal: Journal, since_row: int, end_row: int | None = None) -> list[int]:
-    """Return the body units of the branch that begin in this range of rows. Summaries are added by sweeps only."""
-    timeline = journal.timeline
-    units = timeline.units_between(journal.path, since_row, len(timeline) if end_row is None else end_row)
-    return [unit for unit in units if body_unit(timeline, unit) and timeline.unit_kind(unit) is not Kind.SUMMARY]
-
-
-def complete_units(journal: Journal, since_row: int) -> list[int]:
-    """Return the new units that can be sent, because none of their calls waits for a result."""
-    timeline = journal.timeline
-    waiting = {timeline.unit[row] for row in timeline.open_calls}
-    return [unit for unit in new_units(journal, since_row) if unit not in waiting]
-
-
 def window_rows(
     journal: Journal, shown: Iterable[str], where: str, rows: int, offset: int = 1 << 62
 ) -> tuple[int, ...]:
@@ -51,31 +37,25 @@ def window_rows(
     return tuple(references[-1] for references in own if references)
 
 
-def active_compactions(journal: Journal, offset: int) -> tuple[list[Compaction], str]:
-    """Return the compactions in force, and the command if one was made or undone after this place in the log."""
-    path = journal.path
-    if not journal.timeline.compactions:
-        return [], ""
-    active = journal.timeline.compacted(path)
-    if any(each.offset > offset and (each.manual or not offset) for each in active):
-        return active, "command: compact"
-    return active, "command: uncompact" if uncompacted_units(journal, offset) else ""
+def read_compactions(journal: Journal, offset: int) -> tuple[list[Compaction], list[int], str]:
+    """Return the compactions in force, the units to show again, and the command.
 
-
-def uncompacted_units(journal: Journal, offset: int) -> list[int]:
-    """Return the units of compactions that were undone after this place in the log, unless another one covers them."""
+    To show again are the units of compactions that were undone after this place in the log, unless another one covers
+    them. The command is empty if no compaction was made or undone after it.
+    """
     timeline, path = journal.timeline, journal.path
+    active = timeline.compacted(path)
     found = [
         each
         for each in timeline.compactions
         if path.knows(each) and any(path.knows(note) and note.offset > offset for note in each.undone)
     ]
-    active = timeline.compacted(path) if found else []
     rows = [(timeline.unit_row[each.first], timeline.unit_row[each.last] + 1) for each in found]
-    units = {unit for first, end in rows for unit in timeline.units_between(path, first, end)}
-    covered = {unit for unit in units if any(each.first <= unit <= each.last for each in active)}
-    body = [unit for unit in sorted(units - covered) if body_unit(timeline, unit)]
-    return [unit for unit in body if timeline.unit_kind(unit) is not Kind.SUMMARY]
+    units = sorted({unit for first, end in rows for unit in said_units(timeline, path, first, end)})
+    back = [unit for unit in units if not any(each.first <= unit <= each.last for each in active)]
+    if any(each.offset > offset and (each.manual or not offset) for each in active):
+        return active, back, "command: compact"
+    return active, back, "command: uncompact" if back else ""
 
 
 def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]) -> list[int]:
@@ -83,8 +63,11 @@ def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]
 
     They return when a reduction has just been switched off.
     """
-    every = (unit for unit in complete_units(journal, 0) if unit not in sent)
-    return [unit for unit in every if not any(each.first <= unit <= each.last for each in compactions)]
+    return [
+        unit
+        for unit in complete_units(journal.timeline, journal.path)
+        if unit not in sent and not any(each.first <= unit <= each.last for each in compactions)
+    ]
 
 
 def wanted_units(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> list[int]:
@@ -110,8 +93,7 @@ def read_marks(timeline: Timeline, path: Path) -> tuple[frozenset[int], dict[int
     marked = {row: what for row, what in timeline.marked(path).items() if body_unit(timeline, timeline.unit[row])}
     pinned = frozenset(row for row, what in marked.items() if what == "pin")
     levels = {"pin": Lod.FULL, "raise": Lod.FULL, "collapse": Lod.GIST}
-    wanted = {row: levels[what] for row, what in marked.items() if what in levels}
-    return pinned, wanted
+    return pinned, {row: levels[what] for row, what in marked.items() if what in levels}
 
 
 def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> frozenset[int]:
@@ -119,22 +101,15 @@ def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> froz
     timeline, path = journal.timeline, journal.path
     if sent is None:
         return frozenset()
-    rows = [row for unit in new for row in timeline.rows_of(unit) if timeline.same[row] >= 0]
     found = []
-    for row in rows:
-        before = _previous_result(timeline, path, row)
+    for row in [row for unit in new for row in timeline.rows_of(unit) if timeline.same[row] >= 0]:
+        before = timeline.same[row]  # the previous result about the same subject on this path; -1 if there is none
+        while before >= 0 and not path.holds(timeline.branch[before], before):
+            before = timeline.same[before]
         seen = timeline.unit[before] in sent and sent.lod(before) is Lod.FULL
         if 0 <= before < sent.rows and not seen and _repeats(journal.reader.text(row), journal.reader.text(before)):
             found.append(row)
     return frozenset(found)
-
-
-def _previous_result(timeline: Timeline, path: Path, row: int) -> int:
-    """Return the row of the previous result about the same subject on this path; -1 if there is none."""
-    row = timeline.same[row]
-    while row >= 0 and not path.holds(timeline.branch[row], row):
-        row = timeline.same[row]
-    return row
 
 
 def _repeats(text: str, before: str) -> bool:

@@ -31,8 +31,7 @@ class LiveWindows:
             return (self._sizes[text] + framing) * references
 
         shown = self._host.shown(tokens, size)
-        same = {window: text for window, text in before.items() if shown.get(window) == text}
-        return same | shown
+        return {window: text for window, text in before.items() if shown.get(window) == text} | shown
 
     def tokens(self, text: str) -> int:
         """Return the tokens of what a window shows."""

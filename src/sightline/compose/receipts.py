@@ -1,30 +1,25 @@
 """Receipts: what was decided and sent, written to the log and read back."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import ceil
-from typing import TypeVar
 
 from sightline.compose.calibration import MIN_PAYLOAD, reported_factor
 from sightline.compose.inputs import window_rows
 from sightline.compose.render import ComposeInputs, first_change, layout
 from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, RenditionNote, ToolsNote
-from sightline.log.branches import Placed
 from sightline.log.columns import Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.log.levels import Reader
 from sightline.log.stores import Span
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import LeftOut, View, body_unit
+from sightline.plan.view import LeftOut, View, body_units
 from sightline.values import excerpt
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
-
-T = TypeVar("T")
 
 QUESTION = "sweep: question"  # the reason of a payload for one question
 _RENDITIONS_PER_ENTRY = 16  # because the fields of an entry cost more bytes than a gist
@@ -102,13 +97,11 @@ def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iter
         rows = sorted(plan.lods)
     fresh = [row for row in rows if plan.lod(row) is not Lod.FULL and reader.logged(row, plan.lod(row)) is None]
     for first in range(0, len(fresh), _RENDITIONS_PER_ENTRY):
-        few = fresh[first : first + _RENDITIONS_PER_ENTRY]
-        yield [_rendition_note(reader, row, plan.lod(row)) for row in few]
-
-
-def _rendition_note(reader: Reader, row: int, lod: Lod) -> RenditionNote:
-    pieces = excerpt.pieces(reader.rendition(row, lod), reader.text(row))
-    return RenditionNote(reader.timeline.id(row), int(lod), pieces)
+        few = [(row, plan.lod(row)) for row in fresh[first : first + _RENDITIONS_PER_ENTRY]]
+        yield [
+            RenditionNote(timeline.id(row), int(lod), excerpt.pieces(reader.rendition(row, lod), reader.text(row)))
+            for row, lod in few
+        ]
 
 
 def added_lods(plan: Plan, before: Plan | None) -> dict[str, int]:
@@ -130,20 +123,22 @@ def receipt_entries(journal: Journal) -> Iterator[tuple[Entry, int]]:
 
 def receipts(journal: Journal) -> Iterator[ReceiptNote]:
     """Yield the receipts of the branch, newest first."""
-    for entry, _ in receipt_entries(journal):
-        yield journal.reader.note(entry, ReceiptNote)
+    return (journal.reader.note(entry, ReceiptNote) for entry, _ in receipt_entries(journal))
 
 
-def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int]:
-    """Return the newest receipt of the branch and when it was written, in milliseconds; None and 0 before the first."""
-    entry, _ = next(receipt_entries(journal), (None, 0))
+def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int, int]:
+    """Return the newest receipt of the branch, when it was written, in milliseconds, and its place in the log.
+
+    None and zeros before the first.
+    """
+    entry, offset = next(receipt_entries(journal), (None, 0))
     if entry is None:
-        return None, 0
+        return None, 0, 0
     note = journal.reader.note(entry, ReceiptNote)
     try:
-        return note, milliseconds(entry.timestamp)
+        return note, milliseconds(entry.timestamp), offset
     except ValueError:  # another program wrote this timestamp
-        return note, 0
+        return note, 0, offset
 
 
 def last_budget(journal: Journal, last: ReceiptNote | None) -> Budget | None:
@@ -159,8 +154,8 @@ def as_sent(
 ) -> tuple[Settings, ComposeInputs]:
     """Return the settings in force when the receipt at this place in the log was written, and its inputs."""
     timeline = journal.timeline
-    settings = _in_force(journal, timeline.settings, offset, Settings) or journal.settings
-    tools = _in_force(journal, timeline.tools, offset, ToolsNote) or NO_TOOLS
+    settings = journal.reader.in_force(timeline.settings, journal.path, Settings, offset) or journal.settings
+    tools = journal.reader.in_force(timeline.tools, journal.path, ToolsNote, offset) or NO_TOOLS
     rows = bisect_right(timeline.seq, note.seq)
     sent = ComposeInputs(
         system=tuple(timeline.head_rows(journal.path, rows)),
@@ -171,12 +166,6 @@ def as_sent(
         spared=note.spared,
     )
     return settings, sent
-
-
-def _in_force(journal: Journal, notes: Sequence[Placed], offset: int, type_: type[T]) -> T | None:
-    """Return the last of these annotations on the branch before this place in the log."""
-    span = journal.timeline.placed([note for note in notes if note.offset < offset], journal.path)
-    return None if span is None else journal.reader.note(journal.reader.entry_at(span), type_)
 
 
 def reported(journal: Journal, last: ReceiptNote) -> float | None:
@@ -206,9 +195,14 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
         lods = note.lods | lods
     if newest is None:
         return None
-    units = [unit for unit in _shown(journal, whole, newest.seq) if _has_entered(timeline, unit, known)]
+    units = [
+        unit
+        for unit in _shown(journal, whole, newest.seq)
+        if timeline.unit_kind(unit) is not Kind.SUMMARY or timeline.seq[timeline.unit_row[unit]] <= known
+    ]  # only sweeps add summaries
     by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
-    left_out = _left_out(timeline, whole)
+    counts = whole.left_out
+    left_out = LeftOut(*counts[:2], *map(timeline.unit_at, counts[2:])) if counts else None
     framing, count = journal.reader.profile.message_tokens, journal.reader.counter.count
     marker, preface = (count(text) + framing if text else 0 for text in (whole.marker, whole.preface))
     body = marker + preface + sum(view.unit_tokens(unit, by_row) for unit in units)
@@ -217,26 +211,9 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     plan.rows = bisect_right(timeline.seq, newest.seq)
     plan.calls_since_sweep = calls if whole.base else calls + 1
     if whole.base:
-        plan.swept_count = bisect_left(units, timeline.unit_count(bisect_right(timeline.seq, known)))
+        plan.swept_count = bisect_left(units, bisect_left(timeline.unit_row, bisect_right(timeline.seq, known)))
     plan.possible_saving = sum(view.possible_saving(unit, by_row) for unit in plan.after(plan.swept_count))
     return plan
-
-
-def _has_entered(timeline: Timeline, unit: int, seq: int) -> bool:
-    """Return whether a sweep that knew the entries up to `seq` could show this unit: only sweeps add summaries."""
-    row = timeline.unit_row[unit]
-    return timeline.kind[row] != Kind.SUMMARY or timeline.seq[row] <= seq
-
-
-def _left_out(timeline: Timeline, note: PlanNote) -> LeftOut | None:
-    if note.left_out is None:
-        return None
-    messages, tokens, first, last = note.left_out
-    return LeftOut(messages, tokens, _unit_at(timeline, first), _unit_at(timeline, last))
-
-
-def _unit_at(timeline: Timeline, seq: int) -> int:
-    return timeline.unit[bisect_left(timeline.seq, seq)]
 
 
 def _shown(journal: Journal, whole: PlanNote, seq: int) -> Iterator[int]:
@@ -244,13 +221,5 @@ def _shown(journal: Journal, whole: PlanNote, seq: int) -> Iterator[int]:
     timeline = journal.timeline
     row, end = 0, bisect_right(timeline.seq, seq)
     for first, last in [*whole.out, (1 << 62, 1 << 62)]:
-        stop = min(end, bisect_left(timeline.seq, first))
-        for unit in timeline.units_between(journal.path, row, stop):
-            if body_unit(timeline, unit):
-                yield unit
-        row = max(row, _after(timeline, last))
-
-
-def _after(timeline: Timeline, seq: int) -> int:
-    """The first row after the entry of this seq."""
-    return bisect_right(timeline.seq, seq)
+        yield from body_units(timeline, journal.path, row, min(end, bisect_left(timeline.seq, first)))
+        row = max(row, bisect_right(timeline.seq, last))

@@ -68,7 +68,7 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
     Pure: the same arguments give the same bytes. `base`, an earlier payload, only saves work: the blocks that both have
     at their beginning are shared, not made again.
     """
-    system = tuple(_system(reader, row) for row in inputs.system)
+    system = tuple(Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row)) for row in inputs.system)
     first = system if layout.order[0] == "system" else ()
     head = digest(b"", _encode((first, inputs.tools)))
     extends = base is not None and base.chain[0] == head and _only_appends(layout, inputs, base)
@@ -139,17 +139,9 @@ def _assistant_parts(reader: Reader, plan: Plan, first: int, calls: Sequence[int
     return entries.parts_of(reader.entry(first))
 
 
-def _system(reader: Reader, row: int) -> Message:
-    return Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row))
-
-
 def _window(inputs: ComposeInputs, row: int, reader: Reader) -> Message:
-    return Message(Role.USER, (Text(inputs.windows[_window_id(reader, row)]),), reader.timeline.id(row))
-
-
-def _window_id(reader: Reader, row: int) -> str:
-    note: WindowNote = entries.decode_data(reader.entry(row), WindowNote)
-    return note.id
+    window = entries.decode_data(reader.entry(row), WindowNote).id
+    return Message(Role.USER, (Text(inputs.windows[window]),), reader.timeline.id(row))
 
 
 def _only_appends(layout: Layout, inputs: ComposeInputs, base: Payload) -> bool:
@@ -228,8 +220,12 @@ def _in_order(
     places = [reader.timeline.unit[row] for row in inputs.window_rows if layout.windows == "place"]
     windows = dict(zip(places, inputs.window_rows, strict=False))
     marked, prefaced = not plan.marker, not plan.preface
-    stands = _summary_places(reader)
-    for unit in _in_place(reader, plan, places):
+    # A summary stands at the place of the first unit that it covers.
+    stands = {unit: each.first for each in reader.timeline.compactions for unit in each.summaries}
+    units = list(plan)
+    if places or stands:
+        units = sorted({*units, *places}, key=lambda unit: (stands.get(unit, unit), unit not in stands, unit))
+    for unit in units:
         if not prefaced and reader.timeline.unit_kind(unit) is not Kind.SUMMARY:
             yield None, Message(Role.USER, (Text(plan.preface),))
             prefaced = True
@@ -244,19 +240,6 @@ def _in_order(
     for said, text in ((prefaced, plan.preface), (marked, plan.marker)):
         if not said:
             yield None, Message(Role.USER, (Text(text),))
-
-
-def _in_place(reader: Reader, plan: Plan, windows: Sequence[int]) -> Sequence[int]:
-    """Return the units in order: by seq, a summary at the place of the first unit that it covers."""
-    first = _summary_places(reader)
-    if not windows and not first:
-        return list(plan)
-    return sorted({*plan, *windows}, key=lambda unit: (first.get(unit, unit), unit not in first, unit))
-
-
-def _summary_places(reader: Reader) -> dict[int, int]:
-    """Return the first covered unit of each summary's unit."""
-    return {unit: each.first for each in reader.timeline.compactions for unit in each.summaries}
 
 
 def _open_turn(reader: Reader, plan: Plan) -> int | None:

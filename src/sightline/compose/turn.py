@@ -4,7 +4,7 @@
 in that order.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from sightline.compose.live_windows import LiveWindows
 from sightline.compose.render import ComposeInputs, layout, render
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, StrategyError
 from sightline.log import entries
-from sightline.log.annotations import RecallNote, Source
+from sightline.log.annotations import RecallNote
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
@@ -25,7 +25,7 @@ from sightline.plan.plan import Plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import Strategy
-from sightline.plan.view import View
+from sightline.plan.view import View, complete_units, said_units
 from sightline.recall.recall import Recall, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Kind, Lod, Usage
@@ -49,8 +49,7 @@ class Composer:
         journal, timeline, path = self.journal, self.journal.timeline, self.journal.path
         self.configure()
         self.payload: Payload | None = None  # the last one sent
-        self.receipt, self._sent_at = receipts.last_receipt(journal)
-        self._sent_offset = next((offset for _, offset in receipts.receipt_entries(journal)), 0)
+        self.receipt, self._sent_at, self._sent_offset = receipts.last_receipt(journal)
         self._receipt_count = len(timeline.receipt_seq)  # on all branches
         self.command = ""  # why the next call must be a sweep
         self._marks_key: tuple[int, int] = (-1, -1)
@@ -115,8 +114,7 @@ class Composer:
         if self._restored:
             return
         self._restored = True
-        view = self._view(budget, self._inputs({}))
-        plan = receipts.sent_plan(self.journal, view, receipts.receipts(self.journal))
+        plan = receipts.sent_plan(self.journal, self._view(budget, self._inputs({})), receipts.receipts(self.journal))
         if plan is None or self.receipt is None:
             return
         _, offset = next(receipts.receipt_entries(self.journal))
@@ -189,17 +187,17 @@ class Composer:
         journal, timeline = self.journal, self.journal.timeline
         # After a payload for one question the plan before it is gone, so every unit is weighed again.
         all_again = self.receipt is not None and self.receipt.question
-        new = inputs.complete_units(journal, 0 if all_again else self._planned_rows)
+        new = complete_units(timeline, journal.path, 0 if all_again else self._planned_rows)
         last = self.payload.plan if self.payload is not None and not all_again else None
-        for unit in new:
-            if timeline.kind[timeline.unit_row[unit]] == Kind.USER:
-                self._question = unit
-        self._calibration.raise_factor()
+        asked = [unit for unit in new if timeline.unit_kind(unit) is Kind.USER]
+        self._question = asked[-1] if asked else self._question
+        self._calibration.adopt_observed(swept=False)
         pinned, wanted = self._read_marks()
         limit = self._calibration.factor.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
-        compactions, command = inputs.active_compactions(journal, sent) if "summaries" in self._reductions else ([], "")
-        back = inputs.uncompacted_units(journal, sent) if compactions or command else []
+        compactions, back, command = (
+            inputs.read_compactions(journal, sent) if "summaries" in self._reductions else ([], [], "")
+        )
         if last is not None and self._sent_reductions != self._reductions:
             back = inputs.hidden_units(journal, last, compactions)
         if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
@@ -228,10 +226,9 @@ class Composer:
 
     def _read_marks(self) -> tuple[frozenset[int], dict[int, Lod]]:
         """Return the pinned and the wanted rows of this branch, read again only after another mark."""
-        timeline, path = self.journal.timeline, self.journal.path
-        key = (self.journal.branch, len(timeline.marks))
+        key = (self.journal.branch, len(self.journal.timeline.marks))
         if self._marks_key != key:
-            self._marks_key, self._marks = key, inputs.read_marks(timeline, path)
+            self._marks_key, self._marks = key, inputs.read_marks(self.journal.timeline, self.journal.path)
         return self._marks
 
     def _pin_command(self, pinned: Iterable[int]) -> str:
@@ -248,7 +245,8 @@ class Composer:
     def _recall_passages(self, view: View, plan: Plan, gathered: ComposeInputs, ask: bool) -> Plan:
         """Bring back earlier passages that match the last user message, if not everything is shown in full."""
         if not shows_all(view, plan):
-            if ask and view.trims and self._exceeds_limit(view):
+            every = complete_units(self.journal.timeline, self.journal.path) if ask else []
+            if ask and view.trims and view.fixed + view.full_tokens(every) > view.limit:
                 plan = self._recall_for_question(view, plan, gathered)
             elif self._question != self._searched and view.budget.recall:  # once for each user message
                 plan = self._recall_in_share(view, plan, gathered)
@@ -257,9 +255,10 @@ class Composer:
 
     def _recall_in_share(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
         """Add passages that clearly match and are not shown, within the budget's share for recall."""
-        tokens = int(view.budget.recall * view.limit)
-        recent = plan.after(len(plan) - _RECENT_UNITS)
-        known = {source for unit in recent for source in self._recalled_sources(plan, unit)}
+        tokens, timeline = int(view.budget.recall * view.limit), self.journal.timeline
+        recent = [timeline.unit_row[unit] for unit in plan.after(len(plan) - _RECENT_UNITS)]
+        recalls = [row for row in recent if timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL]
+        known = {source for row in recalls for source in self.journal.reader.sources(row)}  # what is still shown
         note = self._recall.note(self._question_text(), tokens, reduced(plan), known, automatic=True)
         return self._ask_strategy(self._view(view.budget, gathered)) if self._append_recall(note) else plan
 
@@ -268,33 +267,23 @@ class Composer:
 
         Without such passages, return the usual plan.
         """
-        kind, first = self.journal.timeline.kind, self.journal.timeline.unit_row
+        timeline, path = self.journal.timeline, self.journal.path
         narrow = replace(
             view,
             budget=structs.replace(view.budget, trigger=_QUESTION_SHARE, target=_QUESTION_SHARE),
             notices=EngineNotices(self.journal, view.limit, lists=False),  # all free tokens are for the answer
             command=receipts.QUESTION,
             last=None,
-            new=[unit for unit in inputs.complete_units(self.journal, 0) if kind[first[unit]] != Kind.RECALL],
+            new=[unit for unit in complete_units(timeline, path) if timeline.unit_kind(unit) is not Kind.RECALL],
         )
         plan = strategy("focus").plan(allowed(narrow))
         tokens = view.limit - plan.tokens - _FRAMING_TOKENS
         if not self._append_recall(self._recall.note_for_question(self._question_text(), tokens, reduced(plan))):
             return usual
         view = allowed(self._view(view.budget, gathered))
-        recalled = Plan.extended(replace(view, last=plan, new=inputs.new_units(self.journal, plan.rows)), {}, {})
+        recalled = Plan.extended(replace(view, last=plan, new=said_units(timeline, path, plan.rows)), {}, {})
         recalled.reason = plan.reason
         return recalled
-
-    def _recalled_sources(self, plan: Plan, unit: int) -> Sequence[Source]:
-        """Return what a unit recalled earlier, if it is still shown."""
-        timeline, row = self.journal.timeline, self.journal.timeline.unit_row[unit]
-        shown = timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL
-        return self.journal.reader.sources(row) if shown else ()
-
-    def _exceeds_limit(self, view: View) -> bool:
-        """Return whether the whole conversation in full is larger than the limit."""
-        return view.fixed + view.full_tokens(inputs.complete_units(self.journal, 0)) > view.limit
 
     def _question_text(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._question])
@@ -327,7 +316,7 @@ class Composer:
         self._receipt_count = len(journal.timeline.receipt_seq)
         self._sent_offset = journal.timeline.receipt_offset[-1]
         if whole:
-            self._calibration.adopt_observed()
+            self._calibration.adopt_observed(swept=True)
         end = len(payload.body)
         self._body_ends = (end,) if whole else (*self._body_ends[:1], end)
         self.payload, self.receipt, self._sent_at, self.budget = payload, receipt, self._clock(), view.budget
@@ -378,15 +367,11 @@ class Composer:
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raise BadInput for a state that the strategy refuses."""
         merged = getattr(self._strategy, "merged", None)
-        refused = merged({}, state).refused if merged is not None else {}
-        if refused:
+        if merged is not None and (refused := merged({}, state).refused):
             reasons = "; ".join(f"{field or 'state'}: {why}" for field, why in refused.items())
             raise BadInput(f"strategy {self._strategy.name!r} does not take this state: {reasons}")
 
     def wanted(self, budget: Budget) -> tuple[int, int] | None:
         """Return the first and last unit that the strategy wants summarised by now; None if it wants no summary."""
-        wants = getattr(self._strategy, "wants", None)
-        if wants is None or "summaries" not in self._reductions:
-            return None
-        found: tuple[int, int] | None = wants(allowed(self.view(budget)))
-        return found
+        wants: Callable[[View], tuple[int, int] | None] | None = getattr(self._strategy, "wants", None)
+        return wants(allowed(self.view(budget))) if wants is not None and "summaries" in self._reductions else None

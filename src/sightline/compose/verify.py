@@ -4,13 +4,13 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sightline.compose import inputs, receipts
+from sightline.compose import receipts
 from sightline.compose.render import layout, render
 from sightline.log.annotations import ReceiptNote
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import View
+from sightline.plan.view import View, said_units
 from sightline.values.items import Lod
 from sightline.wire.payload import Payload
 
@@ -35,18 +35,14 @@ def verify(journal: Journal) -> Iterator[Verified]:
     try:
         for branch in list(journal.timeline.branches):
             journal.switch(branch.name)
-            yield from _verify_branch(journal, branch.name)
+            payload: Payload | None = None
+            for entry, offset in reversed(list(receipts.receipt_entries(journal))):
+                note = journal.reader.note(entry, ReceiptNote)
+                payload = _render_again(journal, note, offset, payload)
+                if entry.branch == branch.name:
+                    yield Verified(branch.name, note.number, note.hash, payload.hash if payload else "")
     finally:
         journal.switch(current)
-
-
-def _verify_branch(journal: Journal, branch: str) -> Iterator[Verified]:
-    before: Payload | None = None
-    for entry, offset in reversed(list(receipts.receipt_entries(journal))):
-        note = journal.reader.note(entry, ReceiptNote)
-        before = _render_again(journal, note, offset, before)
-        if entry.branch == branch:
-            yield Verified(branch, note.number, note.hash, before.hash if before else "")
 
 
 def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | None) -> Payload | None:
@@ -55,20 +51,13 @@ def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payl
         return None
     shown = {window: text for window, text in windows.items() if text is not None}
     settings, sent = receipts.as_sent(journal, note, offset, shown)
-    plan = _plan_again(journal, note, bisect_right(journal.timeline.seq, note.seq), before.plan if before else None)
-    return render(journal.reader, plan, layout(settings.layout), sent, before)
-
-
-def _plan_again(journal: Journal, note: ReceiptNote, rows: int, before: Plan | None) -> Plan:
-    timeline = journal.timeline
-    new = [] if before is None else inputs.new_units(journal, before.rows, rows)
-    view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, before, new)
-    if note.plan is None and before is not None:
-        lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
-        plan = Plan.extended(view, lods, {})
-    else:
-        whole = receipts.sent_plan(journal, view, iter([note]))
-        assert whole is not None
-        plan = whole
+    timeline, rows = journal.timeline, bisect_right(journal.timeline.seq, note.seq)
+    last = before.plan if before else None
+    new = [] if last is None else said_units(timeline, journal.path, last.rows, rows)
+    view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, last, new)
+    lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
+    adds = note.plan is None and last is not None
+    plan = Plan.extended(view, lods, {}) if adds else receipts.sent_plan(journal, view, iter([note]))
+    assert plan is not None
     plan.rows = rows
-    return plan
+    return render(journal.reader, plan, layout(settings.layout), sent, before)

@@ -54,7 +54,7 @@ def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> N
     )
     fresh = path.with_suffix(f".idx{os.getpid()}")
     try:
-        with open(fresh, "wb", opener=_private) as file:
+        with open(fresh, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:  # its owner's only
             file.write(_LEAD.pack(len(header), crc32(header)) + header)
             for column in columns.values():
                 column.tofile(file)
@@ -78,9 +78,8 @@ def _read(file: BinaryIO, log: Path) -> Index | None:
     if crc32(encoded) != checksum:
         return None
     header = msgspec.json.decode(encoded, type=_Header)
-    if header.format != (FORMAT, RENDITIONS) or header.tips.size > log.stat().st_size:
-        return None
-    if _line_hash(log, Span(*header.last_line)) != header.last_hash:
+    is_known = header.format == (FORMAT, RENDITIONS) and header.tips.size <= log.stat().st_size
+    if not is_known or _line_hash(log, Span(*header.last_line)) != header.last_hash:
         return None
     columns = {}
     for name, typecode, size, checksum in header.columns:
@@ -89,9 +88,8 @@ def _read(file: BinaryIO, log: Path) -> Index | None:
         if len(data) != size or crc32(data) != checksum:
             return None
         columns[name].frombytes(data)
-    if _typecodes(columns) != _typecodes(Timeline().columns()):
-        return None
-    return Index(header.tips, columns, header.state)
+    is_whole = _typecodes(columns) == _typecodes(Timeline().columns())
+    return Index(header.tips, columns, header.state) if is_whole else None
 
 
 def _typecodes(columns: Mapping[str, Column]) -> dict[str, str]:
@@ -102,7 +100,3 @@ def _line_hash(log: Path, span: Span) -> str:
     with log.open("rb") as file:
         file.seek(span.offset)
         return blake2b(file.read(span.length), digest_size=16).hexdigest()
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

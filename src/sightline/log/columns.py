@@ -5,7 +5,7 @@ Texts are not here. They are read from the log, by offset, when they are shown. 
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
@@ -127,9 +127,7 @@ class Timeline(State, eq=False):
         if not (seq + sub).isascii() or not (seq + sub).isdigit() or not seq or len(seq + sub) > 24:
             return None
         row = bisect_left(self.seq, int(seq)) + int(sub or 0)
-        if row < len(self.seq) and self.seq[row] == int(seq) and self.sub[row] == int(sub or 0):
-            return row
-        return None
+        return row if row < len(self.seq) and self.seq[row] == int(seq) and self.sub[row] == int(sub or 0) else None
 
     def id(self, row: int) -> str:
         """The id of the item in a row, as models and people see it."""
@@ -188,10 +186,6 @@ class Timeline(State, eq=False):
         row = bisect_left(self.seq, seq)
         return self.unit[row] if row < len(self.unit) else len(self.unit_row) - 1
 
-    def unit_count(self, rows: int) -> int:
-        """How many units had begun when there were this many rows."""
-        return bisect_left(self.unit_row, rows)
-
     def units_between(self, path: Path, first_row: int, end_row: int) -> Iterator[int]:
         """The units of a path that begin in this range of rows, in order."""
         straight = len(self.branches) == 1
@@ -210,6 +204,10 @@ class Timeline(State, eq=False):
             ends[branch] = left.offset
         return Path(limits, ends)
 
+    def rows_on(self, path: Path, rows: Iterable[int]) -> Iterator[int]:
+        """Those of these rows that are on a path."""
+        return (row for row in rows if path.holds(self.branch[row], row))
+
     def last_row(self, path: Path) -> int:
         """The newest row of a path; -1 where it has none."""
         return max(min(self.branches[branch].last, limit) for branch, limit in path.limits.items())
@@ -223,8 +221,7 @@ class Timeline(State, eq=False):
 
     def head_rows(self, path: Path, end: int = UNBOUNDED) -> list[int]:
         """The rows of the system prompt, among the first `end`: written before the first call, or replacing those."""
-        known = [row for row in self.systems if row < end and path.holds(self.branch[row], row)]
-        rows = [row for row in known if self.state[row] & HEAD]
+        rows = [row for row in self.rows_on(path, self.systems) if row < end and self.state[row] & HEAD]
         replacing = [index for index, row in enumerate(rows) if self.state[row] & REPLACING]
         return rows[replacing[-1] :] if replacing else rows
 
@@ -235,15 +232,14 @@ class Timeline(State, eq=False):
         """
         closed = [note.at for note in self.closed.get(window, ()) if note.offset < before and path.saw(note)]
         since = max(closed, default=0)
-        rows = self.windows.get(window, ())
-        return [row for row in rows if since <= row < end and path.holds(self.branch[row], row)]
+        return [row for row in self.rows_on(path, self.windows.get(window, ())) if since <= row < end]
 
     # ------------------------------------------------------------------ annotations
 
-    def placed(self, annotations: Sequence[Placed], path: Path) -> Span | None:
-        """Where the log has the last of these annotations that applies to a path."""
+    def placed(self, annotations: Sequence[Placed], path: Path, before: int = UNBOUNDED) -> Span | None:
+        """Where the log has the last of these annotations that applies to a path and is before this offset."""
         for note in reversed(annotations):
-            if path.knows(note):
+            if note.offset < before and path.knows(note):
                 return Span(note.offset, note.length)
         return None
 

@@ -58,9 +58,13 @@ class Drafts:
 
     def boundary(self, note: Any, metadata: CompactMetadata) -> Entry:
         """Draft the boundary of a compaction. The summaries follow it."""
-        body = Body("system", Raw(msgspec.json.encode(_BOUNDARY)))
-        data = Raw(msgspec.json.encode(note))
-        return self._entry("system", body, subtype=entries.BOUNDARY, compact_metadata=metadata, data=data)
+        return self._entry(
+            "system",
+            Body("system", Raw(msgspec.json.encode(_BOUNDARY))),
+            subtype=entries.BOUNDARY,
+            compact_metadata=metadata,
+            data=Raw(msgspec.json.encode(note)),
+        )
 
     def summary(self, text: str, metadata: CompactMetadata, *, flags: int = 0) -> Entry:
         """Draft a summary of the units that the boundary before it names."""
@@ -80,7 +84,8 @@ class Drafts:
         for message in messages:
             if message.role is not Role.TOOL:
                 drafts.append(self.message(message))
-                calls.append([_pending(part) for part in message.parts if isinstance(part, Call)])
+                made = [part for part in message.parts if isinstance(part, Call)]
+                calls.append([PendingCall(each.id, each.name, subject_of(each)[:_LONGEST_SUBJECT]) for each in made])
                 continue
             result = message.parts[0]
             assert isinstance(result, Result)
@@ -94,7 +99,7 @@ class Drafts:
                 drafts.append(self.message(orphan, flags=LABELLED))
             else:
                 drafts.append(self.result(result, call, when=message.when))
-        return drafts, [call for made in calls for call in made]
+        return drafts, [call for pending in calls for call in pending]
 
     def message(self, message: Message, *, flags: int = 0, receipt: int = 0) -> Entry:
         """Draft the entry of a system, user or assistant message."""
@@ -103,21 +108,18 @@ class Drafts:
                 body = Body("system", entries.encode_parts(message.parts))
                 return self._entry("system", body, flags=flags, when=message.when)
             case Role.ASSISTANT:
-                return self._assistant(message, flags, receipt)
+                if any(isinstance(part, Opaque) for part in message.parts):
+                    flags |= OPAQUE
+                call = _only_call(message.parts)
+                parts = message.parts if call is None else message.parts[:-1]
+                body = Body("assistant", entries.encode_parts(parts), message.model, message.usage)
+                tool = None if call is None else ToolUse(call.id, call.name, call.input, call.raw)
+                type_ = "assistant" if call is None else "tool_use"
+                return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
             case _:
                 body = Body("user", entries.encode_parts(message.parts))
                 constraints = () if flags & LABELLED else _constraints(plain_text(message.parts))
                 return self._entry("user", body, flags=flags, constraints=constraints, when=message.when)
-
-    def _assistant(self, message: Message, flags: int, receipt: int) -> Entry:
-        if any(isinstance(part, Opaque) for part in message.parts):
-            flags |= OPAQUE
-        call = _only_call(message.parts)
-        parts = message.parts[:-1] if call is not None else message.parts
-        body = Body("assistant", entries.encode_parts(parts), message.model, message.usage)
-        tool = ToolUse(call.id, call.name, call.input, call.raw) if call is not None else None
-        type_ = "tool_use" if tool else "assistant"
-        return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
 
     def result(self, result: Result, call: PendingCall, *, flags: int = 0, when: str = "") -> Entry:
         """Draft the entry of the result of this call."""
@@ -133,10 +135,6 @@ def _constraints(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(sorted((at, at + len(sentence)) for sentence in sentences if (at := text.find(sentence)) >= 0))
 
 
-def _pending(call: Call) -> PendingCall:
-    return PendingCall(call.id, call.name, subject_of(call)[:_LONGEST_SUBJECT])
-
-
 def _take(calls: list[list[PendingCall]], call_id: str) -> PendingCall | None:
     """Remove and return the pending call of this id: the first one in the newest message that has any."""
     for made in reversed(calls):
@@ -149,8 +147,8 @@ def _take(calls: list[list[PendingCall]], call_id: str) -> PendingCall | None:
 
 def _only_call(parts: tuple[Part, ...]) -> Call | None:
     """The call of a message that is one call with at most one text before it: then it is a `tool_use` entry."""
-    if not parts or not isinstance(parts[-1], Call) or len(parts) > 2:
-        return None
-    if len(parts) == 2 and not isinstance(parts[0], Text):
-        return None
-    return parts[-1]
+    match parts:
+        case (Call() as call,) | (Text(), Call() as call):
+            return call
+        case _:
+            return None

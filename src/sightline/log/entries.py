@@ -5,7 +5,7 @@ set …) have the conversation entry before them as their parent, and are never 
 another version wrote and this one does not know. It stays in the file, because a log is never rewritten.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -24,6 +24,8 @@ STATE = "state"
 TOOLS = "tools"
 UNCOMPACT = "uncompact"
 WINDOW = "window"
+
+T = TypeVar("T")
 
 CONVERSATION = frozenset({"user", "assistant", "tool_use", "tool_result"})
 CHAINED = frozenset({"", "recall", BOUNDARY})  # subtypes of `system` that are part of the conversation
@@ -170,9 +172,8 @@ def decode_parts(raw: Raw) -> tuple[Part, ...]:
 
 
 def _unknown_parts(content: Any) -> list[Part]:
-    blocks = content if isinstance(content, list) else [content]
     parts: list[Part] = []
-    for block in blocks:
+    for block in content if isinstance(content, list) else [content]:
         try:
             parts.append(msgspec.convert(block, Part))
         except msgspec.ValidationError:
@@ -181,7 +182,7 @@ def _unknown_parts(content: Any) -> list[Part]:
     return parts
 
 
-def decode_data(entry: Entry, type_: type[Any]) -> Any:
+def decode_data(entry: Entry, type_: type[T]) -> T:
     """Decode the content of an annotation. Raises BadInput if another program wrote it in another form."""
     try:
         return msgspec.json.decode(entry.data, type=type_)
@@ -217,14 +218,13 @@ def kind_of(entry: Entry) -> Kind | None:
 
 def items_of(entry: Entry) -> list[Item]:
     """The items of an entry: the message, and after an assistant message each of its calls."""
-    kind = kind_of(entry)
-    if kind is None:
+    if (kind := kind_of(entry)) is None:
         return []
     parts = parts_of(entry)
     calls = [part for part in parts if isinstance(part, Call)] if kind is Kind.ASSISTANT else []
     others = tuple(part for part in parts if not isinstance(part, Call)) if calls else parts
-    items = [Item(str(entry.seq), kind, others, entry.timestamp)]
-    items += [
-        Item(f"{entry.seq}.{number}", Kind.CALL, (call,), entry.timestamp) for number, call in enumerate(calls, start=1)
+    numbered = enumerate(calls, start=1)
+    return [
+        Item(str(entry.seq), kind, others, entry.timestamp),
+        *(Item(f"{entry.seq}.{number}", Kind.CALL, (call,), entry.timestamp) for number, call in numbered),
     ]
-    return items

@@ -1,6 +1,6 @@
 """Adds the entries of a log to a timeline, one by one. All its columns follow from the entries alone."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
@@ -44,7 +44,9 @@ class GrowingTimeline(Timeline, kw_only=True):
             self._add_window_note(entry, span, branch)
         elif kind is not None:
             self._add_rows(entry, span, branch, kind)
-            self._mark_mentions(entry.names, first)
+            for seq in entry.names:  # of earlier entries that name something which this one names
+                for earlier in range(bisect_left(self.seq, seq), bisect_right(self.seq, seq, hi=first)):
+                    self.mention[earlier] = first
         elif entry.type == "system":
             self._annotate(entry, span, branch)
         if kind is Kind.SUMMARY:
@@ -85,7 +87,8 @@ class GrowingTimeline(Timeline, kw_only=True):
         if kind is Kind.RESULT:
             self._add_result(entry, span, branch, sizes[0])
             return
-        calls = _calls(entry) if len(sizes) > 1 or entry.tool is not None else []
+        parts = entries.parts_of(entry) if len(sizes) > 1 or entry.tool is not None else ()
+        calls = [part for part in parts if isinstance(part, Call)]
         if len(sizes) != len(calls) + 1:  # another program wrote sizes of its own
             sizes = self.measure(entry)
         unit = self._new_unit()
@@ -103,19 +106,10 @@ class GrowingTimeline(Timeline, kw_only=True):
             row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, own, sizes[number], span)
             self.subject[row] = self._subject_id(self.subject_of(call))
 
-    def _mark_mentions(self, seqs: Sequence[int], row: int) -> None:
-        """Note that the entry at this row names something that the entries with these seqs name."""
-        for seq in seqs:
-            earlier = bisect_left(self.seq, seq)
-            while earlier < row and self.seq[earlier] == seq:
-                self.mention[earlier] = row
-                earlier += 1
-
     def _add_result(self, entry: Entry, span: Span, branch: int, sizes: Sizes) -> None:
         assert entry.tool_result is not None
         state = entry.flags | (FAILED if entry.tool_result.error else 0)
-        call = self.open_call(entry.tool_result.id, branch)
-        if call is None:
+        if (call := self.open_call(entry.tool_result.id, branch)) is None:
             self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.USER, state | ORPHAN, sizes, span)
             return
         del self.open_calls[call]
@@ -140,21 +134,14 @@ class GrowingTimeline(Timeline, kw_only=True):
     def _add_row(
         self, seq: int, sub: int, unit: int, branch: int, kind: Kind, state: int, sizes: Sizes, span: Span
     ) -> int:
-        self.seq.append(seq)
-        self.sub.append(sub)
-        self.unit.append(unit)
-        self.branch.append(branch)
-        self.kind.append(kind)
-        self.state.append(state)
-        self.gist.append(sizes[0])
-        self.summary.append(sizes[1])
-        self.full.append(sizes[2])
-        self.offset.append(span.offset)
-        self.length.append(span.length)
-        for column in (self.partner, self.subject, self.mention, self.same, self.gist_offset, self.summary_offset):
-            column.append(NONE)
-        self.gist_length.append(0)
-        self.summary_length.append(0)
+        for column, value in (
+            (self.seq, seq), (self.sub, sub), (self.unit, unit), (self.branch, branch), (self.kind, kind),
+            (self.state, state), (self.gist, sizes[0]), (self.summary, sizes[1]), (self.full, sizes[2]),
+            (self.offset, span.offset), (self.length, span.length), (self.partner, NONE), (self.subject, NONE),
+            (self.mention, NONE), (self.same, NONE), (self.gist_offset, NONE), (self.gist_length, 0),
+            (self.summary_offset, NONE), (self.summary_length, 0),
+        ):  # fmt: skip
+            column.append(value)
         row = self.branches[branch].last = len(self.seq) - 1
         self.unit_rows[unit] += 1
         self.unit_full[unit] += sizes[2]
@@ -195,8 +182,7 @@ class GrowingTimeline(Timeline, kw_only=True):
                 self._add_renditions(entry, span)
             case entries.PIN:
                 pin = entries.decode_data(entry, PinNote)
-                row = self.row(pin.item)
-                if row is not None:
+                if (row := self.row(pin.item)) is not None:
                     self.marks.append(Mark(row, pin.what, span.offset, branch, self._end(branch)))
             case entries.BOUNDARY:
                 self._add_boundary(entry, span, branch)
@@ -227,18 +213,13 @@ class GrowingTimeline(Timeline, kw_only=True):
         """Add a summary to the compaction before it. One without a compaction covers everything before it."""
         unit, row = len(self.unit_row) - 1, len(self.seq) - 1
         own = [each for each in self.compactions if each.branch == branch]
-        if not own or self._has_other_rows(own[-1], row):
+        since = range(own[-1].at, row) if own else ()  # then other rows of the branch: it is not a summary of that one
+        others = (each for each in since if self.branch[each] == branch and self.unit[each] not in own[-1].summaries)
+        if not own or next(others, None) is not None:
             own = [Compaction(entry.seq, span.offset, branch, row, 0, unit - 1)]
             self.compactions += own
         own[-1].summaries.append(unit)
         own[-1].at = self._end(branch)  # a branch that begins between two summaries knows of neither
-
-    def _has_other_rows(self, compaction: Compaction, row: int) -> bool:
-        """Whether the branch has rows between a compaction and this row that are not its summaries."""
-        since = range(compaction.at, row)
-        return any(
-            self.branch[each] == compaction.branch and self.unit[each] not in compaction.summaries for each in since
-        )
 
     def _uncompact(self, note: UncompactNote, span: Span, branch: int) -> None:
         for compaction in self.compactions:
@@ -260,21 +241,18 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.receipt_branch.append(branch)
         self.branches[branch].called = True
         for item in note.faults:
-            row = self.row(item)
-            if row is not None:
+            if (row := self.row(item)) is not None:
                 self.state[row] |= FAULT
                 self.faults.append(row)
 
     def _add_renditions(self, entry: Entry, span: Span) -> None:
         for note in entries.decode_data(entry, list[RenditionNote]):
-            row = self.row(note.item)
-            if row is None:
+            if (row := self.row(note.item)) is None:
                 continue
-            gist = note.lod == Lod.GIST
-            offsets, lengths = (
-                (self.gist_offset, self.gist_length) if gist else (self.summary_offset, self.summary_length)
-            )
-            offsets[row], lengths[row] = span
+            if note.lod == Lod.GIST:
+                self.gist_offset[row], self.gist_length[row] = span
+            else:
+                self.summary_offset[row], self.summary_length[row] = span
 
     def _move_head(self, note: HeadNote, offset: int) -> None:
         names = [branch.name for branch in self.branches]
@@ -289,7 +267,3 @@ class GrowingTimeline(Timeline, kw_only=True):
             sent = zip(self.receipt_branch, self.receipt_seq, strict=True)
             branch.called = any(seq <= note.at and by in path.limits for by, seq in sent)
         self.current = names.index(note.branch)
-
-
-def _calls(entry: Entry) -> list[Call]:
-    return [part for part in entries.parts_of(entry) if isinstance(part, Call)]

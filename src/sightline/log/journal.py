@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path as FilePath
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,11 +14,10 @@ from sightline.files.project import NOWHERE, Place
 from sightline.log import column_cache
 from sightline.log import entries as log
 from sightline.log.annotations import NO_TOOLS, HeadNote, ToolsNote
-from sightline.log.branches import Placed
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
 from sightline.log.levels import Reader
-from sightline.log.stores import Line, Placement, Span, Store
+from sightline.log.stores import Placement, Span, Store
 from sightline.log.stores.jsonl import Fsync, JsonlStore
 from sightline.log.window_snapshots import Blobs
 from sightline.values.clock import Clock, Ids, iso
@@ -34,7 +33,6 @@ _MOST_MENTIONS = 8  # earlier entries that one entry is known to mention: the ne
 _MOST_NAMES = 200_000  # identifiers in memory: older ones say nothing about what is being worked on
 
 logger = logging.getLogger("sightline")
-T = TypeVar("T")
 
 
 class Journal:
@@ -74,7 +72,7 @@ class Journal:
         if first is None:
             self._pending.append(self.drafts.annotation(log.SETTINGS, self.settings))
         else:
-            self.configure(self._in_force(self.timeline.settings, Settings) or self.settings)
+            self.configure(self.reader.in_force(self.timeline.settings, self.path, Settings) or self.settings)
 
     @classmethod
     def open_file(cls, path: FilePath, *, fsync: Fsync = "turn", **options: Any) -> "Journal":
@@ -89,8 +87,9 @@ class Journal:
 
     def reopened(self) -> "Journal":
         """Open another journal over the same log. A file is opened again; a store in memory is shared."""
-        options: dict[str, Any] = {"token_counter": self.reader.counter, "where": self.where}
-        options |= {"clock": self._clock, "ids": self._ids}
+        options: dict[str, Any] = {
+            "token_counter": self.reader.counter, "where": self.where, "clock": self._clock, "ids": self._ids,
+        }  # fmt: skip
         if isinstance(self.store, JsonlStore):
             self.catch_up()
             self.save_index()
@@ -101,17 +100,13 @@ class Journal:
 
     def _first_settings(self, known: "column_cache.Index | None") -> Settings | None:
         """The settings that the log was begun with, because its tokens were counted with them; None in a new log."""
-        spans = known.state.settings if known else []
-        if spans:
-            line = self.store.read(Span(spans[0].offset, spans[0].length))
-        else:
-            line = next((line.data for line in self.store.scan()), b"")
+        spans = [Span(note.offset, note.length) for note in known.state.settings[:1]] if known else []
+        line = self.store.read(spans[0]) if spans else next((line.data for line in self.store.scan()), b"")
         try:
             entry = log.decode(line)
-            note: Settings = log.decode_data(entry, Settings) if entry.subtype == log.SETTINGS else Settings()
+            return log.decode_data(entry, Settings) if entry.subtype == log.SETTINGS else Settings()
         except (*log.UNREADABLE, BadInput):
             return Settings() if line else None
-        return note
 
     def configure(self, settings: Settings) -> None:
         """Use these settings from now on. What was sent stays as it was sent."""
@@ -120,7 +115,7 @@ class Journal:
 
     def follow_settings(self) -> bool:
         """Use the settings that the log has for this branch. Whether they differ from those used so far."""
-        found = self._in_force(self.timeline.settings, Settings)
+        found = self.reader.in_force(self.timeline.settings, self.path, Settings)
         if found is None or found == self.settings:
             return False
         self.configure(found)
@@ -129,20 +124,15 @@ class Journal:
     @property
     def state(self) -> dict[str, Any]:
         """What the strategy of this branch remembers."""
-        return self._in_force(self.timeline.states, dict[str, Any]) or {}
+        return self.reader.in_force(self.timeline.states, self.path, dict[str, Any]) or {}
 
     @property
     def tools(self) -> ToolsNote:
         """The tools in force on this branch."""
         span = self.timeline.placed(self.timeline.tools, self.path)
         if self._tools[0] != span:
-            self._tools = (span, self._in_force(self.timeline.tools, ToolsNote) or NO_TOOLS)
+            self._tools = (span, self.reader.in_force(self.timeline.tools, self.path, ToolsNote) or NO_TOOLS)
         return self._tools[1]
-
-    def _in_force(self, annotations: Sequence[Placed], type_: type[T]) -> T | None:
-        """The content of the last of these annotations that applies to this branch."""
-        span = self.timeline.placed(annotations, self.path)
-        return None if span is None else self.reader.note(self.reader.entry_at(span), type_)
 
     # ------------------------------------------------------------------ reading
 
@@ -158,14 +148,12 @@ class Journal:
 
     def open_calls(self) -> list[Call]:
         """Return the calls on this branch that wait for a result."""
-        rows = [row for row in self.timeline.open_calls if self.path.holds(self.timeline.branch[row], row)]
-        calls = [self.reader.item(row).parts[0] for row in rows]
-        return [call for call in calls if isinstance(call, Call)]
+        items = map(self.reader.item, self.timeline.rows_on(self.path, self.timeline.open_calls))
+        return [call for item in items if isinstance(call := item.parts[0], Call)]
 
     def waiting(self, call_id: str) -> PendingCall | None:
         """The pending call of this id on this branch."""
-        row = self.timeline.open_call(call_id, self.branch)
-        if row is None:
+        if (row := self.timeline.open_call(call_id, self.branch)) is None:
             return None
         call, subject = self.reader.item(row).parts[0], self.timeline.subject[row]
         assert isinstance(call, Call)
@@ -191,19 +179,15 @@ class Journal:
                 entry = log.decode(line.data)
             except log.UNREADABLE as error:
                 self.timeline.damaged += 1
-                self._skip_line(line, error)
+                where = f"{self.store.session_id}: the line at {line.span.offset}"
+                logger.warning("%s is no entry of a form we know and is passed over: %s", where, error)
+                with suppress(*log.UNREADABLE):  # the next entry may follow it: its own writer could read it
+                    self.timeline.follow(log.decode_tip(line.data))
             else:
                 self._fold(self.timeline.with_valid_numbers(entry), line.span)
             self._last = line.span
         self._folded = end
         self._cache_if_behind()
-
-    def _skip_line(self, line: Line, error: Exception) -> None:
-        """Pass over a line that cannot be read. The next entry may follow it, because its own writer could read it."""
-        where = f"{self.store.session_id}: the line at {line.span.offset}"
-        logger.warning("%s is no entry of a form we know and is passed over: %s", where, error)
-        with suppress(*log.UNREADABLE):
-            self.timeline.follow(log.decode_tip(line.data))
 
     def _fold(self, entry: Entry, span: Span) -> range:
         try:
@@ -223,8 +207,7 @@ class Journal:
     @property
     def head(self) -> str | None:
         """The uuid of the entry that the next conversation entry follows."""
-        branch = self.timeline.branches[self.branch]
-        return self.timeline.heads.get(self.branch) or branch.uuid or None
+        return self.timeline.heads.get(self.branch) or self.timeline.branches[self.branch].uuid or None
 
     def drafted(self, messages: Iterable[Message]) -> tuple[list[Entry], list[PendingCall]]:
         """Draft the entries of these messages. Also returns the calls among them that got no result."""
@@ -243,7 +226,7 @@ class Journal:
             Conflict: another writer appended to the branch first. Nothing was written.
             Unwritable: the disk refused. Nothing was written.
         """
-        drafts = self._chain([*self._pending, *drafts])
+        drafts = [*self._pending, *drafts]
         guess, end = self.store.tips.seq + 1, self.store.tips.ends.get(self.branch_name)
         caught_up = self._folded == self.store.tips.size
         measured = {guess: self._measure(drafts, guess)}  # outside the store's lock, because it takes a moment
@@ -264,26 +247,18 @@ class Journal:
         self._named |= measured[placements[0].entry.seq][1]
         return self._fold_written(placements)[skip:]
 
-    def _chain(self, drafts: Sequence[Entry]) -> list[Entry]:
-        """The entries with their parents set, beginning at the head of the branch."""
-        parent = self.head
-        chained = []
-        for draft in drafts:
-            chained.append(replace(draft, parent_uuid=parent))
-            if draft.in_conversation:
-                parent = draft.uuid
-        return chained
-
     def _measure(self, drafts: Sequence[Entry], first: int) -> tuple[list[Entry], dict[str, int]]:
-        """The entries with seqs, token counts and mentions; and identifier → seq for what they name.
+        """The entries with parents, seqs, token counts and mentions; and identifier → seq for what they name.
 
         All this is made for a given seq, because a shortened text contains the handle of its own item.
         """
         entries: list[Entry] = []
         named: dict[str, int] = {}
         tools: dict[str, str] = {}  # of the calls among them
+        parent = self.head
         for seq, draft in enumerate(drafts, start=first):
-            entry = replace(draft, seq=seq, branch=self.branch_name)
+            entry = replace(draft, parent_uuid=parent, seq=seq, branch=self.branch_name)
+            parent = entry.uuid if entry.in_conversation else parent
             if entry.in_conversation and entry.subtype != log.BOUNDARY:
                 names = self.reader.named_identifiers(entry)
                 before = {named.get(name) or self._named.get(name, 0) for name in names}
@@ -330,12 +305,8 @@ class Journal:
         Calls and their results are not separated: the branch begins after the last of these results. Raises OpenCalls.
         """
         timeline, row = self.timeline, self._after_results(row)
-        pending = [
-            call_id
-            for call, call_id in timeline.open_calls.items()
-            if call <= row and self.path.holds(timeline.branch[call], call)
-        ]
-        if pending:
+        waiting = timeline.rows_on(self.path, timeline.open_calls)
+        if pending := [timeline.open_calls[call] for call in waiting if call <= row]:
             raise OpenCalls(pending)
         name, entry = self._ids(), self.reader.entry(row)
         note = HeadNote(name, self.branch_name_of(row), timeline.seq[row], entry.uuid)
@@ -348,9 +319,8 @@ class Journal:
         """The last row of the branch that answers a call made up to this row, or the last row of its own unit."""
         timeline = self.timeline
         end = max(timeline.rows_of(timeline.unit[row]))
-        for later in range(row + 1, len(timeline)):
-            answers = timeline.kind[later] == Kind.RESULT and timeline.partner[later] <= end
-            if answers and self.path.holds(timeline.branch[later], later):
+        for later in timeline.rows_on(self.path, range(row + 1, len(timeline))):
+            if timeline.kind[later] == Kind.RESULT and timeline.partner[later] <= end:
                 end = max(end, later)
         return end
 

@@ -45,8 +45,8 @@ class Reader(EntryReader):
         """
         if entry.type == "system" and entry.subtype == "recall":
             return [(NONE, NONE, self.full_tokens(self.recalled_parts(entry, self.locale)))]
-        names = self._tool_names(entry, tools)
-        return [self._measure_item(item, name, entry) for item, name in zip(self.items(entry), names, strict=True)]
+        named = zip(self.items(entry), self._tool_names(entry, tools), strict=True)
+        return [self._measure_item(item, name, entry) for item, name in named]
 
     def _measure_item(self, item: Item, tool: str, entry: Entry) -> Sizes:
         full = self.full_tokens(_full_parts(item, self.locale, is_labelled=bool(entry.flags & LABELLED)))
@@ -89,8 +89,7 @@ class Reader(EntryReader):
             call_id = entry.tool_result.id
             names[0] = (tools or {}).get(call_id) or self._called_tool(call_id, entry)
         elif tools is not None:
-            calls = [part for item in items for part in item.parts if isinstance(part, Call)]
-            tools |= {call.id: call.name for call in calls}
+            tools |= {part.id: part.name for item in items for part in item.parts if isinstance(part, Call)}
         return names
 
     def _called_tool(self, call_id: str, entry: Entry) -> str:
@@ -114,11 +113,13 @@ class Reader(EntryReader):
 
     def rendition(self, row: int, lod: Lod) -> str:
         """The shortened text of a row: as it was sent, or as the rules make it if it was never sent."""
-        span = self.logged(row, lod)
-        if span is not None:
-            return self._sent(row, lod, span)
-        shorter = self._shorter.get(self.timeline.id(row))
-        if shorter is None:
+        if (span := self.logged(row, lod)) is not None:
+            entry, item_id = self.entry_at(span), self.timeline.id(row)
+            for note in self.note(entry, list[RenditionNote]):
+                if note.item == item_id and note.lod == lod:
+                    return excerpt.joined(note.pieces, self.text(row))
+            raise self._damaged(f"entry {entry.seq}")
+        if (shorter := self._shorter.get(self.timeline.id(row))) is None:
             entry = self.entry(row)
             tool = self._tool_names(entry)[self.timeline.sub[row]]
             shorter = self._shorten(
@@ -137,13 +138,6 @@ class Reader(EntryReader):
             else (timeline.summary_offset[row], timeline.summary_length[row])
         )
         return None if offset == NONE else Span(offset, length)
-
-    def _sent(self, row: int, lod: Lod, span: Span) -> str:
-        entry, item_id = self.entry_at(span), self.timeline.id(row)
-        for note in self.note(entry, list[RenditionNote]):
-            if note.item == item_id and note.lod == lod:
-                return excerpt.joined(note.pieces, self.text(row))
-        raise self._damaged(f"entry {entry.seq}")
 
     def _shorten(self, item: Item, tool: str, subject: str, locale: str, full: int) -> Shorter:
         """The shortened texts of an item by rule, cached. `full` are its tokens in full."""

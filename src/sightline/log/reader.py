@@ -1,6 +1,7 @@
 """Reads entries and items by their place in the log, and gives the text of a row."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from sightline.errors import BadInput, Damaged
 from sightline.log import entries
 from sightline.log.annotations import RecallNote, Source
+from sightline.log.branches import UNBOUNDED, Path, Placed
 from sightline.log.columns import ORPHAN, Timeline
 from sightline.log.entries import Entry
 from sightline.log.stores import Span, Store
@@ -49,8 +51,7 @@ class EntryReader:
 
     def entry_at(self, span: Span) -> Entry:
         """The entry at a place in the store. Raises Damaged."""
-        entry = self._entries.get(span.offset)
-        if entry is None:
+        if (entry := self._entries.get(span.offset)) is None:
             try:
                 entry = entries.decode(self.store.read(span))
             except entries.UNREADABLE as error:
@@ -68,15 +69,18 @@ class EntryReader:
     def note(self, entry: Entry, type_: type[T]) -> T:
         """The content of an annotation that was folded before. Raises Damaged if it can no longer be decoded."""
         try:
-            found: T = entries.decode_data(entry, type_)
+            return entries.decode_data(entry, type_)
         except BadInput as error:
             raise self._damaged(f"entry {entry.seq}") from error
-        return found
+
+    def in_force(self, annotations: Sequence[Placed], path: Path, type_: type[T], before: int = UNBOUNDED) -> T | None:
+        """The content of the last of these annotations that applies to a path and is before this offset."""
+        span = self.timeline.placed(annotations, path, before)
+        return None if span is None else self.note(self.entry_at(span), type_)
 
     def _damaged(self, place: str) -> Damaged:
         """The error for a line that has changed since it was folded. The column cache is deleted with it."""
-        cache = self.store.side_file(".idx")
-        if cache is not None:
+        if (cache := self.store.side_file(".idx")) is not None:
             cache.unlink(missing_ok=True)  # it was made when the line was whole
         return Damaged(self.store.session_id, place)
 
@@ -88,7 +92,13 @@ class EntryReader:
         if sub >= len(items):
             raise self._damaged(f"byte {self.timeline.offset[row]}")
         item = items[sub]
-        return self._orphan(item, self.locale_at(row)) if self.timeline.state[row] & ORPHAN else item
+        if not self.timeline.state[row] & ORPHAN:
+            return item
+        # The call of this result is not in the log: it is a labelled user message.
+        result = item.parts[0]
+        assert isinstance(result, Result)
+        label = Text(say("orphan", self.locale_at(row), name=result.name or result.id))
+        return Item(item.id, Kind.USER, (label, *result.parts), item.timestamp)
 
     def items(self, entry: Entry) -> list[Item]:
         """The items of an entry. Those of the entry that was asked for last are decoded only once."""
@@ -97,13 +107,6 @@ class EntryReader:
         if decoded[0] != key:
             decoded = self._decoded = (key, entries.items_of(entry))
         return decoded[1]
-
-    def _orphan(self, item: Item, locale: str) -> Item:
-        """A result whose call is not in the log, as a labelled user message."""
-        result = item.parts[0]
-        assert isinstance(result, Result)
-        label = Text(say("orphan", locale, name=result.name or result.id))
-        return Item(item.id, Kind.USER, (label, *result.parts), item.timestamp)
 
     def text(self, row: int) -> str:
         """The full text of a row: for search, expand and recall."""
@@ -120,14 +123,12 @@ class EntryReader:
     def locale_at(self, row: int) -> str:
         """The locale in force when a row was written. The row keeps it, because it was counted in that locale."""
         timeline = self.timeline
-        before = [note for note in timeline.settings if note.offset < timeline.offset[row]]
-        span = timeline.placed(before, timeline.path(timeline.branch[row]))
-        return (Settings() if span is None else self.note(self.entry_at(span), Settings)).locale
+        path = timeline.path(timeline.branch[row])
+        return (self.in_force(timeline.settings, path, Settings, timeline.offset[row]) or Settings()).locale
 
     def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that set a rule or name a task."""
-        found = self._constraints.get(row)
-        if found is None:
+        if (found := self._constraints.get(row)) is None:
             text = self.text(row)
             found = self._constraints[row] = tuple(text[first:end] for first, end in self.entry(row).constraints)
         return found
@@ -171,8 +172,7 @@ class EntryReader:
         Otherwise its further lines are indented, because no line of it may look like a piece of its own.
         """
         newline = "\n" if is_only else _INDENTED
-        row = self.timeline.row(source.item)
-        if row is None:
+        if (row := self.timeline.row(source.item)) is None:
             return f"#{source.item}"
         if source.first:
             lines = self.lines(row)[source.first - 1 : source.last]
@@ -181,17 +181,13 @@ class EntryReader:
         text = self.text(row)
         if source.quotes:
             return f"#{source.item} " + _BETWEEN_QUOTES.join(text[first:end] for first, end in source.quotes)
-        return f"#{source.item} {self._speaker(row, text)}" + text.replace("\n", newline)
-
-    def _speaker(self, row: int, text: str) -> str:
-        """The role that wrote a text, or nothing where the text begins with a name."""
         role = {Kind.USER: "user: ", Kind.ASSISTANT: "assistant: "}.get(Kind(self.timeline.kind[row]), "")
-        return "" if SPEAKS.match(text) else role
+        speaker = "" if SPEAKS.match(text) else role  # a text may begin with its speaker's name
+        return f"#{source.item} {speaker}" + text.replace("\n", newline)
 
     def when(self, source: Source, today: str) -> str:
         """When an item was written: the caller's own words, or else the date. Quotes have no date of their own."""
-        row = self.timeline.row(source.item)
-        if row is None or source.quotes:
+        if (row := self.timeline.row(source.item)) is None or source.quotes:
             return today
         entry = self.entry(row)
         label = plain_label(" ".join(entry.when.split())[:_LONGEST_WHEN])
@@ -206,7 +202,6 @@ def item_text(item: Item) -> str:
 
 def _recall_note(entry: Entry) -> RecallNote:
     try:
-        note: RecallNote = entries.decode_data(entry, RecallNote)
+        return entries.decode_data(entry, RecallNote)
     except BadInput:  # the list of its sources cannot be decoded any more
         return RecallNote(())
-    return note

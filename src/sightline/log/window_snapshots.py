@@ -1,7 +1,7 @@
 """The texts of windows that were sent, each stored once, by hash. `verify` reads them; composing never does."""
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -49,9 +49,7 @@ class Blobs:
             self._texts = {}
             if self._path is not None and self._path.exists():
                 for line in self._path.read_bytes().splitlines():
-                    try:
+                    with suppress(*UNREADABLE):  # a torn line: the receipt that needed it was never written
                         digest, text = msgspec.json.decode(line, type=tuple[str, str])
-                    except UNREADABLE:
-                        continue  # a torn line: the receipt that needed it was never written
-                    self._texts[digest] = text
+                        self._texts[digest] = text
         return self._texts

@@ -28,13 +28,8 @@ class EngineNotices(Notices):
         return text, reader.counter.count(text) + reader.profile.message_tokens
 
     def marker(self, left_out: LeftOut, shown: Collection[int] = (), index_limit: int = 0) -> tuple[str, int]:
-        """See `Notices.marker`."""
-        lines = self._index_lines(left_out, shown, index_limit) if self._lists else []
-        return self._with_tokens("\n".join([self._marker_line(left_out), *lines]))
-
-    def _marker_line(self, left_out: LeftOut) -> str:
         timeline = self._journal.timeline
-        return say(
+        line = say(
             "left out",
             self.locale,
             messages=left_out.messages,
@@ -42,6 +37,8 @@ class EngineNotices(Notices):
             first=timeline.id(timeline.unit_row[left_out.first]),
             last=timeline.id(timeline.unit_row[left_out.last]),
         )
+        lines = self._index_lines(left_out, shown, index_limit) if self._lists else []
+        return self._with_tokens("\n".join([line, *lines]))
 
     def _index_lines(self, left_out: LeftOut, shown: Collection[int], limit: int) -> list[str]:
         """A line for each of the newest units that are left out, as many as fit in `limit` tokens, in seq order."""
@@ -62,19 +59,14 @@ class EngineNotices(Notices):
         """What a unit was about, with its handles: in the model's and the user's words, nothing of a tool's answer."""
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = timeline.rows_of(unit)
-        calls = [row for row in rows if timeline.kind[row] == Kind.CALL]
-        if calls:
+        if calls := [row for row in rows if timeline.kind[row] == Kind.CALL]:
             return f"#{timeline.id(rows[0])} {'; '.join(map(self._describe_call, calls))}"
         speaker = {Kind.ASSISTANT: "assistant", Kind.USER: "user"}.get(Kind(timeline.kind[rows[0]]), "")
-        if not speaker or self._has_constraint(rows[0]):
+        at = bisect_left(timeline.constraints, rows[0])
+        quoted = timeline.constraints[at : at + 1] == rows[:1]  # by the preface, word for word
+        if not speaker or quoted:
             return f"#{timeline.id(rows[0])} {speaker}" if speaker else ""
         return f"#{timeline.id(rows[0])} {speaker}: {_on_one_line(reader.text(rows[0]))}"
-
-    def _has_constraint(self, row: int) -> bool:
-        """Whether an item sets a constraint. The preface quotes it word for word, so its index line does not."""
-        constraints = self._journal.timeline.constraints
-        at = bisect_left(constraints, row)
-        return at < len(constraints) and constraints[at] == row
 
     def _describe_call(self, row: int) -> str:
         timeline = self._journal.timeline
@@ -88,19 +80,18 @@ class EngineNotices(Notices):
         self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
     ) -> tuple[str, int]:
         """See `Notices.preface`. Quotes the user's constraints that the plan does not show, word for word."""
-        framing = self._journal.reader.profile.message_tokens
         limit = self.preface_limit
         if most is not None:
             limit = min(limit, most - (self._with_tokens(says)[1] if says else 0))
-        limit -= framing
+        limit -= self._journal.reader.profile.message_tokens
         lines = self._fit_lines(self._hidden_constraints(units, lods), limit) if limit > 0 else []
         texts = [text for text in (says, "\n".join(lines)) if text]
         return self._with_tokens("\n\n".join(texts)) if texts else ("", 0)
 
     def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[tuple[str, str]]:
         """The constraints and tasks that these units do not show, each once, the newest first, with the item's id."""
-        timeline, reader, path = self._journal.timeline, self._journal.reader, self._journal.path
-        rows = [row for row in reversed(timeline.constraints) if path.holds(timeline.branch[row], row)]
+        timeline, reader = self._journal.timeline, self._journal.reader
+        rows = list(timeline.rows_on(self._journal.path, reversed(timeline.constraints)))
         shown = [row for row in rows if timeline.unit[row] in units]
         whole = {row for row in shown if timeline.level(row, lods.get(row, Lod.FULL)) is Lod.FULL}
         seen = {sentence for row in whole for sentence in reader.constraints(row)}

@@ -117,7 +117,7 @@ class Plan:
 
     def gaps(self) -> list[tuple[int, int]]:
         """The units that are not shown, as runs (first, last)."""
-        edges = [-1, *self, self.timeline.unit_count(self.rows)]
+        edges = [-1, *self, bisect_left(self.timeline.unit_row, self.rows)]  # the last: units that had begun by then
         return [(before + 1, after - 1) for before, after in pairwise(edges) if after > before + 1]
 
     @classmethod
@@ -130,7 +130,10 @@ class Plan:
         """
         _check_levels(view, lods)
         last = view.last or cls(view, [], {}, {}, body=0)
-        _check_allowed(view, last)
+        if "gists" not in view.reductions and any(lod is not Lod.FULL for lod in last.levels().values()):
+            raise StrategyError("items are shown below FULL, which is switched off: only a sweep can go on from here")
+        if not view.trims and any(unit not in last for unit in {*view.back} - {*view.new}):
+            raise StrategyError("units are left out, which is switched off: only a sweep can go on from here")
         body = last.body + view.full_tokens(view.new) - view.saved(lods)
         if body > view.body_limit:
             raise StrategyError(f"a plan of {view.fixed + body} tokens is over the limit of {view.limit}")
@@ -224,14 +227,6 @@ def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:
     for row, lod in lods.items():
         if lod is not Lod.FULL and view.never_reduced(row):
             raise StrategyError(f"item #{view.timeline.id(row)} is pinned or a system item: it is shown in full")
-
-
-def _check_allowed(view: View, last: "Plan") -> None:
-    """Raise StrategyError if the last plan uses a reduction that the settings no longer allow."""
-    if "gists" not in view.reductions and any(lod is not Lod.FULL for lod in last.levels().values()):
-        raise StrategyError("items are shown below FULL, which is switched off: only a sweep can go on from here")
-    if not view.trims and any(unit not in last for unit in {*view.back} - {*view.new}):
-        raise StrategyError("units are left out, which is switched off: only a sweep can go on from here")
 
 
 def _raise_overflow(view: View, tokens: int, strategy_tokens: int) -> None:

@@ -1,12 +1,12 @@
 """What a strategy sees of a conversation: numbers, never text. Also the seam through which `notices` adds text."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sightline.log.branches import Compaction, Path
-from sightline.log.columns import HEAD, Timeline
+from sightline.log.columns import HEAD, OPAQUE, Timeline
 from sightline.plan.budget import Budget
 from sightline.values.items import Kind, Lod
 from sightline.values.profiles import Profile
@@ -91,14 +91,10 @@ class View:
         body = self.last.body if self.last else 0
         return self.fixed + body + self.full_tokens(self.new) - self.saved(lods or {})
 
-    def row_tokens(self, row: int, lod: Lod) -> int:
-        """Tokens of an item at a level, framing included."""
-        framing = self.profile.call_tokens if self.timeline.kind[row] == Kind.CALL else self.profile.message_tokens
-        return self.timeline.size(row, lod) + framing
-
     def unit_tokens(self, unit: int, lods: Mapping[int, Lod]) -> int:
         """Tokens of a unit at these levels, framing included."""
-        return sum(self.row_tokens(row, lods.get(row, Lod.FULL)) for row in self.timeline.rows_of(unit))
+        timeline, profile = self.timeline, self.profile
+        return sum(row_tokens(timeline, profile, row, lods.get(row, Lod.FULL)) for row in timeline.rows_of(unit))
 
     def full_tokens(self, units: Iterable[int]) -> int:
         """Tokens of whole units in full, framing included. Fast, because it does not look at their rows."""
@@ -145,21 +141,15 @@ class View:
         kept = [unit for unit in known if not self.is_covered(unit)]
         return sorted({*kept, *self.back, *summaries, *self.must_show.intersection(known)})
 
-    def covers(self, left_out: LeftOut) -> bool:
-        """Whether one summary covers everything that is left out."""
-        return any(each.first <= left_out.first and left_out.last <= each.last for each in self.compactions)
-
     def is_covered(self, unit: int) -> bool:
         """Whether a summary covers this unit, or the unit is a summary itself."""
-        if self.timeline.kind[self.timeline.unit_row[unit]] == Kind.SUMMARY:
-            return True  # `candidates` adds the summaries in force
-        return any(compaction.first <= unit <= compaction.last for compaction in self.compactions)
+        is_summary = self.timeline.kind[self.timeline.unit_row[unit]] == Kind.SUMMARY  # added by `candidates`
+        return is_summary or any(compaction.first <= unit <= compaction.last for compaction in self.compactions)
 
     @property
     def must_show(self) -> set[int]:
         """The units that must be in every plan: those with a system item or a caller's pin, and the question."""
-        rows = [*self.timeline.systems, *self.pinned]
-        return {self.asked, *(self.timeline.unit[row] for row in rows)}
+        return {self.asked, *(self.timeline.unit[row] for row in (*self.timeline.systems, *self.pinned))}
 
     @property
     def trims(self) -> bool:
@@ -180,6 +170,11 @@ class View:
         """Whether this item must be shown in full, because it is a system item or a caller pinned it."""
         return self.timeline.kind[row] == Kind.SYSTEM or row in self.pinned
 
+    def may_shorten(self, row: int) -> bool:
+        """Whether an item may be shown shortened. A provider wants its own blocks back while their turn is open."""
+        is_open = self.timeline.state[row] & OPAQUE and self.timeline.unit[row] > self.asked
+        return not is_open and not self.never_reduced(row)
+
 
 def oldest(view: View, units: Iterable[int], share: float) -> tuple[int, int] | None:
     """The first and last unit that a compaction would cover if the newest `share` of the messages is retained.
@@ -190,14 +185,19 @@ def oldest(view: View, units: Iterable[int], share: float) -> tuple[int, int] | 
     timeline = view.timeline
     shown = [unit for unit in units if not view.is_covered(unit)]
     sizes = [messages_of(timeline, unit) for unit in shown]
-    rows = [row for row in timeline.open_calls if view.path.holds(timeline.branch[row], row)]
-    first_pending = min((timeline.unit[row] for row in rows), default=1 << 62)
+    pending = timeline.rows_on(view.path, timeline.open_calls)
+    first_pending = min((timeline.unit[row] for row in pending), default=1 << 62)
     retained = ceil(sum(sizes) * share)
     while sizes and (retained > 0 or shown[len(sizes) - 1] >= first_pending):
         retained -= sizes.pop()
-    every = timeline.units_between(view.path, 0, len(timeline))
-    first = next((unit for unit in every if body_unit(timeline, unit)), -1)
+    first = next(body_units(timeline, view.path), -1)
     return (first, shown[len(sizes) - 1]) if first >= 0 and sum(sizes) > 1 else None
+
+
+def row_tokens(timeline: Timeline, profile: Profile, row: int, lod: Lod) -> int:
+    """Tokens of an item at a level, framing included."""
+    framing = profile.call_tokens if timeline.kind[row] == Kind.CALL else profile.message_tokens
+    return timeline.size(row, lod) + framing
 
 
 def messages_of(timeline: Timeline, unit: int) -> int:
@@ -209,3 +209,21 @@ def body_unit(timeline: Timeline, unit: int) -> bool:
     """Whether a unit is in the body of a payload: neither a system item of the head nor an app's window."""
     row = timeline.unit_row[unit]
     return timeline.kind[row] != Kind.WINDOW and not timeline.state[row] & HEAD
+
+
+def body_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int | None = None) -> Iterator[int]:
+    """The body units of a path that begin in this range of rows, in order."""
+    every = timeline.units_between(path, first_row, len(timeline) if end_row is None else end_row)
+    return (unit for unit in every if body_unit(timeline, unit))
+
+
+def said_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int | None = None) -> list[int]:
+    """The body units of this range that are no summaries, because those are added by sweeps only."""
+    units = body_units(timeline, path, first_row, end_row)
+    return [unit for unit in units if timeline.unit_kind(unit) is not Kind.SUMMARY]
+
+
+def complete_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int | None = None) -> list[int]:
+    """The `said_units` that can be sent, because none of their calls waits for a result."""
+    pending = {timeline.unit[row] for row in timeline.open_calls}
+    return [unit for unit in said_units(timeline, path, first_row, end_row) if unit not in pending]

@@ -14,7 +14,6 @@ from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
-from sightline.values.clock import Ids
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
@@ -68,15 +67,22 @@ def read_content(content: Content, role: str = "user") -> tuple[Part, ...]:
         return (text_part(content),)
     if isinstance(content, list | tuple) and all(isinstance(part, Part) for part in content):
         return check_message(Message(Role(role), tuple(content))).parts
-    messages = read_with(wire.read_messages, [{"role": role, "content": content}])
-    return tuple(part for message in messages for part in check_message(message).parts)
+    read = read_with(wire.read_messages, [{"role": role, "content": content}])
+    return tuple(part for message in read for part in check_message(message).parts)
 
 
 def read_output(output: Any) -> tuple[Part, ...]:
     """Return a tool's output as parts: its content blocks, or any other value as JSON. Raises BadInput."""
     if isinstance(output, str | bytes):
         return (text_part(output),)
-    if isinstance(output, list | tuple) and output and all(map(_is_block, output)):
+    if (
+        isinstance(output, list | tuple)
+        and output
+        and all(
+            isinstance(part, Part) or (isinstance(part, Mapping) and _BLOCKS.get(part.get("type", "")) in part)
+            for part in output
+        )
+    ):
         return read_content(output)
     try:
         return (Text(msgspec.json.encode(output).decode()),)
@@ -84,10 +90,6 @@ def read_output(output: Any) -> tuple[Part, ...]:
         return (text_part(json.dumps(msgspec.to_builtins(output), ensure_ascii=False, separators=(",", ":"))),)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"a tool's output must be text, bytes, content parts or JSON values: {error}") from error
-
-
-def _is_block(part: Any) -> bool:
-    return isinstance(part, Part) or (isinstance(part, Mapping) and _BLOCKS.get(part.get("type", "")) in part)
 
 
 def check_settings(settings: Settings) -> Settings:
@@ -178,8 +180,3 @@ def check_annotation(name: str, value: Any) -> None:
         msgspec.json.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"an annotation's value is JSON: {error}") from error
-
-
-def new_id(ids: Ids) -> str:
-    """Return an id for a session without dashes: people type it, and a leading dash would read as an option."""
-    return ids().replace("-", "_")

@@ -60,16 +60,15 @@ class Calls:
     def interrupt(self) -> int:
         """Give up on the calls that wait, and return how many there were."""
         calls = (self._journal.waiting(call.id) for call in self._journal.open_calls())
-        drafts = self.give_up([call for call in calls if call is not None])
-        if drafts:
+        if drafts := self.give_up([call for call in calls if call is not None]):
             self._journal.append(drafts)
         return len(drafts)
 
     def give_up(self, calls: Sequence[PendingCall]) -> list[Entry]:
         """Return a result for each of these calls that says that nobody answered it."""
         text = Text(self._say("interrupted"))
-        results = [Result(call.id, (text,), "interrupted", call.name) for call in calls]
-        return [self._journal.drafts.result(result, call) for result, call in zip(results, calls, strict=True)]
+        result = self._journal.drafts.result
+        return [result(Result(call.id, (text,), "interrupted", call.name), call) for call in calls]
 
     # ------------------------------------------------------------------ calls that the session answers
 
@@ -79,15 +78,15 @@ class Calls:
         `resumed`: an earlier run may have carried out a call of a window already. It is not carried out twice.
         """
         for call in self._journal.open_calls():
-            answered = self._answer(call, page_tokens, resumed)
-            if answered is not None:
+            if (answered := self._answer(call, page_tokens, resumed)) is not None:
                 self._append_answer(answered, self._append_result)
 
     def answer_in_text(self, message: Message) -> None:
         """Carry out the `<tool_call>`s in a reply's text, where the model has no tools for windows."""
+        bad_call = Outcome(False, self._say("bad call"), "bad parameters", ways=(CREATE.name, ACTION.name))
         for call in self._calls_in_text(message.parts):
-            answered = _by_window(call, self._host.call(call)) if call is not None else self._unreadable()
-            self._append_answer(answered, self._append_note)
+            outcome = bad_call if call is None else self._host.call(call)
+            self._append_answer(_by_window(call or _NO_CALL, outcome), self._append_note)
 
     def give_up_in_text(self) -> None:
         """Give up on the calls in the last message's text that an earlier run did not carry out."""
@@ -109,9 +108,8 @@ class Calls:
 
     def _left_in_text(self) -> Iterator[Answered]:
         timeline, path = self._journal.timeline, self._journal.path
-        rows = (row for row in range(timeline.last_row(path), -1, -1) if path.holds(timeline.branch[row], row))
         results = 0
-        for row in rows:
+        for row in timeline.rows_on(path, range(timeline.last_row(path), -1, -1)):
             if timeline.kind[row] == Kind.ASSISTANT:
                 for call in [*self._calls_in_text(self._journal.reader.item(row).parts)][results:]:
                     yield _by_window(call or _NO_CALL, Outcome(False, self._say("interrupted"), "failed"))
@@ -124,10 +122,6 @@ class Calls:
         tools = {tool.name for tool in self._journal.tools.definitions}
         return read_calls(plain_text(parts)) if self._host.apps and not tools & {CREATE.name, ACTION.name} else iter(())
 
-    def _unreadable(self) -> Answered:
-        why = self._say("bad call")
-        return _by_window(_NO_CALL, Outcome(False, why, "bad parameters", ways=(CREATE.name, ACTION.name)))
-
     # ------------------------------------------------------------------ appending
 
     def _append_answer(self, answered: Answered, append: Callable[[Answered], object]) -> None:
@@ -136,8 +130,7 @@ class Calls:
         self.answered.append(answered)
 
     def _append_result(self, answered: Answered) -> None:
-        call = self._journal.waiting(answered.call.id)
-        if call is None:
+        if (call := self._journal.waiting(answered.call.id)) is None:
             raise UnknownCall(answered.call.id, [each.id for each in self._journal.open_calls()])
         self._append(self._journal.drafts.result(answered.result, call, flags=WHOLE))
 

@@ -11,8 +11,7 @@ from sightline.log.branches import Compaction
 from sightline.log.columns import BY_RULE
 from sightline.log.entries import CompactMetadata
 from sightline.log.journal import Journal
-from sightline.plan.view import body_unit, messages_of
-from sightline.values.items import Kind
+from sightline.plan.view import messages_of, said_units
 
 
 class CompactionInfo(NamedTuple):
@@ -38,21 +37,14 @@ def list_compactions(journal: Journal) -> list[CompactionInfo]:
     timeline, path = journal.timeline, journal.path
     known = [each for each in timeline.compactions if path.knows(each) and each.summaries]
     in_effect = {each.seq for each in timeline.compacted(path)}
-    found = []
-    for each in known:
-        state = "undone" if any(map(path.knows, each.undone)) else "replaced"
-        found.append(_describe(journal, each, "holds" if each.seq in in_effect else state))
-    return found
+    return [_describe(journal, each, each.seq in in_effect) for each in known]
 
 
-def _describe(journal: Journal, compaction: Compaction, state: str) -> CompactionInfo:
+def _describe(journal: Journal, compaction: Compaction, holds: bool) -> CompactionInfo:
     timeline = journal.timeline
+    ended = "undone" if any(map(journal.path.knows, compaction.undone)) else "replaced"
     first, last = timeline.unit_row[compaction.first], timeline.unit_row[compaction.last]
-    units = [
-        unit
-        for unit in timeline.units_between(journal.path, first, last + 1)
-        if body_unit(timeline, unit) and timeline.unit_kind(unit) is not Kind.SUMMARY
-    ]
+    units = said_units(timeline, journal.path, first, last + 1)
     rows = [timeline.unit_row[unit] for unit in compaction.summaries]
     entry = journal.reader.entry(rows[0])
     metadata = entry.compact_metadata or CompactMetadata("", 0)
@@ -63,7 +55,7 @@ def _describe(journal: Journal, compaction: Compaction, state: str) -> Compactio
         messages=sum(messages_of(timeline, unit) for unit in units),
         tokens=sum(timeline.unit_full[unit] for unit in units),
         summaries=tuple(map(timeline.id, rows)),
-        state=state,
+        state="holds" if holds else ended,
         timestamp=entry.timestamp,
         by_rule=bool(timeline.state[rows[0]] & BY_RULE),
         trigger=metadata.trigger,

@@ -81,12 +81,11 @@ class Items:
     def constraints(self) -> list[Constraint]:
         """Return the rules and tasks that the user wrote on this branch, oldest first."""
         journal, found = self._journal, []
-        for row in journal.timeline.constraints:
-            if journal.path.holds(journal.timeline.branch[row], row):
-                text, item_id = journal.reader.text(row), journal.timeline.id(row)
-                kinds = dict.fromkeys(rules.rules(text), "rule")
-                kinds |= {task: "task" for task in rules.tasks(text) if task not in kinds}
-                found += [Constraint(item_id, kinds[each], each) for each in sorted(kinds, key=text.find)]
+        for row in journal.timeline.rows_on(journal.path, journal.timeline.constraints):
+            text, item_id = journal.reader.text(row), journal.timeline.id(row)
+            kinds = dict.fromkeys(rules.rules(text), "rule")
+            kinds |= {task: "task" for task in rules.tasks(text) if task not in kinds}
+            found += [Constraint(item_id, kinds[each], each) for each in sorted(kinds, key=text.find)]
         return found
 
     @locked
@@ -116,8 +115,7 @@ class Items:
     def recall(self, query: str, *, tokens: int = 2000) -> list[Found]:
         """Find earlier passages that match, and bring the best ones back within this many tokens. Return all found."""
         found = self._recall.search(accept.check_query(query))
-        note = self._recall.note(query, tokens)
-        if note is not None:
+        if (note := self._recall.note(query, tokens)) is not None:
             self._journal.append([self._journal.drafts.recall(note)])
         return found
 
@@ -147,13 +145,12 @@ class Items:
     @property
     def faults(self) -> list[str]:
         """The ids of results that the agent fetched again because they had been shortened."""
-        timeline, path = self._journal.timeline, self._journal.path
-        return [timeline.id(row) for row in timeline.faults if path.holds(timeline.branch[row], row)]
+        timeline = self._journal.timeline
+        return list(map(timeline.id, timeline.rows_on(self._journal.path, timeline.faults)))
 
     def row(self, item_id: str | int) -> int:
         """Return the row of an item in the timeline's columns."""
-        row = self._journal.row(str(item_id))
-        if row is None:
+        if (row := self._journal.row(str(item_id))) is None:
             raise UnknownItem(str(item_id).removeprefix("#"))
         return row
 
@@ -179,7 +176,6 @@ class Items:
         ]
 
     def _rows(self) -> Iterator[int]:
-        timeline, path = self._journal.timeline, self._journal.path
         with self._lock:  # while another thread appends, the newest row may be incomplete
-            count = len(timeline)
-        return (row for row in range(count) if path.holds(timeline.branch[row], row))
+            count = len(self._journal.timeline)
+        return self._journal.timeline.rows_on(self._journal.path, range(count))

@@ -33,7 +33,9 @@ def begin_journal(
         choice = chosen(project)
         settings = Settings(strategy=choice.name, config=choice.config)
     accept.check_settings(settings)
-    path = Folder(project, root).file(accept.new_id(options.get("ids", nanoid)) if session_id is None else session_id)
+    if session_id is None:  # without dashes: people type it, and a leading dash would read as an option
+        session_id = str(options.get("ids", nanoid)()).replace("-", "_")
+    path = Folder(project, root).file(session_id)
     if os.path.lexists(path):
         raise BadInput(f"session {path.stem!r} exists already; Session.resume({path.stem!r}) opens it")
     return _open_journal(path, project, fsync, settings, options)
@@ -58,8 +60,10 @@ def resume_with(
     except Damaged:  # opening has deleted the index that knew a line which is damaged now: try once more without it
         return make(_open_journal(path, project, fsync, None, options))
     except BadInput as error:
-        why = "was written with settings that this version does not have; open it with the version that wrote it"
-        raise StoreError(f"{path} {why}: {error}") from error
+        raise StoreError(
+            f"{path} was written with settings that this version does not have; "
+            f"open it with the version that wrote it: {error}"
+        ) from error
 
 
 def _open_journal(

@@ -2,30 +2,21 @@
 
 from typing import NamedTuple
 
-from sightline.apps.protocols import Window
 from sightline.log.annotations import ReceiptNote
 from sightline.log.window_snapshots import Blobs
 
 
-class SentWindows:
-    """Finds the text that each window showed. `load` fills it."""
+class Snapshot(NamedTuple):
+    """The text that a window showed."""
 
-    def __init__(self) -> None:
-        self._texts: dict[str, str | None] = {}
-
-    def load(self, receipt: ReceiptNote | None, snapshots: Blobs) -> None:
-        """Read the texts of the windows that this receipt names."""
-        windows = receipt.windows if receipt is not None else {}
-        self._texts = {window: snapshots.text(digest) for window, digest in windows.items()}
-
-    def get(self, window_id: str) -> Window | None:
-        """Return the window; None if the last payload did not show it or its text is lost."""
-        text = self._texts.get(window_id)
-        return None if text is None else _Snapshot(text)
-
-
-class _Snapshot(NamedTuple):
     text: str
 
     def render(self) -> str:
         return self.text
+
+
+def sent_windows(receipt: ReceiptNote | None, snapshots: Blobs) -> dict[str, Snapshot]:
+    """Return the windows that this receipt names, by id, without those whose text is lost."""
+    named = receipt.windows if receipt is not None else {}
+    texts = {window: snapshots.text(digest) for window, digest in named.items()}
+    return {window: Snapshot(text) for window, text in texts.items() if text is not None}

@@ -38,7 +38,7 @@ from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
 from sightline.session.receipts import Receipts
-from sightline.session.sent_windows import SentWindows
+from sightline.session.sent_windows import Snapshot, sent_windows
 from sightline.session.summaries import Summaries
 from sightline.session.transcript import compose_all
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
@@ -82,10 +82,9 @@ class Session:
                 store, clock=clock, ids=ids, settings=settings, token_counter=token_counter, where=place(project)
             )
         accept.check_strategy(strategy)
-        if isinstance(apps, str):
-            raise BadInput(f"apps are several, such as apps=[{apps!r}]")
-        if isinstance(folders, str):
-            raise BadInput(f"folders are several, such as folders=[{folders!r}]")
+        for name, several in (("apps", apps), ("folders", folders)):
+            if isinstance(several, str):
+                raise BadInput(f"{name} are several, such as {name}=[{several!r}]")
         folders = resolve_folders(Path(project), folders)
         self._options: dict[str, Any] = {
             "windows": windows, "strategy": strategy, "clock": clock, "project": project, "folders": folders,
@@ -101,8 +100,9 @@ class Session:
         self.windows.register(*apps)
         self._composer = Composer(self._journal, self._recall, clock=clock, host=self.windows, custom=strategy)
         self.items = Items(self._journal, self._recall, self._composer, self._lock)
-        compactor = Compactor(self._journal, self._composer, self.windows.folders)
-        self.summaries = Summaries(compactor, self._composer, self.items, self._lock)
+        self.summaries = Summaries(
+            Compactor(self._journal, self._composer, self.windows.folders), self._composer, self.items, self._lock
+        )
         self.receipts = Receipts(self._journal)
         self._calls = Calls(self._journal, self._recall, self.windows, self.refresh)
 
@@ -114,8 +114,7 @@ class Session:
 
         Settings that differ from the session's own are changed as by `configure`. Other options as for `new`.
         """
-        sessions = Folder(project, root).sessions()
-        if not sessions:
+        if not (sessions := Folder(project, root).sessions()):
             return cls.new(project, root=root, **options)
         settings: Settings | None = options.pop("settings", None)
         session = cls.resume(sessions[0], project, root=root, **options)
@@ -182,9 +181,9 @@ class Session:
         Windows look as in the last payload, because their apps do not run here. Methods that append still append.
         Options and errors as for `resume`.
         """
-        windows = SentWindows()
+        windows: dict[str, Snapshot] = {}
         session = cls.resume(session_id, project, windows=windows, **options)
-        windows.load(session.receipt, session._journal.blobs)
+        windows |= sent_windows(session.receipt, session._journal.blobs)
         session._inspects = True
         return session
 
@@ -307,11 +306,9 @@ class Session:
         with `replace`, replaces the whole system prompt.
         """
         journal, timeline = self._journal, self._journal.timeline
-        rows = timeline.head_rows(journal.path) if replace else list(reversed(timeline.systems))
-        known = [row for row in rows if journal.path.holds(timeline.branch[row], row)]
-        if replace and len(known) != 1:
-            known = []
-        for row in known:
+        every = timeline.rows_on(journal.path, reversed(timeline.systems))
+        known = timeline.head_rows(journal.path) if replace else list(every)
+        for row in known if not replace or len(known) == 1 else ():
             if journal.reader.text(row) == text:
                 return timeline.id(row)
         return self._append_message(Message(Role.SYSTEM, accept.read_content(text)), flags=REPLACING if replace else 0)
@@ -406,8 +403,7 @@ class Session:
             raise BadInput(f"a tool's name and description are valid text: {error}") from error
         digest = blake2b(encoded, digest_size=16).hexdigest()
         if self._journal.tools.hash != digest:
-            tokens = self._journal.reader.counter.count(encoded.decode())
-            self._journal.annotate((entries.TOOLS, ToolsNote(digest, tokens, read)))
+            self._journal.annotate((entries.TOOLS, ToolsNote(digest, self.count(encoded.decode()), read)))
 
     # ------------------------------------------------------------------ compose what the model sees
 

@@ -116,7 +116,6 @@ class Summaries:
         self._background.close()
 
     def _known_budget(self, budget: Budget | None) -> Budget:
-        known = budget or self._composer.budget
-        if known is None:
+        if (known := budget or self._composer.budget) is None:
             raise BadInput("nothing has been composed yet: say for which budget, as in compact(Budget(window=128_000))")
         return accept.check_budget(known)

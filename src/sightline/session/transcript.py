@@ -4,7 +4,7 @@ from sightline.compose.render import ComposeInputs, layout, render
 from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.view import View, body_unit
+from sightline.plan.view import View, said_units
 from sightline.recall.recall import RECALL_TOOLS
 from sightline.values.items import Kind
 from sightline.wire.payload import Payload
@@ -18,15 +18,10 @@ def compose_all(journal: Journal) -> Payload:
     What the engine adds is left out: summaries, recalled passages, and its own tools.
     """
     timeline = journal.timeline
-    units = [
-        unit
-        for unit in timeline.units_between(journal.path, 0, len(timeline))
-        if body_unit(timeline, unit) and timeline.unit_kind(unit) not in (Kind.SUMMARY, Kind.RECALL)
-    ]
+    units = [unit for unit in said_units(timeline, journal.path) if timeline.unit_kind(unit) is not Kind.RECALL]
     inputs = ComposeInputs(
         system=tuple(timeline.head_rows(journal.path)),
         tools=tuple(tool for tool in journal.tools.definitions if tool not in RECALL_TOOLS),
     )
-    budget = Budget(window=_NO_LIMIT)
-    view = View(timeline, journal.path, journal.reader.profile, budget, _NO_LIMIT, 0, None, units)
+    view = View(timeline, journal.path, journal.reader.profile, Budget(_NO_LIMIT), _NO_LIMIT, 0, None, units)
     return render(journal.reader, Plan.extended(view, {}, {}), layout("stable"), inputs)

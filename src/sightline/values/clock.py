@@ -34,9 +34,8 @@ def iso(milliseconds: int) -> str:
 def milliseconds(timestamp: str) -> int:
     """The inverse of `iso`. Accepts every ISO 8601 form that Python reads; raises ValueError for others."""
     moment = datetime.fromisoformat(timestamp)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+    in_zone = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return round(in_zone.timestamp() * 1000)
 
 
 class SeqClock:

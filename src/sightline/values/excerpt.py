@@ -21,7 +21,10 @@ def pieces(text: str, original: str) -> tuple[Piece, ...]:
     while at < len(chunks):
         first = original.find(chunks[at]) if len(chunks[at]) >= _LEAST else -1
         if first < 0:
-            _add_text(found, chunks[at])
+            if found and isinstance(found[-1], str):
+                found[-1] += chunks[at]
+            else:
+                found.append(chunks[at])
             at += 1
             continue
         end = first
@@ -30,13 +33,6 @@ def pieces(text: str, original: str) -> tuple[Piece, ...]:
             at += 1
         found.append((first, end))
     return tuple(found)
-
-
-def _add_text(found: list[Piece], text: str) -> None:
-    if found and isinstance(found[-1], str):
-        found[-1] += text
-    else:
-        found.append(text)
 
 
 def stands_alone(value: str, text: str) -> bool:

@@ -157,8 +157,6 @@ def plain_text(parts: tuple[Part, ...]) -> str:
                 pieces.append(shown(part))
             case Result():
                 pieces.append(plain_text(part.parts))
-            case _:
-                pass
     return pieces[0] if len(pieces) == 1 else "\n".join(pieces)
 
 

@@ -6,7 +6,7 @@ say | {"closed": ("{id} is closed", "{id} 已关闭")} is the same table with ot
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sightline.errors import BadInput
@@ -175,17 +175,12 @@ _ENGINE = {
 say = Phrases(_ENGINE)
 
 
-def _beginnings() -> Iterator[str]:
-    """The beginnings of the phrases above as patterns: each up to its first field."""
-    texts = [text for both in _ENGINE.values() for text in both]
-    found = (text[1:].partition("{")[0] for text in texts if text[0] == "[")
-    return (re.escape(beginning) for beginning in found if beginning not in ("", "#"))
-
-
-# The beginnings of what the engine writes in the role of the user: the phrases above, shortened texts (`[#412 …`), and
-# the label of a system message in formats without a place for it.
+# The beginnings of what the engine writes in the role of the user: the phrases above, each up to its first field,
+# shortened texts (`[#412 …`), and the label of a system message in formats without a place for it.
+_LABELS = [text[1:].partition("{")[0] for both in _ENGINE.values() for text in both if text[0] == "["]
+_BEGINNINGS = "|".join(re.escape(label) for label in _LABELS if label not in ("", "#"))
+_OURS = re.compile(r"\\*(?:<Window |\[(?:" + _BEGINNINGS + r"|#\d|system\]))")
 _HANDLE = re.compile(r"#(?=\d)")
-_OURS = re.compile(r"\\*(?:<Window |\[(?:" + "|".join(_beginnings()) + r"|#\d|system\]))")
 
 
 def said_by_another(text: str) -> str:

@@ -145,8 +145,9 @@ def _classes() -> tuple[Any, Any]:
         "object": lambda _, value: isinstance(value, Mapping),
         "array": lambda _, value: isinstance(value, list | tuple),
     })  # fmt: skip
-    changed = {"$ref": follow, "pattern": match_pattern, "format": check_format}
-    changed["additionalProperties"] = check_other_fields
+    changed = {
+        "$ref": follow, "pattern": match_pattern, "format": check_format, "additionalProperties": check_other_fields,
+    }  # fmt: skip
     whole = validators.extend(Draft202012Validator, changed, type_checker=types)
     return whole, validators.extend(whole, {"properties": close_object, "required": lambda *_: ()})
 

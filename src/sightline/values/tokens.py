@@ -62,17 +62,14 @@ class Exact:
     def count(self, text: str) -> int:
         """Exact tokens of a text. What looks like a special token is counted as ordinary text."""
         if len(text) > HUGE:
-            return self._estimate(text)
+            step = (len(text) - _SAMPLE) // (_SAMPLES - 1)
+            sampled = sum(self.count(text[at : at + _SAMPLE]) for at in range(0, step * _SAMPLES, step))
+            estimate = ceil(sampled / (_SAMPLE * _SAMPLES) * len(text) * 1.1)  # 10 % more: there may be dense places
+            return max(estimate, len(text) // 8)  # samples may also miss most of the text
         try:
             return len(self._encode(text))
         except UnicodeEncodeError:  # lone surrogates: they are sent as replacement characters
             return len(self._encode(text.encode("utf-8", "replace").decode("utf-8")))
-
-    def _estimate(self, text: str) -> int:
-        step = (len(text) - _SAMPLE) // (_SAMPLES - 1)
-        sampled = sum(self.count(text[at : at + _SAMPLE]) for at in range(0, step * _SAMPLES, step))
-        estimate = ceil(sampled / (_SAMPLE * _SAMPLES) * len(text) * 1.1)  # 10 % more: samples may miss dense places
-        return max(estimate, len(text) // 8)  # samples may also miss most of the text
 
 
 @cache

@@ -45,8 +45,9 @@ def read_reply(reply: object) -> Message:
         case {"role": "assistant"}:
             return read_messages([found])[0]
         case _:
-            accepted = "text, or a response of the OpenAI or Anthropic SDK as object or dict"
-            raise common.bad_input("reply", common.describe(found), accepted)
+            raise common.bad_input(
+                "reply", common.describe(found), "text, or a response of the OpenAI or Anthropic SDK as object or dict"
+            )
 
 
 def why_ended(reply: object) -> str:
@@ -86,8 +87,7 @@ def read_messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
         first, end = indexes[0], indexes[-1] + 1
         if any(whens[first:end]):
             for index in indexes:
-                read = found.read([plain[index]], at=index)
-                neutral += [replace(message, when=whens[index]) for message in read]
+                neutral += [replace(message, when=whens[index]) for message in found.read([plain[index]], at=index)]
         else:
             neutral += found.read(plain[first:end], at=first)
     return neutral
@@ -109,15 +109,11 @@ def read_tools(tools: Sequence[ToolDefinition | Mapping[str, Any]]) -> tuple[Too
     """
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
         raise common.bad_input("tools", common.describe(tools), "a list of tool definitions")
-    return tuple(read for index, tool in enumerate(tools) for read in _read_tool(tool, f"tools[{index}]"))
-
-
-def _read_tool(tool: object, where: str) -> Iterable[ToolDefinition]:
-    if isinstance(tool, ToolDefinition):  # such as those of an app host
-        return [tool]
-    plain = common.plain(tool, where)
-    read: Iterable[ToolDefinition] = _tool_format(plain).read_tools([plain])
-    return read
+    read: list[ToolDefinition] = []
+    for index, tool in enumerate(tools):  # those of an app host are of our own form
+        plain = tool if isinstance(tool, ToolDefinition) else common.plain(tool, f"tools[{index}]")
+        read += [plain] if isinstance(plain, ToolDefinition) else _tool_format(plain).read_tools([plain])
+    return tuple(read)
 
 
 def _format_of(message: Any) -> ModuleType | None:
@@ -158,13 +154,9 @@ def _tool_format(tool: Any) -> ModuleType:
             return openai_responses
         case {"type": "function" | "custom"} | {"name": str(), "parameters": _}:
             return openai_chat
-        case {"type": str(kind)} if _is_dated(kind) or kind == "mcp_toolset":
-            return anthropic
+        case {"type": str(kind)} if kind == "mcp_toolset" or (
+            len(day := kind.rpartition("_")[2]) == 8 and day.isdigit()
+        ):
+            return anthropic  # the types of its server tools end with a date: web_search_20250305
         case _:
             return openai_responses
-
-
-def _is_dated(kind: str) -> bool:
-    """Whether a type ends with a date, as those of Anthropic's server tools do: web_search_20250305."""
-    day = kind.rpartition("_")[2]
-    return len(day) == 8 and day.isdigit()

@@ -8,7 +8,7 @@ else says "[empty]". A file or image that this provider does not accept becomes 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sightline.values.items import (
     Blob,
@@ -34,6 +34,7 @@ NAME = "anthropic"
 OPENING = "[conversation continues]"  # the first message must be the user's
 SYSTEM = "[system] "
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+FILE_TYPES = frozenset({"application/pdf"})
 THINKING = frozenset({"thinking", "redacted_thinking"})  # may not end a message, may not carry a cache marker
 CACHEABLE = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 MOST_BREAKPOINTS = 4  # the API refuses a fifth
@@ -52,8 +53,7 @@ def read(
     """
     read_so_far: list[Message] = []
     if system:
-        content = common.plain(system, "system")
-        read_so_far.append(Message(Role.SYSTEM, common.parts_of(content, _user_block, "system")))
+        read_so_far.append(Message(Role.SYSTEM, common.parts_of(common.plain(system, "system"), _user_block, "system")))
     for message, where in common.plain_each(messages, "messages", at):
         read_so_far += _read_message(message, where)
     return read_so_far
@@ -68,8 +68,9 @@ def read_reply(reply: Mapping[str, Any]) -> Message:
     found = common.plain(reply, "reply")
     if not isinstance(found, dict) or "content" not in found:
         raise common.bad_input("reply", common.describe(reply), 'a response object with "content"')
-    parts = common.parts_of(found["content"], _assistant_block, "reply")
-    return common.reply_message(found, parts, _usage(found.get("usage")))
+    return common.reply_message(
+        found, common.parts_of(found["content"], _assistant_block, "reply"), _usage(found.get("usage"))
+    )
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
@@ -80,7 +81,10 @@ def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]
 def _read_message(message: Any, where: str) -> list[Message]:
     match message:
         case {"role": "user", "content": content}:
-            return _read_user(content, where)
+            parts = common.parts_of(content, _user_block, where)
+            results = [Message(Role.TOOL, (part,)) for part in parts if isinstance(part, Result)]
+            others = tuple(part for part in parts if not isinstance(part, Result))
+            return [*results, Message(Role.USER, others)] if others or not results else results
         case {"role": "assistant"}:
             return [Message(Role.ASSISTANT, common.parts_of(message.get("content") or [], _assistant_block, where))]
         case {"role": "system", "content": content}:
@@ -93,17 +97,14 @@ def _read_message(message: Any, where: str) -> list[Message]:
             raise common.bad_input(where, common.describe(message), "an object with role and content")
 
 
-def _read_user(content: object, where: str) -> list[Message]:
-    parts = common.parts_of(content, _user_block, where)
-    results = [Message(Role.TOOL, (part,)) for part in parts if isinstance(part, Result)]
-    others = tuple(part for part in parts if not isinstance(part, Result))
-    return [*results, Message(Role.USER, others)] if others or not results else results
-
-
 def _user_block(block: Json) -> tuple[Part, ...]:
     match block:
         case {"type": "tool_result", "tool_use_id": str(call_id)}:
-            return (_read_result(call_id, block),)
+            content = block.get("content")
+            parts = common.result_parts([] if content is None else content, _content_block, f"the result of {call_id}")
+            fields = common.other_fields(block, "type", "tool_use_id", "content", "is_error")
+            parts += common.fields_part(NAME, "+result", fields)
+            return (Result(call_id, parts, "failed" if block.get("is_error") else ""),)
         case _:
             return _content_block(block)
 
@@ -144,24 +145,17 @@ def _read_source(source: Json, *, text: bool = False) -> Json | None:
         case {"type": "url", "url": str(url), **others} if not others:
             return {"url": url}
         case {"type": "file", "file_id": str(file_id), **others} if not others:
-            return {"file_id": file_id, "extra": common.vendor_extra(NAME)}
+            return {"file_id": file_id, "extra": {"vendor": NAME}}
         case _:
             return None
-
-
-def _read_result(call_id: str, block: Json) -> Result:
-    content = block.get("content")
-    parts = common.result_parts([] if content is None else content, _content_block, f"the result of {call_id}")
-    fields = common.other_fields(block, "type", "tool_use_id", "content", "is_error")
-    error = "failed" if block.get("is_error") else ""
-    return Result(call_id, parts + common.fields_part(NAME, "+result", fields), error)
 
 
 def _usage(usage: object) -> Usage | None:
     if not isinstance(usage, dict) or "input_tokens" not in usage:
         return None
-    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    fresh, output, cached, written = common.read_counts(usage, *names)
+    fresh, output, cached, written = common.read_counts(
+        usage, "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"
+    )
     # This provider counts tokens read from and written to its cache separately; ours includes both.
     return Usage(fresh + cached + written, output, cached, written)
 
@@ -169,8 +163,9 @@ def _usage(usage: object) -> Usage | None:
 def _read_tool(tool: Any, where: str) -> ToolDefinition:
     match tool:
         case {"name": str(), "input_schema": schema} if tool.get("type") in (None, "custom"):
-            fields = common.other_fields(tool, "type", "name", "description", "input_schema")
-            return common.tool_from(NAME, tool, tool, schema, fields)
+            return common.tool_from(
+                NAME, tool, tool, schema, common.other_fields(tool, "type", "name", "description", "input_schema")
+            )
         case {"type": str()}:
             return common.tool_raw(NAME, tool)
         case _:
@@ -185,27 +180,18 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 def write(payload: Payload) -> Json:
     """Write the keyword arguments for the SDK, with cache markers: `messages`, and `system` and `tools` if any."""
     written: Json = {}
-    system = [block for message in payload.system for block in _blocks(common.without_media(message.parts))]
-    if system:
+    if system := [block for message in payload.system for block in _blocks(common.without_media(message.parts))]:
         written["system"] = system
-    messages, ends = _messages(payload)
-    written["messages"] = messages
-    if tools := common.write_tools(payload.tools, NAME, _tool):
-        written["tools"] = tools
+    written["messages"], ends = _messages(payload)
+    written |= common.write_tools(payload.tools, NAME, _tool)
     _mark_breakpoints(written, _limit_breakpoints(payload.breakpoints), ends)
     return written
 
 
-class _End(NamedTuple):
-    """Where a neutral message ends: the blocks of its written message, and how many of them there are up to its own."""
-
-    blocks: list[Json]
-    upto: int
-
-
-def _messages(payload: Payload) -> tuple[list[Json], list[_End]]:
+def _messages(payload: Payload) -> tuple[list[Json], list[Json | None]]:
+    """The messages, and for each neutral message of the body the block that a cache marker after it stands on."""
     messages: list[Json] = []
-    ends: list[_End] = []
+    ends: list[Json | None] = []
     last: Role | None = None  # of the neutral message before
     for message in pair([*payload.body, *payload.tail], STRICT):
         blocks = _message_blocks(message)
@@ -219,7 +205,7 @@ def _messages(payload: Payload) -> tuple[list[Json], list[_End]]:
                 messages.append({"role": "user", "content": [_text(OPENING)]})
             messages.append({"role": role, "content": blocks})
         last = message.role
-        ends.append(_End(messages[-1]["content"], len(messages[-1]["content"])))
+        ends.append(_last_cacheable(messages[-1]["content"]))
     return messages or [{"role": "user", "content": [_text(OPENING)]}], ends[: len(payload.body)]
 
 
@@ -247,16 +233,13 @@ def _block(part: Part, fields: Json) -> Json | None:
         case Text() | Blob():
             text = common.text_of(part)
             return {**_text(text), **fields} if text.strip() else None
-        case Image():
-            return _media("image", part, _image_source(part), fields)
-        case File():
-            return _media("document", part, _file_source(part), fields)
+        case Image() | File():
+            return _media(part, fields)
         case Call():
-            arguments = common.arguments_object(part)
-            return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments, **fields}
+            call = {"type": "tool_use", "id": part.id, "name": part.name}
+            return {**call, "input": common.arguments_object(part), **fields}
         case Opaque():
-            block: Json = common.copy_json(part.raw)
-            return None if part.kind.startswith("+") else block
+            return None if part.kind.startswith("+") else common.copy_object(part.raw)
         case Result():
             return _result(part)
 
@@ -274,42 +257,33 @@ def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _media(kind: str, part: Image | File, source: Json | None, fields: Json) -> Json:
-    if source is None:
+def _media(part: Image | File, fields: Json) -> Json:
+    if (source := _source(part)) is None:
         return _text(common.label(part))
-    block: Json = {"type": kind, "source": source}
+    block: Json = {"type": "image" if isinstance(part, Image) else "document", "source": source}
     if isinstance(part, File) and part.name:
         block["title"] = part.name
-    known = ("transformations",) if kind == "image" else ("context", "citations")
+    known = ("transformations",) if isinstance(part, Image) else ("context", "citations")
     return block | {key: common.copy_json(part.extra[key]) for key in known if key in part.extra} | fields
 
 
-def _image_source(image: Image) -> Json | None:
-    media_type = common.image_type(image)
-    if image.data:
-        inline = {"type": "base64", "media_type": media_type, "data": image.data}
-        return inline if media_type in IMAGE_TYPES else None
-    return _address(image)
-
-
-def _file_source(file: File) -> Json | None:
-    if file.data and file.media_type == "application/pdf":
-        return {"type": "base64", "media_type": file.media_type, "data": file.data}
-    if file.data and file.media_type.startswith("text/"):
-        return {"type": "text", "media_type": "text/plain", "data": common.decode_base64(file.data)}
-    return None if file.data else _address(file)
-
-
-def _address(part: Image | File) -> Json | None:
+def _source(part: Image | File) -> Json | None:
+    """Where the provider finds an image or file: in the block, or at an address; None if it does not accept it."""
+    if part.data:
+        media_type = common.image_type(part) if isinstance(part, Image) else part.media_type
+        if media_type in (IMAGE_TYPES if isinstance(part, Image) else FILE_TYPES):
+            return {"type": "base64", "media_type": media_type, "data": part.data}
+        if isinstance(part, Image) or not media_type.startswith("text/"):
+            return None
+        return {"type": "text", "media_type": "text/plain", "data": common.decode_base64(part.data)}
     if part.url and not part.url.startswith("data:"):
         return {"type": "url", "url": part.url}
-    if file_id := common.usable_id(part, NAME):
-        return {"type": "file", "file_id": file_id}
-    return None
+    file_id = common.usable_id(part, NAME)
+    return {"type": "file", "file_id": file_id} if file_id else None
 
 
 def _tool(tool: ToolDefinition) -> Json:
-    schema = common.copy_json(tool.schema) or {"properties": {}}
+    schema = common.copy_object(tool.schema) or {"properties": {}}
     return {**common.name_and_description(tool), "input_schema": {"type": "object", **schema}}
 
 
@@ -324,12 +298,14 @@ def _limit_breakpoints(breakpoints: tuple[int, ...]) -> list[int]:
     return [0, *wanted[1 - MOST_BREAKPOINTS :]] if wanted[0] == 0 else wanted[-MOST_BREAKPOINTS:]
 
 
-def _mark_breakpoints(written: Json, breakpoints: list[int], ends: list[_End]) -> None:
+def _last_cacheable(blocks: list[Json]) -> Json | None:
+    return next((block for block in reversed(blocks) if block["type"] in CACHEABLE), None)
+
+
+def _mark_breakpoints(written: Json, breakpoints: list[int], ends: list[Json | None]) -> None:
     for place in breakpoints:
         # The prompt is tools, then system, then messages: the head ends with the system prompt if there is one.
-        end = ends[min(place, len(ends)) - 1] if place and ends else None
-        blocks = end.blocks[: end.upto] if end else written.get("system", [])
-        target = next((block for block in reversed(blocks) if block["type"] in CACHEABLE), None)
+        target = ends[min(place, len(ends)) - 1] if place and ends else _last_cacheable(written.get("system", []))
         if target is None and not place:
             target = next((tool for tool in reversed(written.get("tools", [])) if not tool.get("defer_loading")), None)
         if target is not None:

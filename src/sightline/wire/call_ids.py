@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from sightline.values.items import Call, Message, Part, Result, Role, Text
 
@@ -17,10 +17,6 @@ class IdRule(NamedTuple):
 
     pattern: re.Pattern[str]
     longest: int
-
-    def accepts(self, call_id: str) -> bool:
-        """Whether the id may be sent as it is."""
-        return self.pattern.fullmatch(call_id) is not None
 
 
 STRICT = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), 64)  # Anthropic and Responses refuse all other characters
@@ -38,21 +34,23 @@ class WireIds:
         self._copies: dict[str, int] = {}  # how often a stem was rewritten, so that many equal ids stay cheap
         self._waiting: dict[str, list[list[str]]] = {}  # id → per assistant message, the wire ids still unanswered
 
-    def add_calls(self, calls: Iterable[Call]) -> list[str]:
-        """The wire ids of one assistant message's calls."""
-        given: list[str] = []
+    def rename_calls(self, message: Message) -> Message:
+        """An assistant message with the wire ids of its calls."""
+        parts: list[Part] = []
         fresh: dict[str, list[str]] = {}
-        for call in calls:
-            given.append(self._unique(call.id))
-            fresh.setdefault(call.id, []).append(given[-1])
+        for part in message.parts:
+            if isinstance(part, Call):
+                wire_id = self._unique(part.id)
+                fresh.setdefault(part.id, []).append(wire_id)
+                part = replace(part, id=wire_id)  # noqa: PLW2901
+            parts.append(part)
         for call_id, wire_ids in fresh.items():
             self._waiting.setdefault(call_id, []).append(wire_ids)
-        return given
+        return replace(message, parts=tuple(parts))
 
     def answer(self, call_id: str) -> str | None:
         """The wire id of the pending call of this id: the first in the newest message that has any; or None."""
-        messages = self._waiting.get(call_id)
-        if not messages:
+        if not (messages := self._waiting.get(call_id)):
             return None
         wire_id = messages[-1].pop(0)
         if not messages[-1]:
@@ -60,7 +58,7 @@ class WireIds:
         return wire_id
 
     def _unique(self, call_id: str) -> str:
-        wire_id = call_id if self._rule.accepts(call_id) else self._stem(call_id, "")
+        wire_id = call_id if self._rule.pattern.fullmatch(call_id) else self._stem(call_id, "")
         stem = wire_id
         while wire_id in self._used:
             self._copies[stem] = self._copies.get(stem, 1) + 1
@@ -90,7 +88,7 @@ def pair(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
         yield from _in_call_order(results, order)
         results = []
         if message.role is Role.ASSISTANT:
-            message = _with_call_ids(message, ids)  # noqa: PLW2901
+            message = ids.rename_calls(message)  # noqa: PLW2901
             order = {part.id: place for place, part in enumerate(message.parts) if isinstance(part, Call)}
         yield message
     yield from _in_call_order(results, order)
@@ -107,22 +105,8 @@ def _in_call_order(results: list[Message], order: dict[str, int]) -> list[Messag
     return sorted(results, key=lambda message: order.get(result_of(message).id, len(order)))
 
 
-def _with_call_ids(message: Message, ids: WireIds) -> Message:
-    given = iter(ids.add_calls(part for part in message.parts if isinstance(part, Call)))
-    parts = tuple(_renamed(part, next(given)) if isinstance(part, Call) else part for part in message.parts)
-    return msgspec.structs.replace(message, parts=parts)
-
-
-def _renamed(call: Call, wire_id: str) -> Call:
-    return call if call.id == wire_id else msgspec.structs.replace(call, id=wire_id)
-
-
 def _with_result_id(message: Message, ids: WireIds) -> Message:
     result = result_of(message)
-    wire_id = ids.answer(result.id)
-    if wire_id is None:
-        note: tuple[Part, ...] = (Text(f"[result of {result.id or 'an unknown call'}]"),)
-        return Message(Role.USER, note + result.parts, id=message.id)
-    if wire_id == result.id:
-        return message
-    return msgspec.structs.replace(message, parts=(msgspec.structs.replace(result, id=wire_id),))
+    if (wire_id := ids.answer(result.id)) is None:
+        return Message(Role.USER, (Text(f"[result of {result.id or 'an unknown call'}]"), *result.parts), id=message.id)
+    return replace(message, parts=(replace(result, id=wire_id),))

@@ -94,11 +94,16 @@ def copy_json(value: Any) -> Any:
     """Copy JSON values, because the caller owns what is written to it."""
     match value:
         case dict():
-            return {key: copy_json(inner) for key, inner in value.items()}
+            return copy_object(value)
         case list() | tuple():
             return [copy_json(inner) for inner in value]
         case _:
             return value
+
+
+def copy_object(fields: Json) -> Json:
+    """Copy a JSON object, as `copy_json` does."""
+    return {key: copy_json(inner) for key, inner in fields.items()}
 
 
 def valid(value: Any) -> Any:
@@ -178,8 +183,8 @@ def parts_of(content: object, read_block: ReadBlock, where: str) -> tuple[Part, 
 
 def result_parts(content: object, read_block: ReadBlock, where: str) -> tuple[Text | Blob | Image | File | Opaque, ...]:
     """The parts of a result's content. Calls and results cannot be among them. Raises BadInput as `parts_of` does."""
-    found = parts_of(content, read_block, where)
-    return tuple(part for part in found if isinstance(part, Text | Blob | Image | File | Opaque))
+    every = parts_of(content, read_block, where)
+    return tuple(part for part in every if isinstance(part, Text | Blob | Image | File | Opaque))
 
 
 def reply_message(reply: Json, parts: tuple[Part, ...], usage: Usage | None) -> Message:
@@ -217,8 +222,7 @@ def fields_part(provider: str, kind: str, fields: Json) -> tuple[Opaque, ...]:
 
 def text_block(block: Json, provider: str) -> tuple[Part, ...]:
     """The part of a block with `text`, and its further fields. Empty text is no part."""
-    fields = other_fields(block, "type", "text")
-    return with_fields(text_part(block["text"]), provider, fields) if block["text"] else ()
+    return with_fields(text_part(block["text"]), provider, other_fields(block, "type", "text")) if block["text"] else ()
 
 
 def opaque(provider: str, block: Json, kind: str = "") -> tuple[Opaque, ...]:
@@ -248,8 +252,7 @@ def fields_of(parts: Iterable[Part], provider: str, kind: str) -> Json:
     """The further fields of a whole message or result, if this provider gave any."""
     for part in parts:
         if isinstance(part, Opaque) and part.provider == provider and part.kind == kind:
-            fields: Json = copy_json(part.raw)
-            return fields
+            return copy_object(part.raw)
     return {}
 
 
@@ -282,9 +285,8 @@ def call_from(call_id: str, name: str, arguments: str | Json) -> Call:
         values = msgspec.json.decode(arguments)
     except (msgspec.MsgspecError, RecursionError):
         return Call(call_id, name, raw=arguments)
-    if values is None or dumped(values) != arguments:
-        return Call(call_id, name, values, arguments)
-    return Call(call_id, name, values)
+    is_whole = values is not None and dumped(values) == arguments
+    return Call(call_id, name, values, None if is_whole else arguments)
 
 
 def arguments_text(call: Call) -> str:
@@ -297,8 +299,7 @@ def arguments_text(call: Call) -> str:
 def arguments_object(call: Call) -> Json:
     """The arguments as an object. Text that is no object is put in the field `_raw`; empty text is an empty object."""
     if isinstance(call.input, dict):
-        fields: Json = copy_json(call.input)
-        return fields
+        return copy_object(call.input)
     text = arguments_text(call)
     return {"_raw": text} if text not in ("", "{}") else {}
 
@@ -318,8 +319,7 @@ def label(part: Image | File) -> str:
     kind = "image" if isinstance(part, Image) else "file"
     name = part.name if isinstance(part, File) else ""
     url = "" if part.url.startswith("data:") else part.url
-    facts = [fact for fact in (name, part.media_type, url, part.file_id) if fact]
-    return f"[{' '.join([kind, *facts])}]"
+    return f"[{' '.join(filter(None, (kind, name, part.media_type, url, part.file_id)))}]"
 
 
 def without_media(parts: Iterable[Part]) -> list[Part]:
@@ -327,13 +327,8 @@ def without_media(parts: Iterable[Part]) -> list[Part]:
     return [Text(label(part)) if isinstance(part, Image | File) else part for part in parts]
 
 
-def vendor_extra(vendor: str) -> Json:
-    """The `extra` of a part that is given by file id, because such ids are valid at their own vendor only."""
-    return {"vendor": vendor}
-
-
 def usable_id(part: Image | File, vendor: str) -> str:
-    """The file id of a part, if it may be valid at this vendor."""
+    """The file id of a part, if it may be valid at this vendor: its `extra` names the one that gave it."""
     return part.file_id if part.extra.get("vendor", vendor) == vendor else ""
 
 
@@ -353,10 +348,11 @@ def tool_raw(provider: str, tool: Json) -> ToolDefinition:
     return ToolDefinition(str(tool.get("name") or tool["type"]), provider=provider, raw=opaque(provider, tool)[0].raw)
 
 
-def write_tools(tools: Iterable[ToolDefinition], provider: str, write: Callable[[ToolDefinition], Json]) -> list[Json]:
-    """The definitions that this provider accepts: its own as they came, others by `write`.
+def write_tools(tools: Iterable[ToolDefinition], provider: str, write: Callable[[ToolDefinition], Json]) -> Json:
+    """The argument `tools` with the definitions that this provider accepts: its own as they came, others by `write`.
 
-    A tool with a schema is for every provider. One that is only raw is left out for all but its own.
+    A tool with a schema is for every provider. One that is only raw is left out for all but its own. Nothing if there
+    are no such tools.
     """
     written: list[Json] = []
     for tool in tools:
@@ -364,7 +360,7 @@ def write_tools(tools: Iterable[ToolDefinition], provider: str, write: Callable[
             written.append(copy_json(tool.raw))
         elif tool.schema or not tool.raw:
             written.append(write(tool))
-    return written
+    return {"tools": written} if written else {}
 
 
 def name_and_description(tool: ToolDefinition) -> Json:

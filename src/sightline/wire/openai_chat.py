@@ -70,19 +70,19 @@ def _read_message(message: Any, where: str) -> Message:
                 where, "a tool message without tool_call_id", "the id of the call it answers, as text"
             )
         case {"role": "function", "name": str(name)}:
-            content = message.get("content")
-            return Message(Role.TOOL, (_read_result(name, message | {"content": content or ""}, where),))
+            return Message(Role.TOOL, (_read_result(name, message | {"content": message.get("content") or ""}, where),))
         case {"role": role}:
-            accepted = "system, developer, user, assistant, tool, function (with a name)"
-            raise common.bad_input(where, f"role {role!r}", accepted)
+            raise common.bad_input(
+                where, f"role {role!r}", "system, developer, user, assistant, tool, function (with a name)"
+            )
         case _:
             raise common.bad_input(where, common.describe(message), "an object with role and content")
 
 
 def _read_named(message: Json, where: str) -> tuple[Part, ...]:
     parts = common.parts_of(message.get("content"), _read_block, where)
-    name = message.get("name")
-    return (*common.fields_part(NAME, "+message", {"name": name} if name else {}), *parts)
+    fields = {"name": message["name"]} if message.get("name") else {}
+    return (*common.fields_part(NAME, "+message", fields), *parts)
 
 
 def _read_assistant(message: Json, where: str) -> tuple[Part, ...]:
@@ -102,8 +102,9 @@ def _calls(message: Json, where: str) -> list[Any]:
 
 
 def _read_result(call_id: str, message: Json, where: str) -> Result:
-    parts = common.result_parts(message.get("content"), _read_block, where)
-    return Result(call_id, parts, name=message.get("name") or "")
+    return Result(
+        call_id, common.result_parts(message.get("content"), _read_block, where), name=message.get("name") or ""
+    )
 
 
 def _read_call(call: Any, where: str) -> tuple[Part, ...]:
@@ -116,8 +117,11 @@ def _read_call(call: Any, where: str) -> tuple[Part, ...]:
             fields = common.other_fields(call, "id", "custom")
             return common.with_fields(openai_common.free_form_call(call_id, name, text), NAME, fields)
         case _:
-            accepted = '"id" and "function" with "name" and "arguments", all text; or "custom" with "name" and "input"'
-            raise common.bad_input(f"{where}, tool call", common.describe(call), accepted)
+            raise common.bad_input(
+                f"{where}, tool call",
+                common.describe(call),
+                '"id" and "function" with "name" and "arguments", all text; or "custom" with "name" and "input"',
+            )
 
 
 def _read_block(block: Json) -> tuple[Part, ...]:
@@ -126,17 +130,14 @@ def _read_block(block: Json) -> tuple[Part, ...]:
             return common.text_block(block, NAME)
         case {"type": "image_url", "image_url": {"url": str(url)} as image}:
             fields = common.other_fields(block, "type", "image_url")
-            return common.with_fields(_read_image(url, image.get("detail")), NAME, fields)
+            extra, inline = openai_common.detail_extra(image.get("detail")), openai_common.split_data_url(url)
+            read = Image(*inline, extra=extra) if inline else Image(url=url, extra=extra)
+            return common.with_fields(read, NAME, fields)
         case {"type": "file", "file": dict(file)}:
             fields = common.other_fields(block, "type", "file")
             return common.with_fields(openai_common.read_file(file), NAME, fields)
         case _:
             return common.opaque(NAME, block)
-
-
-def _read_image(url: str, detail: object) -> Image:
-    extra, inline = openai_common.detail_extra(detail), openai_common.split_data_url(url)
-    return Image(*inline, extra=extra) if inline else Image(url=url, extra=extra)
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:
@@ -161,8 +162,7 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 
 def write(payload: Payload) -> Json:
     """Write the keyword arguments for the SDK: `messages`, and `tools` if there are any."""
-    heads = (_system(message) for message in payload.system)
-    messages = [head for head in heads if head["content"]]
+    messages = [head for head in map(_system, payload.system) if head["content"]]
     media: list[Json] = []  # of the results since the last assistant message
     last: Role | None = None  # of the neutral message before
     for message in pair([*payload.body, *payload.tail], SHORT):
@@ -179,8 +179,7 @@ def write(payload: Payload) -> Json:
                 messages.append(_message(message))
         last = message.role
     messages += _user(media)
-    tools = common.write_tools(payload.tools, NAME, _tool)
-    return {"messages": messages, "tools": tools} if tools else {"messages": messages}
+    return {"messages": messages} | common.write_tools(payload.tools, NAME, _tool)
 
 
 def _user(content: list[Json]) -> list[Json]:
@@ -252,8 +251,7 @@ def _block(part: Part, fields: Json) -> Json | None:
         case File():
             return _file(part) | fields
         case Opaque():
-            block: Json = common.copy_json(part.raw)
-            return None if part.kind.startswith("+") else block
+            return None if part.kind.startswith("+") else common.copy_object(part.raw)
         case Call() | Result():
             return None
 
@@ -263,8 +261,7 @@ def _text(text: str) -> Json:
 
 
 def _image(image: Image) -> Json:
-    url = openai_common.image_url(image)
-    if not url:
+    if not (url := openai_common.image_url(image)):
         return _text(common.label(image))
     detail = {"detail": image.extra["detail"]} if "detail" in image.extra else {}
     return {"type": "image_url", "image_url": {"url": url, **detail}}

@@ -15,7 +15,6 @@ from sightline.wire.common import (
     read_counts,
     text_of,
     text_part,
-    vendor_extra,
 )
 
 VENDOR = "openai"  # whose file ids these are
@@ -104,9 +103,8 @@ def read_file(file: Json, url: str = "", detail: object = None) -> File:
     """A file from the fields that it has in both formats, and its URL and detail where the format has them."""
     data, file_id, name = file.get("file_data") or "", file.get("file_id") or "", file.get("filename") or ""
     media_type, data = split_data_url(data) or ("", data)
-    extra = other_fields({"detail": detail}) | (vendor_extra(VENDOR) if file_id else {})
-    name = "" if data and name == UNNAMED else name
-    return File(media_type, data, url, file_id, name, extra)
+    extra = other_fields({"detail": detail}) | ({"vendor": VENDOR} if file_id else {})
+    return File(media_type, data, url, file_id, "" if data and name == UNNAMED else name, extra)
 
 
 # ------------------------------------------------------------------ tools and usage
@@ -114,8 +112,10 @@ def read_file(file: Json, url: str = "", detail: object = None) -> File:
 
 def function_fields(tool: ToolDefinition) -> Json:
     """Name, description and parameters of a function."""
-    schema = copy_json(tool.schema) or {"type": "object", "properties": {}}
-    return {**name_and_description(tool), "parameters": schema}
+    return {
+        **name_and_description(tool),
+        "parameters": copy_json(tool.schema) or {"type": "object", "properties": {}},
+    }
 
 
 def read_usage(usage: object, input_name: str, output_name: str) -> Usage | None:

@@ -37,8 +37,7 @@ def read(messages: str | Sequence[Mapping[str, Any]], instructions: str | None =
         return [*read_so_far, Message(Role.USER, common.parts_of(messages, _read_block, "input"))]
     run: list[tuple[Json, str]] = []  # items of the assistant message being read
     for message, where in common.plain_each(messages, "input", at):
-        item = _read_item(message, where)
-        if isinstance(item, dict):
+        if isinstance(item := _read_item(message, where), dict):
             run.append((item, where))
             continue
         read_so_far += [*_run_message(run), item]
@@ -74,7 +73,9 @@ def _read_item(item: Any, where: str) -> Message | Json:
         case {"role": "system" | "developer"} if _is_message(item):
             return Message(Role.SYSTEM, _read_message(item, where))
         case {"type": "function_call_output" | "custom_tool_call_output"}:
-            return Message(Role.TOOL, (_read_result(item, where),))
+            parts = common.result_parts(item.get("output"), _read_block, where)
+            fields = common.fields_part(NAME, "+result", common.other_fields(item, "type", "call_id", "output"))
+            return Message(Role.TOOL, (Result(item.get("call_id") or "", parts + fields, name=item.get("name") or ""),))
         case {"role": role} if _is_message(item) and role != "assistant":
             raise common.bad_input(where, f"role {role!r}", "user, assistant, system, developer")
         case {"role": _} | {"type": str()} | {"id": str()}:  # the type of an item reference may be left out
@@ -131,13 +132,6 @@ def _read_output(item: Any, where: str) -> tuple[Part, ...]:
             raise common.bad_input(where, common.describe(item), "an output item")
 
 
-def _read_result(item: Json, where: str) -> Result:
-    parts = common.result_parts(item.get("output"), _read_block, where)
-    fields = common.other_fields(item, "type", "call_id", "output")
-    name = item.get("name") or ""
-    return Result(item.get("call_id") or "", parts + common.fields_part(NAME, "+result", fields), name=name)
-
-
 def _read_block(block: Json) -> tuple[Part, ...]:
     match block:
         case {"type": "input_text" | "output_text" | "text", "text": str() | bytes()}:
@@ -145,24 +139,22 @@ def _read_block(block: Json) -> tuple[Part, ...]:
         case {"type": "input_image"}:
             return _read_image(block)
         case {"type": "input_file"}:
-            return _read_file(block)
+            file = openai_common.read_file(block, block.get("file_url") or "", block.get("detail"))
+            return common.with_fields(
+                file,
+                NAME,
+                common.other_fields(block, "type", "file_data", "file_url", "file_id", "filename", "detail"),
+            )
         case _:
             return common.opaque(NAME, block, CONTENT + block["type"])
 
 
 def _read_image(block: Json) -> tuple[Part, ...]:
     url, file_id = block.get("image_url") or "", block.get("file_id") or ""
-    vendor = common.vendor_extra(openai_common.VENDOR) if file_id else {}
-    extra = openai_common.detail_extra(block.get("detail")) | vendor
+    extra = openai_common.detail_extra(block.get("detail")) | ({"vendor": openai_common.VENDOR} if file_id else {})
     media_type, data = openai_common.split_data_url(url) or ("", "")
     image = Image(media_type, data, "" if data else url, file_id, extra=extra)
     return common.with_fields(image, NAME, common.other_fields(block, "type", "image_url", "file_id", "detail"))
-
-
-def _read_file(block: Json) -> tuple[Part, ...]:
-    file = openai_common.read_file(block, block.get("file_url") or "", block.get("detail"))
-    known = ("type", "file_data", "file_url", "file_id", "filename", "detail")
-    return common.with_fields(file, NAME, common.other_fields(block, *known))
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:
@@ -187,8 +179,7 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 
 def write(payload: Payload) -> Json:
     """Write the keyword arguments for the SDK: `input`, and `tools` if there are any."""
-    heads = [_message("system", message.parts) for message in payload.system]
-    items = [head for head in heads if head["content"]]
+    items = [head for message in payload.system if (head := _message("system", message.parts))["content"]]
     custom: set[str] = set()  # ids of free-form calls: their outputs have another type
     last: Role | None = None  # of the neutral message before
     for message in pair([*payload.body, *payload.tail], STRICT):
@@ -201,8 +192,7 @@ def write(payload: Payload) -> Json:
             }
             items += written
         last = message.role
-    tools = common.write_tools(payload.tools, NAME, _tool)
-    return {"input": items, "tools": tools} if tools else {"input": items}
+    return {"input": items} | common.write_tools(payload.tools, NAME, _tool)
 
 
 def _items(message: Message, custom: set[str]) -> list[Json]:
@@ -221,8 +211,8 @@ def _with_content(message: Json) -> Json:
 
 
 def _message(role: str, parts: tuple[Part, ...]) -> Json:
-    fields = common.fields_of(parts, NAME, "+message")
-    return {"type": "message", "role": role, **fields, "content": _blocks(parts, media=role == "user")}
+    content = _blocks(parts, media=role == "user")
+    return {"type": "message", "role": role, **common.fields_of(parts, NAME, "+message"), "content": content}
 
 
 def _assistant_items(parts: tuple[Part, ...]) -> list[Json]:
@@ -235,8 +225,10 @@ def _assistant_items(parts: tuple[Part, ...]) -> list[Json]:
             fields = None
         if isinstance(part, Opaque) and part.kind == "+message":
             fields, content = common.copy_json(part.raw), []
-        elif not _is_content(part):
-            items += _own_item(part, rest)
+        elif isinstance(part, Call):
+            items.append(_call(part, rest))
+        elif isinstance(part, Opaque) and not _is_content(part):
+            items += [] if part.kind.startswith("+") else [common.copy_object(part.raw)]
         elif fields is not None:
             content += _output_block(part, rest)
         else:
@@ -248,20 +240,9 @@ def _is_content(part: Part) -> bool:
     return part.kind.startswith(CONTENT) if isinstance(part, Opaque) else not isinstance(part, Call | Result)
 
 
-def _own_item(part: Part, fields: Json) -> list[Json]:
-    match part:
-        case Call():
-            return [_call(part, fields)]
-        case Opaque() if not part.kind.startswith("+"):
-            return [common.copy_json(part.raw)]
-        case _:
-            return []
-
-
 def _assistant_message(fields: Json, content: list[Json]) -> Json:
     is_text = "id" not in fields and len(content) == 1 and content[0] == _output_text(content[0].get("text", ""))
-    written = content[0]["text"] if is_text else content
-    return {"type": "message", "role": "assistant", **fields, "content": written}
+    return {"type": "message", "role": "assistant", **fields, "content": content[0]["text"] if is_text else content}
 
 
 def _output_block(part: Part, fields: Json) -> list[Json]:
@@ -309,8 +290,7 @@ def _block(part: Part, fields: Json, media: bool) -> Json | None:
             block = (_image(part) if isinstance(part, Image) else _file(part)) if media else None
             return {"type": "input_text", "text": common.label(part)} if block is None else block | fields
         case Opaque() if part.kind.startswith(CONTENT):
-            raw: Json = common.copy_json(part.raw)
-            return raw
+            return common.copy_object(part.raw)
         case Opaque() | Call() | Result():
             return None
 

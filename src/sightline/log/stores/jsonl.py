@@ -108,8 +108,10 @@ class JsonlStore:
             except OSError as error:
                 why = error.strerror or str(error)
                 if os.path.lexists(self.path):
-                    what = "it must be a file that this user may read and write, or be moved away"
-                    raise StoreError(f"cannot open {self.path}: {why}; {what}") from error
+                    raise StoreError(
+                        f"cannot open {self.path}: {why}; "
+                        "it must be a file that this user may read and write, or be moved away"
+                    ) from error
                 raise Unwritable(str(self.path), why) from error
         return self._file
 

@@ -22,8 +22,9 @@ def number(make: Make, branch: str, expected_head: str | None, tips: Tips) -> li
     count = len(entries)
     numbered = []
     for index, entry in enumerate(entries, start=1):
-        batch = (index, count) if count > 1 else None
-        numbered.append(replace(entry, seq=tips.seq + index, branch=branch, batch=batch))
+        numbered.append(
+            replace(entry, seq=tips.seq + index, branch=branch, batch=(index, count) if count > 1 else None)
+        )
         if entry.in_conversation:
             tips.heads[branch] = entry.uuid
     tips.seq += count

@@ -58,8 +58,9 @@ class Folder:
             if not path.exists():
                 raise SessionNotFound(session_id, str(self.path))
         except OSError as error:
-            why = f"cannot look into {self.path}: {error.strerror}; allow it to this user, or choose another root"
-            raise StoreError(why) from error
+            raise StoreError(
+                f"cannot look into {self.path}: {error.strerror}; allow it to this user, or choose another root"
+            ) from error
         return path
 
     def sessions(self) -> list[str]:

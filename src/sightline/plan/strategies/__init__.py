@@ -37,7 +37,16 @@ def strategy(name: str, config: Mapping[str, Any] | None = None) -> Strategy:
     Raises:
         BadInput: there is no such strategy, or it does not take this configuration.
     """
-    return _make(name, kind_of(name), dict(config or {}))
+    kind, given = kind_of(name), dict(config or {})
+    typed = _has_typed_config(kind)
+    try:
+        made: Strategy = msgspec.convert(_in_snake_case(given, kind), kind) if typed else kind(**given)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        takes = f"; it takes {', '.join(_fields(kind)) or 'nothing'}" if typed else ""
+        raise BadInput(f"strategy {name!r} does not take this configuration: {error}{takes}") from error
+    if not callable(getattr(made, "plan", None)):
+        raise BadInput(f"strategy {name!r} has no method plan(view): {made!r} is no strategy")
+    return made
 
 
 def names() -> list[str]:
@@ -62,8 +71,7 @@ def kind_of(name: str) -> Any:
     """The class or function that makes strategies of this name. Raises BadInput."""
     if name in STRATEGIES:
         return STRATEGIES[name]
-    offers = [each for each in installed() if each.name == name]
-    if not offers:
+    if not (offers := [each for each in installed() if each.name == name]):
         raise BadInput(f"unknown strategy {name!r}; choose one of {', '.join(names())}")
     if len({each.value for each in offers}) > 1:
         raise BadInput(f"several packages offer a strategy {name!r}: {', '.join(each.value for each in offers)}")
@@ -71,18 +79,6 @@ def kind_of(name: str) -> Any:
         return offers[0].load()
     except Exception as error:  # importing another package may raise anything
         raise BadInput(f"strategy {name!r} ({offers[0].value}) cannot be loaded: {error!r}") from error
-
-
-def _make(name: str, kind: Any, config: dict[str, Any]) -> Strategy:
-    try:
-        made = msgspec.convert(_in_snake_case(config, kind), kind) if _has_typed_config(kind) else kind(**config)
-    except (msgspec.ValidationError, TypeError, ValueError) as error:
-        takes = f"; it takes {', '.join(_fields(kind)) or 'nothing'}" if _has_typed_config(kind) else ""
-        raise BadInput(f"strategy {name!r} does not take this configuration: {error}{takes}") from error
-    if not callable(getattr(made, "plan", None)):
-        raise BadInput(f"strategy {name!r} has no method plan(view): {made!r} is no strategy")
-    checked: Strategy = made
-    return checked
 
 
 def _has_typed_config(kind: Any) -> bool:

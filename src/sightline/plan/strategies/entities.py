@@ -40,29 +40,19 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. A new question or a new state is a sweep."""
         says = f"{say('state', view.notices.locale)}\n{msgspec.json.encode(view.state).decode()}"
-        units = self._open_turn(view)
-        if self._extends_last(view, units, says):
-            return Plan.extended(view, {}, {})
+        units, must = reachable_units(view), view.must_show
+        if view.trims:  # the question, what came after it, and what must be shown
+            later = {unit for unit in units if unit > view.asked and view.timeline.unit_kind(unit) is not Kind.SUMMARY}
+            units = sorted(later | must.intersection(units))
+        last, fits = view.last, view.tokens_with_new() <= view.limit
+        if last is not None and fits and not view.command and units == [*last, *view.new]:
+            preface, _ = view.notices.preface(units, last.lods, says)
+            if preface == last.preface:
+                return Plan.extended(view, {}, {})
         return show_newest(view, units, view.command or "sweep: state", says=says)
 
     def merged(self, state: Mapping[str, Any], found: Any) -> Merged:
-        """See `merged`."""
         return merged(self.schema, state, found, null_erases=self.null_erases)
-
-    def _open_turn(self, view: View) -> list[int]:
-        """The question, what came after it, and what must be shown; all units, if none may be left out."""
-        if not view.trims:
-            return reachable_units(view)
-        timeline, must = view.timeline, view.must_show
-        after = [unit for unit in reachable_units(view) if unit > view.asked or unit in must]
-        return [unit for unit in after if unit in must or timeline.kind[timeline.unit_row[unit]] != Kind.SUMMARY]
-
-    def _extends_last(self, view: View, units: list[int], says: str) -> bool:
-        """Whether the question and the state are those of the last plan, and the new units fit."""
-        last = view.last
-        if last is None or view.command or view.tokens_with_new() > view.limit or units != [*last, *view.new]:
-            return False
-        return view.notices.preface(units, last.lods, says)[0] == last.preface
 
 
 def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases: bool = False) -> Merged:
@@ -73,11 +63,9 @@ def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases:
     """
     refused: dict[str, str] = {}
     node = object_in(schema, schema) or {}
-    fields = _plain(found)
-    if not isinstance(fields, Mapping):
+    if not isinstance(fields := _plain(found), Mapping):
         return Merged(dict(state), {"": f"{type(found).__name__} is no object with fields"})
-    merging = _Merging(schema, null_erases, refused)
-    return Merged(merging.into(node, state, fields, ""), refused)
+    return Merged(_Merging(schema, null_erases, refused).into(node, state, fields, ""), refused)
 
 
 class _Merging(NamedTuple):

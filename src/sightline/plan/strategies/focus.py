@@ -78,9 +78,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         lods: dict[int, Lod] = {}
         timeline, least = view.timeline, self._tool_entry_limit(view)
         for unit in view.new:
-            if timeline.unit_full[unit] <= least:
-                continue
-            for row in timeline.rows_of(unit):
+            for row in timeline.rows_of(unit) if timeline.unit_full[unit] > least else ():
                 full = timeline.full[row]
                 if full <= least or view.never_reduced(row) or timeline.state[row] & OPAQUE:
                     continue

@@ -16,6 +16,7 @@ from sightline.plan.strategies import names, strategy
 DEFAULT = "focus"
 WITHOUT_A_CHOICE = "sliding"  # for a plugin.json that names no strategy
 
+FILES = ("sightline.toml", "pyproject.toml", "plugin.json", "agent.json")  # in the order in which they are asked
 KEYS = ("strategy", "config")
 OTHER_KEYS = ("model", "models", "tools", "mcp", "chat")  # the agent reads these from the same file
 
@@ -41,13 +42,9 @@ def chosen(project: str | Path = ".") -> Choice:
     Raises:
         BadInput: a file cannot be read or names what does not exist; says the file, the key and the valid choices.
     """
-    folder = Path(project)
-    for name, read in _FILES.items():
-        file = folder / name
-        if not file.is_file():
-            continue
-        choice = read(file)
-        if choice is not None:
+    for name in FILES:
+        file = Path(project) / name
+        if file.is_file() and (choice := _read(file)) is not None:
             return choice
     return Choice(DEFAULT, {})
 
@@ -106,33 +103,20 @@ def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
 # ---------------------------------------------------------------------- the files
 
 
-def _read_own(file: Path) -> Choice | None:
-    return from_table(_toml(file), str(file))
-
-
-def _read_pyproject(file: Path) -> Choice | None:
-    tool = _toml(file).get("tool")
-    table = tool.get("sightline") if isinstance(tool, Mapping) else None
-    return from_table(table, f"{file} [tool.sightline]") if isinstance(table, Mapping) else None
-
-
-def _read_plugin(file: Path) -> Choice | None:
-    plugin = _json(file)
-    if not isinstance(plugin.get("id"), str) and "contextStrategy" not in plugin:
-        return None  # other programs have files of this name too
-    return from_plugin(plugin, str(file))
-
-
-def _read_agent(file: Path) -> Choice | None:
-    return from_agent(_json(file), str(file))
-
-
-_FILES = {
-    "sightline.toml": _read_own,
-    "pyproject.toml": _read_pyproject,
-    "plugin.json": _read_plugin,
-    "agent.json": _read_agent,
-}
+def _read(file: Path) -> Choice | None:
+    match file.name:
+        case "sightline.toml":
+            return from_table(_toml(file), str(file))
+        case "pyproject.toml":
+            tool = _toml(file).get("tool")
+            table = tool.get("sightline") if isinstance(tool, Mapping) else None
+            return from_table(table, f"{file} [tool.sightline]") if isinstance(table, Mapping) else None
+        case "plugin.json":
+            plugin = _json(file)
+            is_ours = isinstance(plugin.get("id"), str) or "contextStrategy" in plugin
+            return from_plugin(plugin, str(file)) if is_ours else None  # other programs have files of this name too
+        case _:
+            return from_agent(_json(file), str(file))
 
 
 def _toml(file: Path) -> dict[str, Any]:

@@ -42,15 +42,17 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
         new = {row: lod for row, lod in gists.items() if view.timeline.unit[row] in unseen}
         if not view.command and _extends_last(view, units, gists) and view.tokens_with_new(new) <= view.limit:
             return Plan.extended(view, new, dict.fromkeys(new, _READ))
-        return _sweep(view, units, gists, view.command or ("sweep: rounds" if has_question else "sweep: window"))
+        reason = view.command or ("sweep: rounds" if has_question else "sweep: window")
+        if view.fixed + view.notices.preface_limit + view.full_tokens(units) - view.saved(gists) <= view.limit:
+            return Plan.swept(view, units, gists, dict.fromkeys(gists, _READ), reason=reason)
+        return show_newest(view, units, reason, most=gists)
 
     def _select_units(self, view: View, first: int) -> list[int]:
         """All units or, if they are too many messages, the newest. The round that begins at `first` is never cut."""
         units, timeline = view.candidates(), view.timeline
-        if (
-            not view.trims
-            or _messages_around(view) + sum(messages_of(timeline, unit) for unit in units) <= self.messages
-        ):
+        windows = [window for window in timeline.windows if timeline.references(window, view.path)]
+        around = len(timeline.head_rows(view.path)) + len(windows)
+        if not view.trims or around + sum(messages_of(timeline, unit) for unit in units) <= self.messages:
             return units
         summaries = {unit for unit in units if timeline.unit_kind(unit) is Kind.SUMMARY}
         staying = view.required() | summaries | set(view.back)
@@ -63,28 +65,11 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
         return [unit for unit in units if unit >= start or unit in staying]
 
 
-def _messages_around(view: View) -> int:
-    """How many messages a payload has besides its units: system items of the head, and open windows."""
-    timeline, path = view.timeline, view.path
-    windows = [window for window in timeline.windows if timeline.references(window, path)]
-    return len(timeline.head_rows(path)) + len(windows)
-
-
-def _sweep(view: View, units: list[int], gists: dict[int, Lod], reason: str) -> Plan:
-    tokens = view.fixed + view.notices.preface_limit + view.full_tokens(units) - view.saved(gists)
-    if tokens <= view.limit:
-        return Plan.swept(view, units, gists, dict.fromkeys(gists, _READ), reason=reason)
-    return show_newest(view, units, reason, most=gists)
-
-
 def _round_start(view: View) -> int:
     """The unit with which the round began: the last user message; -1 before the first."""
-    timeline, path = view.timeline, view.path
-    for unit in range(len(timeline.unit_row) - 1, -1, -1):
-        row = timeline.unit_row[unit]
-        if begins_turn(timeline, unit) and path.holds(timeline.branch[row], row):
-            return unit
-    return -1
+    timeline = view.timeline
+    newest_first = (timeline.unit[row] for row in timeline.rows_on(view.path, reversed(timeline.unit_row)))
+    return next((unit for unit in newest_first if begins_turn(timeline, unit)), -1)
 
 
 def _file_gists(view: View, units: Sequence[int], first: int) -> dict[int, Lod]:
@@ -92,18 +77,16 @@ def _file_gists(view: View, units: Sequence[int], first: int) -> dict[int, Lod]:
     timeline, lods = view.timeline, dict[int, Lod]()
     for unit in units:
         for row in timeline.rows_of(unit) if unit < first else ():
-            if timeline.kind[row] != Kind.RESULT or not timeline.state[row] & FILE_READ or view.never_reduced(row):
-                continue
+            is_read = timeline.kind[row] == Kind.RESULT and timeline.state[row] & FILE_READ
             lod = timeline.level(row, view.wanted.get(row, Lod.GIST))
-            if lod is not Lod.FULL:
+            if is_read and lod is not Lod.FULL and not view.never_reduced(row):
                 lods[row] = lod
     return lods
 
 
 def _extends_last(view: View, units: Sequence[int], gists: dict[int, Lod]) -> bool:
     """Whether these units are those of the last plan, at the same levels, and the new ones."""
-    last = view.last
-    if last is None:
+    if (last := view.last) is None:
         return len(units) == len(view.new)
     if view.back or view.summary_waits or len(units) != len(last) + len(view.new):
         return False

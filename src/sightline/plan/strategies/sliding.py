@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sightline.log.columns import LABELLED, OPAQUE, ORPHAN, Timeline
+from sightline.log.columns import LABELLED, ORPHAN, Timeline
 from sightline.plan.plan import Plan
 from sightline.plan.view import View, body_unit
 from sightline.values.items import Kind, Lod
@@ -19,7 +19,6 @@ class Sliding(Struct, frozen=True, forbid_unknown_fields=True):
     name = "sliding"
 
     def plan(self, view: View) -> Plan:
-        """See `Strategy.plan`."""
         if not view.command and is_still_right(view):
             return Plan.extended(view, {}, {})
         return show_newest(view, reachable_units(view), view.command or "sweep: window")
@@ -32,8 +31,7 @@ def is_still_right(view: View, *, by_turn: bool = False) -> bool:
     """
     if view.tokens_with_new() > view.limit:
         return False
-    last = view.last
-    if last is None:
+    if (last := view.last) is None:
         return True
     free = view.limit - view.tokens_with_new() - max(0, view.notices.preface_limit - last.preface_tokens)
     if any(view.saved({row: lod}) <= free for row, lod in last.levels().items() if lod is not Lod.FULL):
@@ -70,13 +68,12 @@ def reachable_units(view: View) -> list[int]:
 
 def _newest_first(view: View) -> Iterator[int]:
     """The units of the conversation from the newest back, without pending calls and what summaries cover."""
-    timeline, path = view.timeline, view.path
+    timeline = view.timeline
     pending = {timeline.unit[row] for row in timeline.open_calls}
-    for unit in range(len(timeline.unit_row) - 1, -1, -1):
-        row = timeline.unit_row[unit]
-        if unit in pending or not path.holds(timeline.branch[row], row) or not body_unit(timeline, unit):
-            continue
-        if timeline.kind[row] != Kind.RECALL and not view.is_covered(unit):
+    for row in timeline.rows_on(view.path, reversed(timeline.unit_row)):
+        unit = timeline.unit[row]
+        is_said = unit not in pending and body_unit(timeline, unit) and timeline.kind[row] != Kind.RECALL
+        if is_said and not view.is_covered(unit):
             yield unit
 
 
@@ -139,7 +136,10 @@ class _Filling:
         if asked in reserved:
             lods = self._fitting_levels(asked, self.free + reserved[asked], shorten=True)
             self.shown.add(self._take_tokens(asked, self._lowest_levels(asked) if lods is None else lods))
-        self.shown.update(_drop_partial_turn(self.timeline, chosen, asked) if by_turn else chosen)
+        if by_turn:  # without the end of a turn whose beginning is not among them, unless there is nothing else
+            starts = (at for at, unit in enumerate(chosen) if unit == asked or begins_turn(self.timeline, unit))
+            chosen = chosen[next(starts, 0) :]
+        self.shown.update(chosen)
         return self._plan(reason)
 
     def plan_all(self, reason: str) -> Plan:
@@ -195,7 +195,8 @@ class _Filling:
     def _shortenings(self, unit: int, lods: dict[int, Lod]) -> list[dict[int, Lod]]:
         """The unit's levels, shortened step by step: its largest items as summaries first, then as gists."""
         steps: list[dict[int, Lod]] = []
-        rows = sorted(self._reducible(unit), key=lambda row: (-self.timeline.full[row], row))
+        reducible = filter(self.view.may_shorten, self.timeline.rows_of(unit))
+        rows = sorted(reducible, key=lambda row: (-self.timeline.full[row], row))
         for wanted in (Lod.SUMMARY, Lod.GIST):
             for row in rows:
                 if self.timeline.level(row, wanted) < self.timeline.level(row, lods.get(row, Lod.FULL)):
@@ -204,22 +205,11 @@ class _Filling:
         return steps
 
     def _lowest_levels(self, unit: int) -> dict[int, Lod]:
-        return {row: self.timeline.level(row, Lod.GIST) for row in self._reducible(unit)}
-
-    def _reducible(self, unit: int) -> list[int]:
-        """The items that may be shortened. A provider wants its own blocks back unchanged while their turn is open."""
-        rows, state = self.timeline.rows_of(unit), self.timeline.state
-        free = [row for row in rows if not self.view.never_reduced(row)]
-        return [row for row in free if not (state[row] & OPAQUE and unit > self.view.asked)]
+        rows = filter(self.view.may_shorten, self.timeline.rows_of(unit))
+        return {row: self.timeline.level(row, Lod.GIST) for row in rows}
 
     def _plan(self, reason: str) -> Plan:
         lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.shown}
         lods = {row: lod for row, lod in lods.items() if lod is not Lod.FULL}
         why = {row: "not wanted in full" if row in self.most else "larger than the window" for row in lods}
         return Plan.swept(self.view, sorted(self.shown), lods, why, reason=reason, says=self.says)
-
-
-def _drop_partial_turn(timeline: Timeline, units: list[int], asked: int) -> list[int]:
-    """These units without the end of a turn whose beginning is not among them, unless there is nothing else."""
-    starts = (index for index, unit in enumerate(units) if unit == asked or begins_turn(timeline, unit))
-    return units[next(starts, 0) :]

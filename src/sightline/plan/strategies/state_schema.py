@@ -81,8 +81,7 @@ def _check(node: Any, root: Schema, where: str, followed: set[str]) -> None:
     """
     if not isinstance(node, Mapping):
         return
-    unknown = [word for word in node if word not in _CHECKED | _IGNORED and not str(word).startswith("x-")]
-    if unknown:
+    if unknown := [word for word in node if word not in _CHECKED | _IGNORED and not str(word).startswith("x-")]:
         raise BadInput(f"{where} says {unknown[0]!r}, which is not checked here; use {', '.join(sorted(_CHECKED))}")
     if "pattern" in node:
         check_pattern(node["pattern"], where)
@@ -90,15 +89,11 @@ def _check(node: Any, root: Schema, where: str, followed: set[str]) -> None:
     if reference is not None and reference not in followed:
         followed.add(reference)
         _check(_resolve(reference, root), root, f"{where}.$ref", followed)
-    for name, part in _parts(node):
-        _check(part, root, f"{where}.{name}", followed)
-
-
-def _parts(node: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the schemas inside a schema, with a name for each."""
     inside = [(name, node[name]) for name in ("items", "additionalProperties") if name in node]
     inside += list(node.get("properties", {}).items())
-    return inside + [(word, part) for word in ("anyOf", "oneOf", "allOf") for part in node.get(word, ())]
+    inside += [(word, part) for word in ("anyOf", "oneOf", "allOf") for part in node.get(word, ())]
+    for name, part in inside:
+        _check(part, root, f"{where}.{name}", followed)
 
 
 def _resolve(reference: Any, root: Schema) -> Any:
@@ -179,5 +174,6 @@ def _explain(problem: Problem) -> str:
         case "const":
             wanted = brief(wanted)
     length = len(problem.value) if isinstance(problem.value, Sized) else 0
-    phrase = _PHRASES.get(problem.keyword, "{value} is out of range")
-    return path + phrase.format(value=value, wanted=wanted, length=length)
+    return path + _PHRASES.get(problem.keyword, "{value} is out of range").format(
+        value=value, wanted=wanted, length=length
+    )

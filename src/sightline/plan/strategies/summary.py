@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from sightline.errors import BadInput
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import begins_turn, is_still_right, reachable_units, show_newest
-from sightline.plan.view import View, body_unit
+from sightline.plan.view import View, body_units
 
 
 class Summary(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,24 +38,16 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True):
         It covers what was summarised before and the `batch` oldest turns since.
         """
         timeline = view.timeline
-        first, since = _summary_bounds(view)
-        if first < 0:
+        if (first := next(body_units(timeline, view.path), -1)) < 0:
             return None
+        since = max((each.last + 1 for each in view.compactions if each.first <= first), default=first)
         start = timeline.unit_row[since] if since < len(timeline.unit_row) else len(timeline)
         units: list[int] = []
         turns: list[int] = []  # where each begins among them
-        for unit in timeline.units_between(view.path, start, len(timeline)):
-            if body_unit(timeline, unit) and not view.is_covered(unit):
+        for unit in body_units(timeline, view.path, start):
+            if not view.is_covered(unit):
                 turns += [len(units)] if begins_turn(timeline, unit) else []
                 units.append(unit)
             if len(turns) > self.threshold:
                 return first, units[turns[self.batch] - 1]
         return None
-
-
-def _summary_bounds(view: View) -> tuple[int, int]:
-    """The first unit of the conversation, -1 if there is none, and the first after what is summarised."""
-    timeline = view.timeline
-    units = timeline.units_between(view.path, 0, len(timeline))
-    first = next((unit for unit in units if body_unit(timeline, unit)), -1)
-    return first, max((each.last + 1 for each in view.compactions if each.first <= first), default=first)

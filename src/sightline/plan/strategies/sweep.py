@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
-from sightline.log.columns import FAILED, OBSOLETE, OPAQUE
+from sightline.log.columns import FAILED, OBSOLETE
 from sightline.plan.plan import INDEX, MARKER, Plan
-from sightline.plan.view import LeftOut, View, body_unit, messages_of
+from sightline.plan.view import LeftOut, View, body_units, messages_of
 from sightline.values.items import Kind, Lod
 
 # An item's worth is the product of the factors below (see `_worth`). They are first guesses that behave well on the
@@ -112,7 +112,11 @@ class Sweep:
             self._shorten_question(limit // 2)
         if self.body > leave_out_above:
             self._take_steps(leave_out_to, self.units, protected)
-        self._reduce_protected(limit - notices, protected)
+        # The protected units: the newest after the others, and last the question, which is never left out.
+        most, asked, newest = limit - notices, view.asked, self.units[-1:]
+        self._take_steps(most, sorted(protected - {asked, *newest}))
+        self._take_steps(most, [unit for unit in newest if unit in protected and unit != asked])
+        self._take_steps(most, [unit for unit in self.units if unit == asked], leave_out=False)
         return self._plan(reason)
 
     def _protected_units(self, keep: int) -> set[int]:
@@ -142,8 +146,7 @@ class Sweep:
         return found
 
     def _set_level(self, row: int, lod: Lod, why: str = "swept") -> None:
-        now = self.lods.get(row, Lod.FULL)
-        self.body += self.timeline.size(row, lod) - self.timeline.size(row, now)
+        self.body += self.timeline.size(row, lod) - self.timeline.size(row, self.lods.get(row, Lod.FULL))
         self.lods[row], self.why[row] = lod, why
 
     def _set_wanted_levels(self) -> None:
@@ -206,16 +209,6 @@ class Sweep:
                 if lower := self._lower_levels(row, self.lods.get(row, Lod.FULL)):
                     self._set_level(row, lower[0])
 
-    def _reduce_protected(self, most: int, protected: set[int]) -> None:
-        """Reduce the protected units to the limit: the newest unit after the others, the question last.
-
-        The question is shortened, never left out.
-        """
-        asked, newest = self.view.asked, self.units[-1:]
-        self._take_steps(most, sorted(protected - {asked, *newest}))
-        self._take_steps(most, [unit for unit in newest if unit in protected and unit != asked])
-        self._take_steps(most, [unit for unit in self.units if unit == asked], leave_out=False)
-
     def _take_steps(
         self, target: int, units: Sequence[int], protected: Iterable[int] = (), *, leave_out: bool = True
     ) -> None:
@@ -259,10 +252,9 @@ class Sweep:
 
     def _lower_levels(self, row: int, lod: Lod) -> Sequence[Lod]:
         """The levels below this one that an item has and may be shown at, the richest first."""
-        timeline = self.timeline
-        if self.view.never_reduced(row) or (timeline.state[row] & OPAQUE and timeline.unit[row] > self.view.asked):
-            return ()  # a provider wants its own blocks back unchanged while their turn is open
-        sizes = ((Lod.SUMMARY, timeline.summary[row]), (Lod.GIST, timeline.gist[row]))
+        if not self.view.may_shorten(row):
+            return ()
+        sizes = ((Lod.SUMMARY, self.timeline.summary[row]), (Lod.GIST, self.timeline.gist[row]))
         return [level for level, tokens in sizes if tokens >= 0 and level < lod]
 
     def _worth(self, row: int, age: int) -> float:
@@ -293,14 +285,16 @@ class Sweep:
         """
         view, last = self.view, self.view.last
         if any(unit not in (last or ()) for unit in (*view.back, *self.summaries)):
-            return self._count(self._all_left_out())
+            pending = {self.timeline.unit[row] for row in self.timeline.open_calls}
+            hidden = {*body_units(self.timeline, view.path)} - (self.unit_set - self.out) - pending
+            return self._count([unit for unit in hidden if self._is_missed(unit)])
         before = last.left_out if last else None
         if last and before:
-            back = self._count([unit for unit in self.units if unit <= before.last and unit not in last])
-            if back:
+            if back := self._count([unit for unit in self.units if unit <= before.last and unit not in last]):
                 before = before._replace(messages=before.messages - back.messages, tokens=before.tokens - back.tokens)
-            if before.messages <= 0 or view.covers(before):
-                before = None
+            first, end = before.first, before.last
+            if before.messages <= 0 or any(each.first <= first and end <= each.last for each in view.compactions):
+                before = None  # all came back, or one summary covers it
         now = self._count([unit for unit in self.out if self._is_missed(unit)])
         if before is None or now is None:
             return before or now
@@ -310,8 +304,12 @@ class Sweep:
     def _count(self, units: Sequence[int]) -> LeftOut | None:
         if not units:
             return None
-        messages = sum(messages_of(self.timeline, unit) for unit in units)
-        return LeftOut(messages, sum(self.timeline.unit_full[unit] for unit in units), min(units), max(units))
+        return LeftOut(
+            messages=sum(messages_of(self.timeline, unit) for unit in units),
+            tokens=sum(self.timeline.unit_full[unit] for unit in units),
+            first=min(units),
+            last=max(units),
+        )
 
     def _is_missed(self, unit: int) -> bool:
         """Whether nothing else shows what a left-out unit says.
@@ -322,10 +320,3 @@ class Sweep:
         if kind is Kind.SUMMARY:
             return unit in self.summaries
         return kind is not Kind.RECALL and not self.view.is_covered(unit)
-
-    def _all_left_out(self) -> list[int]:
-        """All units of the branch that are left out and missed, pending calls aside."""
-        view, timeline = self.view, self.timeline
-        shown_or_pending = (self.unit_set - self.out) | {timeline.unit[row] for row in timeline.open_calls}
-        units = (unit for unit in timeline.units_between(view.path, 0, len(timeline)) if body_unit(timeline, unit))
-        return [unit for unit in units if unit not in shown_or_pending and self._is_missed(unit)]
