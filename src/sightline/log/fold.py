@@ -134,14 +134,21 @@ class GrowingTimeline(Timeline, kw_only=True):
     def _add_row(
         self, seq: int, sub: int, unit: int, branch: int, kind: Kind, state: int, sizes: Sizes, span: Span
     ) -> int:
-        for column, value in (
-            (self.seq, seq), (self.sub, sub), (self.unit, unit), (self.branch, branch), (self.kind, kind),
-            (self.state, state), (self.gist, sizes[0]), (self.summary, sizes[1]), (self.full, sizes[2]),
-            (self.offset, span.offset), (self.length, span.length), (self.partner, NONE), (self.subject, NONE),
-            (self.mention, NONE), (self.same, NONE), (self.gist_offset, NONE), (self.gist_length, 0),
-            (self.summary_offset, NONE), (self.summary_length, 0),
-        ):  # fmt: skip
-            column.append(value)
+        self.seq.append(seq)
+        self.sub.append(sub)
+        self.unit.append(unit)
+        self.branch.append(branch)
+        self.kind.append(kind)
+        self.state.append(state)
+        self.gist.append(sizes[0])
+        self.summary.append(sizes[1])
+        self.full.append(sizes[2])
+        self.offset.append(span.offset)
+        self.length.append(span.length)
+        for column in (self.partner, self.subject, self.mention, self.same, self.gist_offset, self.summary_offset):
+            column.append(NONE)
+        self.gist_length.append(0)
+        self.summary_length.append(0)
         row = self.branches[branch].last = len(self.seq) - 1
         self.unit_rows[unit] += 1
         self.unit_full[unit] += sizes[2]
@@ -213,13 +220,18 @@ class GrowingTimeline(Timeline, kw_only=True):
         """Add a summary to the compaction before it. One without a compaction covers everything before it."""
         unit, row = len(self.unit_row) - 1, len(self.seq) - 1
         own = [each for each in self.compactions if each.branch == branch]
-        since = range(own[-1].at, row) if own else ()  # then other rows of the branch: it is not a summary of that one
-        others = (each for each in since if self.branch[each] == branch and self.unit[each] not in own[-1].summaries)
-        if not own or next(others, None) is not None:
+        if not own or self._has_other_rows(own[-1], row):
             own = [Compaction(entry.seq, span.offset, branch, row, 0, unit - 1)]
             self.compactions += own
         own[-1].summaries.append(unit)
         own[-1].at = self._end(branch)  # a branch that begins between two summaries knows of neither
+
+    def _has_other_rows(self, compaction: Compaction, row: int) -> bool:
+        """Whether the branch has rows between a compaction and this row that are not its summaries."""
+        since = range(compaction.at, row)
+        return any(
+            self.branch[each] == compaction.branch and self.unit[each] not in compaction.summaries for each in since
+        )
 
     def _uncompact(self, note: UncompactNote, span: Span, branch: int) -> None:
         for compaction in self.compactions:
