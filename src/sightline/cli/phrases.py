@@ -90,8 +90,8 @@ _PHRASES = {
     "default": ("default", "默认值"),
     "about": ("what it does", "作用"),
     "strategy focus": (
-        "Shows everything while it fits; then shortens older items, rarely and many at once. The default.",
-        "放得下时全部显示；放不下时缩短较早的内容：次数少，一次缩短多项。默认策略。",
+        "Shows long results as summaries, all else in full while it fits; then shortens older items. The default.",
+        "长结果显示为摘要，其余放得下时全部显示；放不下时缩短较早的内容。默认策略。",
     ),
     "strategy sliding": (
         "Shows the newest messages that fit and shortens nothing. For short questions and answers.",
@@ -106,7 +106,7 @@ _PHRASES = {
         "显示结构化状态，代替对话。适合填表和订票。",
     ),
     "strategy rounds": (
-        "Shows files as gists from the next question on, and of many messages the newest. For data analysis.",
+        "Shows files as gists from the next question on, and only the newest of many messages. For data analysis.",
         "读过的文件从下一轮提问起只显示要点；消息过多时只显示最新几条。适合数据分析。",
     ),
     "chosen": ("This project uses {name}, chosen in {file}.", "本项目使用 {name}，由 {file} 选定。"),

@@ -32,7 +32,7 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
     schema: Annotated[
         dict[str, Any], Meta(description='what to remember: a JSON Schema, or in short {"date": "string"}')
     ]
-    null_erases: Annotated[bool, Meta(description="whether a found null forgets a value; else it says nothing")] = False
+    null_erases: Annotated[bool, Meta(description="whether an extracted null deletes the value")] = False
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "schema", schema_of(self.schema))

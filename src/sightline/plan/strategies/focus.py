@@ -53,7 +53,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
     entry: Annotated[int, Meta(description="tokens above which a tool result or call first appears as a summary")] = (
         2000
     )
-    keep: Annotated[int, Meta(description="newest units that a sweep leaves as they are while it can")] = 1
+    keep: Annotated[int, Meta(description="newest units that a sweep does not shorten if it can")] = 1
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""

@@ -16,9 +16,9 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True):
     name = "summary"
     apart = True  # the model that summarises sees the turns to add and the summary so far, and nothing newer
 
-    threshold: Annotated[int, Meta(description="turns that are kept as they are; with more, a summary is wanted")] = 10
-    batch: Annotated[int, Meta(ge=1, description="turns that are folded in at a time, the oldest")] = 5
-    compression_model: Annotated[str, Meta(description="the light model's name, for whoever owns models")] = ""
+    threshold: Annotated[int, Meta(description="a summary is wanted when there are more turns than this")] = 10
+    batch: Annotated[int, Meta(ge=1, description="how many of the oldest turns are added to the summary each time")] = 5
+    compression_model: Annotated[str, Meta(description="the name of the model that writes the summaries")] = ""
 
     def __post_init__(self) -> None:
         if self.threshold <= self.batch:
