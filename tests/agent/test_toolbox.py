@@ -79,10 +79,16 @@ def test_what_a_thread_gives_and_raises_arrives() -> None:
     def fails() -> None:
         raise ValueError("no")
 
+    def times_out() -> None:
+        raise TimeoutError(110, "Connection timed out", "/far/away")
+
     assert asyncio.run(in_thread(divmod, 7, 2)) == (3, 1)
     assert asyncio.run(in_thread(int, "11", base=2)) == 3
     with pytest.raises(ValueError, match="no"):
         asyncio.run(in_thread(fails))
+    with pytest.raises(TimeoutError, match="/far/away") as raised:  # asyncio would make a new one without its file
+        asyncio.run(in_thread(times_out))
+    assert raised.traceback[-1].name == "times_out"
     go_on()  # outside of such work there is nobody to give it up
 
 

@@ -96,6 +96,18 @@ def test_before_anything_is_said_the_commands_say_so(tmp_path: Path, capsys: Sho
     assert not folder(project).sessions()
 
 
+def test_a_swept_session_shows_why_each_item_is_short(tmp_path: Path, capsys: Shown) -> None:
+    """`/context all` names the reason of every shortened item, in words and not as a template."""
+    asked = [f"Order {n}: " + f"apples and pears {n}, " * 300 for n in range(6)]
+    with Stub([answer(f"Noted {n}.") for n in range(6)]) as stub:
+        chat = talked(configured(tmp_path / "shop", stub.url), [*asked, "/context all"], budget=7000, output=500)
+    shown = capsys.readouterr().out
+    assert any(receipt.plan is not None and "sweep" in receipt.reason for receipt in chat.session.receipts)
+    assert re.search(r"#\d+ +user +(summary|gist) .* shortened ", shown)
+    assert "{reason}" not in shown
+    assert "KeyError" not in shown
+
+
 def test_looking_shows_what_the_other_commands_show(tmp_path: Path, capsys: Shown) -> None:
     """The tables of `sightline context`, `sessions` and `apps`, with this chat's own words where they point on."""
     with Stub([answer("Done.", usage=(1000, 100, 500))]) as stub:

@@ -87,6 +87,18 @@ def test_the_application_speaks_asgi(tmp_path: Path) -> None:
     assert all(body["error"] for _, body in answers[1:])
 
 
+def test_a_fault_of_the_service_is_not_the_client_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON that cannot be read on this side is a server's error, never "the body is no JSON"."""
+    shop = Shop(tmp_path, [])
+
+    async def query(*_: Any) -> None:
+        raise msgspec.DecodeError("damaged index")
+
+    monkeypatch.setattr(shop.service, "query", query)
+    with pytest.raises(msgspec.DecodeError, match="damaged index"):
+        shop.run(Client(shop.service).post(b'{"message": "hi"}'))
+
+
 def test_half_a_character_does_not_stop_the_application(tmp_path: Path) -> None:
     """JSON can hold one half of a pair that is no text: the report is answered without it."""
     shop = Shop(tmp_path, [structured("x HALF y").replace("HALF", "\\ud800")])

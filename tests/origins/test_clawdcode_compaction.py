@@ -1116,6 +1116,29 @@ def test_a_session_begun_meanwhile_is_not_touched(manage: Manage) -> None:
     assert len(manager.persistent.load_conversation(first)) == 10
 
 
+def test_a_cancelled_command_changes_nothing() -> None:
+    """Not later either, when the summary is done: what was said meanwhile stays."""
+    asked, done = threading.Event(), threading.Event()
+
+    def slow(_: Any) -> str:
+        asked.set()
+        done.wait(10)
+        return "a summary"
+
+    async def cancelled(session: CommandSession) -> None:
+        command = asyncio.ensure_future(compact_command.handler([], CommandContext(session, summarizer=slow)))
+        await asyncio.to_thread(asked.wait, 10)
+        command.cancel()
+        await asyncio.gather(command, return_exceptions=True)
+        session.messages.append({"role": "user", "content": "said after that"})
+        done.set()
+
+    session = CommandSession(list(talk(10)))
+    asyncio.run(cancelled(session))  # ends when its threads have ended
+    assert len(session.messages) == 11
+    assert session.messages[-1]["content"] == "said after that"
+
+
 def test_there_must_be_something_to_compact(manage: Manage) -> None:
     """Without a session it is an error; without a message there is nothing to do."""
     manager = manage()

@@ -342,6 +342,15 @@ def test_obsolete_items_are_rendered_only_when_asked_for() -> None:
     assert [m.content for m in shown] == ["u", "still there"]
 
 
+def test_trimming_keeps_the_order_of_items_that_were_never_added() -> None:
+    """They all have the number 0: the order in which they are given stands, with a limit as without."""
+    said = [("USER", "one"), ("ASSISTANT", "two"), ("SYSTEM", "sys"), ("USER", "three")]
+    items = [ContextItem(id=str(n), type=ContextItemType[kind], content=text) for n, (kind, text) in enumerate(said)]
+    renderer = ContextRenderer(WordCounter())
+    for limit in (None, 100):
+        assert [m.content for m in renderer.render(items, {}, RenderOptions(max_tokens=limit))] == [t for _, t in said]
+
+
 @pytest.mark.accepts(29)
 def test_max_tokens_trims_what_is_rendered() -> None:
     """None renders everything; n keeps the total within n, counting windows as they are shown."""

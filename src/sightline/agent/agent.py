@@ -112,7 +112,7 @@ class Agent:
             PinnedOverflow: what may not be reduced is larger than the model's context window.
             StoreError: the log cannot be written.
         """
-        return self._events(partial(self._ask, text, uploads))
+        return self._events(partial(self._ask, text, uploads), is_new=True)
 
     def proceed(self) -> AsyncGenerator[Event, None]:
         """Continue where the last turn stopped: after a failed or cut model call, a limit, or an interruption."""
@@ -124,7 +124,6 @@ class Agent:
         return self._busy
 
     def _ask(self, text: str, uploads: Sequence[Upload]) -> None:
-        self.question = ""
         self._write(self._prepare)
         if uploads:
             self._write(lambda: self.session.note(announcement(uploads, self._locale)))
@@ -145,9 +144,11 @@ class Agent:
         windows = session.windows.tools() if set(session.windows.apps) - {"code_list"} else ()
         session.tools([*(tool.definition for tool in self.tools), *windows], recall=self._recalls)
 
-    async def _events(self, begin: Callable[[], None]) -> AsyncGenerator[Event, None]:
+    async def _events(self, begin: Callable[[], None], *, is_new: bool = False) -> AsyncGenerator[Event, None]:
         """Log what a turn begins with, run it, and yield its events."""
         async with self._one_at_a_time():
+            if is_new:
+                self.question = ""
             await _shielded(asyncio.to_thread(begin))
             await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
             self._turn = turn = Turn(asyncio.Queue())

@@ -95,7 +95,8 @@ class Trusted:
 
     def holds(self, config: Config, reached: Sequence[str]) -> bool:
         """Whether the user has approved this file, as it was read, and everything that it reaches."""
-        return _approval(config, reached).items() <= self._approved().items()
+        [(path, fingerprint)] = _approval(config, reached).items()
+        return self._approved().get(path) == fingerprint
 
     def add(self, config: Config, reached: Sequence[str]) -> None:
         """Approve this file, as it was read, as long as it reaches the same. Raises Unwritable."""

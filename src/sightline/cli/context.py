@@ -173,7 +173,7 @@ def _print_kinds(out: Console, words: Phrases, facts: dict[str, Any]) -> None:
         share = found["tokens"] / limit
         drawn = Text(bar(share, _BAR, plain=plain), style="green")
         rows.print(words("kind " + kind), f"{found['items']:,}", f"{found['tokens']:,}", drawn, f"{share:.0%}", "")
-    messages, tokens = facts["left_out"].values()
+    messages, tokens = facts["left_out"]["messages"], facts["left_out"]["tokens"]
     if messages:
         drawn = Text(bar(tokens / limit, _BAR, plain=plain), style="dim")
         rows.print(words("left out"), f"{messages:,}", f"{tokens:,}", drawn, "", "", style="dim")

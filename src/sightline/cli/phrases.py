@@ -166,7 +166,7 @@ _PHRASES = {
     ),
     "sweep when cold": (
         "Also after {minutes} minutes without a call, because then the provider's cache has expired.",
-        "若 {minutes} 分钟内没有调用，服务商的缓存已过期，会提前缩短。",
+        "若 {minutes} 分钟内没有调用，服务商的缓存已过期，也会缩短。",
     ),
     "more items": ("{count:,} more items: add --all", "其余 {count:,} 项：加上 --all"),
     "stands for": (
@@ -286,8 +286,8 @@ _PHRASES = {
     "fell gist": ("{count}→gist", "{count}→要点"),
     "fell out": ("{count} left out", "略去 {count}"),
     "rose": ("{count} restored", "恢复 {count}"),
-    "entered": ("{count} results as summary", "{count} 个结果缩短"),
-    "entered one": ("{count} result as summary", "{count} 个结果缩短"),
+    "entered": ("{count} results as summary", "{count} 个结果显示为摘要"),
+    "entered one": ("{count} result as summary", "{count} 个结果显示为摘要"),
     "summed up": ("in total", "总计"),
     "total calls": (
         "{calls:,} calls, older items shortened {sweeps:,} times, largest prompt {largest:,} tokens",
@@ -452,4 +452,4 @@ class Phrases:
 
     def reason(self, reason: str) -> str:
         """Return why a receipt or plan says the prompt changed; a reason that is not in the table as it is."""
-        return self(reason) if reason in self._table else reason
+        return self._table.template(reason, self.language) if reason in self._table else reason

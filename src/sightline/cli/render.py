@@ -188,6 +188,7 @@ class Rows:
         self._kept = list(columns)
         while self._rest() < least and any(column.spare for column in self._kept):
             self._kept.remove(max(self._kept, key=lambda column: column.spare))
+        self._last_width = max(self._rest(), 1)  # once, so that all rows stay below their titles
 
     def _rest(self) -> int:
         return self._console.width - sum(column.width for column in self._kept) - _GAP * (len(self._kept) - 1)
@@ -199,7 +200,7 @@ class Rows:
             if column not in self._kept:
                 continue
             text = cell if isinstance(cell, Text) else Text(cell, style=column.style)
-            width = column.width or max(self._rest(), 1)
+            width = column.width or self._last_width
             fitted = Text(truncate(text.plain, width), style=text.style)
             blanks = " " * (width - fitted.cell_len)
             line.append(" " * _GAP if line else "")

@@ -213,9 +213,9 @@ class SummarizationContextManager(StrategyContextManager):
     async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
         """See `IContextManager.on_turn_complete`. One summary is made at a time; a failed one is tried again later."""
         await super().on_turn_complete(new_history)
-        model, loop = self._model, asyncio.get_running_loop()
-        if model is None:
+        if (model := self._model) is None:
             return
+        loop = asyncio.get_running_loop()
         assert isinstance(self.strategy, Summary)
         name = self.strategy.compression_model
 

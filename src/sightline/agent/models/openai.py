@@ -85,10 +85,11 @@ class ChatReply:
             return self._whole
         if not self.finished and not (self._done and self._finish is None):
             raise errors.cut_off(self._endpoint)
+        made = []
         for number, call in enumerate(self._calls):
-            del call["index"]
-            call["id"] = call.get("id") or f"call_{self._head.get('id', '')}_{number}"  # some servers send none
-        calls = {"tool_calls": self._calls} if self._calls else {}
+            id_ = call.get("id") or f"call_{self._head.get('id', '')}_{number}"  # some servers send none
+            made.append({key: value for key, value in call.items() if key != "index"} | {"id": id_})
+        calls = {"tool_calls": made} if made else {}
         finish = self._finish or ("tool_calls" if self._calls else "stop")
         choice = {"index": 0, "message": self._message | calls, "finish_reason": finish}
         return {**self._head, "object": "chat.completion", "choices": [choice]}

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from functools import partial
 from threading import Lock, Thread
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 Result = TypeVar("Result")
 
@@ -40,22 +41,27 @@ _WORK: ContextVar[_Work] = ContextVar("sightline_work", default=_ELSEWHERE)
 
 async def in_thread(function: Callable[..., Result], *arguments: object, **named: object) -> Result:
     """Run a function in a thread. If this is cancelled, the function's next `go_on` raises GivenUp."""
-    work, answer = _Work(), Future[Result]()
+    work, answer = _Work(), Future[Callable[[], Result]]()
     answer.set_running_or_notify_cancel()  # so that it also takes a result for which nobody waits any more
 
     def run() -> None:
         _WORK.set(work)
         try:
-            answer.set_result(function(*arguments, **named))
+            result = function(*arguments, **named)
+            answer.set_result(lambda: result)
         except BaseException as error:
-            answer.set_exception(error)
+            answer.set_result(partial(_raise, error))  # no exception of the future, because asyncio replaces some
 
     # A daemon, because work that hangs must not keep the program from ending.
     Thread(target=copy_context().run, args=(run,), name="sightline tool", daemon=True).start()
     try:
-        return await asyncio.wrap_future(answer)
+        return (await asyncio.wrap_future(answer))()
     finally:
         work.give_up()
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 def go_on() -> None:

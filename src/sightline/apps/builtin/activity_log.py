@@ -45,12 +45,12 @@ class ActivityLog(App):
         title, lines = self.says("Activity", "活动日志"), [self._line(event) for event in self.events]
         if not lines:
             return Page(title, (Element(tag="count", text=self.says("nothing yet", "暂无记录")),))
-        shown = {Lod.GIST: [], Lod.SUMMARY: lines[-_RECENT:], Lod.FULL: lines}[lod]
-        more = len(lines) - len(shown)
-        counted = self.says(f"{more} earlier", f"更早的 {more} 条")
         if lod is Lod.GIST:
-            counted = self.says(f"{more} events, the last: {lines[-1]}", f"{more} 条，最近：{lines[-1]}")
-        first = [Element(tag="count", text=counted)] if more else []
+            counted = self.says(f"{len(lines)} events, the last: {lines[-1]}", f"{len(lines)} 条，最近：{lines[-1]}")
+            return Page(title, (Element(tag="count", text=counted),))
+        shown = lines if lod is Lod.FULL else lines[-_RECENT:]
+        more = len(lines) - len(shown)
+        first = [Element(tag="count", text=self.says(f"{more} earlier", f"更早的 {more} 条"))] if more else []
         return Page(title, (*first, *(Element(tag="event", text=line) for line in shown)))
 
     def _line(self, event: Event) -> str:

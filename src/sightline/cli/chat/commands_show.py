@@ -78,11 +78,11 @@ async def code(chat: Chat, rest: str) -> None:
     """List the code saved in this session, or show one piece of it."""
     store, words = chat.agent.code, chat.words
     if rest and store is not None:
-        saved = store.find(rest)
+        saved, text = store.find(rest), printable(store.read(rest))
         chat.out.print(
             Text(f"{saved.code_id} · {saved.language} · {chat.setup.file_of(saved)}", style="bold"), soft_wrap=True
         )
-        chat.out.print(Syntax(printable(store.read(rest)), saved.language, theme="ansi_dark", word_wrap=True))
+        chat.out.print(Syntax(text, saved.language, theme="ansi_dark", word_wrap=True))
         return
     found = store.list(chat.session.id) if store is not None else []
     if not found:

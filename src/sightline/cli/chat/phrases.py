@@ -74,7 +74,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "{why}；{seconds:g} 秒后重试（第 {again} 次）",
     ),
     "falling back": ("{why}; asking {fallback} instead", "{why}；改用 {fallback}"),
-    "swept": (
+    "swept now": (
         "older steps shortened ({reason}), {tokens:,} tokens now",
         "已缩短较早的内容（{reason}），现为 {tokens:,} 个 token",
     ),

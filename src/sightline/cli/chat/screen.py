@@ -97,7 +97,7 @@ class Screen:
             case PayloadComposed():
                 self._message = ""  # the next message begins
                 if event.reason.startswith("sweep"):
-                    text = self._words("swept", reason=self._words.reason(event.reason), tokens=event.tokens)
+                    text = self._words("swept now", reason=self._words.reason(event.reason), tokens=event.tokens)
                     self._remark(text, "dim")
             case TextDelta():
                 self._show_text(event)

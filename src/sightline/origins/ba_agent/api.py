@@ -74,11 +74,12 @@ async def _reply(service: BAAgentService, scope: Mapping[str, Any], receive: Rec
         if len(body) > MOST_BYTES:
             return _failed(413, f"a request has at most {MOST_BYTES:,} bytes")
     try:
-        return await handle(service, msgspec.json.decode(body))
+        request = msgspec.json.decode(body)
     except msgspec.DecodeError as error:
         return _failed(400, f"the body is no JSON: {error}")
     except RecursionError:
         return _failed(400, _TOO_DEEP)
+    return await handle(service, request)
 
 
 async def _live(service: BAAgentService, receive: Receive, send: Send) -> None:

@@ -35,7 +35,9 @@ class CodeStore(store.CodeStore):
         except UnknownCode:
             return None
 
-    get_code_by_id = retrieve
+    def get_code_by_id(self, code_id: str) -> str | None:
+        """See `retrieve`."""
+        return self.retrieve(code_id)
 
     def exists(self, code_id: str) -> bool:
         return self.get_metadata(code_id) is not None

@@ -89,8 +89,10 @@ class BAAgentService:
         self._project, self._sessions = project, sessions
         self._tools = tools if tools is not None else [file_reader(Folders([project]), code_store, locale=locale)]
         self._settings = Settings(locale=locale, strategy="rounds", layout=_LAYOUTS[layout])
-        window, output = model.info.window, min(model.info.output, model.info.window // 4)
-        self._budget = budget or Budget(window, output=output, recall=0.0)  # without recall, as in the document
+        if budget is None:
+            info = model.info
+            budget = Budget(info.window, output=min(info.output, info.window // 4), recall=0.0)  # as in the document
+        self._budget = budget
         self._ids = ids
         self._open: dict[str, _Conversation] = {}
         self._opening = asyncio.Lock()

@@ -50,11 +50,17 @@ class SlashCommand(Struct, frozen=True):
 
 async def _handle(_: Sequence[str], context: CommandContext) -> CommandResult:
     compacted = await asyncio.to_thread(_compact, context)
-    return CommandResult("error", "没有足够的对话历史需要压缩") if compacted is None else report(compacted)
+    if compacted is None:
+        return CommandResult("error", "没有足够的对话历史需要压缩")
+    if context.manager is None and context.session_context is not None:
+        # Here, not in the thread, because a cancelled command changes nothing. The result of a fallback is used too:
+        # the report says that the newest were kept.
+        context.session_context.messages = compacted.compacted_messages
+    return report(compacted)
 
 
 def _compact(context: CommandContext) -> CompactionResult | None:
-    """Compact the manager's session or, without one, the list. Return None if there is too little."""
+    """Compact the manager's session or, without one, a copy of the list. Return None if there is too little."""
     if context.manager is not None:
         current = context.manager.get_context()
         if current is None or len(current.layers.conversation.messages) < LEAST_MESSAGES:
@@ -70,9 +76,7 @@ def _compact(context: CommandContext) -> CompactionResult | None:
         summarizer=context.summarizer,
         project_dir=context.project_dir,
     )
-    result = ContextCompressor(options).compress_now(session.messages)
-    session.messages = result.compacted_messages  # of a fallback too: the report says that the newest were kept
-    return result
+    return ContextCompressor(options).compress_now(session.messages)
 
 
 def report(result: CompactionResult) -> CommandResult:

@@ -103,7 +103,7 @@ class FileAnalyzer:
 
         Messages that cannot be read are skipped.
         """
-        return important_files(map(readable, messages))
+        return important_files(map(readable, messages), FileAnalyzer.MAX_FILES)
 
     @staticmethod
     async def read_files_content(

@@ -127,7 +127,8 @@ class ContextManagerOptions(Struct, frozen=True, rename="camel", forbid_unknown_
     @property
     def threshold_tokens(self) -> int:
         """The tokens beyond which a context is compressed."""
-        return floor(self.compression_threshold * (self.max_context_tokens if self.compression_threshold <= 1 else 1))
+        is_share = self.compression_threshold <= 1
+        return floor(self.compression_threshold * self.max_context_tokens if is_share else self.compression_threshold)
 
 
 class NoSession(SightlineError):

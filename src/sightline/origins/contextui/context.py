@@ -245,10 +245,12 @@ class ContextRenderer:
         texts = {id(item): _text(item, windows) for item in wanted}
         if options.max_tokens is not None:
             costs = {item: self._counter.count(text) if text else 0 for item, text in texts.items()}
-            wanted = trim(wanted, options.max_tokens, lambda item: costs[id(item)])
-            if wanted.over_budget:
+            trimmed = trim(wanted, options.max_tokens, lambda item: costs[id(item)])
+            if trimmed.over_budget:
                 warning = "the system items alone need more than the %d tokens allowed; nothing else is shown"
                 logger.warning(warning, options.max_tokens)
+            kept = {id(item) for item in trimmed}
+            wanted = [item for item in wanted if id(item) in kept]
         return [LlmMessage(_ROLES[item.type], text) for item in wanted if (text := texts[id(item)]) is not None]
 
 

@@ -7,7 +7,6 @@ import json
 import re
 import resource
 import sys
-from itertools import islice
 
 
 def main() -> None:
@@ -26,9 +25,13 @@ def main() -> None:
     print(json.dumps(""), flush=True)
     while size := sys.stdin.buffer.readline():
         text = sys.stdin.buffer.read(int(size)).decode("utf-8", "replace")
-        matches = ((number, pattern.search(line.removesuffix("\r"))) for number, line in enumerate(text.split("\n"), 1))
-        found = ((number, match.start()) for number, match in matches if match)
-        print(json.dumps(list(islice(found, request["most"]))), flush=True)
+        found: list[tuple[int, int]] = []
+        for number, line in enumerate(text.split("\n"), 1):
+            if len(found) == request["most"]:
+                break
+            if match := pattern.search(line.removesuffix("\r")):
+                found.append((number, match.start()))
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
