@@ -170,7 +170,7 @@ def sweeping(log: Stored) -> list[Row]:
         session.preview(BUDGET)
         assert watching.view is not None
         timeline = watching.view.timeline
-        units = [unit for unit in range(timeline.unit_count(len(timeline))) if body_unit(timeline, unit)]
+        units = [unit for unit in range(len(timeline.unit_row)) if body_unit(timeline, unit)]
         sizes = [size for size in SWEEP_UNITS if size <= len(units)]
         medians, rows = [], []
         for size in sizes:

@@ -67,8 +67,8 @@ def test_a_format_that_is_named_reads_as_the_found_one(name: str) -> None:
     [
         (b"[1", "line 1 is no JSON"),
         (b'{"role": "user", "content": "x"}\nnonsense\n', "line 2 is no JSON"),
-        (b"42", "this file is not a conversation"),
-        (b'{"conversation": []}', "this file is not a conversation"),
+        (b"42", "this is not a conversation"),
+        (b'{"conversation": []}', "this is not a conversation"),
         (b'{"messages": []}\n{"messages": []}', "a file of its own"),
         (b'[{"role": "nobody", "content": "x"}]', "messages[0]"),
     ],

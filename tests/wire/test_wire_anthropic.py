@@ -6,6 +6,9 @@ import pytest
 from wire_payloads import as_payload, check_types, payload
 
 from sightline.errors import BadInput
+from sightline.plan.budget import Budget
+from sightline.session.session import Session
+from sightline.testing import MemoryStore
 from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
 from sightline.wire import anthropic
 
@@ -280,3 +283,13 @@ def test_what_cannot_be_read_is_refused_by_place(message: Any) -> None:
     """The error names the message."""
     with pytest.raises(BadInput, match=r"messages\[1\].*accepted"):
         anthropic.read([{"role": "user", "content": "ok"}, message])
+
+
+def test_a_block_without_a_type_is_written_as_it_came() -> None:
+    """Whatever a provider's block looks like: it is no place for a cache breakpoint, and nothing fails."""
+    with Session(MemoryStore("s")) as session:
+        session.user([Text("a"), Opaque("anthropic", "note", {"note": 1})])
+        session.assistant("b")
+        session.user("more")
+        messages = session.compose(Budget(100_000)).anthropic()["messages"]
+    assert messages[0]["content"][1] == {"note": 1}

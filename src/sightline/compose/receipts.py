@@ -195,14 +195,16 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
         lods = note.lods | lods
     if newest is None:
         return None
-    units = [
+    units = [  # without later summaries, because only sweeps add summaries
         unit
         for unit in _shown(journal, whole, newest.seq)
         if timeline.unit_kind(unit) is not Kind.SUMMARY or timeline.seq[timeline.unit_row[unit]] <= known
-    ]  # only sweeps add summaries
+    ]
     by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
-    counts = whole.left_out
-    left_out = LeftOut(*counts[:2], *map(timeline.unit_at, counts[2:])) if counts else None
+    left_out = None
+    if whole.left_out is not None:
+        messages, tokens, first, last = whole.left_out
+        left_out = LeftOut(messages, tokens, timeline.unit_at(first), timeline.unit_at(last))
     framing, count = journal.reader.profile.message_tokens, journal.reader.counter.count
     marker, preface = (count(text) + framing if text else 0 for text in (whole.marker, whole.preface))
     body = marker + preface + sum(view.unit_tokens(unit, by_row) for unit in units)

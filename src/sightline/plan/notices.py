@@ -63,8 +63,8 @@ class EngineNotices(Notices):
             return f"#{timeline.id(rows[0])} {'; '.join(map(self._describe_call, calls))}"
         speaker = {Kind.ASSISTANT: "assistant", Kind.USER: "user"}.get(Kind(timeline.kind[rows[0]]), "")
         at = bisect_left(timeline.constraints, rows[0])
-        quoted = timeline.constraints[at : at + 1] == rows[:1]  # by the preface, word for word
-        if not speaker or quoted:
+        is_constraint = at < len(timeline.constraints) and timeline.constraints[at] == rows[0]
+        if not speaker or is_constraint:  # the preface has the constraint word for word
             return f"#{timeline.id(rows[0])} {speaker}" if speaker else ""
         return f"#{timeline.id(rows[0])} {speaker}: {_on_one_line(reader.text(rows[0]))}"
 

@@ -91,10 +91,13 @@ class View:
         body = self.last.body if self.last else 0
         return self.fixed + body + self.full_tokens(self.new) - self.saved(lods or {})
 
+    def row_tokens(self, row: int, lod: Lod) -> int:
+        """Tokens of an item at a level, framing included."""
+        return row_tokens(self.timeline, self.profile, row, lod)
+
     def unit_tokens(self, unit: int, lods: Mapping[int, Lod]) -> int:
         """Tokens of a unit at these levels, framing included."""
-        timeline, profile = self.timeline, self.profile
-        return sum(row_tokens(timeline, profile, row, lods.get(row, Lod.FULL)) for row in timeline.rows_of(unit))
+        return sum(self.row_tokens(row, lods.get(row, Lod.FULL)) for row in self.timeline.rows_of(unit))
 
     def full_tokens(self, units: Iterable[int]) -> int:
         """Tokens of whole units in full, framing included. Fast, because it does not look at their rows."""

@@ -64,7 +64,7 @@ def recorded(value: Any, format: str = "auto") -> Recording:  # noqa: A002
             system = value.get("system") or value.get("instructions")
             return Recording(_messages(messages, system, format), tuple(value.get("tools") or ()))
         case _:
-            raise BadInput(f"this file is not a conversation; what can be replayed: {_ACCEPTED}")
+            raise BadInput(f"this is not a conversation; what can be replayed: {_ACCEPTED}")
 
 
 def _messages(messages: list[Any], system: Any, format: str) -> tuple[Message, ...]:  # noqa: A002

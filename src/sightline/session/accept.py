@@ -75,14 +75,7 @@ def read_output(output: Any) -> tuple[Part, ...]:
     """Return a tool's output as parts: its content blocks, or any other value as JSON. Raises BadInput."""
     if isinstance(output, str | bytes):
         return (text_part(output),)
-    if (
-        isinstance(output, list | tuple)
-        and output
-        and all(
-            isinstance(part, Part) or (isinstance(part, Mapping) and _BLOCKS.get(part.get("type", "")) in part)
-            for part in output
-        )
-    ):
+    if isinstance(output, list | tuple) and output and all(map(_is_block, output)):
         return read_content(output)
     try:
         return (Text(msgspec.json.encode(output).decode()),)
@@ -90,6 +83,10 @@ def read_output(output: Any) -> tuple[Part, ...]:
         return (text_part(json.dumps(msgspec.to_builtins(output), ensure_ascii=False, separators=(",", ":"))),)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"a tool's output must be text, bytes, content parts or JSON values: {error}") from error
+
+
+def _is_block(part: Any) -> bool:
+    return isinstance(part, Part) or (isinstance(part, Mapping) and _BLOCKS.get(part.get("type", "")) in part)
 
 
 def check_settings(settings: Settings) -> Settings:

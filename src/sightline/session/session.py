@@ -278,6 +278,7 @@ class Session:
         return self._journal.timeline.damaged
 
     @property
+    @locked
     def open_calls(self) -> list[Call]:
         """The model's calls that wait for a result."""
         return self._journal.open_calls()
@@ -306,9 +307,12 @@ class Session:
         with `replace`, replaces the whole system prompt.
         """
         journal, timeline = self._journal, self._journal.timeline
-        every = timeline.rows_on(journal.path, reversed(timeline.systems))
-        known = timeline.head_rows(journal.path) if replace else list(every)
-        for row in known if not replace or len(known) == 1 else ():
+        known = timeline.head_rows(journal.path)
+        if not replace:
+            known = list(timeline.rows_on(journal.path, reversed(timeline.systems)))
+        elif len(known) > 1:  # all of them are replaced, also by a text that one of them has
+            known = []
+        for row in known:
             if journal.reader.text(row) == text:
                 return timeline.id(row)
         return self._append_message(Message(Role.SYSTEM, accept.read_content(text)), flags=REPLACING if replace else 0)

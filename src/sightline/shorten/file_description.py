@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -175,5 +175,9 @@ def closed(text: str) -> str:
 
 def balanced(text: str) -> bool:
     """Whether every bracket is closed, and none is closed that was not open."""
-    depths = [*accumulate(({"(": 1, ")": -1}.get(character, 0) for character in text), initial=0)]
-    return min(depths) == depths[-1] == 0
+    depth = 0
+    for character in text:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth < 0:  # here, because a caller tries many brackets of one text
+            return False
+    return depth == 0

@@ -218,7 +218,7 @@ def _message_blocks(message: Message) -> list[Json]:
             return [{**blocks[0], "text": SYSTEM + blocks[0].get("text", "")}, *blocks[1:]]
         case Role.ASSISTANT:
             blocks = _blocks(common.without_media(message.parts))
-            can_end = bool(blocks) and blocks[-1]["type"] not in THINKING
+            can_end = bool(blocks) and blocks[-1].get("type") not in THINKING
             return blocks if can_end else [*blocks, _text(common.EMPTY)]
         case Role.USER:
             return _blocks(message.parts) or [_text(common.EMPTY)]
@@ -299,7 +299,7 @@ def _limit_breakpoints(breakpoints: tuple[int, ...]) -> list[int]:
 
 
 def _last_cacheable(blocks: list[Json]) -> Json | None:
-    return next((block for block in reversed(blocks) if block["type"] in CACHEABLE), None)
+    return next((block for block in reversed(blocks) if block.get("type") in CACHEABLE), None)
 
 
 def _mark_breakpoints(written: Json, breakpoints: list[int], ends: list[Json | None]) -> None:

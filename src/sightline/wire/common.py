@@ -94,7 +94,7 @@ def copy_json(value: Any) -> Any:
     """Copy JSON values, because the caller owns what is written to it."""
     match value:
         case dict():
-            return copy_object(value)
+            return {key: copy_json(inner) for key, inner in value.items()}
         case list() | tuple():
             return [copy_json(inner) for inner in value]
         case _:
@@ -103,7 +103,8 @@ def copy_json(value: Any) -> Any:
 
 def copy_object(fields: Json) -> Json:
     """Copy a JSON object, as `copy_json` does."""
-    return {key: copy_json(inner) for key, inner in fields.items()}
+    copied: Json = copy_json(fields)
+    return copied
 
 
 def valid(value: Any) -> Any:

