@@ -12,7 +12,9 @@ from sightline.agent.code.references import Upload, announcement
 from sightline.agent.code.store import CodeStore
 from sightline.agent.code_window import code_list
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
+from sightline.agent.extraction import Extraction
 from sightline.agent.langgraph_loop import State, loop
+from sightline.agent.light_model import LightModel
 from sightline.agent.models import Model, Reply, Request, TextDelta, full_reply
 from sightline.agent.summarizer import Summarizer
 from sightline.agent.toolbox import Output, Toolbox, unique_call_ids
@@ -29,13 +31,23 @@ from sightline.replay.replay import reused_tokens
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call, Opaque, Result, Text, plain_text
+from sightline.values.phrases import Phrases
 from sightline.values.profiles import profile
 from sightline.wire import read_reply
 from sightline.wire.payload import Payload
 
 ROUNDS = 12  # model calls in which a model may ask for tools before it answers
 _STEPS = 4  # nodes of the graph in one round, with one to spare
+_LAST_SECONDS = 20.0  # that work in the background has left when the agent is closed
 _LOG = logging.getLogger("sightline.agent")
+_SAY = Phrases(
+    {
+        "light failed": (
+            "The light model {light} could not be asked, so {model} summarises and extracts from now on: {why}",
+            "无法调用轻量模型 {light}，之后由 {model} 总结和提取：{why}",
+        ),
+    }
+)
 
 Protocol = Literal["native", "json"]
 T = TypeVar("T")
@@ -55,6 +67,7 @@ class Agent:
         rounds: int = ROUNDS,
         protocol: Protocol | None = None,
         instructions: str = "",
+        light: Model | None = None,
         ids: Ids = nanoid,
     ) -> None:
         """`protocol`: tool calls are native or in the JSON of a structured response; None: what the model supports.
@@ -63,6 +76,7 @@ class Agent:
         are added to the tools, unless `tools` is None.
         `instructions` open the conversation, as a system message. The agent adds nothing else, except the form of a
         structured response, which is in every request of the JSON protocol.
+        `light` is the model that summarises and extracts; None: `model` does.
         """
         if rounds < 1:
             raise BadInput(f"rounds must be at least 1, not {rounds}")
@@ -72,8 +86,11 @@ class Agent:
         self.payload: Payload | None = None  # what the model was shown last; None: not known
         self.tools = tuple(tool_of(tool) for tool in tools or ())  # its own: those of a session are not among them
         self._toolbox, self._ids = Toolbox(self.tools), ids
+        self.warnings: list[str] = []  # about work in the background, for whoever talks to the user to take away
         self._recalls = tools is not None
         self._given, self._protocol, self._instructions = budget, protocol, instructions
+        self._light = LightModel(model, light, self._warn_of_light)
+        self.extraction = Extraction(session, self._light, self._count_summary)
         self._busy = asyncio.Lock()
         self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
         self._graph = loop(self._context, self._model, self._tools, self._answer)
@@ -150,6 +167,7 @@ class Agent:
             if is_new:
                 self.question = ""
             await _shielded(asyncio.to_thread(begin))
+            self.extraction.begin()
             await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
             self._turn = turn = Turn(asyncio.Queue())
             steps = {"recursion_limit": _STEPS * (self.rounds + 2) * 2}
@@ -338,12 +356,25 @@ class Agent:
 
     def compact_in_background(self) -> bool:
         """Summarise the oldest part while the conversation goes on, if that is wanted and the model can."""
-        return self.model.info.capable and self._summarizer().begin()
+        return self._light.info.capable and self._summarizer().begin()
 
     def _summarizer(self) -> Summarizer:
         budget = json_budget.less(self.budget, self._reserve)
         as_text = None if self.protocol == "native" else partial(self._as_text, form=False)
-        return Summarizer(self.session, self.model, budget, self._count_summary, as_text)
+        return Summarizer(self.session, self._light, budget, self._count_summary, as_text)
+
+    def _warn_of_light(self, name: str, error: ModelError) -> None:
+        self.warnings.append(_SAY("light failed", self._locale, light=name, why=error, model=self.model.info.name))
+
+    async def finish(self) -> None:
+        """Wait for the extraction that is going on, at most some seconds. What it leaves unread stays in the prompt."""
+        await self.extraction.finish(_LAST_SECONDS)
+
+    async def close(self) -> None:
+        """`finish`, and close the models. The session stays open."""
+        await self.finish()
+        await self._light.close()
+        await self.model.close()
 
     def _count_summary(self, reply: Reply) -> None:
         self.spent = self.spent.plus(reply)

@@ -78,7 +78,9 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
     makes it raise.
     """
     why = ""
-    for found, whole in _objects(text):
+    for found, whole in objects(text):
+        if "action" not in found and "task_analysis" not in found:
+            continue
         try:
             response = msgspec.convert(_without_nulls(found), StructuredResponse, strict=False)
         except (msgspec.ValidationError, RecursionError) as error:
@@ -93,8 +95,8 @@ def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> 
     return Parsed(StructuredResponse(action=raw), (why or 'it is no JSON object with an "action"',))
 
 
-def _objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield the objects in a text that may be a response, in order, none of them inside another.
+def objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield the JSON objects in a text, in order, none of them inside another.
 
     With each comes whether it is the whole text, perhaps in a fence.
     """
@@ -109,8 +111,7 @@ def _objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
         except (ValueError, RecursionError):
             end = at + 1
             continue
-        if "action" in found or "task_analysis" in found:
-            yield found, end - at == len(text)
+        yield found, end - at == len(text)
 
 
 _FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.DOTALL)

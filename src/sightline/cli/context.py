@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import click
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -24,6 +25,7 @@ from sightline.cli.render import Column, Rows, bar, console, print_json, print_t
 from sightline.cli.sessions import item_words
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
+from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.focus import Focus, trigger
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
@@ -84,6 +86,7 @@ def _facts(session: Session, budget: Budget, by: str) -> dict[str, Any]:
     if last is not None and not session.windows.apps:  # windows as they were sent, so their savings are those of then
         payload = replace(payload, spared=last.spared)
     plan, reductions, settings = payload.plan, payload.reductions(), session.settings
+    strategy = session.strategy if isinstance(session.strategy, Entities) else None
     infos = {item.id: item for item in session.items.table()}
     lines = sorted(plan.lines(), key=lambda line: -line.tokens if by == "size" else 0)
     levels = Counter(line.lod.name.lower() for line in lines)
@@ -108,6 +111,8 @@ def _facts(session: Session, budget: Budget, by: str) -> dict[str, Any]:
         },
         "reductions": [{**each._asdict(), "off": each.kind not in settings.reductions} for each in reductions],
         "marker": plan.marker,
+        "state": None if strategy is None else session.state,  # of the strategy entities
+        "unread": 0 if strategy is None else sum(item.kind is Kind.USER for item in session.unread),
         "summaries": [
             {name: getattr(each, name) for name in _IN_SUMMARY}
             for each in session.summaries
@@ -183,6 +188,9 @@ def _print_kinds(out: Console, words: Phrases, facts: dict[str, Any]) -> None:
 def _print_remarks(out: Console, words: Phrases, session: Session, facts: dict[str, Any]) -> None:
     tokens, faults, sweep = facts["tokens"], facts["faults"], facts["next_sweep"]
     print_text(out, words("context levels", **facts["levels"]))
+    if facts["state"] is not None:
+        known = msgspec.json.encode(facts["state"]).decode()
+        print_text(out, printable(words("state", state=known, count=facts["unread"])))
     if facts["marker"]:
         print_text(out, printable(facts["marker"]), "dim")
     for each in facts["summaries"]:

@@ -156,6 +156,10 @@ _PHRASES = {
         "Items shown in full: {full:,}, as a summary: {summary:,}, as a gist: {gist:,}",
         "显示全文 {full:,} 项，摘要 {summary:,} 项，要点 {gist:,} 项",
     ),
+    "state": (
+        "Known so far: {state}. User messages that are not read for it yet: {count:,}; they stay in the prompt.",
+        "目前已知：{state}。尚未读取的用户消息：{count:,} 条，它们保留在提示中。",
+    ),
     "sweep now": (
         "The next call shortens older items ({reason}). Shown here is the prompt after that.",
         "下一次调用会先缩短较早的内容（{reason}）；以上是缩短后的结果。",

@@ -67,7 +67,7 @@ class Composer:
     def configure(self) -> None:
         """Compose as the journal's settings say."""
         settings = self.journal.settings
-        self._strategy = self._custom or strategy(settings.strategy, settings.config)
+        self.strategy = self._custom or strategy(settings.strategy, settings.config)
         self._layout = layout(settings.layout)
         self._host.show_as(settings.locale, settings.windows)
 
@@ -177,9 +177,9 @@ class Composer:
             return view, self._ask_strategy(view)
 
     def _ask_strategy(self, view: View) -> Plan:
-        plan = self._strategy.plan(allowed(view))
+        plan = self.strategy.plan(allowed(view))
         if not isinstance(plan, Plan) or not plan.checked:
-            raise StrategyError(f"strategy {self._strategy.name!r} must return what Plan.extended or Plan.swept gives")
+            raise StrategyError(f"strategy {self.strategy.name!r} must return what Plan.extended or Plan.swept gives")
         return plan
 
     def _view(self, budget: Budget, gathered: ComposeInputs) -> View:
@@ -218,6 +218,7 @@ class Composer:
             wanted=wanted,
             compactions=compactions,
             state=journal.state,
+            read=timeline.rows_read(journal.path),
             faults=inputs.find_faults(journal, new, last),
             back=[*back, *inputs.wanted_units(timeline, journal.path, wanted)] if wanted else back,
             notices=EngineNotices(journal, limit),
@@ -362,16 +363,16 @@ class Composer:
     @property
     def summarises_apart(self) -> bool:
         """Whether the model that summarises sees only the part to be summarised, not the whole conversation."""
-        return bool(getattr(self._strategy, "apart", False))
+        return bool(getattr(self.strategy, "apart", False))
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raise BadInput for a state that the strategy refuses."""
-        merged = getattr(self._strategy, "merged", None)
+        merged = getattr(self.strategy, "merged", None)
         if merged is not None and (refused := merged({}, state).refused):
             reasons = "; ".join(f"{field or 'state'}: {why}" for field, why in refused.items())
-            raise BadInput(f"strategy {self._strategy.name!r} does not take this state: {reasons}")
+            raise BadInput(f"strategy {self.strategy.name!r} does not take this state: {reasons}")
 
     def wanted(self, budget: Budget) -> tuple[int, int] | None:
         """Return the first and last unit that the strategy wants summarised by now; None if it wants no summary."""
-        wants: Callable[[View], tuple[int, int] | None] | None = getattr(self._strategy, "wants", None)
+        wants: Callable[[View], tuple[int, int] | None] | None = getattr(self.strategy, "wants", None)
         return wants(allowed(self.view(budget))) if wants is not None and "summaries" in self._reductions else None

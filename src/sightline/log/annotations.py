@@ -37,6 +37,13 @@ class PinNote(Struct, omit_defaults=True):
     what: str
 
 
+class StateNote(Struct, omit_defaults=True):
+    """What a strategy remembers. `read`: the seq of the last user message that it accounts for; 0: all before it."""
+
+    state: dict[str, Any]
+    read: int = 0
+
+
 class HeadNote(Struct, omit_defaults=True):
     """Another branch is the current one. `parent`, `at` and `uuid` say where a new branch begins."""
 

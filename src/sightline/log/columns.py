@@ -238,10 +238,12 @@ class Timeline(State, eq=False):
 
     def placed(self, annotations: Sequence[Placed], path: Path, before: int = UNBOUNDED) -> Span | None:
         """Where the log has the last of these annotations that applies to a path and is before this offset."""
-        for note in reversed(annotations):
-            if note.offset < before and path.knows(note):
-                return Span(note.offset, note.length)
-        return None
+        known = (note for note in reversed(annotations) if note.offset < before and path.knows(note))
+        return next((Span(note.offset, note.length) for note in known), None)
+
+    def rows_read(self, path: Path) -> int:
+        """The rows that the state in force on a path accounts for; -1 if there is no state."""
+        return next((note.at for note in reversed(self.states) if path.knows(note)), NONE)
 
     def marked(self, path: Path) -> dict[int, str]:
         """Row → its last mark on a path."""

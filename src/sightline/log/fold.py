@@ -13,6 +13,7 @@ from sightline.log.annotations import (
     PinNote,
     ReceiptNote,
     RenditionNote,
+    StateNote,
     ToolsNote,
     UncompactNote,
     WindowNote,
@@ -201,7 +202,9 @@ class GrowingTimeline(Timeline, kw_only=True):
                 entries.decode_data(entry, Settings)  # raises if it cannot be read: then it is not in force
                 self.settings.append(Placed(*span, branch, self._end(branch)))
             case entries.STATE:
-                self.states.append(Placed(*span, branch, self._end(branch)))
+                row = self.row(str(entries.decode_data(entry, StateNote).read))
+                at = (branch, self._end(branch)) if row is None else (self.branch[row], row + 1)
+                self.states.append(Placed(*span, *at))
             case entries.TOOLS:
                 entries.decode_data(entry, ToolsNote)
                 self.tools.append(Placed(*span, branch, self._end(branch)))

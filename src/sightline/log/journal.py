@@ -13,7 +13,7 @@ from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
 from sightline.files.project import NOWHERE, Place
 from sightline.log import column_cache
 from sightline.log import entries as log
-from sightline.log.annotations import NO_TOOLS, HeadNote, ToolsNote
+from sightline.log.annotations import NO_TOOLS, HeadNote, StateNote, ToolsNote
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
 from sightline.log.levels import Reader
@@ -124,7 +124,8 @@ class Journal:
     @property
     def state(self) -> dict[str, Any]:
         """What the strategy of this branch remembers."""
-        return self.reader.in_force(self.timeline.states, self.path, dict[str, Any]) or {}
+        note = self.reader.in_force(self.timeline.states, self.path, StateNote)
+        return {} if note is None else note.state
 
     @property
     def tools(self) -> ToolsNote:

@@ -76,6 +76,7 @@ class View:
     wanted: Mapping[int, Lod] = field(default_factory=dict)  # rows that get this level at the next sweep
     compactions: Sequence[Compaction] = ()  # in force: at the next sweep, their summaries replace what they cover
     state: Mapping[str, Any] = field(default_factory=dict)  # what the strategy remembers, from the log
+    read: int = -1  # rows that this state accounts for; -1: nothing has ever been remembered
     faults: frozenset[int] = frozenset()  # new results that show again what had been shortened
     back: Sequence[int] = ()  # units to show again: of an undone compaction, or asked for
     notices: "Notices" = field(default_factory=Notices)

@@ -24,7 +24,7 @@ from sightline.errors import BadInput, Conflict
 from sightline.files.folders import PROJECT, Folders, resolve_folders
 from sightline.files.project import place
 from sightline.log import entries
-from sightline.log.annotations import ReceiptNote, ToolsNote
+from sightline.log.annotations import ReceiptNote, StateNote, ToolsNote
 from sightline.log.columns import LABELLED, REPLACING
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
@@ -32,6 +32,7 @@ from sightline.log.stores import Repairs, Store
 from sightline.log.stores.jsonl import Fsync
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
+from sightline.plan.strategies.sliding import begins_turn
 from sightline.plan.strategy import Strategy
 from sightline.recall.recall import RECALL_TOOLS, Recall
 from sightline.session import accept, journal_file
@@ -42,7 +43,7 @@ from sightline.session.sent_windows import Snapshot, sent_windows
 from sightline.session.summaries import Summaries
 from sightline.session.transcript import compose_all
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
-from sightline.values.items import Call, Message, Role
+from sightline.values.items import Call, Item, Kind, Message, Role
 from sightline.values.lock import locked
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
@@ -477,15 +478,38 @@ class Session:
         self._composer.command = "settings changed"
 
     @locked
-    def remember(self, state: Mapping[str, Any]) -> None:
-        """Replace what the strategy remembers.
+    def remember(self, state: Mapping[str, Any], *, read: str | int | None = None) -> None:
+        """Replace what the strategy remembers. `read`: the last user message that it accounts for; by default all.
 
         Raises:
             BadInput: it is no JSON object, or not what the strategy's schema allows.
+            UnknownItem: `read` is no item of this branch.
         """
-        if accept.check_state(state) != self._journal.state:
+        journal = self._journal
+        row = len(journal.timeline) - 1 if read is None else self.items.row(read)
+        note = StateNote(accept.check_state(state), 0 if read is None else journal.timeline.seq[row])
+        if note.state != journal.state or row >= journal.timeline.rows_read(journal.path):
             self._composer.check_state(state)
-            self._journal.annotate((entries.STATE, state))
+            journal.annotate((entries.STATE, note))
+
+    @property
+    def unread(self) -> list[Item]:
+        """The dialogue that the strategy's state does not account for: user and assistant messages, oldest first.
+
+        It begins with the assistant's message that the first unread user message answers. Empty, if all was read.
+        """
+        journal, timeline = self._journal, self._journal.timeline
+        since = range(max(timeline.rows_read(journal.path), 0), len(timeline))
+        asked = {row for row in timeline.rows_on(journal.path, since) if begins_turn(timeline, timeline.unit[row])}
+        said = (row for row in timeline.rows_on(journal.path, since) if timeline.kind[row] == Kind.ASSISTANT)
+        rows = sorted(asked.union(said)) if asked else []
+        answers = rows.index(min(asked)) if asked else 0
+        return [journal.reader.item(row) for row in rows[max(answers - 1, 0) :]]
+
+    @property
+    def strategy(self) -> Strategy:
+        """What decides which items the model sees."""
+        return self._composer.strategy
 
     @locked
     def annotate(self, name: str, value: Any) -> None:

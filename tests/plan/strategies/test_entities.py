@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline import BadInput, Budget, Session, Settings
+from sightline import BadInput, Budget, Session, Settings, UnknownItem
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.entities import Entities, merged
 from sightline.plan.strategies.state_schema import problem, schema_of
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
-from sightline.values.items import Call
+from sightline.values.items import Call, plain_text
 
 SHORT = {"destination": "string", "date": "string"}
 SCHEMA = schema_of({
@@ -276,3 +276,49 @@ def test_the_configuration_is_checked_when_it_is_loaded() -> None:
     for wrong in ({}, {"schema": "x"}, {"schema": {"a": "b"}}, {"schema": SHORT, "more": 1}):
         with pytest.raises(BadInput, match="strategy 'entities' does not take this configuration"):
             strategy("entities", wrong)
+
+
+# ------------------------------------------------------------------ what was not read yet
+
+
+def test_nothing_is_forgotten_before_it_was_read() -> None:
+    """Without a state, and for what was said after the last message that it accounts for, the dialogue is sent."""
+    session = made()
+    first = session.user("to Oslo")
+    session.assistant("when?")
+    assert texts(session) == ["to Oslo", "when?"]
+    session.user("tomorrow")
+    session.assistant("how many?")
+    session.remember({"destination": "Oslo"}, read=first)
+    session.user("two")
+    shown = texts(session)
+    assert shown[0].endswith('{"destination":"Oslo"}')
+    assert shown[1:] == ["tomorrow", "how many?", "two"]
+    assert [plain_text(item.parts) for item in session.unread] == ["when?", "tomorrow", "how many?", "two"]
+    session.remember(session.state)  # all was read, and nothing more found
+    assert texts(session)[1:] == ["two"]
+    assert session.unread == []
+
+
+def test_a_state_belongs_to_the_message_it_was_found_in() -> None:
+    """A branch that begins after that message knows it, also if it was remembered later; one before it does not."""
+    session = made()
+    first = session.user("to Oslo")
+    reply = session.assistant("when?")
+    session.user("tomorrow")
+    session.remember({"destination": "Oslo"}, read=first)
+    assert session.fork(at=reply).state == {"destination": "Oslo"}
+    later = made()
+    opening = later.user("hello")
+    asked = later.user("to Oslo")
+    later.remember({"destination": "Oslo"}, read=asked)
+    assert later.fork(at=opening).state == {}
+
+
+def test_only_an_item_of_the_branch_can_have_been_read() -> None:
+    """Anything else is refused, and the state stays."""
+    session = made()
+    session.user("to Oslo")
+    with pytest.raises(UnknownItem):
+        session.remember({"destination": "Oslo"}, read=99)
+    assert session.state == {}

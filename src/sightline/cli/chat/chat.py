@@ -70,6 +70,8 @@ class Chat:
                     if isinstance(event, Answer):
                         succeeded = event.success
         self.out.print()
+        while self.agent.warnings:
+            print_text(self.out, printable(self.agent.warnings.pop(0)), "yellow")
         if succeeded:
             self.agent.compact_in_background()
 

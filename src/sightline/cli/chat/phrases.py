@@ -53,6 +53,15 @@ PHRASES: dict[str, tuple[str, str]] = {
         "请先查看，再用 --trust 允许，或在终端中运行 `sightline chat`，它会询问",
     ),
     # while answering
+    "no extraction": (
+        "The strategy entities needs a model that can fill in its fields, and {model} cannot. "
+        "The dialogue stays in the prompt.",
+        "entities 策略需要能够提取字段的模型，{model} 做不到；对话将保留在提示中。",
+    ),
+    "no light model": (
+        "The model that summarises and extracts cannot be used; the chat's own model does it. {light}: {why}",
+        "无法使用负责总结和提取的模型，改由对话模型完成。{light}：{why}",
+    ),
     "takes less": (
         "{model} has a context window of {window:,} tokens: --budget {budget} is larger. If the model really has a "
         "larger one, set `window` in sightline.toml.",

@@ -39,6 +39,7 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import console, print_stderr, print_text, printable, wrap_for
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
+from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
@@ -84,6 +85,7 @@ class ChatSetup:
         """Move the agent to another session or branch; None: to a new session."""
         before = self.agent
         session = self._session(session_id, branch, before.model.info)  # first: if this fails, nothing has changed
+        await before.finish()
         await asyncio.to_thread(before.session.close)
         self.agent = self._agent(session, before.model, before)
 
@@ -91,13 +93,13 @@ class ChatSetup:
         """Ask this model from now on. Raises BadInput."""
         before, model = self.agent, await self._model(name)
         await self._start_servers(model.info)
+        await before.close()
         session = before.session
         if model.info.tools != before.model.info.tools:  # apps come with tools
             session = self._session(session.id, session.branch, model.info)
             await asyncio.to_thread(before.session.close)
         _set_profile(session, model.info)
         self.agent = self._agent(session, model, before)
-        await before.model.close()
         self._warn_without_tools(model.info)
 
     def mark_unanswered(self) -> None:
@@ -108,8 +110,10 @@ class ChatSetup:
     async def close(self) -> None:
         """Make everything durable; close files and connections, stop what was started."""
         if hasattr(self, "agent"):
+            await self.agent.close()
+            for warning in self.agent.warnings:
+                _warn(warning)
             await asyncio.to_thread(self.agent.session.close)
-            await self.agent.model.close()
         await self._open.aclose()
 
     def resolve_tags(self, text: str) -> str:
@@ -200,11 +204,25 @@ class ChatSetup:
             code=self._code if has_tools else None,
             budget=budget,
             instructions=Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else "",
+            light=self._light_model(session),
         )
+        if isinstance(session.strategy, Entities) and not agent.extraction.is_possible:
+            _warn(self.here.words("no extraction", model=facts.name))
         if before is not None:
             agent.spent = before.spent
             agent.payload = before.payload if before.model is model else None
         return agent
+
+    def _light_model(self, session: Session) -> Model | None:
+        """Return the model that the strategy names for summaries and extraction; None if there is none."""
+        name = getattr(session.strategy, "compression_model", "")
+        if not name:
+            return None
+        try:
+            return retrying_model([named(name, self._config, self._env, self.here.home)], self.here.words.language)
+        except (BadInput, NoModel) as error:
+            _warn(self.here.words("no light model", light=name, why=error))
+            return None
 
     def _own_tools(self, session: Session) -> Iterator[Tool]:
         folders, code, settings, locale = self._folders, self._code, self._config.tools, session.settings.locale

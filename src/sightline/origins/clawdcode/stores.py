@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from sightline.errors import Unwritable
 from sightline.files.project import place
 from sightline.log import entries as log
-from sightline.log.annotations import CompactNote
+from sightline.log.annotations import CompactNote, StateNote
 from sightline.log.conflict import retry_on_conflict
 from sightline.log.drafts import Drafts
 from sightline.log.entries import CompactMetadata, Entry
@@ -198,7 +198,7 @@ class PersistentStore:
     def save_context(self, session_id: str, context: ContextData) -> None:
         """Begin the file of a session with its user and preferences. Durable when this returns. Raises StoreError."""
         journal = self._journal(session_id)
-        journal.annotate((log.STATE, {_SESSION: context.layers.session}))
+        journal.annotate((log.STATE, StateNote({_SESSION: msgspec.to_builtins(context.layers.session)})))
         journal.store.sync()
 
     @locked

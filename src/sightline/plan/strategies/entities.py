@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from sightline.plan.plan import Plan
-from sightline.plan.strategies.sliding import reachable_units, show_newest
+from sightline.plan.strategies.sliding import begins_turn, reachable_units, show_newest
 from sightline.plan.strategies.state_schema import Schema, field_of, object_in, problem, schema_of
 from sightline.plan.view import View
 from sightline.values.items import Kind
@@ -25,7 +25,11 @@ class Merged(NamedTuple):
 
 
 class Entities(Struct, frozen=True, forbid_unknown_fields=True):
-    """Shows the state as JSON, and the question with what came after it. The rest of the dialogue is not sent."""
+    """Shows the state as JSON, and the question with what came after it.
+
+    The rest of the dialogue is not sent, except what no extraction has read yet: nothing is forgotten before its values
+    are in the state.
+    """
 
     name = "entities"
 
@@ -33,16 +37,20 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
         dict[str, Any], Meta(description='what to remember: a JSON Schema, or in short {"date": "string"}')
     ]
     null_erases: Annotated[bool, Meta(description="whether an extracted null deletes the value")] = False
+    compression_model: Annotated[str, Meta(description="the name of the model that extracts")] = ""
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "schema", schema_of(self.schema))
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. A new question or a new state is a sweep."""
-        says = f"{say('state', view.notices.locale)}\n{msgspec.json.encode(view.state).decode()}"
-        units, must = reachable_units(view), view.must_show
-        if view.trims:  # the question, what came after it, and what must be shown
-            later = {unit for unit in units if unit > view.asked and view.timeline.unit_kind(unit) is not Kind.SUMMARY}
+        state = f"{say('state', view.notices.locale)}\n{msgspec.json.encode(view.state).decode()}"
+        says = state if view.read >= 0 else ""
+        units, must, timeline = reachable_units(view), view.must_show, view.timeline
+        if view.trims:  # what was not read, the question, what came after it, and what must be shown
+            unread = (unit for unit in units if timeline.unit_row[unit] >= view.read and begins_turn(timeline, unit))
+            first = min(next(unread, view.asked), view.asked) if view.read >= 0 else 0
+            later = {unit for unit in units if unit >= first and timeline.unit_kind(unit) is not Kind.SUMMARY}
             units = sorted(later | must.intersection(units))
         last, fits = view.last, view.tokens_with_new() <= view.limit
         if last is not None and fits and not view.command and units == [*last, *view.new]:

@@ -1,0 +1,171 @@
+"""The strategy `entities` in the chat: a model fills in the state, and nothing is forgotten before it has."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_place import configured
+from click.testing import CliRunner, Result
+from stub import Asked, Line, Stub, answer, error
+
+from sightline.cli.chat.chat import Chat
+from sightline.cli.chat.command import ChatOptions
+from sightline.cli.chat.setup import prepare
+from sightline.cli.chat.terminal import handle_line
+from sightline.cli.main import app
+from sightline.cli.options import Place
+from sightline.cli.phrases import Phrases
+
+Run = Callable[..., Result]
+PLUGIN = Path(__file__).parents[2] / "examples" / "booking" / "plugin.json"
+LIGHT = '[models.light]\nname = "light"\nbase_url = "{url}/v1"\nwindow = 8000\nattempts = 1\n'
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs a command in the project, as if piped."""
+
+    def run_(*args: str, **options: Any) -> Result:
+        places = ["--project", str(tmp_path / "shop"), "--root", str(tmp_path / "home")]
+        return CliRunner().invoke(app, [*places, *args], **options)
+
+    return run_
+
+
+def book(project: Path, url: str, more: str = "", **config: Any) -> None:
+    """Make a project that books trips."""
+    with (configured(project, url) / "sightline.toml").open("a") as file:
+        file.write(more.format(url=url))
+    plugin = json.loads(PLUGIN.read_text(encoding="utf-8"))
+    plugin["contextStrategy"]["config"] |= config
+    (project / "plugin.json").write_text(json.dumps(plugin), encoding="utf-8")
+
+
+def extracts(asked: Asked) -> bool:
+    """Whether this request is an extraction."""
+    return "JSON Schema" in str(asked.body["messages"][0])
+
+
+def texts(asked: Asked) -> list[str]:
+    """The text of every message of a request but the system's."""
+    messages = [each for each in asked.body["messages"] if each["role"] != "system"]
+    return [each["content"] if isinstance(each["content"], str) else each["content"][0]["text"] for each in messages]
+
+
+class Server(Stub):
+    """Answers every question with "Noted.", and an extraction as `found` says for the user's newest message."""
+
+    def __init__(self, found: dict[str, Any], failing: tuple[str, ...] = ()) -> None:
+        self.found, self.failing = found, failing
+        super().__init__(self._lines())
+
+    def _lines(self) -> Iterator[Line]:
+        while True:
+            asked = self.asked[-1]
+            if asked.body["model"] in self.failing:
+                yield error(400, body="no such model")
+            elif extracts(asked):
+                found = self.found[texts(asked)[-2]]
+                yield error(400, body="no") if found is None else answer(json.dumps(found))
+            else:
+                yield answer("Noted.")
+
+    def questions(self) -> list[Asked]:
+        return [asked for asked in self.asked if not extracts(asked)]
+
+    def extractions(self) -> list[Asked]:
+        return [asked for asked in self.asked if extracts(asked)]
+
+
+def test_the_chat_s_model_fills_in_the_state(tmp_path: Path, run: Run) -> None:
+    """What was read is in the state and no longer in the dialogue; `context` shows it."""
+    found = {"To Oslo.": {"destination": "Oslo"}, "On 1 December 2026, for 0.": {"date": "2026-12-01", "seats": 0}}
+    with Server(found | {"Book it.": {}}) as server:
+        book(tmp_path / "shop", server.url)
+        assert run("chat", "-p", "To Oslo.").exit_code == 0
+        assert run("chat", "-c", "-p", "On 1 December 2026, for 0.").stdout == "Noted.\n"
+        assert run("chat", "-c", "-p", "Book it.").stdout == "Noted.\n"
+    first, second, third = server.questions()
+    assert texts(first)[-1] == "To Oslo."
+    assert [text for text in texts(second) if "Oslo" in text or "Noted" in text] == [texts(second)[0]]
+    assert texts(second)[0].endswith('{"destination":"Oslo"}')
+    assert texts(third)[0].endswith('{"destination":"Oslo","date":"2026-12-01"}')  # no seats: 0 is not allowed
+    assert texts(third)[-1] == "Book it."
+    assert "Noted." in texts(server.extractions()[1])  # the model sees what the user answers
+    shown = run("context").stdout
+    assert 'Known so far: {"destination":"Oslo","date":"2026-12-01"}' in " ".join(shown.split())
+    assert json.loads(run("context", "--json").stdout)["unread"] == 0
+
+
+def test_what_was_not_read_stays_in_the_prompt(tmp_path: Path, run: Run) -> None:
+    """If an extraction fails, the dialogue is still sent, and the next extraction reads it too."""
+    with Server({"To Oslo.": None, "On 1 December 2026.": {"destination": "Oslo", "date": "2026-12-01"}}) as server:
+        book(tmp_path / "shop", server.url)
+        run("chat", "-p", "To Oslo.")
+        facts = json.loads(run("context", "--json").stdout)
+        assert (facts["state"], facts["unread"]) == ({}, 1)
+        run("chat", "-c", "-p", "On 1 December 2026.")
+        facts = json.loads(run("context", "--json").stdout)
+    assert texts(server.questions()[1]) == ["To Oslo.", "Noted.", "On 1 December 2026."]
+    assert texts(server.extractions()[-1])[:3] == ["To Oslo.", "Noted.", "On 1 December 2026."]
+    assert (facts["state"], facts["unread"]) == ({"destination": "Oslo", "date": "2026-12-01"}, 0)
+
+
+def test_a_model_that_cannot_extract_keeps_the_dialogue(tmp_path: Path, run: Run) -> None:
+    """And the user is told so, in their language."""
+    with Server({}) as server:
+        book(tmp_path / "shop", server.url)
+        done = run("chat", "-m", "other", "-p", "To Oslo.")
+        told = run("--lang", "zh", "chat", "-m", "other", "-c", "-p", "Tomorrow.")
+    assert "The dialogue stays in the prompt" in " ".join(done.stderr.split())
+    assert "对话将保留在提示中" in told.stderr
+    assert texts(server.questions()[1])[-3:] == ["To Oslo.", "Noted.", "Tomorrow."]
+    assert not server.extractions()
+
+
+def test_the_light_model_of_the_strategy_extracts(tmp_path: Path, run: Run) -> None:
+    """`compressionModel` names it; the chat's own model answers the questions."""
+    with Server({"To Oslo.": {"destination": "Oslo"}}) as server:
+        book(tmp_path / "shop", server.url, LIGHT, compressionModel="light")
+        assert run("chat", "-p", "To Oslo.").stderr == ""
+    assert [asked.body["model"] for asked in server.extractions()] == ["light"]
+    assert [asked.body["model"] for asked in server.questions()] == ["stub"]
+
+
+@pytest.mark.parametrize(("name", "more"), [("light", LIGHT), ("no/such model", "")])
+def test_without_its_light_model_the_chat_s_own_extracts(tmp_path: Path, run: Run, name: str, more: str) -> None:
+    """One that cannot be reached, or that nobody knows: that is said once."""
+    with Server({"To Oslo.": {"destination": "Oslo"}}, failing=("light",)) as server:
+        book(tmp_path / "shop", server.url, more, compressionModel=name)
+        done = run("chat", "-p", "To Oslo.")
+    assert (done.exit_code, done.stdout) == (0, "Noted.\n")
+    assert done.stderr.count(name) >= 1
+    assert [asked.body["model"] for asked in server.extractions() if asked.body["model"] != "light"] == ["stub"]
+
+
+def test_the_light_model_summarises(tmp_path: Path) -> None:
+    """The strategy `summary` asks it, and nobody else, for its summaries."""
+    config = {"compressionModel": "light", "threshold": 6}
+    strategy = {"type": "plugin", "pluginId": "std-summarization-strategy", "config": config}
+    project = tmp_path / "shop"
+
+    async def talk() -> str:
+        setup = await prepare(Place(str(project), str(tmp_path / "home"), Phrases("en")), ChatOptions())
+        chat = Chat(setup)
+        for n in range(8):
+            await handle_line(chat, f"Chapter {n}.")
+            await asyncio.to_thread(chat.session.summaries.wait, 20)
+        [summary] = chat.session.summaries
+        text = chat.session.items.text(summary.summaries[0])
+        await setup.close()
+        return text
+
+    with Server({}) as server:
+        book(project, server.url, LIGHT)
+        (project / "plugin.json").write_text(json.dumps({"id": "novelist", "contextStrategy": strategy}))
+        assert "Noted." in asyncio.run(talk())
+    [summarised] = [asked for asked in server.asked if asked.body["model"] == "light"]
+    assert "Chapter 0." in texts(summarised)[0]
