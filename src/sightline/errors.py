@@ -57,7 +57,9 @@ class UnknownItem(BadInput, KeyError):
 
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
-        super().__init__(f"no item #{item_id} on this branch; session.items lists the ids")
+        super().__init__(
+            f"no item #{item_id} on this branch; `sightline sessions show`, or session.items in Python, lists the ids"
+        )
 
     __str__ = Exception.__str__  # KeyError would show the repr
 

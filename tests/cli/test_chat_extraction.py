@@ -104,7 +104,9 @@ def test_what_was_not_read_stays_in_the_prompt(tmp_path: Path, run: Run) -> None
     """If an extraction fails, the dialogue is still sent, and the next extraction reads it too."""
     with Server({"To Oslo.": None, "On 1 December 2026.": {"destination": "Oslo", "date": "2026-12-01"}}) as server:
         book(tmp_path / "shop", server.url)
-        run("chat", "-p", "To Oslo.")
+        assert "could not be extracted, so it stays in the prompt" in " ".join(
+            run("chat", "-p", "To Oslo.").stderr.split()
+        )
         facts = json.loads(run("context", "--json").stdout)
         assert (facts["state"], facts["unread"]) == ({}, 1)
         run("chat", "-c", "-p", "On 1 December 2026.")

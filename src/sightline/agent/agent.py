@@ -31,7 +31,6 @@ from sightline.replay.replay import reused_tokens
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call, Opaque, Result, Text, plain_text
-from sightline.values.phrases import Phrases
 from sightline.values.profiles import profile
 from sightline.wire import read_reply
 from sightline.wire.payload import Payload
@@ -40,14 +39,6 @@ ROUNDS = 12  # model calls in which a model may ask for tools before it answers
 _STEPS = 4  # nodes of the graph in one round, with one to spare
 _LAST_SECONDS = 20.0  # that work in the background has left when the agent is closed
 _LOG = logging.getLogger("sightline.agent")
-_SAY = Phrases(
-    {
-        "light failed": (
-            "The light model {light} could not be asked, so {model} summarises and extracts from now on: {why}",
-            "无法调用轻量模型 {light}，之后由 {model} 总结和提取：{why}",
-        ),
-    }
-)
 
 Protocol = Literal["native", "json"]
 T = TypeVar("T")
@@ -89,8 +80,8 @@ class Agent:
         self.warnings: list[str] = []  # about work in the background, for whoever talks to the user to take away
         self._recalls = tools is not None
         self._given, self._protocol, self._instructions = budget, protocol, instructions
-        self._light = LightModel(model, light, self._warn_of_light)
-        self.extraction = Extraction(session, self._light, self._count_summary)
+        self._light = LightModel(model, light, session, self.warnings.append)
+        self.extraction = Extraction(session, self._light, self._count_summary, self.warnings.append)
         self._busy = asyncio.Lock()
         self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
         self._graph = loop(self._context, self._model, self._tools, self._answer)
@@ -362,9 +353,6 @@ class Agent:
         budget = json_budget.less(self.budget, self._reserve)
         as_text = None if self.protocol == "native" else partial(self._as_text, form=False)
         return Summarizer(self.session, self._light, budget, self._count_summary, as_text)
-
-    def _warn_of_light(self, name: str, error: ModelError) -> None:
-        self.warnings.append(_SAY("light failed", self._locale, light=name, why=error, model=self.model.info.name))
 
     async def finish(self) -> None:
         """Wait for the extraction that is going on, at most some seconds. What it leaves unread stays in the prompt."""

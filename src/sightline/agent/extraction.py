@@ -4,9 +4,9 @@ What no extraction has read yet stays in the prompt, so an answer never waits fo
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -26,7 +26,6 @@ from sightline.wire import read_reply
 from sightline.wire.payload import Payload
 
 SECONDS = 120.0  # until a model that does not answer is given up
-_LOG = logging.getLogger("sightline")
 _SAY = Phrases(
     {
         "task": (
@@ -39,6 +38,10 @@ _SAY = Phrases(
             "只返回一个 JSON 对象，其中只包含用户给出或更改了取值的字段；用户撤回的取值写 null；"
             "没有则返回 {{}}。不要回答用户的问题。",
         ),
+        "failed": (
+            "The values in what you said could not be extracted, so it stays in the prompt: {why}",
+            "未能从您所说的内容中提取信息，相关对话保留在提示中：{why}",
+        ),
         "now": ("Now answer with the JSON object and nothing else.", "现在请只返回该 JSON 对象。"),
     }
 )
@@ -47,9 +50,11 @@ _SAY = Phrases(
 class Extraction:
     """Keeps a session's state up to date, in the background. One request at a time."""
 
-    def __init__(self, session: Session, model: Model, on_reply: Callable[[Reply], None]) -> None:
-        """`on_reply` is called for each reply, also if nothing is found in it."""
-        self._session, self._model, self._on_reply = session, model, on_reply
+    def __init__(
+        self, session: Session, model: Model, on_reply: Callable[[Reply], None], warn: Callable[[str], object]
+    ) -> None:
+        """`on_reply` is called for each reply; `warn` if one fails for another reason than the one before."""
+        self._session, self._model, self._on_reply, self._warn = session, model, on_reply, warn
         self._running: asyncio.Task[None] | None = None
         self.error = ""  # why the last extraction failed; empty if it did not
         self.refused: dict[str, str] = {}  # values of the last one that the schema does not allow: path → why
@@ -78,23 +83,27 @@ class Extraction:
                     await self._read(unread)
                 self.error = ""
         except (SightlineError, TimeoutError) as error:
-            self.error = str(error) or f"no answer within {SECONDS:g} seconds"
-            _LOG.warning("the extraction failed, what was said stays in the prompt: %s", self.error)
+            before, self.error = self.error, str(error) or f"no answer within {SECONDS:g} seconds"
+            if self.error != before:
+                self._warn(_SAY("failed", self._session.settings.locale, why=self.error))
 
     async def _read(self, unread: Sequence[Item]) -> None:
         """Ask for the values in these messages, and remember those that the schema allows."""
         session, strategy = self._session, self._session.strategy
         assert isinstance(strategy, Entities)
-        output = min(self._model.info.output, self._model.info.window // 4)
-        request = Request(await asyncio.to_thread(self._payload, strategy, unread, output), output)
-        reply = await full_reply(self._model, request)
-        self._on_reply(reply)
-        found, _ = next(objects(plain_text(read_reply(reply.raw).parts)), (None, False))
-        if found is None:
-            raise ModelRefused(f"{reply.model} answered without a JSON object")
+        asked = [item for item in unread if item.kind is Kind.USER]
+        found: dict[str, Any] | None = {}
+        if any(plain_text(item.parts).strip() for item in asked):  # else there are only images or files
+            output = min(self._model.info.output, self._model.info.window // 4)
+            request = Request(await asyncio.to_thread(self._payload, strategy, unread, output), output)
+            reply = await full_reply(self._model, request)
+            self._on_reply(reply)
+            found, _ = next(objects(plain_text(read_reply(reply.raw).parts)), (None, False))
+            if found is None:
+                raise ModelRefused(f"{reply.model} answered without a JSON object")
         state, self.refused = strategy.merged(session.state, found)
-        last = [item.id for item in unread if item.kind is Kind.USER][-1]
-        await asyncio.to_thread(retry_on_conflict, partial(session.remember, state, read=last), session.refresh)
+        remember = partial(session.remember, state, read=asked[-1].id)
+        await asyncio.to_thread(retry_on_conflict, remember, session.refresh)
 
     def _payload(self, strategy: Entities, unread: Sequence[Item], output: int) -> Payload:
         """Compose the request in a session of its own, so that it fits and user text cannot pass for instructions."""
@@ -103,6 +112,7 @@ class Extraction:
         schema, state = (msgspec.json.encode(each).decode() for each in (strategy.schema, self._session.state))
         asking.system(_SAY("task", locale, schema=schema, state=state, today=iso(wall_clock())[: len("2026-01-31")]))
         for item in unread:
-            (asking.user if item.kind is Kind.USER else asking.assistant)(plain_text(item.parts))
+            if text := plain_text(item.parts).strip():
+                (asking.user if item.kind is Kind.USER else asking.assistant)(text)
         asking.note(_SAY("now", locale))
         return asking.compose(Budget(self._model.info.window, output, recall=0.0))

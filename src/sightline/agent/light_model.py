@@ -1,18 +1,32 @@
 """The model for work beside the conversation: summaries and extraction."""
 
+import warnings
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta
 from sightline.errors import ModelError
+from sightline.session.session import Session
+from sightline.values.phrases import Phrases
+
+_SAY = Phrases(
+    {
+        "failed": (
+            "The light model {light} could not be asked, so {model} summarises and extracts from now on: {why}",
+            "无法调用轻量模型 {light}，之后由 {model} 总结和提取：{why}",
+        ),
+    }
+)
 
 
 class LightModel:
     """Asks the light model that a strategy names; after its first failure, and without one, the agent's own model."""
 
-    def __init__(self, model: Model, light: Model | None, on_failure: Callable[[str, ModelError], None]) -> None:
-        """`on_failure` is called once, with the name of the light model."""
-        self._model, self._light, self._on_failure = model, light, on_failure
+    def __init__(
+        self, model: Model, light: Model | None, session: Session, warn: Callable[[str], object] = warnings.warn
+    ) -> None:
+        """`warn` is called if the light model fails, in the session's language."""
+        self._model, self._light, self._session, self._warn = model, light, session, warn
 
     @property
     def info(self) -> ModelInfo:
@@ -31,7 +45,8 @@ class LightModel:
                 if asked is not self._light:
                     raise
                 self._light = None
-                self._on_failure(asked.info.name, error)
+                names = {"light": asked.info.name, "model": self._model.info.name}
+                self._warn(_SAY("failed", self._session.settings.locale, why=error, **names))
                 await asked.close()
 
     async def close(self) -> None:

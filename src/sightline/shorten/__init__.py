@@ -1,7 +1,7 @@
 """Shortens items and runs of items by rule: text in, text out. It calls no model and reads no file or log, and it does
 not decide when something is shortened.
 
-Other rooms import the names below, `rules` (what a user message asks to be kept), `digest.digest` and `digest.trail`
+Other packages import the names below, `rules` (what a user message asks to be kept), `digest.digest` and `digest.trail`
 (a run of items), `file_reads` and `file_description` (files that were read), `call_subject`, `common_names` and
 `outline.languages`.
 """
