@@ -90,8 +90,8 @@ def run(name: str, target: str, lines: tuple[str, ...], level: str | None, form:
     `help` lists the rest. Nothing is stored, except what the app itself writes in the project. TARGET is what the app
     opens, such as a file for the editor.
 
-    Lines may also come from a pipe, or from --do, which may be given several times and stops at the first line that
-    fails. In both cases the exit code is 1 if a line failed.
+    Lines may also come from a pipe, or from --do, which can be repeated; then the first line that fails ends the run.
+    In both cases the exit code is 1 if a line failed.
 
     \b
     Examples:

@@ -48,7 +48,7 @@ def app() -> None:
     """Sightline decides what a language-model agent sees, and loses nothing.
 
     `chat` talks to a model. The other commands show the sessions of a project: their items, what the model would see
-    of them now, and whether every payload ever sent can be made again from the log.
+    of them now, and whether every payload they sent can be made again from the log.
 
     \b
     Examples:

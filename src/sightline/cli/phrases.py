@@ -106,7 +106,7 @@ _PHRASES = {
         "显示结构化状态，代替对话。适合填表和订票。",
     ),
     "strategy rounds": (
-        "Shows files as gists from the next question on, and only the newest of many messages. For data analysis.",
+        "Shows files as gists from the next question on, and the newest if messages are many. For data analysis.",
         "读过的文件从下一轮提问起只显示要点；消息过多时只显示最新几条。适合数据分析。",
     ),
     "chosen": ("This project uses {name}, chosen in {file}.", "本项目使用 {name}，由 {file} 选定。"),

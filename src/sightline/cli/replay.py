@@ -107,9 +107,9 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
     FILE is a JSON list of messages in OpenAI or Anthropic form, an object with "messages" and perhaps "system" and
     "tools", one message per line, or a Sightline log; - reads standard input. Before each answer of the model,
     Sightline composes the messages that fit the context window. In the table, "cached" is the share of the prompt that
-    is the same as the start of the prompt before: providers charge about a tenth for it. "cost" is in input tokens at
-    the full price; writing to the cache costs a quarter more than reading without one. "vs full" compares the cost so
-    far with sending the full history every time.
+    is the same as the start of the prompt before: providers charge about a tenth for it. "cost" is counted in
+    uncached input tokens: with most profiles a cached token counts 0.1, and one that is written to the cache 1.25. "vs
+    full" compares the cost so far with sending the full history every time.
 
     \b
     Examples:

@@ -38,7 +38,7 @@ def sessions(ctx: click.Context, every: bool, as_json: bool) -> None:
     """List, show, fork, export and delete the sessions of a project.
 
     Without a command, list them, newest first. Wherever a command takes a session, the beginning of its id is enough;
-    without one the newest session is used. Write an id that begins with a dash after --.
+    all but `delete` use the newest session without one. Put -- before an id that begins with a dash.
 
     \b
     Examples:
@@ -212,7 +212,7 @@ def _show_item(session: Session, item_id: str, as_json: bool) -> None:
 
 @sessions.command(short_help="Begin a new branch after an item.")
 @session_argument
-@click.option("--at", "item_id", metavar="ID", required=True, help="The last item that both branches share.")
+@click.option("--at", "item_id", metavar="ID", required=True, help="The last item that both branches share, with its unit.")
 @branch_option
 @with_json
 def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool) -> None:

@@ -21,8 +21,8 @@ from sightline.plan.strategies.project_choice import IDS, chosen
 def strategies(as_json: bool) -> None:
     """List the strategies that decide what the model is shown, their configuration, and the one that this project uses.
 
-    A project chooses its strategy in sightline.toml or pyproject.toml, or in OpenStarry's plugin.json. Installed
-    packages may add strategies.
+    A project chooses its strategy in sightline.toml or pyproject.toml, or in a plugin.json as the OpenStarry
+    project has it. Installed packages may add strategies.
 
     \b
     Examples:

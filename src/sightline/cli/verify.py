@@ -9,12 +9,14 @@ from sightline.cli.options import Place, branch_label, place, session_argument, 
 from sightline.cli.render import console, error_console, print_json, progress
 
 
-@click.command(short_help="Check that every payload ever sent can be made again from the log.")
+@click.command(short_help="Check that every payload of a session can be made again from the log.")
 @session_argument
 @click.option("--all", "every", is_flag=True, help="Verify every session of the project.")
 @with_json
 def verify(session_id: str | None, every: bool, as_json: bool) -> None:
-    """Compose again every payload that was ever sent, from the log alone, and compare the hashes.
+    """Compose again every payload that a session ever sent, from the log alone, and compare the hashes.
+
+    Without an id it is the newest session.
 
     The command lists the payloads that differ. If there are any, the exit code is 1.
 

@@ -53,11 +53,11 @@ class ChatOptions(NamedTuple):
     "-m", "--model", metavar="NAME", help="The model to ask.  [default: as sightline.toml or the environment say]"
 )
 @click.option("--strategy", metavar="NAME", help="The strategy: `sightline strategies` lists them.")
-@click.option("--budget", type=int, metavar="TOKENS", help="Context window to use.  [default: all that the model has]")
+@click.option("--budget", type=int, metavar="TOKENS", help="Context window to use (elsewhere --window).")
 @click.option("--output", type=int, metavar="TOKENS", help="Tokens of the context window reserved for the answer.")
 @click.option("-p", "--print", "question", metavar="QUESTION", help="Ask one question, print the answer, and end.")
 @click.option("--allow-edit", is_flag=True, help="Let the model edit the files that it may read.")
-@click.option("--allow-python", is_flag=True, help="Let the model run Python, without network and within limits.")
+@click.option("--allow-python", is_flag=True, help="Let the model run Python, without network, on copies of files.")
 @click.option("--no-tools", is_flag=True, help="Give the model no tools.")
 @click.option("--trust", is_flag=True, help="Accept this project's sightline.toml, as it is now, without asking.")
 @with_json

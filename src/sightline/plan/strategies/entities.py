@@ -36,7 +36,7 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
     schema: Annotated[
         dict[str, Any], Meta(description='what to remember: a JSON Schema, or in short {"date": "string"}')
     ]
-    null_erases: Annotated[bool, Meta(description="whether an extracted null deletes the value")] = False
+    null_erases: Annotated[bool, Meta(description="whether null from the model deletes a stored value")] = False
     compression_model: Annotated[str, Meta(description="the name of the model that extracts")] = ""
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name = "rounds"
-    messages: Annotated[int, Meta(ge=1, description="with more messages, a question leaves older ones out")] = 20
+    messages: Annotated[int, Meta(ge=1, description="with more messages, a question leaves the older out")] = 20
     keep: Annotated[int, Meta(ge=1, description="newest messages that stay then, with the results of their calls")] = 5
 
     def __post_init__(self) -> None:
