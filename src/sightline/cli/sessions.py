@@ -212,7 +212,7 @@ def _show_item(session: Session, item_id: str, as_json: bool) -> None:
 
 @sessions.command(short_help="Begin a new branch after an item.")
 @session_argument
-@click.option("--at", "item_id", metavar="ID", required=True, help="The last item that both branches share, with its unit.")
+@click.option("--at", "item_id", metavar="ID", required=True, help="The last shared item; its whole unit is shared.")
 @branch_option
 @with_json
 def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool) -> None:
