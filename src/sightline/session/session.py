@@ -200,18 +200,17 @@ class Session:
             raise
 
     @locked
-    def fork(self, at: str | int) -> "Session":
+    def fork(self, at: str | int, *, keep_summaries: bool = False) -> "Session":
         """Begin a branch of the same log after this item, and return a session that writes to it.
 
         This session stays on its own branch. A call and its results stay together: the branch begins after them.
+        With `keep_summaries` the branch has also the summaries made after this item, if they cover nothing after it.
 
         Raises:
             UnknownItem: no such item on this branch.
             OpenCalls: its calls still wait for results.
         """
-        name = self._journal.fork(self.items.row(at))
-        journal = self._journal.reopened()
-        journal.switch(name)
+        journal = self._journal.forked(self.items.row(at), keep_summaries=keep_summaries)
         return Session(journal, apps=self.windows.apps.values(), **self._options)
 
     @locked

@@ -74,6 +74,7 @@ _ENGINE = {
         "[summary of the conversation up to here; what it leaves out is kept: recall(query) finds it]",
         "[到此为止的对话总结；未包含的内容都有保留：recall(query) 可查找]",
     ),
+    "task goal": ("[the current task's goal]", "[当前任务目标]"),
     "state": ("[what is known so far]", "[目前已知]"),
     "recalled lines": ("[#{id} lines {first}–{last}]", "[#{id} 第 {first}–{last} 行]"),
     "orphan": (
