@@ -315,6 +315,28 @@ def test_the_goal_comes_with_the_plugin_in_both_languages() -> None:
     assert compose(manager, [user("你好")]).messages[1:] == [user("[当前任务目标]\n改签"), user("你好")]
 
 
+@pytest.mark.parametrize("locale", ["en", "zh"])
+@pytest.mark.parametrize("tools", [[], [TOOL]])
+@pytest.mark.parametrize("strategy", ["sliding", "summary", "focus"])
+def test_nothing_speaks_of_tools_that_the_model_has_not(strategy: str, tools: list[Json], locale: str) -> None:
+    """Neither a summary nor what is left out or shortened: the caller's tools are all there are."""
+    manager: StrategyContextManager
+    options: Json = {"budget": Budget(400, recall=0), "locale": locale, "token_counter": WordCounter()}
+    if strategy == "summary":
+        manager = SummarizationContextManager(model=lambda name, messages: "summary 1", **options)
+    else:
+        manager = StrategyContextManager(strategy, **options)
+    history = turns(1, 11)
+    compose(manager, history, tools=tools)
+    run(complete(manager, history))  # type: ignore[arg-type]
+    history += [message for n in range(9) for message in (user(f"go {n}"), *exchange(f"c{n}", 150), assistant("done"))]
+    payload = compose(manager, [*history, user("and?")], tools=tools)
+    text = "\n".join(message["content"] or "" for message in payload.messages)
+    assert len(payload.messages) < len(history)
+    assert not any(word in text for word in ("recall", "expand", "展开"))
+    assert ("summary 1" in text) == (strategy == "summary")
+
+
 @pytest.mark.accepts(261)
 def test_system_and_tools_over_the_limit_are_an_error() -> None:
     """It names both with their tokens, and how much too much they are; nothing is cut."""

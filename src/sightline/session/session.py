@@ -33,7 +33,7 @@ from sightline.log.stores.jsonl import Fsync
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.plan.strategy import Strategy
-from sightline.recall.recall import RECALL_TOOLS, Recall
+from sightline.recall.recall import Recall
 from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
@@ -44,6 +44,7 @@ from sightline.session.transcript import compose_all
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Call, Message, Role
 from sightline.values.lock import locked
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
