@@ -780,6 +780,52 @@ def test_system_messages_of_the_history_stay() -> None:
         assert [message["content"] for message in shown] == [prompt, "be brief", "hello"]
 
 
+def test_a_prompt_that_changes_beside_system_messages_says_that_the_summary_is_lost(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """They would be replaced with it, so a new conversation begins: with a warning, and with every message once."""
+    manager, history = summarising(Light()), [{"role": "system", "content": "be brief"}, *turns(1, 11)]
+    compose(manager, history, system="it is noon")
+    run(complete(manager, history))
+    assert manager.summary_buffer == "summary 1"
+    assert ends(compose(manager, history, system="it is one")) == spoken(1, 11)
+    assert "without the summary so far" in caplog.text
+
+
+@pytest.mark.accepts(281, 284)
+def test_what_was_extracted_from_a_message_goes_with_it() -> None:
+    """An edited question is extracted anew, onto the state before it; a reply made again changes nothing."""
+    heard = []
+
+    def chain(schema: Json, state: Mapping[str, Any], text: str) -> Json:
+        heard.append(text)
+        return {"destination": text} if text in ("Oslo", "Rome") else {"date": text}
+
+    manager = extracting(chain)
+    history = [user("Oslo"), assistant("when?"), user("May")]
+    compose(manager, history)
+    compose(manager, [*history, assistant("done")])
+    assert manager.state == {"destination": "Oslo", "date": "May"}
+    compose(manager, [*history, assistant("all done"), user("Rome")])
+    assert manager.state == {"destination": "Rome", "date": "May"}
+    compose(manager, [*history[:2], user("June")])
+    assert manager.state == {"destination": "Oslo", "date": "June"}
+    run(manager.on_turn_complete([*history[:2], user("June"), assistant("ok"), user("Rome"), assistant("ok")]))
+    compose(manager, [*history[:2], user("June"), assistant("ok"), user("Rome"), assistant("ok"), user("July")])
+    assert manager.state == {"destination": "Rome", "date": "July"}
+    assert heard == ["Oslo", "May", "Rome", "June", "Rome", "July"]
+
+
+@pytest.mark.accepts(269)
+def test_an_edited_tool_result_is_sent_with_its_call() -> None:
+    """The branch begins before the call, and nothing of the old result is left."""
+    manager, (call, result) = sliding(), exchange("c1", 3)
+    history = [user("go"), call, result, assistant("done"), user("again")]
+    compose(manager, history)
+    edited = [user("go"), call, result | {"content": "other words"}, assistant("done")]
+    assert compose(manager, edited).messages[1:] == edited
+
+
 def test_calls_that_wait_are_not_sent_and_nothing_is_lost_by_that() -> None:
     """A history that ends with an unanswered call is shown without it; with the answer both are there."""
     manager, history = sliding(), [user("go"), *exchange("c1", 3)]

@@ -105,10 +105,10 @@ class StrategyContextManager:
             BadInput: a message or tool that cannot be read.
         """
         async with self._busy:
-            new = self._take_in(history, system_prompt)
+            self._take_in(history, system_prompt)
             if tools or self._journal.tools.definitions:
                 self.session.tools(tools, recall=False)
-            await self._prepare([message for message in new if message.role is Role.USER])
+            await self._prepare()
             self._show(rag_context or "")
             return LLMPayload(self._messages(), deepcopy([dict(tool) for tool in tools]))
 
@@ -117,8 +117,8 @@ class StrategyContextManager:
         async with self._busy:
             self._take_in(new_history, self._system)
 
-    async def _prepare(self, asked: Sequence[Message]) -> None:
-        """Do what a strategy needs after each user input, before composing."""
+    async def _prepare(self) -> None:
+        """Do what a strategy needs before composing."""
 
     # ------------------------------------------------------------------ history
 
@@ -294,20 +294,27 @@ class EntityExtractionContextManager(StrategyContextManager):
     def _begin(self) -> None:
         super()._begin()
         self._unread: list[str] = []  # user messages that no extraction has read yet
+        self._states: list[dict[str, Any]] = []  # the state after each of those before them
         self.refused: dict[str, str] = {}  # of the last extraction: path → why the value was refused
 
     def _go_back(self, item_id: str) -> None:
         super()._go_back(item_id)
-        there = {plain_text(message.parts) for message in wire.read_messages(self._taken)}
-        self._unread = [text for text in self._unread if text in there]
+        texts = _user_texts(wire.read_messages(self._taken))
+        del self._states[len(texts) :]
+        self._unread = texts[len(self._states) :]
+        self.session.remember(self._states[-1] if self._states else {})
 
     @property
     def state(self) -> dict[str, Any]:
         return self.session.state
 
-    async def _prepare(self, asked: Sequence[Message]) -> None:
+    def _take_in(self, history: Sequence[ChatMessage], system_prompt: str | None) -> list[Message]:
+        new = super()._take_in(history, system_prompt)
+        self._unread += _user_texts(new)
+        return new
+
+    async def _prepare(self) -> None:
         assert isinstance(self.strategy, Entities)
-        self._unread += [text for message in asked if (text := plain_text(message.parts))]
         while self._unread:
             try:
                 found = await awaited(self._extractor(self.strategy.schema, self.state, self._unread[0]))
@@ -316,6 +323,7 @@ class EntityExtractionContextManager(StrategyContextManager):
                 return
             state, self.refused = self.strategy.merged(self.state, found)
             self.session.remember(state)
+            self._states.append(state)
             del self._unread[0]
 
 
@@ -373,6 +381,10 @@ def chat_messages(payload: Payload) -> list[dict[str, Any]]:
         if isinstance(content, list) and all(block.keys() == {"type", "text"} for block in content):
             message["content"] = "\n\n".join(block["text"] for block in content)
     return messages
+
+
+def _user_texts(messages: Sequence[Message]) -> list[str]:
+    return [text for message in messages if message.role is Role.USER and (text := plain_text(message.parts))]
 
 
 def _cut(text: str, tokens: int, count: Callable[[str], int]) -> str:
