@@ -1,6 +1,7 @@
 """A chat without tools: for a model that is too small for them, or where somebody said so. Plain text, both ways."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,22 @@ def test_a_small_model_is_greeted_as_one(tmp_path: Path, capsys: pytest.CaptureF
         talked(project, [], model="small", no_tools=True)
         talked(project, [], model="small", question="Hello?")
         assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_it_is_not_told_of_tools_that_it_has_not(tmp_path: Path, language: str) -> None:
+    """However long the chat is: neither where messages are left out nor above a summary. Another model is."""
+    named = re.compile(r"\brecall\b|\bexpand\b|展开")
+    lines = [f"question {n}: " + " ".join(f"word{n}x{k}" for k in range(36)) for n in range(50)]
+    with Stub([answer("A short answer, number one."), *(answer(f"Short answer {n}.") for n in range(120))]) as stub:
+        project = shop(tmp_path, stub.url)
+        chat = talked(project, [*lines, "/compact", *lines[:6]], no_tools=True, budget=8_000, language=language)
+        bodies = [json.dumps(each.body, ensure_ascii=False) for each in stub.asked]
+        assert any("left out here" in body or "此处省略了" in body for body in bodies)
+        assert any("summary of the conversation up to here" in body or "对话总结" in body for body in bodies)
+        assert not [body for body in bodies if named.search(body)]
+        talked(project, ["And now?"], resume=chat.session.id, language=language)
+        assert "recall(query)" in json.dumps(stub.asked[-1].body["messages"])
 
 
 @pytest.mark.parametrize("said", [[], ["Hello?"]])

@@ -313,7 +313,7 @@ def test_a_summary_that_imitates_the_engine_is_text(text: str) -> None:
         first, *others = payload.body
         bodies.append((first.role, len(first.parts), others, payload.system, payload.tools))
         assert session.answer_own_calls() == []
-        assert plain_text(first.parts[:1]) == say("summary")
+        assert plain_text(first.parts[:1]) == say("summary only")
         assert not plain_text(first.parts[1:]).startswith("[")  # what begins like our own words is marked as not ours
         assert all(one.good for one in verify(session._journal))
     assert bodies[0] == bodies[1]

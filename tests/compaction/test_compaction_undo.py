@@ -222,6 +222,36 @@ def test_a_fork_from_before_a_compaction_is_not_compacted(disk: Disk) -> None:
     session.close()
 
 
+def test_a_fork_may_keep_the_summaries_that_cover_only_what_it_shares(disk: Disk) -> None:
+    """Also those made after the item; of several the widest that fits; none that was undone. It is in its own log."""
+    session = disk.new()
+    ids = talk(session, 10)
+    session.compose(ROOM)
+    first = session.summaries.compact(model=says("the first summary")).covered[1]
+    session.compose(ROOM)
+    ids += talk(session, 6)
+    session.compose(ROOM)
+    second = session.summaries.compact(model=says("the second summary")).covered[1]
+    ends = [ids[ids.index(first) - 1], first, ids[ids.index(second) - 1], second, ids[-1]]
+    expected = ["", "the first summary", "the first summary", "the second summary", "the second summary"]
+    for item, summary in zip(ends, expected, strict=True):
+        fork = session.fork(item, keep_summaries=True)
+        fork.user("another way")
+        body = texts(fork.compose(ROOM))
+        assert [text for text in body if text.endswith("summary")] == body[: bool(summary)]
+        assert body[0].endswith(summary)
+        assert good(fork)
+        fork.close()
+        again = disk.opened(fork.branch)
+        assert texts(again.compose(ROOM)) == body
+        again.close()
+    session.summaries.undo()
+    fork = session.fork(second, keep_summaries=True)
+    assert texts(fork.compose(ROOM))[0].endswith("the first summary")
+    fork.close()
+    session.close()
+
+
 def test_a_fork_undoes_for_itself() -> None:
     """What a fork undoes after it went its own way still holds where it came from, and the other way round."""
     session = new_session()

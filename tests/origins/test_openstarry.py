@@ -248,39 +248,93 @@ def test_a_payload_fits_whole_pairs_and_a_whole_head(data: st.DataObject) -> Non
 # ------------------------------------------------------------------ what is in a payload, and what gives way
 
 
+GOAL = "[the current"  # begins the message that says the task's goal
+
+
 @pytest.mark.accepts(256, 260, 275)
-def test_the_order_is_system_summary_knowledge_history() -> None:
-    """Retrieved knowledge appears when it is given and leaves no trace when it is not."""
+@pytest.mark.parametrize("goal", ["", "book a table for two"])
+def test_the_order_is_system_summary_goal_knowledge_history(goal: str) -> None:
+    """Goal and retrieved knowledge appear when they are given and leave no trace when they are not."""
     manager = summarising(lambda name, messages: "summary 1")
+    manager.task_goal = goal
     history = turns(1, 11)
     compose(manager, history)
     run(complete(manager, history))
-    payload = compose(manager, [*history, user("question 12")], rag_context="fact 7: it rains")
+    payload = compose(manager, [*history, user("question 12")], tools=[TOOL], rag_context="fact 7: it rains")
+    aim = [GOAL] if goal else []
     assert [message["role"] for message in payload.messages[:3]] == ["system", "user", "user"]
-    assert ends(payload) == ["summary 1", "fact 7:", *spoken(6, 11), "question 12"]
+    assert ends(payload) == ["summary 1", *aim, "fact 7:", *spoken(6, 11), "question 12"]
+    assert payload.tools == [TOOL]
+    if goal:
+        assert payload.messages[2]["content"] == f"[the current task's goal]\n{goal}"
+    manager.task_goal = ""
     assert ends(compose(manager, [*history, user("question 12")])) == ["summary 1", *spoken(6, 11), "question 12"]
 
 
-@pytest.mark.accepts(256, 257, 259)
-def test_history_gives_way_first_then_the_summary_then_the_knowledge() -> None:
-    """As the window shrinks: the oldest messages go, all but the question; then the summary; then the knowledge."""
+@pytest.mark.accepts(256, 257, 258, 259)
+def test_history_gives_way_first_then_the_summary_then_the_knowledge_then_the_goal() -> None:
+    """As the window shrinks: the oldest messages go, all but the question; then the summary; then the knowledge, from
+    its end; then the goal. System prompt and tools stay whole."""
     history, knowledge = turns(1, 11), "fact 7: " + words(28)
+    cuts: dict[str, list[int]] = {GOAL: [], "fact 7:": []}  # words shown of each, as the window shrinks
 
     def shown(window: int) -> list[str]:
         manager = summarising(lambda name, messages: "summary 1 " + words(20), window=window)
         manager.budget = Budget(10_000, recall=0)
         compose(manager, history)
         run(complete(manager, history))
-        manager.budget = Budget(window, recall=0)
-        return ends(compose(manager, [*history, user("question 12")], rag_context=knowledge))
+        manager.budget, manager.task_goal = Budget(window, recall=0), words(24, "goal")
+        payload = compose(manager, [*history, user("question 12")], tools=[TOOL], rag_context=knowledge)
+        assert (payload.messages[0]["content"], payload.tools) == (SYSTEM, [TOOL])
+        for begin, sizes in cuts.items():
+            texts = [message["content"] for message in payload.messages if message["content"].startswith(begin)]
+            sizes.append(sum(len(text.split()) for text in texts))
+        return ends(payload)
 
-    seen = [shown(window) for window in range(460, 20, -4)]
+    seen = [shown(window) for window in range(540, 24, -4)]
     distinct = [seen[0], *(after for before, after in pairwise(seen) if after != before)]
-    full = ["summary 1", "fact 7:", *spoken(6, 11), "question 12"]
-    expected = [full[:2] + full[start:] for start in range(2, len(full), 2)]  # turn by turn, down to the question
-    expected += [["fact 7:", "question 12"], ["question 12"]]
+    full = ["summary 1", GOAL, "fact 7:", *spoken(6, 11), "question 12"]
+    expected = [full[:3] + full[start:] for start in range(3, len(full), 2)]  # turn by turn, down to the question
+    expected += [[GOAL, "fact 7:", "question 12"], [GOAL, "question 12"], ["question 12"]]
     assert [each for each in distinct if each in expected] == expected
     assert all(each[-1] == "question 12" for each in distinct)
+    goal, fact = cuts[GOAL], cuts["fact 7:"]
+    assert goal == sorted(goal, reverse=True)
+    assert fact == sorted(fact, reverse=True)
+    assert all(facts == 0 for aim, facts in zip(goal, fact, strict=True) if aim < goal[0])
+
+
+@pytest.mark.accepts(256, 285)
+def test_the_goal_comes_with_the_plugin_in_both_languages() -> None:
+    """As an option of any manager; it can be changed between turns."""
+    manager = create_context_manager(
+        {"id": "a"}, task_goal="订一张去上海的票", locale="zh", token_counter=WordCounter()
+    )
+    assert compose(manager, [user("你好")]).messages[1:] == [user("[当前任务目标]\n订一张去上海的票"), user("你好")]
+    manager.task_goal = "改签"
+    assert compose(manager, [user("你好")]).messages[1:] == [user("[当前任务目标]\n改签"), user("你好")]
+
+
+@pytest.mark.parametrize("locale", ["en", "zh"])
+@pytest.mark.parametrize("tools", [[], [TOOL]])
+@pytest.mark.parametrize("strategy", ["sliding", "summary", "focus"])
+def test_nothing_speaks_of_tools_that_the_model_has_not(strategy: str, tools: list[Json], locale: str) -> None:
+    """Neither a summary nor what is left out or shortened: the caller's tools are all there are."""
+    manager: StrategyContextManager
+    options: Json = {"budget": Budget(400, recall=0), "locale": locale, "token_counter": WordCounter()}
+    if strategy == "summary":
+        manager = SummarizationContextManager(model=lambda name, messages: "summary 1", **options)
+    else:
+        manager = StrategyContextManager(strategy, **options)
+    history = turns(1, 11)
+    compose(manager, history, tools=tools)
+    run(complete(manager, history))  # type: ignore[arg-type]
+    history += [message for n in range(9) for message in (user(f"go {n}"), *exchange(f"c{n}", 150), assistant("done"))]
+    payload = compose(manager, [*history, user("and?")], tools=tools)
+    text = "\n".join(message["content"] or "" for message in payload.messages)
+    assert len(payload.messages) < len(history)
+    assert not any(word in text for word in ("recall", "expand", "展开"))
+    assert ("summary 1" in text) == (strategy == "summary")
 
 
 @pytest.mark.accepts(261)
@@ -554,6 +608,158 @@ def test_a_changed_history_is_a_new_conversation() -> None:
     assert manager.summary_buffer == ""
 
 
+def summarised(count: int = 11) -> tuple[SummarizationContextManager, Light, list[Json]]:
+    """A manager that was given so many turns and has summarised the first five of them."""
+    light = Light()
+    manager, history = summarising(light), turns(1, count)
+    compose(manager, history)
+    run(complete(manager, history))
+    assert manager.summary_buffer == "summary 1"
+    return manager, light, history
+
+
+def tail(history: Sequence[Json]) -> list[str]:
+    return [" ".join(message["content"].split()[:2]) for message in history]
+
+
+@pytest.mark.accepts(274, 276, 277)
+@pytest.mark.parametrize("cleared", [1, 2, 4, 10])
+def test_the_caller_may_clear_what_is_summarised(cleared: int) -> None:
+    """As the document has it: the summary stays, and the next one takes it up, however many messages were cleared."""
+    manager, light, history = summarised()
+    history = [*history[cleared:], *turns(12, 16)]
+    assert ends(compose(manager, history)) == ["summary 1", *spoken(6, 16)]
+    run(complete(manager, history))
+    assert light.asked[-1][1] == ["summary 1", *spoken(6, 10)]
+    assert manager.summary_buffer == "summary 2"
+    assert ends(compose(manager, history)) == ["summary 2", *spoken(11, 16)]
+
+
+@pytest.mark.accepts(274)
+def test_what_is_cleared_beyond_the_summary_is_gone_and_the_summary_stays() -> None:
+    """A caller that keeps only its last turns: nothing that it dropped comes back."""
+    manager, _, history = summarised()
+    assert ends(compose(manager, [*history[14:], user("question 12")])) == ["summary 1", *spoken(8, 11), "question 12"]
+    assert manager.summary_buffer == "summary 1"
+
+
+@pytest.mark.accepts(274)
+@pytest.mark.parametrize("cleared", [0, 10])
+def test_a_regenerated_reply_keeps_the_summary(cleared: int) -> None:
+    """The last reply is made again, or the last turns are taken back: what they were is not sent, the summary is."""
+    manager, _, history = summarised()
+    again = [*history[cleared:-1], assistant("answer eleven")]
+    assert ends(compose(manager, again[:-1])) == ["summary 1", *spoken(6, 10), "question 11"]
+    run(complete(manager, again))
+    assert ends(compose(manager, [*again, user("question 12")])) == [
+        "summary 1", *spoken(6, 10), "question 11", "answer eleven", "question 12",
+    ]  # fmt: skip
+    assert ends(compose(manager, [*history[cleared:14], user("question eight")])) == [
+        "summary 1", *spoken(6, 7), "question eight",
+    ]  # fmt: skip
+    assert manager.summary_buffer == "summary 1"
+
+
+def test_leading_system_messages_stay_where_the_rest_is_cleared() -> None:
+    """They are part of the history, and no summary covers them."""
+    light, brief = Light(), {"role": "system", "content": "be brief"}
+    manager, history = summarising(light), turns(1, 11)
+    compose(manager, [brief, *history])
+    run(complete(manager, [brief, *history]))
+    payload = compose(manager, [brief, *history[10:], user("question 12")])
+    assert [message["content"] for message in payload.messages[:2]] == [SYSTEM, "be brief"]
+    assert ends(payload) == ["summary 1", *spoken(6, 11), "question 12"]
+
+
+def test_a_change_in_what_is_summarised_brings_back_an_earlier_summary_or_says_what_is_lost(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Where an earlier summary covers only unchanged messages, it holds again; else all is shown, with a warning."""
+    manager, _, history = summarised(11)
+    history += turns(12, 16)
+    compose(manager, history)
+    run(complete(manager, history))
+    assert manager.summary_buffer == "summary 2"
+    edited = [*history[:14], user("question eight")]
+    assert ends(compose(manager, edited)) == ["summary 1", *spoken(6, 7), "question eight"]
+    assert "what it says of them is lost" in caplog.text
+    edited = [*history[:4], user("question three")]
+    assert ends(compose(manager, edited)) == [*spoken(1, 2), "question three"]
+    assert manager.summary_buffer == ""
+
+
+def test_a_change_after_cleared_messages_that_no_summary_covers_any_more(caplog: pytest.LogCaptureFixture) -> None:
+    """What the caller cleared does not come back: a new conversation begins, and a warning says so."""
+    manager, _, history = summarised()
+    assert ends(compose(manager, history[4:])) == ["summary 1", *spoken(6, 11)]
+    assert ends(compose(manager, [*history[4:8], user("question five")])) == [*spoken(3, 4), "question five"]
+    assert "without the summary so far" in caplog.text
+
+
+def test_a_summary_of_what_is_gone_does_not_arrive(caplog: pytest.LogCaptureFixture) -> None:
+    """The history changes while the model is at it: its answer is not used, and no second one is asked meanwhile."""
+    asked, answer, light = threading.Event(), threading.Event(), Light()
+
+    def slow(name: str, messages: list[Json]) -> str:
+        asked.set()
+        assert answer.wait(10)
+        return light(name, messages)
+
+    manager, history = summarising(slow), turns(1, 11)
+
+    async def change() -> None:
+        await manager.compose_payload(SYSTEM, history, [])
+        await manager.on_turn_complete(history)
+        before = manager.session
+        assert await asyncio.to_thread(asked.wait, 10)
+        asked.clear()
+        other = [*history[:6], *turns(24, 31)]
+        await manager.compose_payload(SYSTEM, other, [])
+        await manager.on_turn_complete(other)
+        answer.set()
+        await asyncio.to_thread(before.summaries.wait)
+        assert not asked.is_set()
+        assert manager.summary_buffer == ""
+        await complete(manager, other)
+        payload = await manager.compose_payload(SYSTEM, other, [])
+        assert ends(payload) == ["summary 2", *spoken(26, 31)]
+
+    run(change())
+    assert light.asked[-1][1] == [*spoken(1, 3), *spoken(24, 25)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["turn", "turn", "turn", "clear", "again", "back"]), st.integers(0, 9)), max_size=24
+    )
+)
+def test_what_was_summarised_stays_summarised(steps: list[tuple[str, int]]) -> None:
+    """Whatever the caller clears of it and changes after it, each message of its history that is not summarised is
+    sent once, in order, after the one summary."""
+    light = Light()
+    manager = summarising(light, threshold=4, batch=2)
+    history, number = turns(1, 4), 4
+    compose(manager, history)
+    for step, size in steps:
+        covered = {text for _, said in light.asked for text in said}
+        open_part = next(at for at, text in enumerate(tail(history)) if text not in covered)
+        number += 1
+        match step:
+            case "turn" | "clear":
+                history = [*history[min(size, open_part) if step == "clear" else 0 :], *turns(number, number)]
+            case "again":
+                history = [*history[:-1], assistant(f"answer {number}")]
+            case "back":
+                most = (len(history) - max(open_part, 1)) // 2  # of the turns that are not summarised
+                history = [*history[: len(history) - 2 * min(size, most)], *turns(number, number)]
+        asked = history[:-1]
+        expected = [text for text in tail(asked) if text not in covered]
+        buffer = [f"summary {len(light.asked)}"] if light.asked else []
+        assert ends(compose(manager, asked)) == [*buffer, *expected]
+        run(complete(manager, history))
+        assert manager.summary_buffer == (f"summary {len(light.asked)}" if light.asked else "")
+
+
 def test_a_new_system_prompt_keeps_the_conversation() -> None:
     """A prompt with the time in it costs no summary."""
     manager, history = summarising(Light()), turns(1, 11)
@@ -572,6 +778,52 @@ def test_system_messages_of_the_history_stay() -> None:
     for prompt in ("one", "two"):
         shown = compose(manager, history, system=prompt).messages
         assert [message["content"] for message in shown] == [prompt, "be brief", "hello"]
+
+
+def test_a_prompt_that_changes_beside_system_messages_says_that_the_summary_is_lost(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """They would be replaced with it, so a new conversation begins: with a warning, and with every message once."""
+    manager, history = summarising(Light()), [{"role": "system", "content": "be brief"}, *turns(1, 11)]
+    compose(manager, history, system="it is noon")
+    run(complete(manager, history))
+    assert manager.summary_buffer == "summary 1"
+    assert ends(compose(manager, history, system="it is one")) == spoken(1, 11)
+    assert "without the summary so far" in caplog.text
+
+
+@pytest.mark.accepts(281, 284)
+def test_what_was_extracted_from_a_message_goes_with_it() -> None:
+    """An edited question is extracted anew, onto the state before it; a reply made again changes nothing."""
+    heard = []
+
+    def chain(schema: Json, state: Mapping[str, Any], text: str) -> Json:
+        heard.append(text)
+        return {"destination": text} if text in ("Oslo", "Rome") else {"date": text}
+
+    manager = extracting(chain)
+    history = [user("Oslo"), assistant("when?"), user("May")]
+    compose(manager, history)
+    compose(manager, [*history, assistant("done")])
+    assert manager.state == {"destination": "Oslo", "date": "May"}
+    compose(manager, [*history, assistant("all done"), user("Rome")])
+    assert manager.state == {"destination": "Rome", "date": "May"}
+    compose(manager, [*history[:2], user("June")])
+    assert manager.state == {"destination": "Oslo", "date": "June"}
+    run(manager.on_turn_complete([*history[:2], user("June"), assistant("ok"), user("Rome"), assistant("ok")]))
+    compose(manager, [*history[:2], user("June"), assistant("ok"), user("Rome"), assistant("ok"), user("July")])
+    assert manager.state == {"destination": "Rome", "date": "July"}
+    assert heard == ["Oslo", "May", "Rome", "June", "Rome", "July"]
+
+
+@pytest.mark.accepts(269)
+def test_an_edited_tool_result_is_sent_with_its_call() -> None:
+    """The branch begins before the call, and nothing of the old result is left."""
+    manager, (call, result) = sliding(), exchange("c1", 3)
+    history = [user("go"), call, result, assistant("done"), user("again")]
+    compose(manager, history)
+    edited = [user("go"), call, result | {"content": "other words"}, assistant("done")]
+    assert compose(manager, edited).messages[1:] == edited
 
 
 def test_calls_that_wait_are_not_sent_and_nothing_is_lost_by_that() -> None:

@@ -16,12 +16,17 @@ class Background:
         self._thread: threading.Thread | None = None
         self._closed = False
 
+    @property
+    def running(self) -> bool:
+        """Whether a summary is being made."""
+        return self._thread is not None and self._thread.is_alive()
+
     def begin(self, model: Summarizer, seconds: float) -> bool:
         """Begin a summary if the strategy wants one and none is being made. Return whether it began."""
         with self._lock:
-            budget, busy = self._composer.budget, self._thread is not None and self._thread.is_alive()
+            budget = self._composer.budget
             cover = None if budget is None else self._composer.wanted(budget)
-            if budget is None or cover is None or busy or self._compactor.passes_over():
+            if budget is None or cover is None or self.running or self._compactor.passes_over():
                 return False
             try:
                 job = self._compactor.job(budget, "auto", cover)

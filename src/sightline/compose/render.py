@@ -1,7 +1,7 @@
 """Renders a plan as a payload. Pure: the same plan over the same entries gives the same bytes."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -15,6 +15,7 @@ from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of
 from sightline.values.items import Kind, Lod, Message, Opaque, Part, Role, Text, ToolDefinition
+from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload, PrefixList
 
 _encode = msgspec.json.encode
@@ -74,7 +75,7 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
     extends = base is not None and base.chain[0] == head and _only_appends(layout, inputs, base)
     same = _same_units(reader, plan, base.plan) if base is not None and extends else 0
     if base is not None and same:
-        body, chain = _extend(base, same, plan, reader)
+        body, chain = _extend(base, same, plan, reader, offered(inputs.tools))
     else:
         body = PrefixList(list(_arrange(reader, plan, layout, inputs, system)))
         chain = PrefixList(list(_hash_chain(head, body)))
@@ -108,32 +109,37 @@ def first_change(before: Sequence[bytes], after: Sequence[bytes]) -> int | None:
     return len(after) if len(after) < len(before) else None
 
 
-def unit_messages(reader: Reader, plan: Plan, unit: int) -> Iterator[Message]:
-    """Yield the messages of a unit as the plan shows them: its message, then its results in call order."""
+def unit_messages(reader: Reader, plan: Plan, unit: int, tools: Collection[str]) -> Iterator[Message]:
+    """Yield the messages of a unit as the plan shows them: its message, then its results in call order.
+
+    They name only those of our tools that the payload has.
+    """
     timeline = reader.timeline
     first, *others = timeline.rows_of(unit)
     kind = Kind(timeline.kind[first])
     if kind is not Kind.ASSISTANT:
         yield Message(
             _ROLES[kind],
-            reader.parts(first, plan.lod(first)),
+            reader.parts(first, plan.lod(first), tools),
             timeline.id(first),
             merge_into_previous=kind is Kind.RECALL,
         )
         return
     calls = [row for row in others if timeline.kind[row] == Kind.CALL]
-    yield Message(Role.ASSISTANT, _assistant_parts(reader, plan, first, calls), timeline.id(first))
+    yield Message(Role.ASSISTANT, _assistant_parts(reader, plan, first, calls, tools), timeline.id(first))
     for row in others[len(calls) :]:
-        yield Message(Role.TOOL, reader.parts(row, plan.lod(row)), timeline.id(row))
+        yield Message(Role.TOOL, reader.parts(row, plan.lod(row), tools), timeline.id(row))
 
 
 _ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.SUMMARY: Role.USER, Kind.RECALL: Role.USER}
 
 
-def _assistant_parts(reader: Reader, plan: Plan, first: int, calls: Sequence[int]) -> tuple[Part, ...]:
+def _assistant_parts(
+    reader: Reader, plan: Plan, first: int, calls: Sequence[int], tools: Collection[str]
+) -> tuple[Part, ...]:
     """Return the parts of an assistant message: its text and its calls in order, each at its own level."""
-    spoken = reader.parts(first, plan.lod(first))
-    called = [part for row in calls for part in reader.parts(row, plan.lod(row))]
+    spoken = reader.parts(first, plan.lod(first), tools)
+    called = [part for row in calls for part in reader.parts(row, plan.lod(row), tools)]
     if any(plan.lod(row) is not Lod.FULL for row in (first, *calls)):  # opaque blocks all stay or all go
         return (*(part for part in spoken if not isinstance(part, Opaque)), *called)
     return entries.parts_of(reader.entry(first))
@@ -171,11 +177,13 @@ def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
     return same if marked else 0
 
 
-def _extend(base: Payload, same: int, plan: Plan, reader: Reader) -> tuple[PrefixList[Message], PrefixList[bytes]]:
+def _extend(
+    base: Payload, same: int, plan: Plan, reader: Reader, tools: Collection[str]
+) -> tuple[PrefixList[Message], PrefixList[bytes]]:
     """Return the body and hash chain of `base` up to the last unchanged unit, and those of all later units after it."""
     assert isinstance(base.body, PrefixList)
     assert isinstance(base.chain, PrefixList)
-    more = [message for unit in plan.after(same) for message in unit_messages(reader, plan, unit)]
+    more = [message for unit in plan.after(same) for message in unit_messages(reader, plan, unit, tools)]
     if plan.extends(base.plan):
         return base.body.grown(more), base.chain.grown(list(_hash_chain(base.chain[-1], more))[1:])
     kept = (
@@ -222,7 +230,7 @@ def _in_order(
     marked, prefaced = not plan.marker, not plan.preface
     # A summary stands at the place of the first unit that it covers.
     stands = {unit: each.first for each in reader.timeline.compactions for unit in each.summaries}
-    units = list(plan)
+    units, tools = list(plan), offered(inputs.tools)
     if places or stands:
         units = sorted({*units, *places}, key=lambda unit: (stands.get(unit, unit), unit not in stands, unit))
     for unit in units:
@@ -235,7 +243,7 @@ def _in_order(
         if unit in windows:
             yield unit, _window(inputs, windows[unit], reader)
         else:
-            for message in unit_messages(reader, plan, unit):
+            for message in unit_messages(reader, plan, unit, tools):
                 yield unit, message
     for said, text in ((prefaced, plan.preface), (marked, plan.marker)):
         if not said:

@@ -29,6 +29,7 @@ from sightline.plan.view import View, complete_units, said_units
 from sightline.recall.recall import Recall, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Kind, Lod, Usage
+from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload
 
 _QUESTION_SHARE = 0.1  # of the limit: the end of the conversation that is shown when one question is asked about it
@@ -214,7 +215,7 @@ class Composer:
             pinned=pinned,
             asked=self._question,
             cold=self.payload is not None and self._idle_seconds() > journal.reader.profile.cache_seconds,
-            command=self.command or self._pin_command(pinned) or command,
+            command=self.command or self._pin_command(pinned) or command or self._tools_command(gathered),
             wanted=wanted,
             compactions=compactions,
             state=journal.state,
@@ -236,6 +237,12 @@ class Composer:
         """Return the command of a pin that the last payload does not obey, whoever pinned the item and when."""
         hidden = reduced(self.payload.plan) if self.payload is not None else None
         return "command: pin" if hidden is not None and any(map(hidden, pinned)) else ""
+
+    def _tools_command(self, gathered: ComposeInputs) -> str:
+        """Return the command that has a notice made anew which names our tools, because they came or went."""
+        sent = self.payload
+        named = sent is not None and sent.plan.marker and offered(sent.tools) != offered(gathered.tools)
+        return "tools or system changed" if named else ""
 
     def _idle_seconds(self) -> int:
         """Return the seconds since the last payload was sent."""

@@ -249,11 +249,17 @@ class Timeline(State, eq=False):
         """Row → its last mark on a path."""
         return {mark.row: mark.what for mark in self.marks if path.knows(mark)}
 
-    def compacted(self, path: Path) -> list[Compaction]:
-        """The compactions in force on a path: not undone and not covered by another; of equal ones the last."""
+    def compacted(self, path: Path, within: Path | None = None) -> list[Compaction]:
+        """The compactions in force on a path: not undone and not covered by another; of equal ones the last.
+
+        Compactions that cover a row which is not on the path `within` do not count.
+        """
         found: list[Compaction] = []  # the newest first, because it nearly always covers all before it
         for each in reversed(self.compactions):
             if not each.summaries or not path.knows(each) or any(map(path.knows, each.undone)):
+                continue
+            last = self.unit_row[each.last]
+            if within is not None and not within.holds(self.branch[last], last):
                 continue
             if not any(other.covers(each) for other in found):
                 found = [*(other for other in found if not each.covers(other)), each]

@@ -13,7 +13,8 @@ from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
 from sightline.files.project import NOWHERE, Place
 from sightline.log import column_cache
 from sightline.log import entries as log
-from sightline.log.annotations import NO_TOOLS, HeadNote, StateNote, ToolsNote
+from sightline.log.annotations import NO_TOOLS, CompactNote, HeadNote, StateNote, ToolsNote
+from sightline.log.branches import Compaction
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
 from sightline.log.levels import Reader
@@ -315,6 +316,32 @@ class Journal:
         self.store.append(lambda seq: [replace(draft, seq=seq)], branch=name, expected_head=None)
         self.catch_up()
         return name
+
+    def forked(self, row: int, *, keep_summaries: bool = False) -> "Journal":
+        """Begin a branch as `fork` does, and open another journal that writes to it. This one stays where it is.
+
+        With `keep_summaries`, compactions that cover only what both branches share are written again on the new one,
+        also those made after this row.
+        """
+        name, journal = self.fork(row), self.reopened()
+        journal.switch(name)
+        if keep_summaries:
+            for each in self.timeline.compacted(self.path, within=journal.path):
+                if not journal.path.knows(each):
+                    journal.append(self._drafts_of(each))
+        return journal
+
+    def _drafts_of(self, compaction: Compaction) -> list[Entry]:
+        """Draft the entries of a compaction again."""
+        first, last = (self.timeline.unit_row[unit] for unit in (compaction.first, compaction.last))
+        note = CompactNote(
+            self.timeline.seq[first],
+            self.timeline.seq[last],
+            (self.reader.entry(first).uuid, self.reader.entry(last).uuid),
+        )
+        made = [self.reader.entry(self.timeline.unit_row[unit]) for unit in compaction.summaries]
+        boundary = self.drafts.boundary(note, made[0].compact_metadata or log.CompactMetadata("auto", 0))
+        return [boundary, *(replace(entry, uuid=self._ids()) for entry in made)]
 
     def _after_results(self, row: int) -> int:
         """The last row of the branch that answers a call made up to this row, or the last row of its own unit."""

@@ -1,7 +1,7 @@
 """How an item looks at a level of detail, and how many tokens it has there."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from sightline.log.reader import EntryReader, item_text
 from sightline.log.stores import Span, Store
 from sightline.shorten import Shorter, identifiers, shorten, subject_of
 from sightline.shorten.file_reads import is_file_read
+from sightline.shorten.labels import without_how
 from sightline.values import excerpt
 from sightline.values.items import Call, File, Image, Item, Kind, Lod, Opaque, Part, Result, Text, arguments, plain_text
 from sightline.values.phrases import said_by_another, say
@@ -151,15 +152,20 @@ class Reader(EntryReader):
 
     # ------------------------------------------------------------------ parts
 
-    def parts(self, row: int, lod: Lod) -> tuple[Part, ...]:
-        """The parts of a row as a payload shows them at a level that the row has."""
+    def parts(self, row: int, lod: Lod, tools: Collection[str]) -> tuple[Part, ...]:
+        """The parts of a row as a payload with these of our tools shows them at a level that the row has.
+
+        Without `expand` or `recall` they do not name it, and are a few tokens shorter than what was counted.
+        """
         item = self.item(row)
         if item.kind is Kind.RECALL:
             return self.recalled_parts(self.entry(row), self.locale_at(row))
         if lod is Lod.FULL:
             is_labelled = bool(self.timeline.state[row] & (LABELLED | ORPHAN))
-            return _full_parts(item, self.locale_at(row) if item.kind is Kind.SUMMARY else "", is_labelled=is_labelled)
-        return _shortened_parts(item, self.rendition(row, lod))
+            locale = self.locale_at(row) if item.kind is Kind.SUMMARY else ""
+            return _full_parts(item, locale, is_labelled=is_labelled, recalls="recall" in tools)
+        text = self.rendition(row, lod)
+        return _shortened_parts(item, text if "expand" in tools else without_how(text, f"#{item.id}"))
 
 
 def _text_tokens(item: Item, full: int) -> int | None:
@@ -173,13 +179,13 @@ def _text_tokens(item: Item, full: int) -> int | None:
             return None
 
 
-def _full_parts(item: Item, locale: str, *, is_labelled: bool) -> tuple[Part, ...]:
+def _full_parts(item: Item, locale: str, *, is_labelled: bool, recalls: bool = True) -> tuple[Part, ...]:
     """The parts of an item in full. A text of the user that begins like one of the engine's is escaped.
 
-    is_labelled: the first text is a label of the engine itself.
+    is_labelled: the first text is a label of the engine itself. recalls: the model has the tool `recall`.
     """
     if item.kind is Kind.SUMMARY:
-        return (Text(say("summary", locale)), *_escaped(item.parts))
+        return (Text(say("summary" if recalls else "summary only", locale)), *_escaped(item.parts))
     return _escaped(item.parts) if item.kind is Kind.USER and not is_labelled else item.parts
 
 

@@ -10,6 +10,7 @@ from sightline.shorten import subject_of
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.phrases import plain_label, say
+from sightline.values.recall_tools import offered
 
 _PREFACE_SHARE = 0.05  # of the limit: tokens for the user's constraints that are no longer shown in place
 _LINE = 120  # characters of an index line that say what the unit was about
@@ -36,9 +37,18 @@ class EngineNotices(Notices):
             tokens=left_out.tokens,
             first=timeline.id(timeline.unit_row[left_out.first]),
             last=timeline.id(timeline.unit_row[left_out.last]),
+            how=self._how_to_see(),
         )
         lines = self._index_lines(left_out, shown, index_limit) if self._lists else []
         return self._with_tokens("\n".join([line, *lines]))
+
+    def _how_to_see(self) -> str:
+        """How the model brings back what is left out, with the tools that it has."""
+        tools = offered(self._journal.tools.definitions)
+        known = (("recall", "recall finds"), ("expand", "expand shows"))
+        ways = [say(key, self.locale) for name, key in known if name in tools]
+        before, between = ("：", "，") if self.locale == "zh" else (": ", ", ")
+        return before + between.join(ways) if ways else ""
 
     def _index_lines(self, left_out: LeftOut, shown: Collection[int], limit: int) -> list[str]:
         """A line for each of the newest units that are left out, as many as fit in `limit` tokens, in seq order."""

@@ -13,7 +13,7 @@ from sightline.recall.finder import ROWS_AT_ONCE, SPEECH, WIDE, Finder, RowFilte
 from sightline.recall.pieces import LINE_TOKENS, Pieces
 from sightline.recall.search import merge_ranges, passages
 from sightline.shorten.digest import digest
-from sightline.values.items import Call, File, Image, Kind, Lod, Text, ToolDefinition
+from sightline.values.items import Call, File, Image, Kind, Lod, Text
 from sightline.values.phrases import say
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
@@ -22,39 +22,6 @@ _OVERVIEW_ROWS = 4_000  # rows that an overview is made of: takes a second
 _HANDLE_TOKENS = 2
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
-
-# The two tools by which a model brings earlier text back. `Recall.answer` answers their calls.
-RECALL_TOOLS = (
-    ToolDefinition(
-        "expand",
-        "Show an item of this conversation that was shortened or left out, in full. Shortened texts name their handle, "
-        "such as #412. Long items come in pages; ask for the next with start.",
-        {
-            "type": "object",
-            "properties": {
-                "id": {"type": "string", "description": "the handle, such as #412"},
-                "start": {"type": "integer", "description": "first line to show, counted from 1"},
-                "lines": {"type": "integer", "description": "how many lines to show"},
-                "grep": {
-                    "type": "string",
-                    "description": "show only the lines that contain this text, with their numbers",
-                },
-            },
-            "required": ["id"],
-        },
-    ),
-    ToolDefinition(
-        "recall",
-        "Search what was said and done earlier in this conversation, also what is no longer shown. "
-        "Gives the best matching passages with their handles. Of very long items only parts are searched: "
-        "expand with grep looks through one.",
-        {
-            "type": "object",
-            "properties": {"query": {"type": "string", "description": "what to look for"}},
-            "required": ["query"],
-        },
-    ),
-)
 
 
 class Found(NamedTuple):

@@ -12,8 +12,8 @@ from sightline.log.annotations import ToolsNote
 from sightline.log.branches import NONE
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
-from sightline.recall.recall import RECALL_TOOLS
 from sightline.values.items import Kind, Message, Opaque, Role
+from sightline.values.recall_tools import RECALL_TOOLS
 
 _READERS: dict[str, Callable[[list[Any]], list[Message]]] = {
     "auto": wire.read_messages,

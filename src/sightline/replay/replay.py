@@ -11,11 +11,11 @@ from sightline.compose.render import first_change
 from sightline.log.columns import HEAD
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.recall.recall import RECALL_TOOLS
 from sightline.replay.formats import Recording
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Lod, Message, Result, Role, plain_text
 from sightline.values.profiles import Profile, call_cost, profile
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.wire.common import dumped
 from sightline.wire.payload import Payload
 

@@ -15,9 +15,10 @@ from sightline.log.conflict import retry_on_conflict
 from sightline.log.drafts import PendingCall
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.recall.recall import RECALL_TOOLS, Recall
+from sightline.recall.recall import Recall
 from sightline.values.items import Call, Kind, Message, Part, Result, Role, Text, plain_text
 from sightline.values.phrases import said_by_another, say
+from sightline.values.recall_tools import RECALL_TOOLS
 
 _NO_CALL = Call("", "tool_call")
 

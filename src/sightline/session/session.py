@@ -34,7 +34,7 @@ from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.sliding import begins_turn
 from sightline.plan.strategy import Strategy
-from sightline.recall.recall import RECALL_TOOLS, Recall
+from sightline.recall.recall import Recall
 from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
 from sightline.session.items import Items
@@ -45,6 +45,7 @@ from sightline.session.transcript import compose_all
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Call, Item, Kind, Message, Role
 from sightline.values.lock import locked
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
@@ -201,18 +202,17 @@ class Session:
             raise
 
     @locked
-    def fork(self, at: str | int) -> "Session":
+    def fork(self, at: str | int, *, keep_summaries: bool = False) -> "Session":
         """Begin a branch of the same log after this item, and return a session that writes to it.
 
         This session stays on its own branch. A call and its results stay together: the branch begins after them.
+        With `keep_summaries` the branch has also the summaries made after this item, if they cover nothing after it.
 
         Raises:
             UnknownItem: no such item on this branch.
             OpenCalls: its calls still wait for results.
         """
-        name = self._journal.fork(self.items.row(at))
-        journal = self._journal.reopened()
-        journal.switch(name)
+        journal = self._journal.forked(self.items.row(at), keep_summaries=keep_summaries)
         return Session(journal, apps=self.windows.apps.values(), **self._options)
 
     @locked

@@ -93,6 +93,11 @@ class Summaries:
         accept.check_model(model, seconds)
         return self._background.begin(model, seconds)
 
+    @property
+    def running(self) -> bool:
+        """Whether a background summary is being made."""
+        return self._background.running
+
     def wait(self, seconds: float | None = None) -> None:
         """Return when the background summary is done, or after this many seconds."""
         self._background.wait(seconds)

@@ -5,8 +5,8 @@ from sightline.log.journal import Journal
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.view import View, said_units
-from sightline.recall.recall import RECALL_TOOLS
 from sightline.values.items import Kind
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.wire.payload import Payload
 
 _NO_LIMIT = 1 << 62

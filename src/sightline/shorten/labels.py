@@ -2,7 +2,8 @@
 
 PHRASES = {
     "en": {
-        "summary": "[{handle}{what}: {size}; shortened, expand {handle} for all]",
+        "summary": "[{handle}{what}: {size}; shortened{how}]",
+        "how": ", expand {handle} for all",
         "gist": "[{handle}{what}: {tokens} tokens]",
         "lines": "{lines} lines, {tokens} tokens",
         "line": "{tokens} tokens",
@@ -34,7 +35,8 @@ PHRASES = {
         "text": "text",
     },
     "zh": {
-        "summary": "[{handle}{what}：{size}；已缩短，展开 {handle} 可见全文]",
+        "summary": "[{handle}{what}：{size}；已缩短{how}]",
+        "how": "，展开 {handle} 可见全文",
         "gist": "[{handle}{what}：{tokens} tokens]",
         "lines": "{lines} 行，{tokens} tokens",
         "line": "{tokens} tokens",
@@ -71,3 +73,10 @@ PHRASES = {
 def phrases(locale: str) -> dict[str, str]:
     """Return the table of a locale: "zh-CN" gives "zh"; an unknown locale gives English."""
     return PHRASES.get(locale[:2].lower(), PHRASES["en"])
+
+
+def without_how(text: str, handle: str) -> str:
+    """Return a shortened text whose label does not say how to see all of it, for a model that has no tool for that."""
+    for wording in PHRASES.values():
+        text = text.replace(f"{wording['how'].format(handle=handle)}]", "]")
+    return text

@@ -104,7 +104,8 @@ def _labels(
 
     handle = f"#{item.id}"
     size = wording["lines" if lines > 1 else "line"].format(lines=f"{lines:,}", tokens=f"{tokens:,}")
-    summary = wording["summary"].format(handle=handle, what=what(160, 160), size=size)
+    how = wording["how"].format(handle=handle)
+    summary = wording["summary"].format(handle=handle, what=what(160, 160), size=size, how=how)
     return summary, wording["gist"].format(handle=handle, what=what(40, 24), tokens=f"{tokens:,}")
 
 

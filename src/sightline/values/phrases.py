@@ -52,11 +52,11 @@ def check_locale(locale: str) -> str:
 
 _ENGINE = {
     "left out": (
-        "[left out here: {messages:,} earlier messages, #{first} to #{last}, {tokens:,} tokens; kept in the log: "
-        "recall(query) finds them, expand(id) shows one]",
-        "[此处省略了 {messages:,} 条较早的消息，#{first} 至 #{last}，共 {tokens:,} 个 token；日志中完整保留："
-        "recall(query) 可查找，expand(id) 可查看]",
+        "[left out here: {messages:,} earlier messages, #{first} to #{last}, {tokens:,} tokens; kept in the log{how}]",
+        "[此处省略了 {messages:,} 条较早的消息，#{first} 至 #{last}，共 {tokens:,} 个 token；日志中完整保留{how}]",
     ),
+    "recall finds": ("recall(query) finds them", "recall(query) 可查找"),
+    "expand shows": ("expand(id) shows one", "expand(id) 可查看"),
     "binding": (
         "[what the user laid down earlier, word for word; where two differ, the later holds]",
         "[用户早先的要求，原文照录；如有冲突，以后面的为准]",
@@ -74,6 +74,8 @@ _ENGINE = {
         "[summary of the conversation up to here; what it leaves out is kept: recall(query) finds it]",
         "[到此为止的对话总结；未包含的内容都有保留：recall(query) 可查找]",
     ),
+    "summary only": ("[summary of the conversation up to here]", "[到此为止的对话总结]"),
+    "task goal": ("[the current task's goal]", "[当前任务目标]"),
     "state": ("[what is known so far]", "[目前已知]"),
     "recalled lines": ("[#{id} lines {first}–{last}]", "[#{id} 第 {first}–{last} 行]"),
     "orphan": (

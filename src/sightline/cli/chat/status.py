@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import bar, truncate
-from sightline.recall.recall import RECALL_TOOLS
+from sightline.values.recall_tools import RECALL_TOOLS
 
 if TYPE_CHECKING:
     from sightline.agent.agent import Agent

@@ -1,16 +1,13 @@
-"""The OpenStarry document's context management: one interface, three standard strategies, chosen by `plugin.json`.
-
-A manager holds a session in memory and adds to it what is new in the given history. The caller's lists are never
-changed. Messages may have any provider's form; they are returned in OpenAI's, text content as plain text.
-"""
+"""A context manager for each of the document's strategies."""
 
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +19,8 @@ from sightline.errors import BadInput, PinnedOverflow, SightlineError
 from sightline.log.journal import Journal
 from sightline.log.stores.memory import MemoryStore
 from sightline.origins.exchanges import has_pending_calls
+from sightline.origins.openstarry.history import last_items, match
+from sightline.origins.openstarry.interface import ChatMessage, LLMPayload, ToolDefinition, awaited
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy as strategy_named
 from sightline.plan.strategies.entities import Entities
@@ -31,46 +30,22 @@ from sightline.plan.strategy import Strategy
 from sightline.session.session import Session
 from sightline.values.clock import nanoid, wall_clock
 from sightline.values.items import Message, Role, plain_text
-from sightline.values.phrases import check_locale
+from sightline.values.phrases import check_locale, say
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
 
-ChatMessage = Mapping[str, Any]
-ToolDefinition = Mapping[str, Any]
 # Sends messages to the model of this name and returns its answer: text, an SDK's response, or an awaitable of one.
 Complete = Callable[[str, list[dict[str, Any]]], Any]
 # An extraction chain: (schema, state so far, the user's text) → the fields found, or an awaitable of them.
 Extract = Callable[[dict[str, Any], Mapping[str, Any], str], Any]
 
 BUDGET = Budget(window=128_000, output=8_000, recall=0.0)  # without recall, which the document does not have
-DYNAMIC = "dynamic"  # the live window that shows the retrieved knowledge
+GOAL, DYNAMIC = "goal", "dynamic"  # the live windows that show the task's goal and the retrieved knowledge
 _QUESTION = 4  # up to a quarter of the limit is kept free for the last user message
 _LEAST = 16  # tokens: a shorter piece of the retrieved knowledge is useless
-_ROUNDS = 100  # of tool calls in one turn, because a model may never stop
 
 logger = logging.getLogger("sightline")
-
-
-class LLMPayload(Struct, frozen=True):
-    messages: list[dict[str, Any]]
-    tools: list[dict[str, Any]]
-
-
-class IContextManager(Protocol):
-    """The document's interface: all that an agent core knows of context management."""
-
-    async def compose_payload(
-        self,
-        system_prompt: str,
-        history: Sequence[ChatMessage],
-        tools: Sequence[ToolDefinition],
-        rag_context: str | None = None,
-    ) -> LLMPayload:
-        """Return the messages to send, within the token limit: system, summary, retrieved knowledge, recent history."""
-
-    async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
-        """Do background work. Called after every turn with the whole history."""
 
 
 class StrategyContextManager:
@@ -84,25 +59,36 @@ class StrategyContextManager:
         budget: Budget = BUDGET,
         locale: str = "en",
         token_counter: TokenCounter | None = None,
+        task_goal: str = "",
     ) -> None:
-        """Raises BadInput for a strategy that does not exist or does not take this configuration."""
+        """`task_goal` is shown in every payload, before the retrieved knowledge; the attribute may be changed any time.
+
+        Raises BadInput for a strategy that does not exist or does not take this configuration.
+        """
         self.strategy = strategy_named(strategy, config) if isinstance(strategy, str) else strategy
-        self.budget = budget
+        self.budget, self.task_goal = budget, task_goal
         self._settings = Settings(locale=check_locale(locale), layout="openstarry")
         self._counter = token_counter
-        self._dynamic: dict[str, _Knowledge] = {}
+        self._dynamic: dict[str, _Shown] = {}
         self._busy = asyncio.Lock()
         self._begin()
 
     def _begin(self) -> None:
         """Begin a new session, without messages."""
-        self._journal = Journal(
+        journal = Journal(
             MemoryStore(nanoid()), clock=wall_clock, ids=nanoid, settings=self._settings, token_counter=self._counter
         )
         self._taken: list[ChatMessage] = []  # the part of the history that is in the session
+        self._ids: list[str] = []  # of each of these, the last item made of it
+        self._cleared: list[str] = []  # the same of messages that are only in the session: a summary covers them
         self._system: str | None = None
-        self.session = Session(self._journal, windows=self._dynamic, strategy=self.strategy)
-        self.session.windows.show(DYNAMIC)
+        self.session = Session(journal, windows=self._dynamic, strategy=self.strategy)
+        for window in (GOAL, DYNAMIC):
+            self.session.windows.show(window)
+
+    @property
+    def _journal(self) -> Journal:
+        return self.session._journal
 
     async def compose_payload(
         self,
@@ -112,17 +98,17 @@ class StrategyContextManager:
         rag_context: str | None = None,
     ) -> LLMPayload:
         """See `IContextManager.compose_payload`. If the tokens do not suffice, the oldest history is left out first,
-        then the summary, then the retrieved knowledge.
+        then the summary, then the retrieved knowledge, then the task's goal.
 
         Raises:
             PinnedOverflow: system prompt and tool definitions alone are larger than the limit.
             BadInput: a message or tool that cannot be read.
         """
         async with self._busy:
-            new = self._take_in(history, system_prompt)
+            self._take_in(history, system_prompt)
             if tools or self._journal.tools.definitions:
                 self.session.tools(tools, recall=False)
-            await self._prepare([message for message in new if message.role is Role.USER])
+            await self._prepare()
             self._show(rag_context or "")
             return LLMPayload(self._messages(), deepcopy([dict(tool) for tool in tools]))
 
@@ -131,27 +117,88 @@ class StrategyContextManager:
         async with self._busy:
             self._take_in(new_history, self._system)
 
-    async def _prepare(self, asked: Sequence[Message]) -> None:
-        """Do what a strategy needs after each user input, before composing."""
+    async def _prepare(self) -> None:
+        """Do what a strategy needs before composing."""
 
     # ------------------------------------------------------------------ history
 
     def _take_in(self, history: Sequence[ChatMessage], system_prompt: str | None) -> list[Message]:
-        """Add to the session what is new, and return it. If earlier history changed, begin a new session."""
+        """Add to the session what is new, and return it."""
+        given = list(history)
+        if given[: len(self._taken)] != self._taken:
+            self._follow(given)
         changed = self._system is not None and system_prompt not in (None, self._system)
-        # Replacing the system prompt here would also replace system messages of the history.
-        replaces = changed and len(self._journal.timeline.head_rows(self._journal.path)) > 1
-        if replaces or list(history[: len(self._taken)]) != self._taken:
-            self._begin()
+        if changed and len(self._journal.timeline.head_rows(self._journal.path)) > 1:
+            # Replacing the system prompt here would also replace system messages of the history.
+            self._restart("the system prompt changed, and the history has system messages of its own")
         if system_prompt is not None and system_prompt != self._system:
             self.session.system(system_prompt, replace=self._system is not None)
             self._system = system_prompt
-        new = list(history[len(self._taken) :])
+        new = given[len(self._taken) :]
         while new and has_pending_calls(wire.read_messages(new)):  # their results are still to come
             new.pop()
-        self.session.extend(new)
+        self._ids += last_items(new, self.session.extend(new))
         self._taken += deepcopy(new)
         return wire.read_messages(new)
+
+    def _follow(self, history: list[ChatMessage]) -> None:
+        """Leave in the session only what this history shares with what was taken.
+
+        Messages that the caller cleared and a summary covers stay in the session. From a changed message on, the
+        conversation goes on a branch. A history that shares nothing, or was changed where the caller had cleared what
+        no other summary covers, begins a new session.
+        """
+        lead, cleared, shared = match(self._taken, history)
+        hidden = lead + sum(1 for _ in takewhile(self._is_covered, self._ids[lead:]))
+        start, end = lead + cleared, lead + cleared + shared
+        if start > hidden:  # more was cleared than is summarised: all that is left is taken anew, after the summary
+            start = end = hidden
+        while end > start and not self._can_end(start, end):
+            end -= 1
+        if not shared or end == lead:
+            self._restart("the history given is another one")
+            return
+        item_id, is_changed = self._ids[end - 1], end < len(self._taken)
+        self._cleared += self._ids[lead:start]
+        self._taken, self._ids = ([*kept[:lead], *kept[start:end]] for kept in (self._taken, self._ids))
+        if is_changed:
+            self._go_back(item_id)
+
+    def _can_end(self, start: int, end: int) -> bool:
+        """Whether a branch may begin after these of the messages taken: not between calls and their results."""
+        return bool(self._ids[end - 1]) and not has_pending_calls(wire.read_messages(self._taken[start:end]))
+
+    def _go_back(self, item_id: str) -> None:
+        """Go on after this item, on a branch of the session, with the summaries that cover nothing after it."""
+        left, before = self.session, self._summarised()
+        left.summaries.close()  # one that is being made may cover what is gone
+        self.session = left.fork(item_id, keep_summaries=True)
+        if not all(map(self._is_covered, self._cleared)):
+            self.session = left
+            self._restart("messages changed that the summary covers, and those before them are cleared")
+            return
+        if self._summarised() < before:
+            logger.warning("messages changed that the summary covers: what it says of them is lost")
+        journal = self._journal
+        own = [row for row in journal.timeline.head_rows(journal.path) if journal.timeline.id(row) not in self._ids]
+        self._system = journal.reader.text(own[0]) if own else None
+
+    def _restart(self, why: str) -> None:
+        if self._summarised():
+            logger.warning("%s: a new conversation begins, without the summary so far", why)
+        self.session.summaries.close()
+        self._begin()
+
+    def _summarised(self) -> int:
+        """How many units the summaries in force cover."""
+        return sum(each.last + 1 - each.first for each in self._journal.timeline.compacted(self._journal.path))
+
+    def _is_covered(self, item_id: str) -> bool:
+        journal, row = self._journal, self._journal.row(item_id)
+        if row is None:
+            return False
+        unit, in_force = journal.timeline.unit[row], journal.timeline.compacted(journal.path)
+        return any(each.first <= unit <= each.last for each in in_force)
 
     # ------------------------------------------------------------------ messages
 
@@ -165,22 +212,25 @@ class StrategyContextManager:
             return [*head, *({"role": "user", "content": shown.text} for shown in self._dynamic.values())]
 
     def _show(self, knowledge: str) -> None:
-        """Show as much of the retrieved knowledge as fits besides system, tools and the question."""
+        """Show as much of the goal, then of the retrieved knowledge, as fits besides system, tools and the question."""
         journal, timeline = self._journal, self._journal.timeline
-        profile = journal.reader.profile
+        profile, count = journal.reader.profile, journal.reader.counter.count
         limit = self.budget.limit(margin=profile.margin)
         head = ComposeInputs(system=tuple(timeline.head_rows(journal.path)))
-        fixed = inputs.fixed_tokens(journal, head, journal.tools.tokens, journal.reader.counter.count)
+        fixed = inputs.fixed_tokens(journal, head, journal.tools.tokens, count)
         if fixed > limit:
             tools = journal.tools.tokens
             pinned = [f"system prompt ({fixed - tools} tokens)", f"tool definitions ({tools} tokens)"]
             raise PinnedOverflow(pinned, fixed - limit)
         asked = timeline.last_user(journal.path, len(timeline))
         question = min(timeline.unit_full[asked], limit // _QUESTION) + profile.message_tokens if asked >= 0 else 0
-        text = _cut(knowledge, limit - fixed - question - profile.message_tokens, journal.reader.counter.count)
+        room = limit - fixed - question
         self._dynamic.clear()
-        if text:
-            self._dynamic[DYNAMIC] = _Knowledge(text)
+        goal = f"{say('task goal', self._settings.locale)}\n{self.task_goal}" if self.task_goal else ""
+        for window, text in ((GOAL, goal), (DYNAMIC, knowledge)):
+            if shown := _cut(text, room - profile.message_tokens, count):
+                self._dynamic[window] = _Shown(shown)
+                room -= count(shown) + profile.message_tokens
 
 
 class SlidingWindowContextManager(StrategyContextManager):
@@ -202,6 +252,7 @@ class SummarizationContextManager(StrategyContextManager):
     ) -> None:
         super().__init__("summary", config, **options)
         self._model = model
+        self._asked = self.session  # the session, perhaps an earlier one, that made the last summary
 
     @property
     def summary_buffer(self) -> str:
@@ -213,7 +264,7 @@ class SummarizationContextManager(StrategyContextManager):
     async def on_turn_complete(self, new_history: Sequence[ChatMessage]) -> None:
         """See `IContextManager.on_turn_complete`. One summary is made at a time; a failed one is tried again later."""
         await super().on_turn_complete(new_history)
-        if (model := self._model) is None:
+        if (model := self._model) is None or self._asked.summaries.running:
             return
         loop = asyncio.get_running_loop()
         assert isinstance(self.strategy, Summary)
@@ -224,8 +275,9 @@ class SummarizationContextManager(StrategyContextManager):
             answer = model(name, chat_messages(payload))
             if not inspect.isawaitable(answer):
                 return answer
-            return asyncio.run_coroutine_threadsafe(_awaited(answer), loop).result()
+            return asyncio.run_coroutine_threadsafe(awaited(answer), loop).result()
 
+        self._asked = self.session
         try:
             self.session.summaries.in_background(ask)
         except SightlineError as error:
@@ -242,23 +294,36 @@ class EntityExtractionContextManager(StrategyContextManager):
     def _begin(self) -> None:
         super()._begin()
         self._unread: list[str] = []  # user messages that no extraction has read yet
+        self._states: list[dict[str, Any]] = []  # the state after each of those before them
         self.refused: dict[str, str] = {}  # of the last extraction: path → why the value was refused
+
+    def _go_back(self, item_id: str) -> None:
+        super()._go_back(item_id)
+        texts = _user_texts(wire.read_messages(self._taken))
+        del self._states[len(texts) :]
+        self._unread = texts[len(self._states) :]
+        self.session.remember(self._states[-1] if self._states else {})
 
     @property
     def state(self) -> dict[str, Any]:
         return self.session.state
 
-    async def _prepare(self, asked: Sequence[Message]) -> None:
+    def _take_in(self, history: Sequence[ChatMessage], system_prompt: str | None) -> list[Message]:
+        new = super()._take_in(history, system_prompt)
+        self._unread += _user_texts(new)
+        return new
+
+    async def _prepare(self) -> None:
         assert isinstance(self.strategy, Entities)
-        self._unread += [text for message in asked if (text := plain_text(message.parts))]
         while self._unread:
             try:
-                found = await _awaited(self._extractor(self.strategy.schema, self.state, self._unread[0]))
+                found = await awaited(self._extractor(self.strategy.schema, self.state, self._unread[0]))
             except Exception as error:  # of the model: the message is read again with the next input
                 logger.warning("the extraction failed, the state is as it was: %r", error)
                 return
             state, self.refused = self.strategy.merged(self.state, found)
             self.session.remember(state)
+            self._states.append(state)
             del self._unread[0]
 
 
@@ -271,7 +336,7 @@ def create_context_manager(
 ) -> StrategyContextManager:
     """Make the manager that a `plugin.json` chooses, given as its path or its content; by default strategy A.
 
-    `model` serves strategy B, `extractor` strategy C. Options as for `StrategyContextManager`.
+    `model` serves strategy B, `extractor` strategy C. Options as for `StrategyContextManager`, `task_goal` among them.
 
     Raises:
         BadInput: an unknown strategy, type or configuration, with the valid choices; strategy C without an extractor.
@@ -296,49 +361,11 @@ def create_context_manager(
             return StrategyContextManager(name, choice.config, **options)
 
 
-# ---------------------------------------------------------------------- the agent core
-
-
-async def take_turn(
-    context: IContextManager,
-    model: Callable[[LLMPayload], Any],
-    history: Sequence[ChatMessage],
-    *,
-    system_prompt: str = "",
-    tools: Sequence[ToolDefinition] = (),
-    run_tool: Callable[[Mapping[str, Any]], Any] | None = None,
-    rag_context: str | None = None,
-) -> list[dict[str, Any]]:
-    """Run one turn of the document's agent core, which knows only the interface. Return the new history.
-
-    `model` answers a payload with a message, `run_tool` a tool call with text. Either may be async.
-    """
-    grown = [dict(message) for message in history]
-    for _ in range(_ROUNDS):
-        payload = await context.compose_payload(system_prompt, grown, tools, rag_context)
-        reply = dict(await _awaited(model(payload)))
-        grown.append(reply)
-        calls = reply.get("tool_calls") or ()
-        if not calls or run_tool is None:
-            break
-        for call in calls:
-            grown.append({"role": "tool", "tool_call_id": call["id"], "content": await _awaited(run_tool(call))})
-    try:
-        await context.on_turn_complete(grown)
-    except Exception:  # of a strategy's background work, which is no part of the turn
-        logger.exception("the context manager failed after the turn; the turn stands")
-    return grown
-
-
-async def _awaited(value: Awaitable[Any] | Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
-
-
 # ---------------------------------------------------------------------- messages and texts
 
 
-class _Knowledge(Struct, frozen=True):
-    """The retrieved knowledge as a live window: shown in one payload, no part of the conversation."""
+class _Shown(Struct, frozen=True):
+    """The goal or the retrieved knowledge as a live window: shown in one payload, no part of the conversation."""
 
     text: str
 
@@ -354,6 +381,10 @@ def chat_messages(payload: Payload) -> list[dict[str, Any]]:
         if isinstance(content, list) and all(block.keys() == {"type", "text"} for block in content):
             message["content"] = "\n\n".join(block["text"] for block in content)
     return messages
+
+
+def _user_texts(messages: Sequence[Message]) -> list[str]:
+    return [text for message in messages if message.role is Role.USER and (text := plain_text(message.parts))]
 
 
 def _cut(text: str, tokens: int, count: Callable[[str], int]) -> str:
