@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from sightline.compose.render import LAYOUTS
 from sightline.values.items import Call, Role
 
 Content = str | bytes
@@ -271,7 +272,7 @@ _replaces = st.builds(Replace, small_texts)
 _configures = st.one_of(
     st.builds(Configure, st.just("locale"), st.sampled_from(["en", "zh"])),
     st.builds(Configure, st.just("strategy"), st.sampled_from(["focus", "sliding", "summary", "entities", "rounds"])),
-    st.builds(Configure, st.just("layout"), st.sampled_from(["stable", "contextui", "openstarry", "ba-agent"])),
+    st.builds(Configure, st.just("layout"), st.sampled_from(sorted(LAYOUTS))),
     st.builds(Configure, st.just("windows"), st.sampled_from(["xml", "markdown"])),
 )
 
