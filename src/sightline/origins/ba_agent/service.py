@@ -31,7 +31,7 @@ from sightline.agent.tools.files.read import file_reader
 from sightline.errors import BadInput, SessionNotFound, StoreError
 from sightline.origins.ba_agent.code_store import metadata
 from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, Summarize, uploads_of
-from sightline.origins.ba_agent.summarising import summarise
+from sightline.origins.ba_agent.summary import summarise
 from sightline.plan.budget import Budget
 from sightline.plan.reductions import Reduction
 from sightline.recall.recall import RECALL_TOOLS
