@@ -22,6 +22,7 @@ from histories import (
     Do,
     Late,
     Mark,
+    Note,
     Operation,
     Orphan,
     Recall,
@@ -272,6 +273,8 @@ class World:
         match spoken:
             case Say(role, content):
                 self._say(role, content)
+            case Note(content):
+                self._accept(self.session.note(content, system=True), content)
             case Show(text, width):
                 image = Image("image/png", "iVBORw0KGgo=", width=width, height=width)
                 self._accept(self.session.user([image, Text(text)]), text)
@@ -358,8 +361,6 @@ class World:
         match role:
             case Role.USER:
                 self._accept(self.session.user(content), content)
-            case Role.SYSTEM if isinstance(content, str) and len(content) % 3 == 0:
-                self._accept(self.session.note(content, system=True), content)
             case Role.SYSTEM if isinstance(content, str):
                 self._accept(self.session.system(content), content)
                 self.command("system")
