@@ -269,7 +269,7 @@ LONG = "print('a long program')\n" * 20
         (("echo", "expand"), {}, "21 lines, not repeated here: expand shows #3"),
         (("file_reader", "expand"), {"stores": False}, "21 lines, not repeated here: expand shows #3"),
         (("file_reader", "expand"), {"id": "code_../x"}, "21 lines, not repeated here: expand shows #3"),
-        (("file_reader", "expand"), {"analysis": ""}, "21 lines, not repeated here: expand shows #3"),
+        (("file_reader",), {"analysis": ""}, "21 lines, not repeated here: file_reader reads code_sales"),
         (("file_reader",), {}, "21 lines, not repeated here: file_reader reads code_sales"),
         (("file_reader",), {"id": "code_../x"}, ""),
         (("echo",), {}, ""),

@@ -100,32 +100,64 @@ def test_a_text_without_json_is_the_report() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"task_analysis": "short"}, "task_analysis"),
-        ({"execution_plan": "read it"}, "execution_plan"),
-        ({"current_round": 0}, "current_round"),
         ({"action": {"type": "complete", "content": GOOD["action"]["content"]}}, "complete"),  # type: ignore[index]
         ({"action": {"type": "tool_call", "content": "words"}}, "tool_call"),
         ({"action": {"type": "tool_call", "content": [{"tool_name": "file_reader"}] * 7}}, "at most 6"),
         ({"action": {"type": "tool_call", "content": [{"tool_name": "rm"}]}}, "no tool rm"),
-        ({"action": {"type": "complete", "content": "x", "code_blocks": [{"code_id": "x", "code": "1"}]}}, "code_"),
-        ({"action": {"type": "complete", "content": "x", "code_blocks": [{"code_id": "code_x"}]}}, "empty"),
+        ({"action": {"type": "complete", "code_blocks": [{"code_id": "x", "code": "1"}]}}, "the report is empty"),
+        ({"action": {"type": "complete", "code_blocks": [{"code_id": "code_x"}]}}, "the report is empty"),
         ({"action": {"type": "dance"}}, "dance"),
         ({"action": {"type": "complete", "content": " "}}, "the report is empty"),
     ],
 )
 def test_what_is_wrong_is_named(change: dict[str, object], said: str) -> None:
-    """Each rule of the form that is broken is told to the model in words it can act on."""
+    """What keeps a response from being acted on is told to the model in words it can act on."""
     problems = parse(json.dumps(GOOD | change), ["file_reader"]).problems
     assert any(said in problem for problem in problems), problems
     for locale in ("en", "zh"):
         assert all(problem in again(problems, locale) for problem in problems)
 
 
+@pytest.mark.parametrize(
+    ("change", "warned"),
+    [
+        ({"task_analysis": "short"}, ()),
+        ({"task_analysis": ""}, ()),
+        ({"execution_plan": "read it"}, ()),
+        ({"current_round": 0}, ("current_round",)),
+        ({"current_round": "one", "execution_plan": 3}, ("execution_plan", "current_round")),
+        ({"action": DONE["action"] | {"code_blocks": {"code_id": "code_x"}}}, ("action.code_blocks",)),  # type: ignore[operator]
+        ({"action": DONE["action"] | {"code_blocks": [None, {"code_id": 1}]}}, ("action.code_blocks",)),  # type: ignore[operator]
+        ({"action": {"type": "complete", "content": {"total": 3}}}, ()),
+        ({"action": {"type": "complete", "content": ["Sales rose."]}}, ()),
+    ],
+)
+def test_a_part_that_cannot_be_read_costs_only_itself(change: dict[str, object], warned: tuple[str, ...]) -> None:
+    """The response is acted on; each part that was left out is named. Content of another kind is shown as it is."""
+    for locale in ("en", "zh"):
+        found = parse(json.dumps(DONE | change), ["file_reader"], locale)
+        assert found.problems == ()
+        assert found.response.report
+        assert [part in warning for part, warning in zip(warned, found.warnings, strict=True)] == [True] * len(warned)
+
+
+def test_calls_and_code_that_can_be_read_stay() -> None:
+    """Of a list, what cannot be read is left out, and the others are as they were."""
+    good, odd = GOOD["action"]["content"][0], {"tool_name": 7}  # type: ignore[index]
+    found = parse(json.dumps(GOOD | {"action": {"type": "tool_call", "content": [odd, good]}}), ["file_reader"])
+    assert (found.problems, [call.tool_name for call in found.response.calls]) == ((), ["file_reader"])
+    assert "action.content[0]" in found.warnings[0]
+    blocks = [{"code_id": "code_a", "code": "1"}, {"code_id": "code_b", "code": 2}, {"code_id": "code_c", "code": "3"}]
+    found = parse(json.dumps(DONE | {"action": {"type": "complete", "content": "x", "code_blocks": blocks}}))
+    assert [block.code_id for block in found.response.action.code_blocks] == ["code_a", "code_c"]
+    assert "action.code_blocks[1]" in found.warnings[0]
+
+
 @given(st.text() | st.text(alphabet='{}[]",:ab `\njson'))
 def test_no_text_makes_it_raise(text: str) -> None:
     """Whatever a model says can be read, and what it said is in the response or it had a form."""
     found = parse(text)
-    assert found.problems or found.response.task_analysis
+    assert found.problems or found.response.report or found.response.action.code_blocks
 
 
 def test_without_tools_every_call_is_of_an_unknown_one() -> None:

@@ -40,6 +40,22 @@ def test_a_summary_stands_for_the_oldest_and_the_newest_fifth_stays() -> None:
     assert (session.receipt.reason, session.receipt.changed) == ("command: compact", 1)
 
 
+@pytest.mark.parametrize("text", ["They ordered 4711.", ""])
+def test_a_caller_says_what_is_covered_and_by_what(text: str) -> None:
+    """The range is the caller's and so is the text; without a text it is a digest. Undoing shows everything again."""
+    session = new_session()
+    ids = talk(session, 10)
+    before = session.compose(ROOM)
+    done = session.summaries.cover(ids[2], ids[5], text)
+    after = session.compose(ROOM)
+    assert (done.covered, done.messages) == ((ids[2], ids[5]), 4)
+    assert [*after.body[:2], *after.body[3:]] == [*before.body[:2], *before.body[6:]]
+    assert plain_text(after.body[2].parts).endswith(text or done.summary)
+    assert done.summary
+    session.summaries.undo()
+    assert list(session.compose(ROOM).body) == list(before.body)
+
+
 def test_compacting_alone_sends_nothing_and_changes_nothing_that_was_sent() -> None:
     """Until the next call the last payload is what it was; every item is in the log as it was."""
     session = new_session()

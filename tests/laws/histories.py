@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from sightline.compose.render import LAYOUTS
 from sightline.values.items import Call, Role
 
 Content = str | bytes
@@ -105,6 +106,12 @@ class Say(NamedTuple):
 
     role: Role
     content: Content
+
+
+class Note(NamedTuple):
+    """The program says something, as a system message at its place."""
+
+    content: str
 
 
 class Show(NamedTuple):
@@ -230,14 +237,17 @@ class Uncompact(NamedTuple):
     which: int | None = None
 
 
-Spoken = Say | Show | Ask | Answer | Late | Orphan | Replace | Again
+Spoken = Say | Note | Show | Ask | Answer | Late | Orphan | Replace | Again
 Operation = Spoken | Do | Mark | Recall | Configure | Window | Act | Switch | Wait | Compose | Compact | Uncompact
 
 _which = st.integers(0, 40)
 _calls = st.builds(Call, call_ids, tool_names, arguments)
 _asks = st.builds(Ask, small_texts, st.lists(_calls, min_size=1, max_size=6).map(tuple), st.booleans())
 _users = st.builds(Say, st.just(Role.USER), contents)
-_said = st.builds(Say, st.sampled_from([Role.ASSISTANT, Role.ASSISTANT, Role.SYSTEM]), contents)
+_said = st.one_of(
+    st.builds(Say, st.sampled_from([Role.ASSISTANT, Role.ASSISTANT, Role.SYSTEM]), contents),
+    st.builds(Note, small_texts),
+)
 _answers = st.builds(Answer, _which, contents, st.booleans())
 _composes = st.builds(
     Compose,
@@ -271,7 +281,7 @@ _replaces = st.builds(Replace, small_texts)
 _configures = st.one_of(
     st.builds(Configure, st.just("locale"), st.sampled_from(["en", "zh"])),
     st.builds(Configure, st.just("strategy"), st.sampled_from(["focus", "sliding", "summary", "entities", "rounds"])),
-    st.builds(Configure, st.just("layout"), st.sampled_from(["stable", "contextui", "openstarry", "ba-agent"])),
+    st.builds(Configure, st.just("layout"), st.sampled_from(sorted(LAYOUTS))),
     st.builds(Configure, st.just("windows"), st.sampled_from(["xml", "markdown"])),
 )
 

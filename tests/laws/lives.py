@@ -33,6 +33,7 @@ from histories import (
 )  # fmt: skip
 from hypothesis import strategies as st
 
+from sightline.compose.render import LAYOUTS
 from sightline.values.items import Call, Role
 
 RULES = (
@@ -120,7 +121,7 @@ class _Life:
             Mark(self.random.choice(marks), self._which()), Mark(self.random.choice(marks), self._which()),
             Replace(f"be {self.random.choice(WORDS)}"), Configure("locale", self.random.choice(["en", "zh"])),
             Configure("strategy", self.random.choice(["focus", "sliding", "rounds"])),
-            Configure("layout", self.random.choice(["stable", "contextui", "openstarry", "ba-agent"])),
+            Configure("layout", self.random.choice(sorted(LAYOUTS))),
         ]  # fmt: skip
         return [self.random.choice(choices)]
 

@@ -28,7 +28,7 @@ def check_order(world: World, sent: Sent) -> None:
     A summary stands where the first unit stood that it covers, or, where the layout wants that, before everything.
     """
     timeline, payload = world.session._journal.timeline, sent.payload
-    if world.session.settings.layout == "ba-agent":
+    if world.session.settings.layout.startswith("ba-agent"):
         return
     covered = {unit: each.first for each in timeline.compactions for unit in each.summaries}
     if world.session.settings.layout == "openstarry":
@@ -57,7 +57,7 @@ def check_head(world: World, sent: Sent) -> None:
         elif timeline.kind[row] == Kind.SYSTEM:
             shown = everything[timeline.id(row)]
             assert (shown.role, shown.parts) == (Role.SYSTEM, world.session.items[timeline.id(row)].parts)
-            if world.session.settings.layout != "ba-agent":
+            if not world.session.settings.layout.startswith("ba-agent"):
                 assert (shown in payload.system) == bool(timeline.state[row] & HEAD)
     assert payload.tools == world.session._journal.tools.definitions
 

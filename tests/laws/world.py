@@ -22,6 +22,7 @@ from histories import (
     Do,
     Late,
     Mark,
+    Note,
     Operation,
     Orphan,
     Recall,
@@ -272,6 +273,8 @@ class World:
         match spoken:
             case Say(role, content):
                 self._say(role, content)
+            case Note(content):
+                self._accept(self.session.note(content, system=True), content)
             case Show(text, width):
                 image = Image("image/png", "iVBORw0KGgo=", width=width, height=width)
                 self._accept(self.session.user([image, Text(text)]), text)

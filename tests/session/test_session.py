@@ -19,7 +19,7 @@ from sightline.errors import (
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, calling, numbered_ids
-from sightline.values.items import Blob, Call, Image, Kind, Lod, Message, Opaque, Result, Role, Text
+from sightline.values.items import Blob, Call, Image, Kind, Lod, Message, Opaque, Result, Role, Text, plain_text
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
@@ -524,6 +524,35 @@ def test_an_index_never_hides_what_another_writer_said(tmp_path: Path) -> None:
     again.user("d")
     assert [again.items.text(item.id) for item in again.items] == ["a", "b", "d"]
     again.close()
+
+
+def test_a_note_of_the_system_stays_in_its_place(tmp_path: Path) -> None:
+    """Also before the first call it is no part of the head; the same again is said again. So is an imported one."""
+    with Session.new(tmp_path, root=tmp_path, settings=Settings(strategy="rounds", layout="ba-agent")) as session:
+        session.extend([{"role": "user", "content": "a"}, {"role": "system", "content": "b"}], in_place=True)
+        session.system("be brief")
+        for question in ("c", "d"):
+            session.note("two files", system=True)
+            session.user(question)
+            payload = session.compose(Budget(1_000))
+            session.assistant("yes")
+        assert payload.system == ()
+        assert [(message.role.value, plain_text(message.parts)) for message in payload.body] == [
+            ("user", "a"), ("system", "b"), ("system", "two files"), ("user", "c"), ("assistant", "yes"),
+            ("system", "be brief"), ("system", "two files"), ("user", "d"),
+        ]  # fmt: skip
+        assert all(made.good for made in verify(session._journal))
+        session.configure(layout="ba-agent-system-first")
+        session.user("e")
+        payload = session.compose(Budget(1_000))
+        texts = [plain_text(message.parts) for message in payload.system]
+        assert texts == ["b", "two files", "two files", "be brief"]
+        assert [plain_text(message.parts) for message in payload.body] == ["a", "c", "yes", "d", "yes", "e"]
+        session.configure(layout="stable")
+        session.user("f")
+        payload = session.compose(Budget(1_000))
+        assert [plain_text(message.parts) for message in payload.system] == ["be brief"]
+        assert all(made.good for made in verify(session._journal))
 
 
 def test_settings_changed_by_another_session_hold_here_too(tmp_path: Path) -> None:

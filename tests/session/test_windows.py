@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sightline.apps import App, Element, Lod, Outcome, action
+from sightline.apps import App, Element, Lod, Options, Outcome, action
 from sightline.compose.verify import verify
 from sightline.errors import BadInput, PinnedOverflow, Refused, UnknownApp
 from sightline.plan.budget import Budget
@@ -48,6 +48,13 @@ class Board(App):
             return [Element(text=f"{len(self.notes)} notes")]
         shown = self.notes if lod is Lod.FULL else self.notes[-1:]
         return [Element(id=f"n{number}", text=note) for number, note in enumerate(shown)]
+
+
+class PlainBoard(Board):
+    """A board whose notes the program itself writes."""
+
+    single = True
+    options = Options(plain=True)
 
 
 def made(**options: object) -> Session:
@@ -156,6 +163,21 @@ def filled(session: Session, count: int, **options: object) -> Iterator[str]:
         for _ in range(5):
             session.windows.act(window, "add", text=f"{number} " + "word " * 100)
         yield window
+
+
+def test_a_plain_window_is_a_system_message_of_its_texts(tmp_path: Path) -> None:
+    """Without markup and actions, also after a restart; the log alone says with which role it was sent."""
+    for new in (True, False):
+        with on_disk(tmp_path, new=new, apps=(PlainBoard,)) as session:
+            window = session.windows.open("board") if new else "board"
+            session.user("look")
+            shown = session.windows.window(window)
+            assert shown is not None
+            shown.app.notes[:] = ["one", "", "<two> &"]  # type: ignore[attr-defined]
+            session.windows.changed(shown.app)
+            [message] = session.compose(BUDGET).tail
+            assert (message.role, plain_text(message.parts)) == (Role.SYSTEM, "one\n\n<two> &")
+            assert all(made.good for made in session.receipts.verify())
 
 
 def test_windows_keep_to_their_share_of_the_budget() -> None:

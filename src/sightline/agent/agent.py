@@ -24,6 +24,7 @@ from sightline.agent.tools.write_code import WRITE_CODE
 from sightline.agent.turn import Turn
 from sightline.agent.usage import Spent, cost_of
 from sightline.compaction.compactor import Compacted
+from sightline.compose.render import layout
 from sightline.errors import BadInput, ContextOverflow, ModelError, SightlineError, StoreError
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
@@ -86,13 +87,18 @@ class Agent:
         self._reserve = 0  # tokens of the budget that are kept free for what the JSON protocol adds to a payload
         self._graph = loop(self._context, self._model, self._tools, self._answer)
         if code is not None:
-            session.windows.register(code_list(code, session.id))
+            session.windows.register(code_list(code, session.id, plain=self._states))
 
     @property
     def budget(self) -> Budget:
         """The token budget of a payload."""
         info = self.model.info
         return self._given or Budget(window=info.window, output=min(info.output, info.window // 4))
+
+    @property
+    def _states(self) -> bool:
+        """Whether the list of code and the user's uploads are system messages."""
+        return layout(self.session.settings.layout).states
 
     @property
     def protocol(self) -> Protocol:
@@ -134,7 +140,7 @@ class Agent:
     def _ask(self, text: str, uploads: Sequence[Upload]) -> None:
         self._write(self._prepare)
         if uploads:
-            self._write(lambda: self.session.note(announcement(uploads, self._locale)))
+            self._write(lambda: self.session.note(announcement(uploads, self._locale), system=self._states))
         self.question = self._write(lambda: self.session.user(text))
 
     def _write(self, write: Callable[[], T]) -> T:
@@ -242,15 +248,20 @@ class Agent:
             self._turn.say(event)
 
     async def _take_json(self, reply: Reply, text: str, state: State) -> State:
-        """Log a structured response. If it cannot be acted on, ask once more, and tell the model what is wrong."""
+        """Log a structured response and store its code, also that of a response which cannot be acted on.
+
+        In that case ask once more, and tell the model what is wrong.
+        """
         parsed = structured_response.parse(text, _tool_names(state), self._locale)
         if parsed.problems and not state.get("told"):
             await self._log_reply(reply, reply.raw, state)
+            await self._store_code(parsed.response.action.code_blocks)
             await self._log(partial(self.session.note, structured_response.again(parsed.problems, self._locale)))
             why = "the model's last response is not in the form asked for"
             return self._go_on("context", state, why) | {"told": True}
         await self._log_reply(reply, json_protocol.with_calls(reply.raw, parsed, self._ids), state)
         self._turn.response, self._turn.text = parsed.response, parsed.response.report
+        self._turn.warn(*parsed.warnings, *parsed.problems)
         if self._turn.text:
             self._turn.say(TextDelta(self._turn.text))
         await self._store_code(parsed.response.action.code_blocks)
@@ -279,16 +290,18 @@ class Agent:
             turn.say(ToolFinished(answered.call, plain_text(answered.result.parts), answered.result.error))
 
     async def _store_code(self, blocks: Sequence[structured_response.CodeBlock]) -> None:
-        """Store the code of a response. If that fails it is a warning, because the answer matters more."""
+        """Store the code of a response. What cannot be stored is a warning, because the answer matters more."""
         if self.code is None:
             return
         for block in blocks:
+            if self._turn.has_saved(block.code_id, block.code):  # of a response that was sent back
+                continue
             about = {"language": block.language, "description": block.description, "session_id": self.session.id}
             try:
                 self._turn.add_saved(await asyncio.to_thread(self.code.store, block.code_id, block.code, **about))
             except (SightlineError, OSError) as error:
                 _LOG.warning("code %s was not saved: %s", block.code_id, error)
-                self._turn.warnings.append(str(error))
+                self._turn.warn(structured_response.not_saved(block, str(error), self._locale))
 
     async def _tools(self, state: State) -> State:
         """Run the pending calls at the same time; each result is logged when it comes."""

@@ -9,8 +9,11 @@ from sightline.apps import App, Element, Lod, Options
 _MOST = {Lod.SUMMARY: 20, Lod.GIST: 5}  # newest pieces of code that are shown: about 100 tokens, and about 30
 
 
-def code_list(store: CodeStore, session_id: str) -> type[App]:
-    """Return the app that lists a session's code."""
+def code_list(store: CodeStore, session_id: str, *, plain: bool = False) -> type[App]:
+    """Return the app that lists a session's code. `plain`: word for word as `CodeStore.listing`, as a system message.
+
+    A list that is larger than the windows' share of the token budget is shortened in both forms.
+    """
 
     class CodeList(App):
         """List the code of this conversation."""
@@ -18,7 +21,7 @@ def code_list(store: CodeStore, session_id: str) -> type[App]:
         name = "code_list"
         zh = "代码列表：本次对话中的代码文件"
         single = True
-        options = Options(closable=False, important=False)
+        options = Options(closable=False, important=False, plain=plain)
         listed: str = ""
 
         def opened(self) -> None:
@@ -34,6 +37,8 @@ def code_list(store: CodeStore, session_id: str) -> type[App]:
 
             Then the newest come first, and a line after them says how many older ones there are.
             """
+            if plain and lod is Lod.FULL:
+                return [Element(id="list", text=self.listed)]
             lines = [line for line in self.listed.split("\n") if line]
             if lod in _MOST and len(lines) > _MOST[lod] + 2:  # the first is a heading, the last says how to refer
                 older = len(lines) - 2 - _MOST[lod]

@@ -5,7 +5,7 @@ A payload is written as text, and the calls of a structured response are read fr
 
 import json
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from sightline.agent.tools.files.read import call_id
 from sightline.shorten.file_reads import TOOLS as FILE_READERS
 from sightline.shorten.outline.languages import LANGUAGES
 from sightline.values.clock import Ids
-from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, plain_text
+from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, ToolDefinition, plain_text
 from sightline.values.phrases import Phrases, plain_label, said_by_another, say
 from sightline.wire.common import arguments_object
 from sightline.wire.payload import Payload
@@ -42,31 +42,25 @@ _say = Phrases(
 def as_text(payload: Payload, locale: str, *, form: bool = True, stores: bool = False) -> Payload:
     """Return the payload without tools: calls are in the assistant's text, results are messages with the user role.
 
-    With `form` the system messages explain how to answer, unless the conversation does, and list the tools. None of
-    that is in the log, so another model can continue natively. `stores`: the code of responses is stored, so
-    file_reader can read it.
+    With `form` a system message explains how to answer and lists the tools: the message of the conversation that is
+    `prompt`, or one at the end of the head. The tools are not in the log, so another model can continue natively.
+    `stores`: the code of responses is stored, so file_reader can read it.
     """
     names: dict[str, str] = {}  # of calls by id, for their results
     ways = {tool.name for tool in payload.tools} & ({READER, EXPAND} if stores else {EXPAND})
-    head = [Message(Role.SYSTEM, (Text(text),)) for text in _head(payload, locale)] if form else []
-    return replace(
-        payload,
-        system=(*payload.system, *head),
-        tools=(),
-        body=[_message_as_text(message, names, ways, locale) for message in payload.body],
-    )
+    system, body = payload.system, [_message_as_text(message, names, ways, locale) for message in payload.body]
+    if form:
+        asked = prompt(locale)
+        if not any(_says(asked, message) for message in (*system, *body)):
+            system = (*system, Message(Role.SYSTEM, (Text(asked),)))
+        full = (Text(prompt(locale, payload.tools)),)
+        system = tuple(set_fields(each, parts=full) if _says(asked, each) else each for each in system)
+        body = [set_fields(each, parts=full) if _says(asked, each) else each for each in body]
+    return replace(payload, system=system, tools=(), body=body)
 
 
-def _head(payload: Payload, locale: str) -> Iterator[str]:
-    form = prompt(locale)
-    if not any(plain_text(each.parts) == form for each in (*payload.system, *payload.body) if each.role is Role.SYSTEM):
-        yield form
-    if payload.tools:
-        tools = (
-            {"tool_name": tool.name, "description": tool.description, "arguments": tool.schema}
-            for tool in payload.tools
-        )
-        yield "\n".join([_say("tools", locale), *map(_json, tools)])
+def _says(prompt: str, message: Message) -> bool:
+    return message.role is Role.SYSTEM and plain_text(message.parts) == prompt
 
 
 def _message_as_text(message: Message, names: dict[str, str], ways: Set[str], locale: str) -> Message:
@@ -96,9 +90,7 @@ def _without_code(message: Message, ways: Set[str], locale: str) -> Message:
     This is so from the first payload on, because then the prompt prefix stays the same.
     """
     text = plain_text(message.parts)
-    response, problems = parse(text) if ways and '"code_blocks"' in text else Parsed(StructuredResponse())
-    if problems:  # the code of a response that was sent back to the model is not in the store
-        ways = ways - {READER}
+    response = (parse(text) if ways and '"code_blocks"' in text else Parsed(StructuredResponse())).response
     blocks = tuple(_without_long_code(block, message.id, ways, locale) for block in response.action.code_blocks)
     if blocks == response.action.code_blocks:
         return message
@@ -154,10 +146,17 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def prompt(locale: str) -> str:
-    """Return the instructions for the model: the form of a response, the rules for calls and code, the languages."""
+def prompt(locale: str, tools: Iterable[ToolDefinition] = ()) -> str:
+    """Return the instructions for the model: the form of a response, the rules for calls and code, the languages.
+
+    At their end the tools are listed, if there are any.
+    """
     languages = ", ".join(language.name for language in LANGUAGES)
-    return (_CHINESE if locale == "zh" else _ENGLISH).format(most=MOST_CALLS, languages=languages, form=_FORM)
+    said = (_CHINESE if locale == "zh" else _ENGLISH).format(most=MOST_CALLS, languages=languages, form=_FORM)
+    listed = [
+        _json({"tool_name": tool.name, "description": tool.description, "arguments": tool.schema}) for tool in tools
+    ]
+    return "\n".join([said, _say("tools", locale), *listed]) if listed else said
 
 
 _FORM = """{
@@ -186,7 +185,7 @@ _ENGLISH = """You answer with one JSON object and nothing else, in one of these 
 {form}
 
 Response
-- task_analysis: what the user wants, in at least ten characters. execution_plan: the rounds, R1, R2 and so on.
+- task_analysis: what the user wants. execution_plan: the rounds, R1, R2 and so on.
 - current_round counts from 1. action.type is "tool_call" while you need tools, "complete" for the final report.
 Tool calls
 - action.content is then a list of at most {most} calls. Their results come in the next message; do not invent them.
@@ -202,7 +201,7 @@ _CHINESE = """你必须只返回一个 JSON 对象，格式为以下两种之一
 {form}
 
 响应格式
-- task_analysis：用户的需求分析，至少 10 个字符。execution_plan：执行计划，写明各轮，R1、R2……
+- task_analysis：用户的需求分析。execution_plan：执行计划，写明各轮，R1、R2……
 - current_round 从 1 开始。需要工具时 action.type 为 "tool_call"，给出最终报告时为 "complete"。
 工具调用规范
 - 此时 action.content 为调用列表，每次最多 {most} 个。结果在下一条消息中给出，不要编造。

@@ -1,7 +1,7 @@
 """The structured response: the JSON with which a model answers if its calls are not native.
 
-The form is BA-Agent's. It is read leniently, because models are not exact. What is wrong with it is listed, so that the
-model can correct it once.
+The form is BA-Agent's. It is read leniently, because models are not exact: one part that cannot be read does not cost
+the others. If it cannot be acted on at all, what is wrong is listed, so that the model can correct it once.
 """
 
 import json
@@ -11,12 +11,14 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from sightline.agent.code.phrases import one_line
+from sightline.agent.code.phrases import say as say_code
+from sightline.agent.code.versions import is_code_id
 from sightline.values.items import ToolDefinition
 from sightline.values.phrases import Phrases
 from sightline.wire.common import valid
 
 MOST_CALLS = 6  # in one response
-LEAST_ANALYSIS = 10  # characters
 _BRACES = 200  # places in a text where an object may begin; a text with more is code, not an answer
 
 
@@ -64,35 +66,41 @@ class StructuredResponse(msgspec.Struct, frozen=True):
 
 
 class Parsed(NamedTuple):
-    """A response, and what is wrong with it; nothing if it can be acted on."""
+    """A response, what is wrong with it, and what could not be read of it.
+
+    Without `problems` it can be acted on. `warnings` are about parts of no consequence for the others.
+    """
 
     response: StructuredResponse
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def parse(text: str, tools: Sequence[str] | None = None, locale: str = "en") -> Parsed:
     """Read a model's text: the whole of it as JSON, perhaps in a fence; else the text is the report.
 
-    An object between other words may be a quotation: if it is complete its report is read, but its calls and code are
-    not acted on. A text without a response is itself the report. `tools`: the names of the tools there are. No text
-    makes it raise.
+    A part that cannot be read is left out with a warning, and the others count. An object between other words may be a
+    quotation: if it is complete its report is read, but its calls and code are not acted on. A text without a response
+    is itself the report. `tools`: the names of the tools there are. No text makes it raise.
     """
     why = ""
     for found, whole in objects(text):
-        if "action" not in found and "task_analysis" not in found:
+        is_response = "action" in found or "task_analysis" in found
+        if not is_response or not isinstance(found.get("action") or {}, dict):
             continue
         try:
-            response = msgspec.convert(_without_nulls(found), StructuredResponse, strict=False)
-        except (msgspec.ValidationError, RecursionError) as error:
+            read = _read(found, tools, locale)
+        except RecursionError as error:
             why = why or str(error)
             continue
-        only_reports = response.action.type == "complete" and response.report and not response.action.code_blocks
-        if whole or only_reports:
-            return Parsed(response, tuple(_problems(response, tools)))
-        why = "calls and code count only where the JSON object is the whole answer, without words around it"
+        action = read.response.action
+        only_reports = action.type == "complete" and read.response.report and not action.code_blocks
+        if whole or (only_reports and not read.problems):
+            return read
+        why = _say("quoted", locale)
         break
     raw = Action(content=text.strip(), recommended_questions=(_say("what is needed", locale),))
-    return Parsed(StructuredResponse(action=raw), (why or 'it is no JSON object with an "action"',))
+    return Parsed(StructuredResponse(action=raw), (why or _say("no response", locale),))
 
 
 def objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -118,6 +126,28 @@ _FENCED = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(?P<inside>.*)```\s*", re.
 _DECODER = json.JSONDecoder(strict=False)  # not strict, because models put real line breaks into strings
 _say = Phrases(
     {
+        "no response": ('it is no JSON object with an "action"', "它不是带有 action 的 JSON 对象"),
+        "quoted": (
+            "calls and code count only where the JSON object is the whole answer, without words around it",
+            "只有当整个回复就是一个 JSON 对象、前后没有其他文字时，其中的调用和代码才有效",
+        ),
+        "type": (
+            'action.type is "tool_call" or "complete", not {given!r}',
+            'action.type 应为 "tool_call" 或 "complete"，而不是 {given!r}',
+        ),
+        "unread": ("{part} of the response could not be read and was left out", "回复中的 {part} 无法读取，已略过"),
+        "empty": ("the report is empty", "报告为空"),
+        "complete": (
+            'with action.type "complete", content is the report as text',
+            'action.type 为 "complete" 时，content 应为报告文本',
+        ),
+        "tool_call": (
+            'with action.type "tool_call", content is a list of calls',
+            'action.type 为 "tool_call" 时，content 应为调用列表',
+        ),
+        "too many": ("{count} calls; at most {most} in one response", "共 {count} 个调用；每次回复最多 {most} 个"),
+        "unknown": ("no tool {named}; there are: {there}", "没有工具 {named}；可用的有：{there}"),
+        "none": ("none", "无"),
         "what is needed": ("Please say again what you need", "请重新描述您的需求"),
         "not in form": (
             "[your last response is not in the form asked for]\n{listed}\n"
@@ -136,36 +166,87 @@ def _without_nulls(found: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _problems(response: StructuredResponse, tools: Sequence[str] | None) -> Iterator[str]:
-    if len(response.task_analysis.strip()) < LEAST_ANALYSIS:
-        yield f"task_analysis has fewer than {LEAST_ANALYSIS} characters"
-    if "R1" not in response.execution_plan:
-        yield "execution_plan does not name its rounds, as in R1: …; R2: …"
+def _read(found: dict[str, Any], tools: Sequence[str] | None, locale: str) -> Parsed:
+    """Read an object as a response, part by part."""
+    found = _without_nulls(found)
+    action: dict[str, Any] = found.pop("action", {})
+    unread: list[str] = []
+    fields = _fields(StructuredResponse, found, "", unread)
+    response = StructuredResponse(**fields, action=Action(**_fields(Action, action, "action.", unread)))
+    problems = list(_problems(response.action, tools, locale))
+    if "action.type" in unread:
+        unread.remove("action.type")
+        problems.append(_say("type", locale, given=str(action["type"])[:60]))
+    warnings = [_say("unread", locale, part=part) for part in unread]
     if response.current_round < 1:
-        yield "current_round counts from 1"
-    yield from _problems_of_action(response.action, tools)
-    for block in response.action.code_blocks:
-        if not block.code_id.startswith("code_"):
-            yield f"code_id {block.code_id[:60]!r} does not begin with code_"
-        if not block.code.strip():
-            yield f"the code of {block.code_id[:60]!r} is empty"
+        warnings.append(_say("unread", locale, part="current_round"))
+    return Parsed(response, tuple(problems), tuple(warnings))
 
 
-def _problems_of_action(action: Action, tools: Sequence[str] | None) -> Iterator[str]:
+def _fields(kind: type[msgspec.Struct], found: dict[str, Any], where: str, unread: list[str]) -> dict[str, Any]:
+    """Return the fields that can be read; the names of those that cannot go to `unread`.
+
+    Of a list everything is returned that can be read. Content that is neither text nor calls is shown as JSON.
+    """
+    fields: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        name, value = field.name, found.get(field.name)
+        if value is None:
+            continue
+        if (read := _convert(value, field.type)) is not None:
+            fields[name] = read
+            continue
+        several = [_convert(each, _ITEMS[name]) for each in value] if name in _ITEMS and isinstance(value, list) else []
+        if kept := tuple(each for each in several if each is not None):
+            fields[name] = kept
+            unread += [f"{where}{name}[{at}]" for at, each in enumerate(several) if each is None]
+        elif name == "content":
+            fields[name] = json.dumps(value, ensure_ascii=False)
+        else:
+            unread.append(f"{where}{name}")
+    return fields
+
+
+_ITEMS: dict[str, Any] = {
+    "content": ToolCall, "code_blocks": CodeBlock, "recommended_questions": str, "download_links": str,
+}  # fmt: skip
+
+
+def _convert(value: Any, kind: Any) -> Any:
+    """Return the value as one of this kind; None if it is none."""
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        return None
+
+
+def is_storable(block: CodeBlock) -> bool:
+    """Return whether a code store takes this code."""
+    return is_code_id(block.code_id) and bool(block.code.strip())
+
+
+def not_saved(block: CodeBlock, error: str, locale: str = "en") -> str:
+    """Return the warning that code was not saved, because of what is wrong with it or else of this error."""
+    why = error if is_storable(block) else say_code("no code" if is_code_id(block.code_id) else "bad id", locale)
+    return say_code("not saved", locale, code_id=one_line(block.code_id, 60), why=why)
+
+
+def _problems(action: Action, tools: Sequence[str] | None, locale: str) -> Iterator[str]:
     match action:
         case Action(type="complete", content=str(report), code_blocks=blocks):
-            if not report.strip() and not blocks:
-                yield "the report is empty"
+            if not report.strip() and not any(map(is_storable, blocks)):
+                yield _say("empty", locale)
         case Action(type="complete"):
-            yield 'with action.type "complete", content is the report as text'
+            yield _say("complete", locale)
         case Action(content=tuple(calls)) if calls:
             if len(calls) > MOST_CALLS:
-                yield f"{len(calls)} calls; at most {MOST_CALLS} in one response"
+                yield _say("too many", locale, count=len(calls), most=MOST_CALLS)
             unknown = [call.tool_name[:60] for call in calls if tools is not None and call.tool_name not in tools]
             if unknown:
-                yield f"no tool {', '.join(unknown)}; there are: {', '.join(tools or ()) or 'none'}"
+                there = ", ".join(tools or ()) or _say("none", locale)
+                yield _say("unknown", locale, named=", ".join(unknown), there=there)
         case _:
-            yield 'with action.type "tool_call", content is a list of calls'
+            yield _say("tool_call", locale)
 
 
 def again(problems: Sequence[str], locale: str = "en") -> str:
@@ -183,7 +264,7 @@ def schema(tools: Sequence[ToolDefinition]) -> dict[str, Any]:
         actions.insert(0, _object({"type": {"const": "tool_call"}, "content": content}))
     return _object(
         {
-            "task_analysis": {"type": "string", "minLength": LEAST_ANALYSIS, "maxLength": 400},
+            "task_analysis": {"type": "string", "minLength": 1, "maxLength": 400},
             "execution_plan": {"type": "string", "pattern": '^R1: [^"]{1,200}$'},
             "current_round": {"type": "integer", "minimum": 1, "maximum": 99},
             "action": {"anyOf": actions},

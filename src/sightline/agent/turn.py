@@ -5,7 +5,7 @@ import logging
 
 from msgspec import Struct
 
-from sightline.agent.code.store import Saved
+from sightline.agent.code.versions import Saved, measured
 from sightline.agent.events import Answer, CodeSaved, Event
 from sightline.agent.structured_response import StructuredResponse
 from sightline.agent.usage import Spent
@@ -31,8 +31,17 @@ class Turn(Struct):
     def add_saved(self, saved: Saved) -> None:
         _LOG.info("code saved: %s (%s, version %d)", saved.code_id, saved.language, saved.version)
         self.saved.append(saved)
-        self.warnings += [saved.warning] if saved.warning else []
+        self.warn(*filter(None, [saved.warning]))
         self.say(CodeSaved(saved))
+
+    def has_saved(self, code_id: str, code: str) -> bool:
+        """Whether just this code was saved in this turn."""
+        data = code.encode(errors="replace")
+        return any(each.code_id == code_id and each == measured(each, data) for each in self.saved)
+
+    def warn(self, *warnings: str) -> None:
+        """Add what the answer warns of, each once."""
+        self.warnings += [each for each in dict.fromkeys(warnings) if each not in self.warnings]
 
     def answer(self, error: str) -> Answer:
         return Answer(

@@ -24,6 +24,7 @@ class Options(Struct, frozen=True, omit_defaults=True):
     closable: the model may close it. compact: one line, no actions. append: a change moves it to the end of the
     conversation, in layouts that show windows at their place in it. important: when the windows' token budget is short,
     it is shown at a lower level after the others. pinned: never shown at a lower level. lod: the level it is opened at.
+    plain: its texts alone, a line each, without actions, as a system message: for what only the program itself writes.
     """
 
     closable: bool = True
@@ -32,6 +33,7 @@ class Options(Struct, frozen=True, omit_defaults=True):
     important: bool = True
     pinned: bool = False
     lod: Lod = Lod.FULL
+    plain: bool = False
 
 
 class App:

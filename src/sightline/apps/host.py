@@ -22,7 +22,7 @@ from sightline.apps.outcome import Outcome
 from sightline.apps.protocols import Window, Windows
 from sightline.apps.resolve import UnavailableAction, resolve_action
 from sightline.apps.window import AppWindow, SavedWindow, UnavailableWindow, WindowStyle, check_id, usage
-from sightline.apps.window_log import ActionRecord, WindowLog
+from sightline.apps.window_log import ActionRecord, WindowLog, options_to_log
 from sightline.errors import BadInput, Conflict, Refused, UnknownApp
 from sightline.files.folders import PROJECT, Folders
 from sightline.log.annotations import WindowNote
@@ -156,7 +156,7 @@ class Host:
 
         def note() -> tuple[AppWindow, int]:
             window = self._make_window(name if kind.single else self._log.new_id(name), app, own)
-            saved = SavedWindow(name, app.target, own if own != kind.options else None, msgspec.json.decode(data))
+            saved = SavedWindow(name, app.target, options_to_log(own, kind), msgspec.json.decode(data))
             saved = replace(saved, version=window.document.version)
             return window, self._log.note_opened(window.id, saved, call_id)
 
@@ -358,7 +358,7 @@ class Host:
     def _note_changed(self, window: AppWindow, data: bytes, done: ActionRecord | None, *, moved: bool = False) -> int:
         saved = SavedWindow(
             window.app.name,
-            options=window.options if window.options != type(window.app).options else None,
+            options=options_to_log(window.options, type(window.app)),
             state=msgspec.json.decode(data) if data != window.logged_data else msgspec.UNSET,
             version=window.document.version,
             lod=window.document.lod,

@@ -93,7 +93,7 @@ class AppWindow:
     def _page(self, lod: Lod) -> Page:
         page = self.app.page(lod)
         for element in walk(page.elements):
-            if unknown := [name for name in element.actions if name not in self.actions and not self.options.compact]:
+            if unknown := [name for name in element.actions if name not in self.actions and has_actions(self.options)]:
                 there = ", ".join(self.actions)
                 raise InvalidSourceData(f"element {element.id!r} offers {unknown[0]!r}, no action; there are: {there}")
         return page
@@ -121,6 +121,8 @@ class AppWindow:
 
     def _render(self, content: Content, lod: Lod) -> str:
         render = self._xml if self.style.form == "xml" else self._markdown
+        if self.options.plain:
+            render = _plain
         text = attempt(lambda: render(content, lod), f"{self.id} cannot be drawn")  # elements nested too deeply, say
         return text or UnavailableWindow(self.id, say("app fails", self.style.locale)).render()
 
@@ -187,6 +189,10 @@ def _gist_xml(window_id: str, elements: Iterable[Element], actions: Iterable[Act
     return "\n".join([f"<Window{xml_attributes({'id': window_id, 'lod': 'gist'})}>", *lines, "</Window>"])
 
 
+def _plain(content: Content, _: Lod) -> str:
+    return "\n".join(element.text for element in walk(content.page.elements))
+
+
 def _one_line(elements: Iterable[Element]) -> str:
     return " ".join(word for element in walk(elements) for word in element.text.split())
 
@@ -208,4 +214,9 @@ _RESERVED = frozenset(name for name in vars(App) if not name.startswith("_")) | 
 
 def window_actions(app: type[App], options: Options) -> dict[str, Action]:
     closing = {CLOSE.id: CLOSE} if options.closable else {}
-    return {} if options.compact else actions_of(app, _RESERVED) | closing
+    return actions_of(app, _RESERVED) | closing if has_actions(options) else {}
+
+
+def has_actions(options: Options) -> bool:
+    """Return whether a window with these options offers actions."""
+    return not (options.compact or options.plain)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sightline.apps.app import Options
+from sightline.apps.app import App, Options
 from sightline.apps.context import Round, Version
 from sightline.apps.document import ROUNDS
 from sightline.apps.window import SavedWindow
@@ -170,6 +170,14 @@ def _note(window_id: str, saved: SavedWindow, **more: Any) -> WindowNote:
         lod=int(saved.lod) if saved.lod is not None else None,
         **more,
     )
+
+
+def options_to_log(options: Options, app: type[App]) -> Options | None:
+    """Return the options for a note of the window; None if they are the app's own.
+
+    Those of a plain window are always noted, because the log alone must say with which role it was sent.
+    """
+    return options if options.plain or options != app.options else None
 
 
 def _options(noted: dict[str, Any] | None) -> Options | None:

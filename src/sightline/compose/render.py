@@ -1,8 +1,9 @@
 """Renders a plan as a payload. Pure: the same plan over the same entries gives the same bytes."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -10,7 +11,7 @@ from msgspec import Struct
 from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.log.annotations import WindowNote
-from sightline.log.columns import LABELLED, ORPHAN
+from sightline.log.columns import HEAD, LABELLED, ORPHAN
 from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of
@@ -19,6 +20,7 @@ from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload, PrefixList
 
 _encode = msgspec.json.encode
+T = TypeVar("T")
 
 
 class Layout(Struct, frozen=True):
@@ -27,20 +29,26 @@ class Layout(Struct, frozen=True):
     order: of the sections system, summary, dynamic, history and user. The section user is the open turn: the last user
     message, the program's notes right before it, and everything after it.
     windows: at the "tail", each in its "place" among the messages, or together as the section "dynamic".
+    states: what the program itself tells the model, such as the list of code, is a system message.
+    system_first: the system messages of all sections come before the others, for providers that want them so.
     """
 
     name: str
     order: tuple[str, ...] = ("system", "history")
     windows: str = "tail"
+    states: bool = False
+    system_first: bool = False
 
 
+_DOCUMENT = ("history", "system", "dynamic", "user")  # BA-Agent's
 LAYOUTS = {
     layout.name: layout
     for layout in (
         Layout("stable"),
         Layout("contextui", windows="place"),
         Layout("openstarry", order=("system", "summary", "dynamic", "history"), windows="dynamic"),
-        Layout("ba-agent", order=("history", "system", "dynamic", "user"), windows="dynamic"),
+        Layout("ba-agent", order=_DOCUMENT, windows="dynamic", states=True),
+        Layout("ba-agent-system-first", order=_DOCUMENT, windows="dynamic", states=True, system_first=True),
     )
 }
 
@@ -50,6 +58,15 @@ def layout(name: str) -> Layout:
     if name not in LAYOUTS:
         raise BadInput(f"unknown layout {name!r}; choose one of {', '.join(LAYOUTS)}")
     return LAYOUTS[name]
+
+
+def arrange(layout: Layout, sections: Mapping[str, Sequence[T]], is_system: Callable[[T], bool]) -> list[T]:
+    """Return the messages of the sections in the order of the layout; those of sections it does not name are left out.
+
+    `is_system`: whether a message is a system message.
+    """
+    messages = [message for name in layout.order for message in sections.get(name, ())]
+    return sorted(messages, key=lambda message: not is_system(message)) if layout.system_first else messages
 
 
 class ComposeInputs(Struct, frozen=True):
@@ -70,15 +87,17 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
     at their beginning are shared, not made again.
     """
     system = tuple(Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row)) for row in inputs.system)
-    first = system if layout.order[0] == "system" else ()
-    head = digest(b"", _encode((first, inputs.tools)))
+    head = digest(b"", _encode((system, inputs.tools)))
     extends = base is not None and base.chain[0] == head and _only_appends(layout, inputs, base)
     same = _same_units(reader, plan, base.plan) if base is not None and extends else 0
     if base is not None and same:
-        body, chain = _extend(base, same, plan, reader, offered(inputs.tools))
+        first, (body, chain) = system, _extend(base, same, plan, reader, offered(inputs.tools))
     else:
-        body = PrefixList(list(_arrange(reader, plan, layout, inputs, system)))
-        chain = PrefixList(list(_hash_chain(head, body)))
+        messages = arrange(layout, _sections(reader, plan, layout, inputs, system), _is_system)
+        leading = sum(map(_is_system, messages)) if layout.system_first else len(system)
+        count = leading if layout.system_first or layout.order[0] == "system" else 0
+        first, body = tuple(messages[:count]), PrefixList(messages[count:])
+        chain = PrefixList(list(_hash_chain(digest(b"", _encode((first, inputs.tools))), body)))
     tail = tuple(_window(inputs, row, reader) for row in inputs.window_rows) if layout.windows == "tail" else ()
     end = digest(chain[-1], _encode(tail)) if tail else chain[-1]
     return Payload(
@@ -146,8 +165,9 @@ def _assistant_parts(
 
 
 def _window(inputs: ComposeInputs, row: int, reader: Reader) -> Message:
-    window = entries.decode_data(reader.entry(row), WindowNote).id
-    return Message(Role.USER, (Text(inputs.windows[window]),), reader.timeline.id(row))
+    note = entries.decode_data(reader.entry(row), WindowNote)
+    role = Role.SYSTEM if (note.options or {}).get("plain") else Role.USER
+    return Message(role, (Text(inputs.windows[note.id]),), reader.timeline.id(row))
 
 
 def _only_appends(layout: Layout, inputs: ComposeInputs, base: Payload) -> bool:
@@ -200,9 +220,13 @@ def _hash_chain(start: bytes, messages: Sequence[Message]) -> Iterator[bytes]:
         yield start
 
 
-def _arrange(
+def _is_system(message: Message) -> bool:
+    return message.role is Role.SYSTEM
+
+
+def _sections(
     reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, system: tuple[Message, ...]
-) -> Iterator[Message]:
+) -> dict[str, list[Message]]:
     sections: dict[str, list[Message]] = {"system": list(system), "summary": [], "history": [], "user": []}
     sections["dynamic"] = [_window(inputs, row, reader) for row in inputs.window_rows if layout.windows == "dynamic"]
     turn = _open_turn(reader, plan) if "user" in layout.order else None
@@ -216,9 +240,7 @@ def _arrange(
         else:
             section = "history"
         sections[section].append(message)
-    skip = layout.order[0] == "system"
-    for name in layout.order[skip:]:
-        yield from sections[name]
+    return sections
 
 
 def _in_order(
@@ -251,15 +273,25 @@ def _in_order(
 
 
 def _open_turn(reader: Reader, plan: Plan) -> int | None:
-    """Return the first unit of the open turn: the last user message, or the program's notes right before it."""
+    """Return the first unit of the open turn: the last user message, or the program's notes right before it.
+
+    Notes of before the system prompt are not among them: they belong to a conversation that was imported.
+    """
     units = list(plan)
     users = [at for at, unit in enumerate(units) if reader.timeline.unit_kind(unit) is Kind.USER]
     at = next((at for at in reversed(users) if not _is_note(reader, units[at])), users[-1] if users else None)
-    while at and reader.timeline.unit_kind(units[at - 1]) is Kind.USER and _is_note(reader, units[at - 1]):
+    while at and _is_note(reader, units[at - 1]) and not _head_between(reader, units[at - 1], units[at]):
         at -= 1
     return None if at is None else units[at]
 
 
 def _is_note(reader: Reader, unit: int) -> bool:
-    """Return whether a message with the user role is the program's, not the user's."""
-    return bool(reader.timeline.state[reader.timeline.unit_row[unit]] & (LABELLED | ORPHAN))
+    """Return whether a message is the program's, not the user's."""
+    timeline = reader.timeline
+    said = timeline.unit_kind(unit) in (Kind.USER, Kind.SYSTEM)
+    return said and bool(timeline.state[timeline.unit_row[unit]] & (LABELLED | ORPHAN))
+
+
+def _head_between(reader: Reader, one: int, other: int) -> bool:
+    timeline = reader.timeline
+    return any(timeline.state[row] & HEAD for row in range(timeline.unit_row[one] + 1, timeline.unit_row[other]))

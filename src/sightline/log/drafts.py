@@ -72,18 +72,23 @@ class Drafts:
         return self._entry("user", body, is_compact_summary=True, compact_metadata=metadata, flags=flags)
 
     def messages(
-        self, messages: Iterable[Message], waiting: Callable[[str], PendingCall | None], locale: str
+        self,
+        messages: Iterable[Message],
+        waiting: Callable[[str], PendingCall | None],
+        locale: str,
+        system_flags: int = 0,
     ) -> tuple[list[Entry], list[PendingCall]]:
         """Draft the entries of consecutive messages. Also returns the calls among them that got no result.
 
-        `waiting` finds an earlier call by its id. A result that answers no call becomes a labelled user message.
+        `waiting` finds an earlier call by its id; `system_flags` are those of system messages. A result that answers no
+        call becomes a labelled user message.
         """
         drafts: list[Entry] = []
         calls: list[list[PendingCall]] = []  # the pending calls of each message, the newest message last
         answered: set[str] = set()  # ids of earlier calls
         for message in messages:
             if message.role is not Role.TOOL:
-                drafts.append(self.message(message))
+                drafts.append(self.message(message, flags=system_flags if message.role is Role.SYSTEM else 0))
                 made = [part for part in message.parts if isinstance(part, Call)]
                 calls.append([PendingCall(each.id, each.name, subject_of(each)[:_LONGEST_SUBJECT]) for each in made])
                 continue

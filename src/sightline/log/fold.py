@@ -19,7 +19,19 @@ from sightline.log.annotations import (
     WindowNote,
 )
 from sightline.log.branches import NONE, Branch, Compaction, Mark, Placed
-from sightline.log.columns import FAILED, FAULT, FILE_READ, HEAD, OBSOLETE, OPAQUE, ORPHAN, REPLACING, Sizes, Timeline
+from sightline.log.columns import (
+    FAILED,
+    FAULT,
+    FILE_READ,
+    HEAD,
+    LABELLED,
+    OBSOLETE,
+    OPAQUE,
+    ORPHAN,
+    REPLACING,
+    Sizes,
+    Timeline,
+)
 from sightline.log.entries import Entry
 from sightline.log.stores import Span
 from sightline.values.items import Call, Kind, Lod
@@ -94,7 +106,7 @@ class GrowingTimeline(Timeline, kw_only=True):
             sizes = self.measure(entry)
         unit = self._new_unit()
         state = entry.flags
-        if kind is Kind.SYSTEM and (state & REPLACING or not self.branches[branch].called):
+        if kind is Kind.SYSTEM and (state & REPLACING or not (state & LABELLED or self.branches[branch].called)):
             state |= HEAD
         row = self._add_row(entry.seq, 0, unit, branch, kind, state, sizes[0], span)
         if kind is Kind.SYSTEM:

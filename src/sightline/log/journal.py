@@ -211,9 +211,12 @@ class Journal:
         """The uuid of the entry that the next conversation entry follows."""
         return self.timeline.heads.get(self.branch) or self.timeline.branches[self.branch].uuid or None
 
-    def drafted(self, messages: Iterable[Message]) -> tuple[list[Entry], list[PendingCall]]:
-        """Draft the entries of these messages. Also returns the calls among them that got no result."""
-        return self.drafts.messages(messages, self.waiting, self.settings.locale)
+    def drafted(self, messages: Iterable[Message], system_flags: int = 0) -> tuple[list[Entry], list[PendingCall]]:
+        """Draft the entries of these messages. Also returns the calls among them that got no result.
+
+        `system_flags`: of the entries of system messages.
+        """
+        return self.drafts.messages(messages, self.waiting, self.settings.locale, system_flags)
 
     def annotate(self, *notes: tuple[str, Any], if_unchanged: bool = False) -> None:
         """Append annotations as one batch; `if_unchanged` as for `append`."""

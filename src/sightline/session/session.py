@@ -326,9 +326,13 @@ class Session:
         """Add an assistant message that came from no model call."""
         return self._append_message(Message(Role.ASSISTANT, accept.read_content(content, "assistant")))
 
-    def note(self, content: accept.Content) -> str:
-        """Add a message of the program to the model: sent with the user role, never taken for the user's words."""
-        return self._append_message(Message(Role.USER, accept.read_content(content)), flags=LABELLED)
+    def note(self, content: accept.Content, *, system: bool = False) -> str:
+        """Add a message of the program to the model, at its place in the conversation. It is never the user's words.
+
+        It is sent with the user role; with `system`, with the system role, and is then never shortened.
+        """
+        role = Role.SYSTEM if system else Role.USER
+        return self._append_message(Message(role, accept.read_content(content)), flags=LABELLED)
 
     @locked
     def reply(self, reply: Any, *, extra_tokens: int | None = 0) -> str:
@@ -377,17 +381,18 @@ class Session:
         drafts, _ = self._journal.drafted([accept.check_message(message)])
         return self._append(drafts)[0]
 
-    def extend(self, messages: Sequence[Any]) -> list[str]:
+    def extend(self, messages: Sequence[Any], *, in_place: bool = False) -> list[str]:
         """Import a message list in OpenAI chat, Responses or Anthropic form. Calls without a result are given up on.
 
-        The list is written as one batch: all of it is in the log, or nothing.
+        The list is written as one batch: all of it is in the log, or nothing. With `in_place`, its system messages stay
+        where they are in the conversation also before the first call, instead of being the system prompt.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
         neutral = [accept.check_message(message) for message in accept.read_with(wire.read_messages, messages)]
         with self._lock:
-            drafts, unanswered = self._journal.drafted(neutral)
+            drafts, unanswered = self._journal.drafted(neutral, LABELLED if in_place else 0)
             ids = self._append([*drafts, *self._calls.give_up(unanswered)]) if drafts else []
             self.interrupt()  # calls from before the list
             self._recall.index_import(len(neutral))

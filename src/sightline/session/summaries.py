@@ -79,6 +79,19 @@ class Summaries:
             return self._compactor.finish(job, summary)
 
     @locked
+    def cover(self, first: str | int, last: str | int, text: str = "", *, budget: Budget | None = None) -> Compacted:
+        """Replace everything from one item to another by this text, from the next call on; without it, by a digest.
+
+        Raises:
+            UnknownItem: no such item on this branch.
+            BadInput: there is too little to compact, or no budget is known.
+        """
+        timeline = self._composer.journal.timeline
+        begin, end = sorted(timeline.unit[self._items.row(item)] for item in (first, last))
+        job = self._compactor.job(self._known_budget(budget), "manual", (begin, end))
+        return self._compactor.finish(job, text or None)
+
+    @locked
     def preview(self, budget: Budget | None = None) -> Job:
         """Return what `compact` would cover now and what it would ask a model. Nothing is written. Raises BadInput."""
         return self._compactor.job(self._known_budget(budget), "manual")

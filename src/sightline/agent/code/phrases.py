@@ -27,6 +27,12 @@ say = Phrases(
         "uploaded several": ("The user has uploaded files: {named}", "用户已上传文件: {named}"),
         "not found": ("not found", "未找到"),
         "shown above": ("shown above", "见上文"),
+        "not saved": ("{code_id!r} was not saved: {why}", "{code_id!r} 未保存：{why}"),
+        "bad id": (
+            "the id is refused; one is code_ and up to 120 letters, digits or _, such as code_sales_analysis",
+            "ID 须为 code_ 加最多 120 个字母、数字或下划线，例如 code_sales_analysis",
+        ),
+        "no code": ("there is no code in it", "其中没有代码"),
         "unsupported": (
             "The language {language!r} is not supported; {code_id} was saved as python.",
             "不支持的语言 {language!r}；{code_id} 已保存为 python。",

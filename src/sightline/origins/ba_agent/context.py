@@ -9,10 +9,12 @@ import msgspec
 from sightline.agent.code.references import Upload, announcement, unified_listing
 from sightline.agent.code.store import CodeStore
 from sightline.agent.json_protocol import prompt
+from sightline.compose.render import arrange, layout
 from sightline.errors import BadInput
 from sightline.origins.exchanges import calls_by_id, exchanges
 from sightline.shorten.call_subject import subject_of
 from sightline.shorten.file_reads import is_file_read, read_gist
+from sightline.values.items import ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.wire.common import call_from
 
@@ -24,7 +26,7 @@ FileContext = Mapping[str, Any] | Upload | str | Sequence[Mapping[str, Any] | Up
 
 MOST_MESSAGES = 20  # more are summarised
 KEPT = 5  # messages of the dialogue that stay then
-LAYOUTS = ("document", "system_first")
+LAYOUTS = {"document": "ba-agent", "system_first": "ba-agent-system-first"}  # and what they are called in a session
 
 logger = logging.getLogger("sightline.ba_agent")
 
@@ -35,7 +37,7 @@ class ContextManager:
     """Builds the messages of a query from lists, which it never changes.
 
     `layout`: "document" is the document's order, history before the system messages. "system_first" is for providers
-    that refuse system messages between others.
+    that refuse system messages between others. `tools` are listed in the system prompt.
     """
 
     def __init__(
@@ -45,11 +47,12 @@ class ContextManager:
         locale: str = "zh",
         layout: str = "document",
         summarize: Summarize | None = None,
+        tools: Sequence[ToolDefinition] = (),
     ) -> None:
         if layout not in LAYOUTS:
             raise BadInput(f"unknown layout {layout!r}; choose one of {', '.join(LAYOUTS)}")
         self.code_store, self.locale, self.layout = code_store, check_locale(locale), layout
-        self._summarize = summarize or newest
+        self.tools, self._summarize = tuple(tools), summarize or newest
 
     def build_context(
         self,
@@ -63,12 +66,18 @@ class ContextManager:
         Raises:
             BadInput: a file context that names no file.
         """
-        messages = self.clean_file_contents(history_messages) if history_messages else []
-        texts = [prompt(self.locale), self.build_code_list(session_id), self.build_file_context(file_context)]
-        messages += [{"role": "system", "content": text} for text in texts if text]
-        messages.append({"role": "user", "content": user_message})
+        history = self.clean_file_contents(history_messages) if history_messages else []
+        texts = {
+            "system": prompt(self.locale, self.tools),
+            "dynamic": self.build_code_list(session_id),
+            "user": self.build_file_context(file_context),
+        }
+        sections = {name: [{"role": "system", "content": text}] if text else [] for name, text in texts.items()}
+        sections["history"] = history
+        sections["user"].append({"role": "user", "content": user_message})
+        messages = arrange(layout(LAYOUTS[self.layout]), sections, _is_system)
         logger.info("context built: %d messages", len(messages))
-        return system_first(messages) if self.layout == "system_first" else messages
+        return messages
 
     def build_code_list(self, session_id: str) -> str:
         """Return the list of a session's code for the model; "" if there is none."""
@@ -117,7 +126,11 @@ class ContextManager:
 
 def system_first(messages: Sequence[Message]) -> list[Message]:
     """Return the system messages, then the others, each in their order."""
-    return sorted(messages, key=lambda message: message.get("role") != "system")
+    return arrange(layout(LAYOUTS["system_first"]), {"history": messages}, _is_system)
+
+
+def _is_system(message: Mapping[str, Any]) -> bool:
+    return message.get("role") == "system"
 
 
 def newest(messages: Sequence[Message], keep: int = KEPT) -> list[Message]:

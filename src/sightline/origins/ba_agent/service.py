@@ -1,8 +1,8 @@
 """The document's BAAgentService: a conversation is a durable session, a query is one turn of an agent in it.
 
-What the document does with lists, the session does when it composes: the strategy `rounds` shows earlier file reads as
-gists and, beyond twenty messages, only the newest; the layout `ba-agent` has the document's order. The log keeps
-everything.
+What `ContextManager` does with lists, the session does when it composes, and the same is sent: the strategy `rounds`
+shows earlier file reads as gists and, beyond twenty messages, only the newest; the layout `ba-agent` has the document's
+order. The log keeps everything.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sightline.agent.agent import Agent
 from sightline.agent.code.references import Upload, marked, resolved
@@ -27,20 +28,31 @@ from sightline.agent.structured_response import StructuredResponse
 from sightline.agent.tools import Tool
 from sightline.agent.tools.files.folders import Folders
 from sightline.agent.tools.files.read import file_reader
-from sightline.errors import BadInput, SessionNotFound
+from sightline.errors import BadInput, SessionNotFound, StoreError
 from sightline.origins.ba_agent.code_store import metadata
-from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, uploads_of
+from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileContext, Summarize, uploads_of
+from sightline.origins.ba_agent.summary import summarise
 from sightline.plan.budget import Budget
 from sightline.plan.reductions import Reduction
+from sightline.recall.recall import RECALL_TOOLS
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call
+from sightline.values.phrases import Phrases
 from sightline.values.settings import Settings
 
 MOST_OPEN = 64  # conversations with open files; the others are resumed when they are used again
 
 logger = logging.getLogger("sightline.ba_agent")
 
+_say = Phrases(
+    {
+        "not summarised": (
+            "The conversation could not be summarised ({why}); the newest messages were shown.",
+            "未能总结上下文（{why}）；已改为只显示最近的消息。",
+        )
+    }
+)
 _HTML = re.compile(r"<(?:!doctype html|(?:html|body|div|table|p|span|ul|ol|h[1-6]|img|svg|style|script)\b)[^>]*>", re.I)
 
 
@@ -76,19 +88,27 @@ class BAAgentService:
         tools: Sequence[Tool] | None = None,
         locale: str = "zh",
         layout: str = "document",
+        summarize: Summarize | None = None,
         budget: Budget | None = None,
         ids: Ids = nanoid,
     ) -> None:
         """`sessions` opens the session of an id, or is the root of the sessions' files, as for `Session.new`.
 
-        The default of `tools` is `file_reader`, which reads the project's files, and code by its id.
+        The default of `tools` is `file_reader`, which reads the project's files, and code by its id. `summarize`, such
+        as a function that asks a model, replaces the rule for more than twenty messages; what it returns is logged.
         """
-        # Builds messages from plain lists, to see what a query would send.
-        self.context_manager = ContextManager(code_store, locale=locale, layout=layout)
         self.model, self.code_store, self.locale = model, code_store, locale
         self._project, self._sessions = project, sessions
         self._tools = tools if tools is not None else [file_reader(Folders([project]), code_store, locale=locale)]
-        self._settings = Settings(locale=locale, strategy="rounds", layout=_LAYOUTS[layout])
+        self.context_manager = ContextManager(
+            code_store,
+            locale=locale,
+            layout=layout,
+            summarize=summarize,
+            tools=[*(tool.definition for tool in self._tools), *RECALL_TOOLS],
+        )
+        self._summarizes = summarize is not None
+        self._settings = Settings(locale=locale, strategy="rounds", layout=LAYOUTS[layout])
         if budget is None:
             info = model.info
             budget = Budget(info.window, output=min(info.output, info.window // 4), recall=0.0)  # as in the document
@@ -124,6 +144,7 @@ class BAAgentService:
             talk.uploads.update({upload.file_id: upload for upload in uploads})
             calls: list[Call] = []
             answer = Answer(False)
+            warnings = await asyncio.to_thread(self._summarise, talk.agent.session, message, file_context)
             async with aclosing(talk.agent.stream(message, uploads=uploads)) as events:
                 async for event in events:
                     self._trace(event, talk.agent)
@@ -131,10 +152,26 @@ class BAAgentService:
                         case ToolStarted(call):
                             calls.append(call)
                         case Answer():
-                            answer = event
+                            answer = replace(event, warnings=(*warnings, *event.warnings))
             return await asyncio.to_thread(
                 self._extract_response_content, answer, session_id, calls, list(talk.uploads.values())
             )
+
+    def _summarise(self, session: Session, message: str, file_context: FileContext | None) -> tuple[str, ...]:
+        """Let `summarize`, if there is one, shorten a session that is too long with this question. Return warnings.
+
+        If it fails, the strategy shows the newest messages, as without it.
+        """
+        if not self._summarizes:
+            return ()
+        try:
+            summarise(session, self.context_manager, message, file_context, self._budget)
+        except StoreError:
+            raise
+        except Exception as error:  # whatever the caller's function raises: the question matters more
+            logger.warning("context not summarised: %s", error)
+            return (_say("not summarised", self.locale, why=f"{type(error).__name__}: {error}"),)
+        return ()
 
     def _extract_response_content(
         self, answer: Answer, session_id: str, calls: Sequence[Call] = (), uploads: Sequence[Upload] = ()
@@ -233,7 +270,7 @@ class BAAgentService:
                 )
         try:
             if history and not len(session.items):
-                session.extend([dict(message) for message in history])
+                session.extend([dict(message) for message in history], in_place=True)
                 logger.info("history taken in: %d messages", len(history))
         except BaseException:
             session.close()
@@ -247,9 +284,6 @@ class BAAgentService:
                 _, talk = self._open.popitem()
                 async with talk.turn:
                     await asyncio.to_thread(talk.agent.session.close)
-
-
-_LAYOUTS = dict(zip(LAYOUTS, ("ba-agent", "stable"), strict=True))
 
 
 def _removed(agent: Agent) -> dict[str, Reduction]:

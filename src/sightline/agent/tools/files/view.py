@@ -158,12 +158,15 @@ def _csv(opened: Opened, asked: Asked, locale: str) -> str:
         opened.file.seek(0)
         note = says(locale, f"no table: {error}", f"不是表格：{error}")
         return _plain(opened, asked, (note,), locale, f"CSV, {size_text(opened.size)}")
-    if small and found.first == 1 and found.last == found.rows:
+    whole = found.first == 1 and found.last == found.rows
+    if small and whole:
         opened.file.seek(0)
         return _plain(opened, asked, (), locale)
     decoded = decode(found.data, asked.encoding)
     columns = [decode(name.encode("latin-1"), decoded.encoding.removesuffix("-sig")).text for name in found.columns]
-    notes = (_range("rows", found.first, found.last, found.rows, locale), *_encoding_notes(decoded, locale))
+    notes = _encoding_notes(decoded, locale)
+    if not whole:
+        notes = (_range("rows", found.first, found.last, found.rows, locale), *notes)
     if not found.counted:
         notes = (*notes, says(locale, "there are more rows than were counted", "行数超出统计上限"))
     return f"{header(opened.path, _shape('csv', found.rows, columns, locale), notes, locale)}\n{decoded.text}"
