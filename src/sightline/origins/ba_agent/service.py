@@ -34,11 +34,11 @@ from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileCont
 from sightline.origins.ba_agent.summary import summarise
 from sightline.plan.budget import Budget
 from sightline.plan.reductions import Reduction
-from sightline.recall.recall import RECALL_TOOLS
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
 from sightline.values.items import Call
 from sightline.values.phrases import Phrases
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 
 MOST_OPEN = 64  # conversations with open files; the others are resumed when they are used again
