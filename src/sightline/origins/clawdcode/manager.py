@@ -20,8 +20,7 @@ from sightline.log.entries import CompactMetadata
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor
 from sightline.origins.clawdcode.messages import (
     ContextFilter,
-    neutral,
-    other_metadata,
+    check,
     provider_messages,
     readable,
     split_system,
@@ -166,7 +165,7 @@ class ContextManager:
         if role not in get_args(ContextRole):
             raise BadInput(f"unknown role {role!r}; choose one of {', '.join(get_args(ContextRole))}")
         message = ContextMessage(self._ids(), role, content, self._clock(), metadata)
-        neutral(message), other_metadata(message)  # refuse now what could not be saved in the background
+        check(message)  # now: the saving is in the background
         with self._lock:
             self.memory.add_message(message)
             self._saving.put(partial(self.persistent.save_message, self.current_session_id, message))
