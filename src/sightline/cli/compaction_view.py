@@ -82,14 +82,22 @@ def _shown_constraints(session: Session, covered: CompactionInfo, after: Payload
 # ---------------------------------------------------------------------- one that was just made
 
 
-def print_report(out: Console, words: Phrases, report: Report, *, tried: bool = False, full: bool = False) -> None:
-    """Print what a compaction did: tokens, what it covers, the summary, the constraints, what is hidden."""
+def print_report(
+    out: Console, words: Phrases, report: Report, *, tried: bool = False, full: bool = False, heading: str = ""
+) -> None:
+    """Print what a compaction did: tokens, what it covers, the summary, the constraints, what is hidden.
+
+    `heading` replaces the first lines, which say what was compacted and how its tokens changed.
+    """
     result = report.result
-    print_text(out, words("would compact" if tried else "compacted", id=report.session, branch=report.branch), "bold")
     grown = result.post_tokens > result.pre_tokens
-    print_text(
-        out, tokens_change(words, result.pre_tokens, result.post_tokens, report.limit), "yellow" if grown else "green"
-    )
+    if heading:
+        print_text(out, printable(heading))
+    else:
+        title = words("would compact" if tried else "compacted", id=report.session, branch=report.branch)
+        print_text(out, title, "bold")
+        change = tokens_change(words, result.pre_tokens, result.post_tokens, report.limit)
+        print_text(out, change, "yellow" if grown else "green")
     if grown:
         print_text(out, words("grown"))
     print_text(out, words("covered", **report.covered._asdict()))

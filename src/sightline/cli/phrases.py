@@ -192,9 +192,9 @@ _PHRASES = {
     "more": (", {share} more", "，增加 {share}"),
     "fitting": ("; budget {limit:,}", "；预算 {limit:,}"),
     "grown": (
-        "It grew, because the messages that the summary replaces were already shown shortened. A smaller --window "
+        "It grew, because what the summary replaces was short or already shown shortened. A smaller --window "
         "makes a shorter summary.",
-        "变大了：被摘要的内容原本已缩短显示。用更小的 --window 可得到更短的摘要。",
+        "变大了：被摘要的内容原本很短，或已缩短显示。用更小的 --window 可得到更短的摘要。",
     ),
     "covered": (
         "The summary replaces {messages:,} messages, #{first} to #{last}, {tokens:,} tokens in full.",
