@@ -25,6 +25,7 @@ from sightline.origins.clawdcode.messages import (
     readable,
     split_system,
 )
+from sightline.origins.clawdcode.observed import observe
 from sightline.origins.clawdcode.stores import CacheStore, MemoryStore, PersistentStore, get_storage_root
 from sightline.origins.clawdcode.values import (
     DEFAULT_THRESHOLD,
@@ -131,6 +132,8 @@ class ContextManager:
         """Make an earlier session of this project the current one. Raises SessionNotFound."""
         messages = self.persistent.load_conversation(session_id)
         context = self._context(replace(self.persistent.load_session(session_id), session_id=session_id), self._clock())
+        for message in self.persistent.load_conversation(session_id, whole=True):
+            observe(context.layers, message)
         self._make_current(context)
         self.memory.set_messages(messages)
 

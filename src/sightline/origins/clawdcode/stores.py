@@ -25,6 +25,7 @@ from sightline.log.journal import Journal
 from sightline.log.stores.disk import Disk, OsDisk
 from sightline.log.stores.session_folder import SESSION_FACTS, Folder
 from sightline.origins.clawdcode.messages import check, count_messages, message_of, neutral, with_metadata
+from sightline.origins.clawdcode.observed import observe
 from sightline.origins.clawdcode.values import ContextData, ContextMessage, NoContext, SessionContext
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Kind, Result
@@ -71,10 +72,11 @@ class MemoryStore:
         return self._context
 
     def add_message(self, message: ContextMessage) -> None:
-        """Append a message. Raises NoContext before `set_context`."""
+        """Append a message, and note its tool calls, results and topics. Raises NoContext before `set_context`."""
         if self._context is None:
             raise NoContext
         self._context.layers.conversation.messages.append(message)
+        observe(self._context.layers, message)
         tokens = self._context.metadata.total_tokens + count_messages([message], self._counter)
         self._enforce_memory_limit(self._context, tokens)
 
