@@ -82,11 +82,12 @@ def test_two_messages_are_enough(tmp_path: Path, capsys: Shown, capable: bool) -
     switch = [] if capable else ["/model other"]
     with Stub([answer("已完成。"), answer(SUMMARY), answer("好的。")]) as stub:
         project = project_with_files(tmp_path, stub.url)
-        talked(project, [TALK[0], *switch, "/compact", "/compact"], language="zh")
+        talked(project, [TALK[0], *switch, "/compact", "/compact", "/compact full"], language="zh")
         shown = capsys.readouterr().out
         assert shown.count("压缩完成") == 1
         assert "变大了" in shown  # a summary of one short message is longer, and that is said
         assert shown.count(TOO_LITTLE["zh"] + "。若要重做") == 1
+        assert len(re.findall(r"摘要 ?#?\d* ?代替 #\d+ 这条消息", shown)) == 2
         talked(project, ["继续"], continue_=True)
         sent = stub.asked[-1].body["messages"]
     texts = [part["text"] for message in sent if message["role"] != "system" for part in message["content"]]

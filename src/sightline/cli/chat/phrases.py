@@ -286,6 +286,10 @@ PHRASES: dict[str, tuple[str, str]] = {
     "more sessions": ("{count:,} older sessions: /sessions all", "还有 {count:,} 个较早的会话：/sessions all"),
     "more lines": ("{count:,} more lines: /compact full", "其余 {count:,} 行：/compact full"),
     "more kept": ("{count:,} more", "其余 {count:,} 条"),
+    "stands for one": (
+        "Summary {summaries} replaces one message, #{first}, {tokens:,} tokens in full; /uncompact shows it again.",
+        "摘要 {summaries} 代替 #{first} 这条消息，全文 {tokens:,} 个 token；/uncompact 可恢复。",
+    ),
     "stands for": (
         "Summary {summaries} replaces {messages:,} messages, #{first} to #{last}, {tokens:,} tokens in full; "
         "/uncompact shows them again.",
