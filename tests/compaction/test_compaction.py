@@ -79,6 +79,25 @@ def test_too_little_cannot_be_compacted(messages: int) -> None:
     assert shown(session.compose(ROOM)).endswith("go on")
 
 
+@pytest.mark.parametrize("summary", [SUMMARY, None], ids=["model", "rule"])
+def test_two_messages_can_be_compacted_once(summary: str | None) -> None:
+    """The older one is replaced, though its summary is longer. Then the summary alone is not summarised again."""
+    store = MemoryStore("two")
+    session = new_session(store)
+    for text in ("the older of two", "the newer of two"):
+        session.user(text)
+    done = session.summaries.compact(ROOM, model=None if summary is None else says(summary))
+    assert (done.success, done.messages) == (True, 1)
+    assert "the older of two" in session.items.text(done.covered[0])
+    body = texts(session.compose(ROOM))
+    assert body[-1] == "the newer of two"
+    assert "the older of two" not in body
+    written = list(store._lines)
+    with pytest.raises(BadInput, match="too little"):
+        session.summaries.compact(ROOM, model=says(AssertionError("asked")))
+    assert store._lines == written
+
+
 def test_what_is_compacted_twice_in_a_row_is_compacted_once() -> None:
     """A second compaction covers what the first one left, or says that there is too little; one summary is shown."""
     session = new_session()
