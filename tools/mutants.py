@@ -135,8 +135,9 @@ MUTANTS = (
     # compaction
     Mutant("compaction: nearly all is retained", "compaction/compactor.py", "\nRETAINED = 0.2", "\nRETAINED = 0.8",
            COMPACTED),
-    Mutant("compaction: any length is a summary", "compaction/compactor.py", "if tokens >= replaced:", "if False:",
+    Mutant("compaction: any length is a summary", "compaction/compactor.py", "if tokens >= max(", "if False and max(",
            FAILING),
+    Mutant("compaction: two messages are refused", "compaction/compactor.py", ", least=1)", ")", COMPACTED),
     Mutant("compaction: a failing model is asked on", "compaction/compactor.py", "_FAILURES = 3 ", "_FAILURES = 300 ",
            FAILING),
     Mutant("compaction: pending calls are covered", VIEW, "or shown[len(sizes) - 1] >= first_pending", "", COMPACTED),

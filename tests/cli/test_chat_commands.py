@@ -162,7 +162,7 @@ def test_compacting_asks_the_model_and_can_be_undone(tmp_path: Path, capsys: Sho
         asked, at = len(stub.asked), asked_first(project)
         talked(project, [f"/uncompact {at}", "/uncompact 999", "Go on."], continue_=True)
     shown = capsys.readouterr().out
-    assert "Compacted:" in shown
+    assert "Compacted.\n\nTokens: " in shown
     assert "wants order 4711 to be first" in shown
     assert "The messages that the last compaction replaced are shown again" in shown
     assert asked == 5  # the other model was not asked

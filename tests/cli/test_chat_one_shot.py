@@ -70,6 +70,25 @@ def test_a_script_may_go_on_too(tmp_path: Path, ask: Ask) -> None:
     assert said == ["first", "One.", "second", "Two.", "third"]
 
 
+@pytest.mark.accepts(244)
+@pytest.mark.parametrize(("language", "said"), [("en", "There is no session to continue"), ("zh", "没有可继续的会话")])
+def test_a_script_is_told_that_there_was_nothing_to_continue(
+    tmp_path: Path, ask: Ask, language: str, said: str
+) -> None:
+    """Once, on standard error or among the warnings, and the answer is all that is printed; then there is a session."""
+    with Stub([answer("One."), answer("Two."), answer("Three.")]) as stub:
+        configured(tmp_path / "shop", stub.url)
+        done = ask("--continue", "-p", "first", "--lang", language)
+        assert (done.exit_code, done.stdout) == (0, "One.\n")
+        assert said in done.stderr
+        again = ask("--continue", "-p", "second", "--lang", language)
+        assert (again.exit_code, again.stdout, again.stderr) == (0, "Two.\n", "")
+        Folder(tmp_path / "shop", tmp_path / "home").delete(Folder(tmp_path / "shop", tmp_path / "home").sessions()[0])
+        told = ask("--continue", "-p", "third", "--json", "--lang", language)
+    assert [said in warning for warning in json.loads(told.stdout)["warnings"]] == [True]
+    assert told.stderr == ""
+
+
 def test_a_question_that_fails_has_exit_code_1(tmp_path: Path, ask: Ask) -> None:
     """Nothing on standard output, one line on standard error; with --json the object says so."""
     refusal = error(401, body={"error": {"message": "who are you"}})

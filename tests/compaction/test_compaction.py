@@ -79,7 +79,7 @@ def test_a_compaction_can_come_before_the_first_call() -> None:
     assert texts(session.compose(ROOM))[0].endswith(SUMMARY)
 
 
-@pytest.mark.parametrize("messages", [0, 1, 2])
+@pytest.mark.parametrize("messages", [0, 1])
 def test_too_little_cannot_be_compacted(messages: int) -> None:
     """It says so, writes nothing, asks nobody, and the session goes on."""
     store = MemoryStore("little")
@@ -93,6 +93,25 @@ def test_too_little_cannot_be_compacted(messages: int) -> None:
     assert store._lines == written
     session.user("go on")
     assert shown(session.compose(ROOM)).endswith("go on")
+
+
+@pytest.mark.parametrize("summary", [SUMMARY, None], ids=["model", "rule"])
+def test_two_messages_can_be_compacted_once(summary: str | None) -> None:
+    """The older one is replaced, though its summary is longer. Then the summary alone is not summarised again."""
+    store = MemoryStore("two")
+    session = new_session(store)
+    for text in ("the older of two", "the newer of two"):
+        session.user(text)
+    done = session.summaries.compact(ROOM, model=None if summary is None else says(summary))
+    assert (done.success, done.messages) == (True, 1)
+    assert "the older of two" in session.items.text(done.covered[0])
+    body = texts(session.compose(ROOM))
+    assert body[-1] == "the newer of two"
+    assert "the older of two" not in body
+    written = list(store._lines)
+    with pytest.raises(BadInput, match="too little"):
+        session.summaries.compact(ROOM, model=says(AssertionError("asked")))
+    assert store._lines == written
 
 
 def test_what_is_compacted_twice_in_a_row_is_compacted_once() -> None:

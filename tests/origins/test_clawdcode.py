@@ -300,7 +300,7 @@ def test_a_message_keeps_its_time_on_disk(manage: Manage, project: Path) -> None
     [kept] = held.layers.conversation.messages
     assert spoken(session_file(manager, project))[0]["timestamp"] == iso(kept.timestamp)
     assert manager.persistent.load_conversation(session_id) == [kept]
-    assert kept.timestamp == 1_705_312_800_126  # the fourth moment: session, settings, who it is for, message
+    assert kept.timestamp == 1_705_312_800_124  # the second moment: session, message
 
 
 # ------------------------------------------------------------------ ContextManager (§8.4)
@@ -387,11 +387,12 @@ def test_a_new_session_is_current_and_whole(manage: Manage, project: Path) -> No
     assert plain["layers"]["tool"] == {"recentCalls": [], "toolStates": {}, "dependencies": {}}
     assert plain["layers"]["system"]["cwd"] == plain["layers"]["workspace"]["projectPath"] == str(project)
     assert plain["metadata"] == {"totalTokens": 0, "priority": 1, "lastUpdated": now}
-    entries = JSONLStore(session_file(manager, project)).read_all()
-    assert [json.loads(bytes(each.data)) for each in entries if each.subtype == "state"] == [
-        {"session": plain["layers"]["session"]}
-    ]
-    assert {each.type for each in entries} == {"system"}
+    file = session_file(manager, project)
+    assert file.read_bytes() == b""  # the document's entries have no place for a session's user and preferences
+    assert json.loads(file.with_suffix(".session").read_text(encoding="utf-8")) == plain["layers"]["session"]
+    assert PersistentStore(project).load_session(session_id) == SessionContext(
+        session_id, {"theme": "dark"}, now, "user-1"
+    )
 
 
 @pytest.mark.accepts(159)
@@ -1031,7 +1032,7 @@ def test_the_estimate_is_the_formula(chinese: str, other: str) -> None:
 
 @pytest.mark.accepts(245)
 def test_sessions_need_no_database(project: Path, home: Path) -> None:
-    """Writing and reading one loads no SQLite and leaves one text file behind."""
+    """Writing and reading one loads no SQLite and leaves two text files behind: the session, and whose it is."""
     program = (
         "import sys\n"
         "from sightline.origins.clawdcode import ContextManager\n"
@@ -1046,6 +1047,6 @@ def test_sessions_need_no_database(project: Path, home: Path) -> None:
     command = [sys.executable, "-c", program, str(project)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.strip() == "[]"
-    [file] = get_project_storage_path(project).iterdir()
-    assert file.suffix == ".jsonl"
-    assert "hello" in file.read_text(encoding="utf-8")
+    files = {file.suffix: file.read_text(encoding="utf-8") for file in get_project_storage_path(project).iterdir()}
+    assert set(files) == {".jsonl", ".session"}
+    assert "hello" in files[".jsonl"]

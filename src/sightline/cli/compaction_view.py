@@ -82,17 +82,25 @@ def _shown_constraints(session: Session, covered: CompactionInfo, after: Payload
 # ---------------------------------------------------------------------- one that was just made
 
 
-def print_report(out: Console, words: Phrases, report: Report, *, tried: bool = False, full: bool = False) -> None:
-    """Print what a compaction did: tokens, what it covers, the summary, the constraints, what is hidden."""
+def print_report(
+    out: Console, words: Phrases, report: Report, *, tried: bool = False, full: bool = False, heading: str = ""
+) -> None:
+    """Print what a compaction did: tokens, what it covers, the summary, the constraints, what is hidden.
+
+    `heading` replaces the first lines, which say what was compacted and how its tokens changed.
+    """
     result = report.result
-    print_text(out, words("would compact" if tried else "compacted", id=report.session, branch=report.branch), "bold")
     grown = result.post_tokens > result.pre_tokens
-    print_text(
-        out, tokens_change(words, result.pre_tokens, result.post_tokens, report.limit), "yellow" if grown else "green"
-    )
+    if heading:
+        print_text(out, printable(heading))
+    else:
+        title = words("would compact" if tried else "compacted", id=report.session, branch=report.branch)
+        print_text(out, title, "bold")
+        change = tokens_change(words, result.pre_tokens, result.post_tokens, report.limit)
+        print_text(out, change, "yellow" if grown else "green")
     if grown:
         print_text(out, words("grown"))
-    print_text(out, words("covered", **report.covered._asdict()))
+    print_text(out, _said("covered", words, report.covered._asdict()))
     if report.request_tokens is not None:
         asked = words("would ask", command=first_words(report.command), tokens=report.request_tokens)
         out.print(asked, soft_wrap=True)
@@ -143,7 +151,12 @@ def _print_constraints(out: Console, words: Phrases, found: list[Constraint], *,
 
 def covered_sentence(words: Phrases, covered: dict[str, Any]) -> str:
     """Return a sentence that says which messages a summary replaces: those of this `CompactionInfo` as a dict."""
-    return words("stands for", **covered | {"summaries": ", ".join(f"#{id_}" for id_ in covered["summaries"])})
+    return _said("stands for", words, covered | {"summaries": ", ".join(f"#{id_}" for id_ in covered["summaries"])})
+
+
+def _said(key: str, words: Phrases, covered: dict[str, Any]) -> str:
+    """Return the sentence of this key for one message, or for several."""
+    return words(f"{key} one" if covered["messages"] == 1 else key, **covered)
 
 
 def loss_facts(loss: Loss) -> dict[str, Any]:
@@ -161,7 +174,7 @@ def print_compactions(
         by, style = words("by rule" if info.by_rule else "by model"), "bold" if info.state == "holds" else "dim"
         heading = words("made", when=_when(info.timestamp), by=by, state=words(info.state))
         out.print(Text(heading, style=style), soft_wrap=True)
-        out.print(words("covered", **info._asdict()), soft_wrap=True)
+        out.print(_said("covered", words, info._asdict()), soft_wrap=True)
         if info.post_tokens is not None:
             out.print(words("estimated", pre=info.pre_tokens, post=info.post_tokens), soft_wrap=True)
         if info.files:

@@ -173,6 +173,11 @@ _PHRASES = {
         "若 {minutes} 分钟内没有调用，服务商的缓存已过期，也会缩短。",
     ),
     "more items": ("{count:,} more items: add --all", "其余 {count:,} 项：加上 --all"),
+    "stands for one": (
+        "Summary {summaries} replaces one message, #{first}, {tokens:,} tokens in full; `sightline uncompact` shows it "
+        "again.",
+        "摘要 {summaries} 代替 #{first} 这条消息，全文 {tokens:,} 个 token；`sightline uncompact` 可恢复。",
+    ),
     "stands for": (
         "Summary {summaries} replaces {messages:,} messages, #{first} to #{last}, {tokens:,} tokens in full; "
         "`sightline uncompact` shows them again.",
@@ -196,9 +201,13 @@ _PHRASES = {
     "more": (", {share} more", "，增加 {share}"),
     "fitting": ("; budget {limit:,}", "；预算 {limit:,}"),
     "grown": (
-        "It grew, because the messages that the summary replaces were already shown shortened. A smaller --window "
+        "It grew, because what the summary replaces was short or already shown shortened. A smaller --window "
         "makes a shorter summary.",
-        "变大了：被摘要的内容原本已缩短显示。用更小的 --window 可得到更短的摘要。",
+        "变大了：被摘要的内容原本很短，或已缩短显示。用更小的 --window 可得到更短的摘要。",
+    ),
+    "covered one": (
+        "The summary replaces one message, #{first}, {tokens:,} tokens in full.",
+        "摘要代替 #{first} 这条消息，全文 {tokens:,} 个 token。",
     ),
     "covered": (
         "The summary replaces {messages:,} messages, #{first} to #{last}, {tokens:,} tokens in full.",

@@ -10,7 +10,15 @@ from msgspec import Struct
 from sightline import wire
 from sightline.compaction.loss import Loss, loss, readable_text
 from sightline.compaction.oldest_part import oldest_part
-from sightline.compaction.prompt import NoSummary, ask_model, check_words, error_text, fallback, instruction, summary_in
+from sightline.compaction.prompt import (
+    ask_model,
+    check_words,
+    error_text,
+    fallback,
+    instruction,
+    no_summary,
+    summary_in,
+)
 from sightline.compaction.unit_range import UnitRange
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, NothingCompacted
@@ -40,6 +48,8 @@ SECONDS = 120.0  # that a model may take
 _DIGEST = 0.1  # of the token limit: a digest may always have this
 _DIGEST_TOKENS = 3_000  # that a digest may have of what the compaction frees: most of what is left in a small window
 _SUMMARY = 0.25  # of the token limit: a longer summary is no summary
+_SMALL_DIGEST = 200  # tokens that the digest of a single unit may have in any case
+_SMALL_TOKENS = 1000  # up to this a summary of one message may be larger than it: its nine sections have a size
 _LEAST_TOKENS, _LONG_TOKENS = 12, 2000  # so short an answer to so long a conversation is a refusal, not a summary
 _ATTEMPTS = 3  # to write while others write, before one more that may raise
 _ANSWER_TOKENS = 4000  # of the context window, left free for the model's answer
@@ -106,7 +116,7 @@ class Compactor:
         if "summaries" not in self._journal.settings.reductions:
             raise BadInput(_OFF)
         reader, seen = self._journal.reader, self._composer.preview(budget)
-        before, found = seen, cover or oldest(self._composer.view(budget), seen.plan, RETAINED)
+        before, found = seen, cover or oldest(self._composer.view(budget), seen.plan, RETAINED, least=1)
         if found is None:
             raise BadInput(_TOO_LITTLE)
         first, last = found
@@ -141,7 +151,7 @@ class Compactor:
     def summary(self, job: Job, model: Summarizer, seconds: float) -> str | Exception:
         """Return the model's summary, or why there is none. Waits for the model at most so long; never raises."""
         try:
-            summary = self._check(ask_model(model, job.request, seconds), job)
+            summary = self._check(ask_model(model, job.request, seconds, self._journal.reader.locale), job)
         except Exception as error:  # also what is raised by reading an answer of no known form
             if job.trigger == "auto":  # nobody waits for it who could be told
                 logger.warning("%s: no summary: %s", self._journal.store.session_id, error)
@@ -153,26 +163,31 @@ class Compactor:
 
     def _check(self, answer: Any, job: Job) -> str:
         """Return the summary in a model's answer. Raises NoSummary if it cannot replace what it covers."""
+        locale = self._journal.reader.locale
         if isinstance(answer, bytes):
-            raise NoSummary("the model's answer is bytes, not text")
+            raise no_summary("bytes", locale)
         match wire.why_ended(answer):
             case "length":
-                raise NoSummary("the model's answer was cut off; give it more room for its answer")
+                raise no_summary("cut off", locale)
             case "refused":
-                raise NoSummary("the model refused to answer")
+                raise no_summary("refused", locale)
         summary = summary_in(answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts))
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
-        check_words(summary, (plain_text(message.parts) for message in job.before.body))
+        check_words(summary, (plain_text(message.parts) for message in job.before.body), locale)
         covered = self._range(job.first, job.last)
         units = (*covered.not_summarised(), *covered.summaries())  # the summaries that cover the other units now
         replaced = sum(self._journal.timeline.unit_full[unit] for unit in units)
         if tokens < _LEAST_TOKENS and replaced > _LONG_TOKENS:
-            raise NoSummary(f"the model's answer of {tokens:,} tokens says too little to stand for {replaced:,}")
+            raise no_summary("says little", locale, tokens=tokens, replaced=replaced)
         if tokens > most:
-            raise NoSummary(f"the model's answer has {tokens:,} tokens; a summary may have {most:,}")
-        if tokens >= replaced:
-            raise NoSummary(f"the model's answer of {tokens:,} tokens is no shorter than what it stands for")
+            raise no_summary("too long", locale, tokens=tokens, most=most)
+        if tokens >= max(replaced, _SMALL_TOKENS if self._is_one_message(covered) else 0):
+            raise no_summary("not shorter", locale, tokens=tokens)
         return summary
+
+    def _is_one_message(self, covered: UnitRange) -> bool:
+        """Whether a range is a single message: the older of two, in a conversation that has just begun."""
+        return self._count_messages(covered.units()) == 1
 
     def _range(self, first: int, last: int) -> UnitRange:
         return UnitRange(self._journal.timeline, self._journal.path, first, last)
@@ -246,9 +261,8 @@ class Compactor:
         shown = self._tokens(job, [unit for unit in plan if not job.first <= unit <= job.last])
         freed = int(halfway * (plan.limit - plan.fixed)) - shown
         most = max(int(_DIGEST * plan.limit), min(_DIGEST_TOKENS, freed))
-        return digest(
-            items, tokens=min(most, full // 2), count=reader.counter.count, locale=reader.locale, before=before
-        )
+        most = min(most, max(full // 2, _SMALL_DIGEST if job.first == job.last else 0))
+        return digest(items, tokens=most, count=reader.counter.count, locale=reader.locale, before=before)
 
     def _tokens(self, job: Job, units: Iterable[int]) -> int:
         """Return the tokens of these units, as the payload before the compaction shows them."""

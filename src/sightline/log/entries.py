@@ -31,11 +31,16 @@ CONVERSATION = frozenset({"user", "assistant", "tool_use", "tool_result"})
 CHAINED = frozenset({"", "recall", BOUNDARY})  # subtypes of `system` that are part of the conversation
 
 
+def _nothing() -> Raw:
+    """Return an empty text. As a factory it is written out: the document requires these fields, also where empty."""
+    return Raw(b'""')
+
+
 class Body(Struct, frozen=True, omit_defaults=True):
     """The message inside an entry. `content` is a JSON string or a list of parts, decoded when it is read."""
 
     role: str
-    content: Raw = Raw(b'""')
+    content: Raw = field(default_factory=_nothing)
     model: str = ""
     usage: Usage | None = None
 
@@ -45,7 +50,7 @@ class ToolUse(Struct, frozen=True, omit_defaults=True):
 
     id: str
     name: str
-    input: Any = None
+    input: Any = field(default_factory=lambda: None)  # written out, also if it is none
     raw: str | None = None
 
 
@@ -53,7 +58,7 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
     """A tool result in the form of the ClawdCode document."""
 
     id: str
-    output: Raw = Raw(b'""')
+    output: Raw = field(default_factory=_nothing)
     error: str = ""
     name: str = ""
 
@@ -149,7 +154,9 @@ def decode_tip(line: bytes) -> Tip:
 
 
 def encode_parts(parts: tuple[Part, ...]) -> Raw:
-    """Encode parts for an entry: as a JSON string if they are one text, otherwise as a list."""
+    """Encode parts for an entry: as a JSON string if they are one text or nothing, otherwise as a list."""
+    if not parts:
+        return _nothing()
     if len(parts) == 1 and isinstance(parts[0], Text):
         return Raw(_encoder.encode(parts[0].text))
     return Raw(_encoder.encode(parts))

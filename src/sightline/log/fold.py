@@ -123,6 +123,9 @@ class GrowingTimeline(Timeline, kw_only=True):
         assert entry.tool_result is not None
         state = entry.flags | (FAILED if entry.tool_result.error else 0)
         if (call := self.open_call(entry.tool_result.id, branch)) is None:
+            if not state & LABELLED:  # measured as a result
+                state |= LABELLED
+                sizes = self.measure(replace(entry, flags=state))[0]
             self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.USER, state | ORPHAN, sizes, span)
             return
         del self.open_calls[call]

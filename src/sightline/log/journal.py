@@ -48,8 +48,10 @@ class Journal:
         settings: Settings | None = None,
         token_counter: TokenCounter | None = None,
         where: Place = NOWHERE,
+        states_settings: bool = True,
         known: "column_cache.Index | None" = None,
     ) -> None:
+        """`states_settings`: a new log begins with its settings; without them it has the default ones."""
         self.store, self._clock, self._ids, self.where = store, clock, ids, where
         self.blobs = Blobs(store.side_file(".blobs"))
         self.drafts = Drafts(store.session_id, clock, ids, where)
@@ -70,10 +72,10 @@ class Journal:
         self.catch_up()
         self.branch = self.timeline.current
         self.path = self.timeline.path(self.branch)
-        if first is None:
-            self._pending.append(self.drafts.annotation(log.SETTINGS, self.settings))
-        else:
+        if first is not None:
             self.configure(self.reader.in_force(self.timeline.settings, self.path, Settings) or self.settings)
+        elif states_settings:
+            self._pending.append(self.drafts.annotation(log.SETTINGS, self.settings))
 
     @classmethod
     def open_file(cls, path: FilePath, *, fsync: Fsync = "turn", **options: Any) -> "Journal":

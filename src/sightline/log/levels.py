@@ -11,7 +11,7 @@ from sightline.log.branches import NONE
 from sightline.log.columns import LABELLED, ORPHAN, Sizes
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
-from sightline.log.reader import EntryReader, item_text
+from sightline.log.reader import EntryReader, item_text, orphan
 from sightline.log.stores import Span, Store
 from sightline.shorten import Shorter, identifiers, shorten, subject_of
 from sightline.shorten.file_reads import is_file_read
@@ -46,6 +46,8 @@ class Reader(EntryReader):
         """
         if entry.type == "system" and entry.subtype == "recall":
             return [(NONE, NONE, self.full_tokens(self.recalled_parts(entry, self.locale)))]
+        if entry.tool_result is not None and entry.flags & LABELLED:
+            return [self._measure_item(orphan(self.items(entry)[0], self.locale), "", entry)]
         named = zip(self.items(entry), self._tool_names(entry, tools), strict=True)
         return [self._measure_item(item, name, entry) for item, name in named]
 

@@ -94,11 +94,7 @@ class EntryReader:
         item = items[sub]
         if not self.timeline.state[row] & ORPHAN:
             return item
-        # The call of this result is not in the log: it is a labelled user message.
-        result = item.parts[0]
-        assert isinstance(result, Result)
-        label = Text(say("orphan", self.locale_at(row), name=result.name or result.id))
-        return Item(item.id, Kind.USER, (label, *result.parts), item.timestamp)
+        return orphan(item, self.locale_at(row))
 
     def items(self, entry: Entry) -> list[Item]:
         """The items of an entry. Those of the entry that was asked for last are decoded only once."""
@@ -198,6 +194,14 @@ def item_text(item: Item) -> str:
     """The full text of an item. A call reads `name(arguments)`."""
     part = item.parts[0] if item.parts else None
     return f"{part.name}({arguments(part)})" if isinstance(part, Call) else plain_text(item.parts)
+
+
+def orphan(item: Item, locale: str) -> Item:
+    """Return a result whose call is not in the log as what it is shown as: a labelled user message."""
+    result = item.parts[0]
+    assert isinstance(result, Result)
+    label = Text(say("orphan", locale, name=result.name or result.id))
+    return Item(item.id, Kind.USER, (label, *result.parts), item.timestamp)
 
 
 def _recall_note(entry: Entry) -> RecallNote:

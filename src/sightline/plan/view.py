@@ -180,11 +180,11 @@ class View:
         return not is_open and not self.never_reduced(row)
 
 
-def oldest(view: View, units: Iterable[int], share: float) -> tuple[int, int] | None:
+def oldest(view: View, units: Iterable[int], share: float, least: int = 2) -> tuple[int, int] | None:
     """The first and last unit that a compaction would cover if the newest `share` of the messages is retained.
 
     It begins with the first unit of the branch, shown or not. It ends before the first unit with a pending call.
-    None if it would cover fewer than two messages.
+    None if it would cover fewer than `least` messages that no summary covers yet.
     """
     timeline = view.timeline
     shown = [unit for unit in units if not view.is_covered(unit)]
@@ -195,7 +195,7 @@ def oldest(view: View, units: Iterable[int], share: float) -> tuple[int, int] | 
     while sizes and (retained > 0 or shown[len(sizes) - 1] >= first_pending):
         retained -= sizes.pop()
     first = next(body_units(timeline, view.path), -1)
-    return (first, shown[len(sizes) - 1]) if first >= 0 and sum(sizes) > 1 else None
+    return (first, shown[len(sizes) - 1]) if first >= 0 and sum(sizes) >= least else None
 
 
 def row_tokens(timeline: Timeline, profile: Profile, row: int, lod: Lod) -> int:

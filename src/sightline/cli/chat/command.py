@@ -139,8 +139,11 @@ def _missing(error: ModuleNotFoundError) -> Exception:
 async def _ask(setup: "ChatSetup", given: ChatOptions) -> bool:
     """Ask one question and print the answer. Return whether it was answered."""
     answered = False
+    notice = setup.here.words("nothing to continue") if given.continue_ and not setup.continued else ""
+    if notice and not given.as_json:
+        print_stderr(notice, "yellow")
     try:
-        answered = await _print_answer(setup, _question(given.question or ""), as_json=given.as_json)
+        answered = await _print_answer(setup, _question(given.question or ""), notice, as_json=given.as_json)
     except (SightlineError, OSError) as error:
         if not given.as_json:
             raise
@@ -167,8 +170,11 @@ def _question(asked: str) -> str:
     return text
 
 
-async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> bool:
-    """Ask, and print the answer. Return whether there is one; why not is said on standard error."""
+async def _print_answer(setup: "ChatSetup", question: str, notice: str, *, as_json: bool) -> bool:
+    """Ask, and print the answer. Return whether there is one; why not is said on standard error.
+
+    With --json the notice is the first of the warnings.
+    """
     from sightline.cli.chat.screen import error_text
 
     try:
@@ -176,7 +182,8 @@ async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> 
     except PinnedOverflow as error:
         raise BadInput(error_text(error, setup.here.words)) from error
     if as_json:
-        print_json(_facts(setup, answer, calls, shortened))
+        facts = _facts(setup, answer, calls, shortened)
+        print_json(facts | {"warnings": [notice, *answer.warnings] if notice else answer.warnings})
     elif answer.success:
         text = setup.resolve_tags(answer.text)
         click.echo(printable(text) if sys.stdout.isatty() else text)  # a pipe gets the text as it is

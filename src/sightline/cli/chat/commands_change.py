@@ -10,6 +10,8 @@ from sightline.cli.compaction_view import covered_sentence, make_report, print_l
 from sightline.cli.options import branch_label, named_by
 from sightline.cli.render import Column, Rows, first_words, print_text, printable
 from sightline.cli.sessions import print_sessions
+from sightline.compaction import prompt
+from sightline.compaction.compactor import Compacted
 from sightline.errors import BadInput, ModelError
 from sightline.plan.strategies import names
 from sightline.session.items import ItemInfo
@@ -34,14 +36,19 @@ async def compact(chat: Chat, rest: str) -> None:
         try:
             result = await agent.compact()
         except BadInput as error:
-            raise BadInput(words("too little")) from error
+            again = any(each.state == "holds" for each in chat.session.summaries)
+            raise BadInput(prompt.too_little(words.language) + (words("compact again") if again else "")) from error
         report = await asyncio.to_thread(make_report, chat.session, agent.budget, result)
     if not by_model:
         chat.say("digest", model=agent.model.info.name, style="dim")
-    if not result.success:
-        chat.say("no summary", error=result.error, style="yellow")
-    print_report(chat.out, words, report)
+    print_report(chat.out, words, report, heading=_told(result, words.language))
     chat.say("after compact", style="dim")
+
+
+def _told(result: Compacted, locale: str) -> str:
+    """Return what the user is told of a compaction: that it is done, or what went wrong, and the facts."""
+    told = prompt.done(locale) if result.success else prompt.fallback_report(result.error, locale)
+    return f"{told}\n\n{prompt.facts(result.pre_tokens, result.post_tokens, result.files, locale)}"
 
 
 def _show_compacted(chat: Chat) -> None:

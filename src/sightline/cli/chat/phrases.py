@@ -218,10 +218,9 @@ PHRASES: dict[str, tuple[str, str]] = {
         "Nothing is compacted on this branch: /compact does it.",
         "本分支没有压缩过：/compact 可压缩。",
     ),
-    "too little": (
-        "There is too little conversation to compact: try again later. To repeat the last compaction, undo it first "
-        "with /uncompact.",
-        "对话太短，无需压缩：请稍后再试。若要重做最近一次压缩，请先 /uncompact。",
+    "compact again": (
+        " To repeat the last compaction, undo it first with /uncompact.",
+        "。若要重做最近一次压缩，请先 /uncompact。",
     ),
     "summaries off": ("Summaries are switched off in this session.", "本会话已关闭摘要。"),
     "no app": (
@@ -296,6 +295,10 @@ PHRASES: dict[str, tuple[str, str]] = {
     "more sessions": ("{count:,} older sessions: /sessions all", "还有 {count:,} 个较早的会话：/sessions all"),
     "more lines": ("{count:,} more lines: /compact full", "其余 {count:,} 行：/compact full"),
     "more kept": ("{count:,} more", "其余 {count:,} 条"),
+    "stands for one": (
+        "Summary {summaries} replaces one message, #{first}, {tokens:,} tokens in full; /uncompact shows it again.",
+        "摘要 {summaries} 代替 #{first} 这条消息，全文 {tokens:,} 个 token；/uncompact 可恢复。",
+    ),
     "stands for": (
         "Summary {summaries} replaces {messages:,} messages, #{first} to #{last}, {tokens:,} tokens in full; "
         "/uncompact shows them again.",
@@ -306,17 +309,13 @@ PHRASES: dict[str, tuple[str, str]] = {
         "/uncompact undoes it, /uncompact ID shows one item again.",
         "/uncompact 可撤销，/uncompact 编号 可恢复其中一项。",
     ),
-    "no summary": (
-        "No summary from the model: {error}. A summary made by rule is used instead.",
-        "模型没有给出摘要：{error}。已改用按规则生成的摘要。",
-    ),
     "try app": (
         "/apps open NAME opens one in a window that the model sees.",
         "/apps open 名称 可打开一个模型可见的窗口。",
     ),
     "could ask": ("you could ask: {question}", "可以接着问：{question}"),
     "grown": (
-        "It grew, because the messages that the summary replaces were already shown shortened.",
-        "变大了：被摘要的内容原本已缩短显示。",
+        "It grew, because what the summary replaces was short or already shown shortened.",
+        "变大了：被摘要的内容原本很短，或已缩短显示。",
     ),
 }

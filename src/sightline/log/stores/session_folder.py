@@ -9,7 +9,8 @@ from pathlib import Path
 from sightline.errors import BadSessionId, SessionNotFound, StoreError
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
-SIDE_FILES = (".idx", ".search", ".search-wal", ".search-shm", ".blobs", ".torn")
+SESSION_FACTS = ".session"  # the user and preferences of a session that the ClawdCode document's names began
+SIDE_FILES = (".idx", ".search", ".search-wal", ".search-shm", ".blobs", ".torn", SESSION_FACTS)
 _LONGEST_NAME = 255  # bytes, on every system that matters; a longer file name is cut and gets a digest
 
 

@@ -57,6 +57,7 @@ from sightline.origins.clawdcode.values import (
     SystemContext,
     ToolCallRecord,
     ToolContext,
+    ToolState,
     WorkspaceContext,
 )
 
@@ -67,6 +68,6 @@ __all__ = [
     "ContextMetadata", "ConversationContext", "FileAnalyzer", "FileReference", "FilterOptions",
     "JSONLEntry", "JSONLStore", "MemoryStore", "NoContext", "NoSession", "PersistentStore", "SessionContext",
     "SlashCommand", "StorageOptions", "Summarizer", "SystemContext", "TokenCounter", "ToolCallRecord", "ToolContext",
-    "WorkspaceContext", "compact_command", "escape_project_path", "filter_orphan_tool_messages",
+    "ToolState", "WorkspaceContext", "compact_command", "escape_project_path", "filter_orphan_tool_messages",
     "get_project_storage_path", "get_session_file_path", "get_storage_root", "provider_messages",
 ]  # fmt: skip

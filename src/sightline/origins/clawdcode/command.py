@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Literal
 
 from msgspec import Struct
 
+from sightline.compaction import prompt
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor, Summarizer
 from sightline.origins.clawdcode.manager import ContextManager
 
@@ -32,6 +32,7 @@ class CommandContext(Struct):
     summarizer: Summarizer | None = None
     project_dir: str = "."
     manager: ContextManager | None = None
+    locale: str = "zh"  # of what the user reads: the document's language
 
 
 class CommandResult(Struct, frozen=True):
@@ -51,12 +52,12 @@ class SlashCommand(Struct, frozen=True):
 async def _handle(_: Sequence[str], context: CommandContext) -> CommandResult:
     compacted = await asyncio.to_thread(_compact, context)
     if compacted is None:
-        return CommandResult("error", "没有足够的对话历史需要压缩")
+        return CommandResult("error", prompt.too_little(context.locale))
     if context.manager is None and context.session_context is not None:
         # Here, not in the thread, because a cancelled command changes nothing. The result of a fallback is used too:
         # the report says that the newest were kept.
         context.session_context.messages = compacted.compacted_messages
-    return report(compacted)
+    return report(compacted, context.locale)
 
 
 def _compact(context: CommandContext) -> CompactionResult | None:
@@ -79,15 +80,12 @@ def _compact(context: CommandContext) -> CompactionResult | None:
     return ContextCompressor(options).compress_now(session.messages)
 
 
-def report(result: CompactionResult) -> CommandResult:
-    """Return what the user reads about a compaction."""
+def report(result: CompactionResult, locale: str = "zh") -> CommandResult:
+    """Return what the user reads about a compaction; in Chinese the document's own words."""
     if not result.success:
-        return CommandResult("warning", f"⚠️ 压缩使用降级策略\n\n{result.error}\n\n已保留最近 30% 的消息。")
-    pre, post = result.pre_tokens, result.post_tokens
-    percent = Decimal(pre - post) * 100 / pre if pre else Decimal(0)
-    change = f"{'-' if percent >= 0 else '+'}{abs(percent).quantize(Decimal('0.1'), ROUND_HALF_UP)}"
-    files = ", ".join(result.files_included) or "无"
-    return CommandResult("success", f"✅ 压缩完成！\n\nToken 变化: {pre} → {post} ({change}%)\n包含文件: {files}")
+        return CommandResult("warning", prompt.fallback_report(result.error or "", locale))
+    facts = prompt.facts(result.pre_tokens, result.post_tokens, result.files_included, locale)
+    return CommandResult("success", f"{prompt.done(locale)}\n\n{facts}")
 
 
 compact_command = SlashCommand("compact", "手动压缩上下文，生成总结并节省 token", _handle, ("c",))

@@ -20,12 +20,12 @@ from sightline.log.entries import CompactMetadata
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor
 from sightline.origins.clawdcode.messages import (
     ContextFilter,
-    neutral,
-    other_metadata,
+    check,
     provider_messages,
     readable,
     split_system,
 )
+from sightline.origins.clawdcode.observed import observe
 from sightline.origins.clawdcode.stores import CacheStore, MemoryStore, PersistentStore, get_storage_root
 from sightline.origins.clawdcode.values import (
     DEFAULT_THRESHOLD,
@@ -132,6 +132,8 @@ class ContextManager:
         """Make an earlier session of this project the current one. Raises SessionNotFound."""
         messages = self.persistent.load_conversation(session_id)
         context = self._context(replace(self.persistent.load_session(session_id), session_id=session_id), self._clock())
+        for message in self.persistent.load_conversation(session_id, whole=True):
+            observe(context.layers, message)
         self._make_current(context)
         self.memory.set_messages(messages)
 
@@ -166,7 +168,7 @@ class ContextManager:
         if role not in get_args(ContextRole):
             raise BadInput(f"unknown role {role!r}; choose one of {', '.join(get_args(ContextRole))}")
         message = ContextMessage(self._ids(), role, content, self._clock(), metadata)
-        neutral(message), other_metadata(message)  # refuse now what could not be saved in the background
+        check(message)  # now: the saving is in the background
         with self._lock:
             self.memory.add_message(message)
             self._saving.put(partial(self.persistent.save_message, self.current_session_id, message))

@@ -1,10 +1,12 @@
 """The document's messages: in OpenAI's form and as entries of the log, their tokens, and which of them are sent."""
 
+from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from math import floor
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline import wire
 from sightline.errors import BadInput
@@ -13,7 +15,7 @@ from sightline.log.entries import Entry
 from sightline.origins.clawdcode.values import ContextMessage, ContextRole, FilterOptions
 from sightline.origins.exchanges import calls_by_id, exchanges
 from sightline.values.clock import Clock, milliseconds, wall_clock
-from sightline.values.items import Call, Message, Result, Role, arguments, plain_text
+from sightline.values.items import Blob, Call, Message, Part, Result, Role, arguments, plain_text
 from sightline.values.tokens import TokenCounter as Counter
 from sightline.values.tokens import counter, encoding_for, estimate_tokens
 
@@ -21,7 +23,10 @@ SUMMARY = "isCompactSummary"  # in the metadata of a message that is a summary
 MESSAGE_TOKENS = 4  # for the framing of a message, and of a tool call: the document's figure
 
 _ROLES: dict[str, ContextRole] = {"tool_use": "assistant", "tool_result": "tool"}
-_IN_ENTRY = {"tool": "tool_call_id", "assistant": "tool_calls"}  # the metadata that an entry has fields for, by role
+_IN_CHAT = {
+    "tool": "tool_call_id",
+    "assistant": "tool_calls",
+}  # the metadata that OpenAI's form has as fields, by role
 
 T = TypeVar("T")
 
@@ -31,7 +36,7 @@ def chat_of(message: Any) -> Mapping[str, Any]:
     if not isinstance(message, ContextMessage):
         return message if isinstance(message, Mapping) else {}
     chat = {"role": message.role, "content": message.content, "metadata": message.metadata}
-    key, metadata = _IN_ENTRY.get(message.role, ""), message.metadata or {}
+    key, metadata = _IN_CHAT.get(message.role, ""), message.metadata or {}
     return chat | {key: metadata[key]} if key in metadata else chat
 
 
@@ -70,20 +75,47 @@ def readable(message: Any) -> Message:
         return Message(Role.USER, ())
 
 
-def other_metadata(message: ContextMessage) -> msgspec.Raw:
-    """Return the metadata that the entry has no fields for, as the entry's data. Raises BadInput if it is no JSON."""
-    rest = {key: value for key, value in (message.metadata or {}).items() if key != _IN_ENTRY.get(message.role)}
+def check(message: ContextMessage) -> None:
+    """Raises BadInput for a message that could not be read back as it is."""
+    neutral(message)
     try:
-        return msgspec.Raw(msgspec.json.encode({"metadata": rest} if rest else None))
-    except (TypeError, UnicodeEncodeError) as error:
+        read = msgspec.json.decode(msgspec.json.encode(message.metadata))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(f"a message's metadata must be JSON values: {error}") from error
+    if read != message.metadata:
+        raise BadInput("a message's metadata must be JSON values: objects with text keys, lists, texts and numbers")
+
+
+def with_metadata(draft: Entry, message: ContextMessage) -> Entry:
+    """Return the draft of a message's entry with the metadata that it has no fields for, or has in another spelling."""
+    given, error = message.metadata, (message.metadata or {}).get("error")
+    if draft.tool_result is not None and isinstance(error, str):
+        draft = replace(draft, tool_result=replace(draft.tool_result, error=error))
+    known = _metadata(draft)
+    rest = {key: value for key, value in (given or {}).items() if key not in known or known[key] != value}
+    if given is None or (known and not rest):
+        return draft
+    return replace(draft, data=msgspec.Raw(msgspec.json.encode({"metadata": rest})))
 
 
 def message_of(entry: Entry) -> ContextMessage:
     """Return the document's message of a conversation entry."""
-    parts = entries.parts_of(entry)
     data: Any = msgspec.json.decode(entry.data)
-    metadata: dict[str, Any] = dict(data.get("metadata", {})) if isinstance(data, dict) else {}
+    metadata = _metadata(entry) or None
+    if isinstance(data, dict) and "metadata" in data:
+        metadata = {**(metadata or {}), **data["metadata"]}
+    role = _ROLES.get(entry.type) or msgspec.convert(entry.type, ContextRole)
+    content = _text(entries.parts_of(entry))
+    return ContextMessage(entry.uuid, role, content, milliseconds(entry.timestamp), metadata)
+
+
+def _metadata(entry: Entry) -> dict[str, Any]:
+    """Return what the fields of an entry say of its message's calls, result and origin.
+
+    A result under the id of its own message answers no call: the document's message had no `tool_call_id`.
+    """
+    parts = entries.parts_of(entry)
+    metadata: dict[str, Any] = {}
     calls = [
         {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": arguments(part)}}
         for part in parts
@@ -91,12 +123,22 @@ def message_of(entry: Entry) -> ContextMessage:
     ]
     if calls:
         metadata["tool_calls"] = calls
-    if parts and isinstance(parts[0], Result):
-        metadata["tool_call_id"] = parts[0].id
+    if parts and isinstance(result := parts[0], Result):
+        metadata |= {} if result.id == entry.uuid else {"tool_call_id": result.id}
+        metadata |= {"error": result.error} if result.error else {}
     if entry.is_compact_summary:
         metadata[SUMMARY] = True
-    role = _ROLES.get(entry.type) or msgspec.convert(entry.type, ContextRole)
-    return ContextMessage(entry.uuid, role, plain_text(parts), milliseconds(entry.timestamp), metadata or None)
+    return metadata
+
+
+def _text(parts: Sequence[Part]) -> str:
+    """Return the text of parts as it was given, also where it is no valid Unicode."""
+    match parts:
+        case [Result(parts=inner)]:
+            return _text(inner)
+        case [Blob(surrogates=True, data=data), *_]:
+            return b64decode(data).decode("utf-8", "surrogatepass")
+    return plain_text(tuple(parts))
 
 
 # ---------------------------------------------------------------------- tokens

@@ -16,24 +16,25 @@ from msgspec.structs import replace
 from sightline.errors import Unwritable
 from sightline.files.project import place
 from sightline.log import entries as log
-from sightline.log.annotations import CompactNote, StateNote
+from sightline.log.annotations import CompactNote
+from sightline.log.columns import LABELLED
 from sightline.log.conflict import retry_on_conflict
-from sightline.log.drafts import Drafts
+from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.journal import Journal
 from sightline.log.stores.disk import Disk, OsDisk
-from sightline.log.stores.session_folder import Folder
-from sightline.origins.clawdcode.messages import count_messages, message_of, neutral, other_metadata
+from sightline.log.stores.session_folder import SESSION_FACTS, Folder
+from sightline.origins.clawdcode.messages import check, count_messages, message_of, neutral, with_metadata
+from sightline.origins.clawdcode.observed import observe
 from sightline.origins.clawdcode.values import ContextData, ContextMessage, NoContext, SessionContext
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
-from sightline.values.items import Kind
+from sightline.values.items import Kind, Result
 from sightline.values.lock import locked
 from sightline.values.tokens import TokenCounter, counter
 
 MAX_SESSIONS = 100  # listed; this and the next are the document's figures
 DEFAULT_TTL = 5 * 60 * 1000  # milliseconds
 _ATTEMPTS = 1000  # to append while others do: each attempt fails only because another writer succeeded
-_SESSION = "session"  # in the session's state: its `SessionContext`
 _MESSAGES = (Kind.SYSTEM, Kind.USER, Kind.ASSISTANT, Kind.RESULT, Kind.SUMMARY)
 
 logger = logging.getLogger("sightline")
@@ -71,10 +72,11 @@ class MemoryStore:
         return self._context
 
     def add_message(self, message: ContextMessage) -> None:
-        """Append a message. Raises NoContext before `set_context`."""
+        """Append a message, and note its tool calls, results and topics. Raises NoContext before `set_context`."""
         if self._context is None:
             raise NoContext
         self._context.layers.conversation.messages.append(message)
+        observe(self._context.layers, message)
         tokens = self._context.metadata.total_tokens + count_messages([message], self._counter)
         self._enforce_memory_limit(self._context, tokens)
 
@@ -196,17 +198,40 @@ class PersistentStore:
 
     @locked
     def save_context(self, session_id: str, context: ContextData) -> None:
-        """Begin the file of a session with its user and preferences. Durable when this returns. Raises StoreError."""
-        journal = self._journal(session_id)
-        journal.annotate((log.STATE, StateNote({_SESSION: msgspec.to_builtins(context.layers.session)})))
-        journal.store.sync()
+        """Begin the file of a session, and beside it one with its user and preferences, for which the document's
+        entries have no place. Durable when this returns. Raises Unwritable.
+        """
+        path = self._folder.file(session_id)
+        try:
+            facts = OsDisk().open(path.with_suffix(SESSION_FACTS))
+            facts.truncate(0)
+            facts.append(msgspec.json.encode(context.layers.session) + b"\n")
+            facts.sync()
+            facts.close()
+            OsDisk().open(path).close()
+        except OSError as error:
+            raise Unwritable(str(path), error.strerror or str(error)) from error
 
     @locked
     def save_message(self, session_id: str, message: ContextMessage) -> None:
-        """Append a message under its own id and time. Raises StoreError."""
-        journal = self._journal(session_id)
-        drafts, _ = _drafts(journal, message).messages([neutral(message)], journal.waiting, journal.settings.locale)
-        _append(journal, [replace(drafts[0], data=other_metadata(message))])
+        """Append a message under its own id and time. `load_conversation` returns it as it is.
+
+        A tool message is a `tool_result`, also if no call waits for it.
+
+        Raises:
+            BadInput: it could not be read back as it is.
+            StoreError
+        """
+        check(message)
+        journal, core = self._journal(session_id), neutral(message)
+        drafts, result = _drafts(journal, message), core.parts[0] if core.parts else None
+        if isinstance(result, Result):
+            call = journal.waiting(result.id)
+            flags = 0 if call is not None else LABELLED
+            draft = drafts.result(result, call or PendingCall(result.id, "", ""), flags=flags)
+        else:
+            draft = drafts.message(core)
+        _append(journal, [with_metadata(draft, message)])
 
     @locked
     def save_compaction(
@@ -235,11 +260,11 @@ class PersistentStore:
 
     @locked
     def load_session(self, session_id: str) -> SessionContext:
-        """Return the user and preferences of a session, as far as the file has them. Raises SessionNotFound."""
-        self._folder.existing(session_id)
+        """Return the user and preferences of a session, as far as they are known. Raises SessionNotFound."""
+        facts = self._folder.existing(session_id).with_suffix(SESSION_FACTS)
         try:
-            return msgspec.convert(self._journal(session_id).state.get(_SESSION), SessionContext)
-        except msgspec.ValidationError:  # another program began it
+            return msgspec.json.decode(facts.read_bytes(), type=SessionContext)
+        except (OSError, *log.UNREADABLE):  # another program began it
             return SessionContext(session_id, {}, self._clock())
 
     def list_sessions(self) -> list[str]:
@@ -268,6 +293,7 @@ class PersistentStore:
                 ids=self._ids,
                 token_counter=self._counter,
                 where=place(self._project),
+                states_settings=False,
             )
         return self._open
 

@@ -50,16 +50,27 @@ class SessionContext(Struct, omit_defaults=True, rename="camel"):
 
 
 class ConversationContext(Struct, rename="camel"):
-    """The messages that are in memory."""
+    """The messages that are in memory. `topics` are the files and identifiers that the user named, the newest last."""
 
     messages: list[ContextMessage]
     topics: list[str]
     last_activity: int
 
 
+class ToolState(Struct, frozen=True, rename="camel"):
+    """How a tool does: the status of its newest call, how many calls it had and how many failed, its last use."""
+
+    status: Literal["pending", "success", "error"]
+    calls: int
+    errors: int
+    last_used: int
+
+
 class ToolContext(Struct, rename="camel"):
+    """The newest tool calls, and the state of each tool by its name. `dependencies` are the caller's to fill."""
+
     recent_calls: list[ToolCallRecord]
-    tool_states: dict[str, Any]
+    tool_states: dict[str, ToolState]
     dependencies: dict[str, Any]
 
 
