@@ -122,7 +122,7 @@ def test_the_order_of_a_dictionary_does_not_matter(outer: list[str], inner: list
     def listing(value: Any, lod: LodLevel) -> Page:
         [deep] = value["deep"]
         names = [*value["all"], *deep[0], *deep[1]]
-        return Page("x", tuple(Element(text=name) for name in names), None, {"all": list(value["all"])})
+        return Page("x", tuple(Element(text=f"{name!r}") for name in names), None, {"all": list(value["all"])})
 
     def data(outer: list[str], inner: list[str]) -> Any:
         return {"all": dict.fromkeys(outer, 1), "deep": [(dict.fromkeys(inner, 1), {1: 0, "1": 0})]}
@@ -132,6 +132,8 @@ def test_the_order_of_a_dictionary_does_not_matter(outer: list[str], inner: list
         Builder(listing).build(source(value), LodState(FULL), None)
         for value in (data(sorted(outer), sorted(inner)), mixed)
     )
+    assert "error" not in one.state.custom  # two equal error pages would show nothing
+    assert one.state.custom["all"] == tuple(sorted(outer))
     assert to_json(one) == to_json(other)
 
 
