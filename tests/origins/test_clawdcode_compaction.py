@@ -29,6 +29,7 @@ from sightline.origins.clawdcode import (
     ContextCompressor,
     ContextFilter,
     ContextManager,
+    ContextManagerOptions,
     ContextMessage,
     FileAnalyzer,
     FilterOptions,
@@ -187,8 +188,9 @@ def test_a_session_survives_its_process_and_its_compactions(manage: Manage, answ
 
 @pytest.mark.accepts(201)
 def test_the_constants_are_the_documents() -> None:
-    """0.8, 0.2 and 0.3."""
+    """0.8, 0.2 and 0.3; the options say the same."""
     service = CompactionService
+    assert CompactionOptions().retain_percent == ContextManagerOptions().retain_percent == 0.2
     assert (service.THRESHOLD_PERCENT, service.RETAIN_PERCENT, service.FALLBACK_RETAIN_PERCENT) == (0.8, 0.2, 0.3)
 
 

@@ -25,7 +25,7 @@ from docui_notebook import (
     notes,
     source,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sightline as sl
@@ -442,6 +442,7 @@ def test_the_invariants_hold_through_any_life(life: list[tuple[str, Any]]) -> No
 
 @pytest.mark.accepts(119, 122)
 @given(st.lists(entry, max_size=5), st.lists(ids, max_size=3))
+@example([{"id": "a", "title": ""}, {"id": "expand-a", "title": ""}], [])  # a button and an entry of the same name
 def test_anchor_keys_are_unique_and_the_first_holds(entries: list[dict[str, Any]], more: list[str]) -> None:
     """Invariant 3: a key means on all its occurrences what its first declaration said."""
     shown = document(value={"entries": entries})
