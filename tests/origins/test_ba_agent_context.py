@@ -135,7 +135,13 @@ PROMPT_RULES = {
     "zh": {
         "响应格式": ["task_analysis：", "execution_plan：", "current_round 从 1", '"tool_call"', '"complete"'],
         "工具调用规范": ["action.content 为", "最多 6 个", "不要编造", "file_reader", "再次读取"],
-        "代码块处理规则": ["code_blocks 中，不要", "以 code_ 开头", "即为新版本", "language 必须是以下之一：", "<code_ref>"],
+        "代码块处理规则": [
+            "code_blocks 中，不要",
+            "以 code_ 开头",
+            "即为新版本",
+            "language 必须是以下之一：",
+            "<code_ref>",
+        ],
     },
 }
 

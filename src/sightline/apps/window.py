@@ -114,7 +114,7 @@ class AppWindow:
         return context
 
     def render(self) -> str:
-        """Return what the model sees. It is rendered again only after a change. Raises VersionMismatch like `context`."""
+        """Return what the model sees, rendered again only after a change. Raises VersionMismatch like `context`."""
         self.context()
         content = self.document.content()
         if self._rendered is None or self._rendered[0] is not content or self._rendered[1] is not self.own_lod:

@@ -67,7 +67,7 @@ class WindowLog:
     def check(self, window_id: str, offset: int, version: Version | None = None) -> None:
         """Raise VersionMismatch if a window whose newest note was at this offset is out of date.
 
-        That is if there is a newer note; with a `version`, only if that note says another version, or that it is closed.
+        That is if there is a newer note; with a `version`, only if that note says another version or that it is closed.
         """
         if self.newest_offset(window_id) > offset:
             saved = self.saved(window_id)
