@@ -1253,6 +1253,9 @@ def test_one_command_prints_the_eight_lines(home: Path) -> None:
     assert done.stdout.decode("utf-8") == EIGHT
     assert done.returncode == 0
     assert not (home / "empty").exists()
+    assert EIGHT in (PROJECT / "docs" / "origins" / "README.md").read_text(encoding="utf-8")
+    for page in ("README.md", "CONTRIBUTING.md", "docs/origins/README.md"):
+        assert "make selftest" in (PROJECT / page).read_text(encoding="utf-8")
 
 
 @pytest.mark.accepts(248)
