@@ -135,7 +135,8 @@ MUTANTS = (
     Mutant("log: the oldest session goes on", "log/stores/session_folder.py", "sorted(written, reverse=True)",
            "sorted(written)", ("cli/test_chat_one_shot.py",)),
     Mutant("log: half the system prompt is shown", "log/columns.py",
-           "return rows[replacing[-1] :] if replacing else rows", "return rows[-1:]", ("origins/test_whole_product.py",)),
+           "return rows[replacing[-1] :] if replacing else rows", "return rows[-1:]",
+           ("origins/test_whole_product.py",)),
     # compaction
     Mutant("compaction: nearly all is retained", "compaction/compactor.py", "\nRETAINED = 0.2", "\nRETAINED = 0.8",
            COMPACTED),
