@@ -132,6 +132,11 @@ MUTANTS = (
            "branch in self.limits", SESSION),
     Mutant("log: results answer a later call first", "log/columns.py", "for row in reversed(self.open_calls):",
            "for row in self.open_calls:", SESSION),
+    Mutant("log: the oldest session goes on", "log/stores/session_folder.py", "sorted(written, reverse=True)",
+           "sorted(written)", ("cli/test_chat_one_shot.py",)),
+    Mutant("log: half the system prompt is shown", "log/columns.py",
+           "return rows[replacing[-1] :] if replacing else rows", "return rows[-1:]",
+           ("origins/test_whole_product.py",)),
     # compaction
     Mutant("compaction: nearly all is retained", "compaction/compactor.py", "\nRETAINED = 0.2", "\nRETAINED = 0.8",
            COMPACTED),
@@ -152,6 +157,15 @@ MUTANTS = (
     # apps
     Mutant("apps: text can be a marker", "apps/anchors.py", r'return _SYNTAX.sub(r"\\\g<0>", text)', "return text",
            ("apps/test_anchors.py",)),
+    Mutant("apps: data in any order", "apps/document.py", "sorted(value, key=lambda key: (str(key), str(type(key))))",
+           "value", ("origins/test_docui_building.py",)),
+    Mutant("apps: the last of two anchors is used", "apps/document.py", "            if key in found:",
+           "            if False:", ("origins/test_docui_building.py",)),
+    Mutant("apps: what others changed is not noticed", "apps/host.py", "self._log.check(window_id, window.log_offset)",
+           "pass", ("origins/test_docui_errors.py",)),
+    Mutant("apps: an outdated window is rendered", "apps/window.py",
+           "self._log.check(self.id, self.log_offset, self.document.version)", "pass",
+           ("origins/test_docui_errors.py",)),
     Mutant("apps: text can be an element", "apps/elements.py", '.replace("<", "&lt;")', "", ("apps/test_elements.py",)),
     # session
     Mutant("session: usage is not learnt from", "session/session.py", "if message.usage is not None and",

@@ -148,11 +148,11 @@ class InvalidSourceData(AppError):
 
 
 class VersionMismatch(AppError):
-    """A context was built from other data than the app has now."""
+    """What is shown was built from other data than the app has now."""
 
     def __init__(self, held: str, now: str) -> None:
         self.held, self.now = held, now
-        super().__init__(f"a context of version {held} cannot stand for version {now}: build it again")
+        super().__init__(f"version {held} is out of date, the newest is {now}: build it again")
 
 
 class AnchorConflict(AppError):

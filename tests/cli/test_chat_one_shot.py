@@ -59,15 +59,20 @@ def test_json_tells_everything_there_is_to_know(tmp_path: Path, ask: Ask) -> Non
 
 @pytest.mark.accepts(242)
 def test_a_script_may_go_on_too(tmp_path: Path, ask: Ask) -> None:
-    """--continue appends to the newest session, --resume to the one named."""
-    with Stub([answer("One."), answer("Two."), answer("Three.")]) as stub:
+    """--continue appends to the session written to last, --resume to the one named."""
+    script = [answer("One."), answer("Two."), answer("Other."), answer("More."), answer("Three."), answer("Four.")]
+    with Stub(script) as stub:
         configured(tmp_path / "shop", stub.url)
         first = json.loads(ask("-p", "first", "--json").stdout)["session"]
         assert json.loads(ask("-p", "second", "--continue", "--json").stdout)["session"] == first
+        other = json.loads(ask("-p", "other", "--json").stdout)["session"]
+        assert other != first
+        assert json.loads(ask("-p", "more", "--continue", "--json").stdout)["session"] == other
         assert json.loads(ask("-p", "third", "--resume", first[:5], "--json").stdout)["session"] == first
+        assert json.loads(ask("-p", "fourth", "--continue", "--json").stdout)["session"] == first
     messages = [message for message in stub.asked[-1].body["messages"] if message["role"] != "system"]
     said = [part["text"] for message in messages for part in message["content"]]
-    assert said == ["first", "One.", "second", "Two.", "third"]
+    assert said == ["first", "One.", "second", "Two.", "third", "Three.", "fourth"]
 
 
 @pytest.mark.accepts(244)

@@ -21,7 +21,10 @@ def folder(tmp_path: Path) -> Folder:
 
 @pytest.mark.accepts(242, 243)
 def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder: Folder) -> None:
-    """A question with a tool call, commands, a stopped answer, SIGKILL; --continue has everything and goes on."""
+    """A question with a tool call, commands, a stopped answer, SIGKILL; --continue has everything and goes on.
+
+    An older session of the project stays as it was.
+    """
     script = [
         answer("", [READ]),
         answer("It says **milk**.", usage=(100, 20, 80)),
@@ -32,6 +35,10 @@ def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder
     with Stub(script) as stub:
         project = configured(tmp_path / "shop", stub.url)
         (project / "notes.txt").write_text("buy milk\n")
+        with Session.new(project, session_id="older") as session:
+            session.user("An older question")
+            session.reply("An older answer")
+        before = folder.file("older").read_bytes()
         terminal = Terminal(project)
         terminal.prompt()
         terminal.type("What do the notes say?\r")
@@ -55,7 +62,7 @@ def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder
         terminal.prompt()
         terminal.kill()
 
-        [session_id] = folder.sessions()
+        [session_id] = set(folder.sessions()) - {"older"}
         terminal = Terminal(project, "--continue")
         terminal.until(f"Session {session_id} continues, branch main: 5 messages.")
         terminal.until("you: Tell me more")
@@ -75,6 +82,7 @@ def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder
         said = [session.items.text(item.id) for item in session.items if item.kind.name in ("USER", "ASSISTANT")]
     assert said[-2:] == ["first line\nsecond line", "You asked about milk."]
     assert not any("never ends" in text for text in said)  # a stopped answer is none
+    assert folder.file("older").read_bytes() == before
     assert (folder.path / "chat_history").stat().st_mode & 0o077 == 0
 
 

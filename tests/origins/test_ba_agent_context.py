@@ -126,15 +126,42 @@ def test_system_messages_may_stand_first(store: CodeStore) -> None:
         ContextManager(layout="other")
 
 
+PROMPT_RULES = {
+    "en": {
+        "Response": ["task_analysis: ", "execution_plan: ", "current_round counts from 1", '"tool_call"', '"complete"'],
+        "Tool calls": ["action.content is", "at most 6 calls", "do not invent", "file_reader", "read it again"],
+        "Code": ["code_blocks, never", "begins with code_", "a new version", "language is one of: ", "<code_ref>"],
+    },
+    "zh": {
+        "响应格式": ["task_analysis：", "execution_plan：", "current_round 从 1", '"tool_call"', '"complete"'],
+        "工具调用规范": ["action.content 为", "最多 6 个", "不要编造", "file_reader", "再次读取"],
+        "代码块处理规则": [
+            "code_blocks 中，不要",
+            "以 code_ 开头",
+            "即为新版本",
+            "language 必须是以下之一：",
+            "<code_ref>",
+        ],
+    },
+}
+
+
 @pytest.mark.accepts(302)
-@pytest.mark.parametrize("locale", ["zh", "en"])
+@pytest.mark.parametrize("locale", PROMPT_RULES)
 def test_the_system_prompt_says_how_to_answer(locale: str) -> None:
-    """It has the fields of the response, the most calls, the rules for code, and every language."""
+    """Two forms that the service itself can read, and under their headings the rules for answer, calls and code."""
     prompt = ContextManager(locale=locale).build_context("?")[0]["content"]
-    for word in ("task_analysis", "execution_plan", "current_round", "tool_call", "complete", "code_blocks", " 6 "):
-        assert word in prompt
-    for language in CodeStore.supported_languages():
-        assert language in prompt
+    forms = prompt[prompt.index("{") : prompt.rindex("\n}") + 2]
+    for form, action in zip(forms.split("\n}\n"), ("tool_call", "complete"), strict=True):
+        response = json.loads(form if form.endswith("\n}") else f"{form}\n}}")
+        assert {"task_analysis", "execution_plan", "current_round", "action"} <= response.keys()
+        assert response["action"]["type"] == action
+    at = [prompt.index(f"\n{heading}\n") for heading in PROMPT_RULES[locale]]
+    sections = [prompt[start:end] for start, end in zip(at, [*at[1:], None], strict=True)]
+    for section, rules in zip(sections, PROMPT_RULES[locale].values(), strict=True):
+        assert [rule for rule in rules if rule not in section] == []
+    [listed] = [line for line in sections[2].splitlines() if "- language" in line]
+    assert [language for language in CodeStore.supported_languages() if language not in listed] == []
 
 
 @pytest.mark.accepts(303, 304, 306)

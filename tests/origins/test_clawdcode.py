@@ -659,8 +659,15 @@ def test_a_cache_is_never_larger_than_allowed(steps: list[tuple[bool, str]], siz
 
 @pytest.mark.accepts(177)
 def test_tool_and_compaction_results_can_be_cached(manage: Manage) -> None:
-    """Any value is fetched by its key as it was set."""
-    cache = manage().cache
+    """Any value is fetched by its key as it was set; a compaction's result is set when it is made."""
+    manager = manage()
+    session_id = manager.create_session()
+    for number in range(10):
+        manager.add_message("user" if number % 2 == 0 else "assistant", f"message {number}")
+    result = manager.compress_current_context("manual")
+    assert result is not None
+    cache = manager.cache
+    assert cache.get(f"compaction:{session_id}") is result
     record = ToolCallRecord("t1", "Read", {"file_path": "a"}, 5, "success", output="text")
     cache.set("tool:Read:a", record)
     cache.set("compaction:abc123", {"summary": "## Summary", "postTokens": 8000})
@@ -902,6 +909,7 @@ def test_projects_do_not_see_each_other(tmp_path: Path) -> None:
     assert get_project_storage_path(tmp_path / "one") != get_project_storage_path(tmp_path / "two")
     with pytest.raises(SessionNotFound):
         one.load_conversation("second")
+    assert PersistentStore(tmp_path / "elsewhere" / "one").list_sessions() == []  # another project of the same name
 
 
 @pytest.mark.accepts(190)

@@ -29,6 +29,7 @@ from sightline.origins.clawdcode import (
     ContextCompressor,
     ContextFilter,
     ContextManager,
+    ContextManagerOptions,
     ContextMessage,
     FileAnalyzer,
     FilterOptions,
@@ -187,8 +188,9 @@ def test_a_session_survives_its_process_and_its_compactions(manage: Manage, answ
 
 @pytest.mark.accepts(201)
 def test_the_constants_are_the_documents() -> None:
-    """0.8, 0.2 and 0.3."""
+    """0.8, 0.2 and 0.3; the options say the same."""
     service = CompactionService
+    assert CompactionOptions().retain_percent == ContextManagerOptions().retain_percent == 0.2
     assert (service.THRESHOLD_PERCENT, service.RETAIN_PERCENT, service.FALLBACK_RETAIN_PERCENT) == (0.8, 0.2, 0.3)
 
 
@@ -1274,6 +1276,9 @@ def test_one_command_prints_the_eight_lines(home: Path) -> None:
     assert done.stdout.decode("utf-8") == EIGHT
     assert done.returncode == 0
     assert not (home / "empty").exists()
+    assert EIGHT in (PROJECT / "docs" / "origins" / "README.md").read_text(encoding="utf-8")
+    for page in ("README.md", "CONTRIBUTING.md", "docs/origins/README.md"):
+        assert "make selftest" in (PROJECT / page).read_text(encoding="utf-8")
 
 
 @pytest.mark.accepts(248)

@@ -283,13 +283,12 @@ def test_what_was_added_is_the_sessions_too() -> None:
 
 @pytest.mark.accepts(19, 22)
 def test_render_makes_messages_of_items() -> None:
-    """Render(items, windows, options) gives one message per item, with the role of its type."""
+    """Render(items, windows, options) gives one message per item, with the role of its type, as the options say."""
     items = filled(system("s"), user("u"), assistant("a")).get_active()
-    assert ContextRenderer().render(items, {}, RenderOptions()) == [
-        LlmMessage("system", "s"),
-        LlmMessage("user", "u"),
-        LlmMessage("assistant", "a"),
-    ]
+    messages = [LlmMessage("system", "s"), LlmMessage("user", "u"), LlmMessage("assistant", "a")]
+    assert ContextRenderer().render(items, {}, RenderOptions()) == messages
+    assert ContextRenderer().render(items, {}) == messages
+    assert ContextRenderer().render(items, {}, RenderOptions(include_system_prompt=False)) == messages[1:]
 
 
 @pytest.mark.accepts(20)

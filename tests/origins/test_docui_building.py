@@ -25,7 +25,7 @@ from docui_notebook import (
     notes,
     source,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sightline as sl
@@ -122,7 +122,7 @@ def test_the_order_of_a_dictionary_does_not_matter(outer: list[str], inner: list
     def listing(value: Any, lod: LodLevel) -> Page:
         [deep] = value["deep"]
         names = [*value["all"], *deep[0], *deep[1]]
-        return Page("x", tuple(Element(text=name) for name in names), None, {"all": list(value["all"])})
+        return Page("x", tuple(Element(text=f"{name!r}") for name in names), None, {"all": list(value["all"])})
 
     def data(outer: list[str], inner: list[str]) -> Any:
         return {"all": dict.fromkeys(outer, 1), "deep": [(dict.fromkeys(inner, 1), {1: 0, "1": 0})]}
@@ -132,6 +132,8 @@ def test_the_order_of_a_dictionary_does_not_matter(outer: list[str], inner: list
         Builder(listing).build(source(value), LodState(FULL), None)
         for value in (data(sorted(outer), sorted(inner)), mixed)
     )
+    assert "error" not in one.state.custom  # two equal error pages would show nothing
+    assert one.state.custom["all"] == tuple(sorted(outer))
     assert to_json(one) == to_json(other)
 
 
@@ -440,6 +442,7 @@ def test_the_invariants_hold_through_any_life(life: list[tuple[str, Any]]) -> No
 
 @pytest.mark.accepts(119, 122)
 @given(st.lists(entry, max_size=5), st.lists(ids, max_size=3))
+@example([{"id": "a", "title": ""}, {"id": "expand-a", "title": ""}], [])  # a button and an entry of the same name
 def test_anchor_keys_are_unique_and_the_first_holds(entries: list[dict[str, Any]], more: list[str]) -> None:
     """Invariant 3: a key means on all its occurrences what its first declaration said."""
     shown = document(value={"entries": entries})

@@ -301,6 +301,11 @@ def test_vector_3() -> None:
     assert v1.is_compatible_with(v2) is True
     assert v1.is_compatible_with(v3) is False
     assert (v3.major, v2.minor, v1.patch) == (2, 1, 0)
+    for part in ("major", "minor", "patch"):  # whole numbers
+        vector = json.loads(VECTOR_1)
+        vector["header"]["version"][part] = 1.5
+        with pytest.raises(BadInput, match=part):
+            from_json(json.dumps(vector))
 
 
 @pytest.mark.accepts(87)

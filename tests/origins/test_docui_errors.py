@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +43,8 @@ from sightline.origins.docui import (
     resolve,
     to_json,
 )
+from sightline.plan.budget import Budget
+from sightline.session.session import Session
 
 # ------------------------------------------------------------------ errors
 
@@ -114,6 +117,32 @@ def test_an_incompatible_version_forces_a_rendering() -> None:
     assert "new" in shown.context().content
     assert "old" not in shown.context().content
     assert render.calls == 2
+
+
+@pytest.mark.accepts(121)
+def test_a_window_that_another_writer_changed_is_rendered_anew(tmp_path: Path) -> None:
+    """Who renders the window that they held is told; the host, and so the next payload, has it as it is now."""
+    with Session.new(tmp_path, root=tmp_path, apps=["todo"]) as ours:
+        window_id = ours.windows.open("todo")
+        held = ours.windows.window(window_id)
+        assert "milk" not in held.render()
+        with Session.open(tmp_path, root=tmp_path, apps=["todo"]) as theirs:
+            assert not theirs.windows.act(window_id, "toggle", index=9).success  # which changes nothing that is shown
+            ours.refresh()
+            assert held.render() == theirs.windows.window(window_id).render()
+            assert theirs.windows.act(window_id, "add", text="milk").success
+        ours.refresh()
+        for render in (held.render, held.context):
+            with pytest.raises(VersionMismatchError) as caught:
+                render()
+            assert (caught.value.held, caught.value.now) == ("1.0.0", "2.0.0")
+        assert "milk" in str(ours.compose(Budget(8_000)).openai()["messages"][-1]["content"])
+        anew = ours.windows.window(window_id)
+        assert "milk" in anew.render()
+        assert anew.context().header.version == ContextVersion(2, 0, 0)
+        ours.windows.close(window_id)
+        with pytest.raises(VersionMismatchError):
+            anew.render()
 
 
 @pytest.mark.accepts(122)

@@ -427,7 +427,9 @@ def test_summaries_fold_into_one_another() -> None:
     history: list[Json] = []
     for n in range(1, 18):
         history.append(user(f"question {n} {words(12)}"))
+        before = copy.deepcopy(history)
         shown = ends(compose(manager, history))
+        assert history == before
         first = 1 if n <= 11 else 6 if n <= 16 else 11
         expected = [*spoken(first, n - 1), f"question {n}"]
         assert shown == ([f"summary {1 + (n > 16)}", *expected] if n > 11 else expected)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sightline import samples
@@ -131,12 +131,18 @@ def check_size(payload: Payload, limit: int) -> None:
 
 @pytest.mark.accepts(363)
 @pytest.mark.parametrize("strategy", ["focus", "sliding"])
-@given(steps=STEPS, window=st.integers(60, 900))
-def test_the_final_message_list(strategy: str, steps: list[Step], window: int) -> None:
-    """After every step: whole pairs, every system block, dialogue in order, within the limit; or an error says why."""
+@given(steps=STEPS, window=st.integers(60, 900), pause=st.integers(1, 3))
+@example(steps=[Step("system", 5), Step("system", 5), Step("user", 5)], window=900, pause=3)  # a prompt of two blocks
+def test_the_final_message_list(strategy: str, steps: list[Step], window: int, pause: int) -> None:
+    """At every call: whole pairs, every system block, dialogue in order, within the limit; or an error says why.
+
+    The model is called after every `pause` steps.
+    """
     talk = Talk(strategy)
     for number, step in enumerate(steps):
         talk.play(number, step)
+        if (number + 1) % pause:
+            continue
         payload = talk.payload(window)
         if isinstance(payload, PinnedOverflow):
             assert payload.short_by > 0

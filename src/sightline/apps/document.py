@@ -314,7 +314,7 @@ class Document:
     def check(self, seen: Version) -> None:
         """Raise VersionMismatch if the data have changed since this version was seen."""
         if not seen.is_compatible_with(self.version):
-            raise VersionMismatch(_dotted(seen), _dotted(self.version))
+            raise VersionMismatch(dotted(seen), dotted(self.version))
 
     def fit(self, limit: int, tokens: Callable[[Context], int]) -> Context:
         """Lower the level until the context fits, and return it. The lower level remains.
@@ -337,5 +337,5 @@ class Document:
         return datetime.fromtimestamp(self._clock() / 1000, UTC)
 
 
-def _dotted(version: Version) -> str:
+def dotted(version: Version) -> str:
     return f"{version.major}.{version.minor}.{version.patch}"

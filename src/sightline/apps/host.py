@@ -23,7 +23,7 @@ from sightline.apps.protocols import Window, Windows
 from sightline.apps.resolve import UnavailableAction, resolve_action
 from sightline.apps.window import AppWindow, SavedWindow, UnavailableWindow, WindowStyle, check_id, usage
 from sightline.apps.window_log import ActionRecord, WindowLog, options_to_log
-from sightline.errors import BadInput, Conflict, Refused, UnknownApp
+from sightline.errors import BadInput, Conflict, Refused, UnknownApp, VersionMismatch
 from sightline.files.folders import PROJECT, Folders
 from sightline.log.annotations import WindowNote
 from sightline.log.conflict import retry_on_conflict
@@ -101,10 +101,11 @@ class Host:
 
     def get(self, window_id: str) -> Window | None:
         """Return an open window as it is now; None if there is no such window."""
-        window = self._windows.get(window_id)
-        if window is not None and window.log_offset >= self._log.newest_offset(window_id):
-            return window
-        saved = self._log.saved(window_id)  # it was not opened here, or another writer has changed it
+        if (window := self._windows.get(window_id)) is not None:
+            with suppress(VersionMismatch):  # another writer has changed it: it is rendered anew, from the log
+                self._log.check(window_id, window.log_offset)
+                return window
+        saved = self._log.saved(window_id)
         if saved is not None and saved.app in self.apps:
             window = self._windows[window_id] = self._restore(window_id, saved)
             return window
@@ -384,7 +385,7 @@ class Host:
 
     def _make_window(self, window_id: str, app: App, options: Options, saved: SavedWindow | None = None) -> AppWindow:
         return AppWindow(
-            window_id, app, options, self._style, session_id=self._session_id, clock=self.clock, saved=saved
+            window_id, app, options, self._style, self._log, session_id=self._session_id, clock=self.clock, saved=saved
         )
 
     def _make_app(self, kind: type[App], target: str) -> App:

@@ -1,7 +1,7 @@
 """A window: an open app in a session, with an id, a document and the text that the model sees."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -18,6 +18,9 @@ from sightline.values.clock import Clock
 from sightline.values.items import Lod, Text
 from sightline.values.phrases import say
 from sightline.wire.common import text_part
+
+if TYPE_CHECKING:
+    from sightline.apps.window_log import WindowLog
 
 # How windows are written for the model: ContextUI's XML, or DocUI's Markdown with anchors.
 Form = Literal["xml", "markdown"]
@@ -54,13 +57,14 @@ class AppWindow:
         app: App,
         options: Options,
         style: WindowStyle,
+        log: "WindowLog",
         *,
         session_id: str,
         clock: Clock,
         saved: SavedWindow | None,
     ) -> None:
-        """Make a new window, or the one that was saved."""
-        self.id, self.app, self.options = window_id, app, options
+        """Make a new window, or the one that was saved. `log` says what other writers have done with it since."""
+        self.id, self.app, self.options, self._log = window_id, app, options, log
         self.actions = window_actions(type(app), options)
         self.own_lod = options.lod  # the level it returns to when it is acted on
         self.style = style
@@ -99,12 +103,18 @@ class AppWindow:
         return page
 
     def context(self) -> Context:
+        """Return what it shows, as a value.
+
+        Raises:
+            VersionMismatch: another writer has changed or closed it since; the host has it as it is now.
+        """
+        self._log.check(self.id, self.log_offset, self.document.version)
         context = self.document.context()
         self.past_anchors.update(context.anchors)
         return context
 
     def render(self) -> str:
-        """Return what the model sees. It is rendered again only after a change."""
+        """Return what the model sees, rendered again only after a change. Raises VersionMismatch like `context`."""
         self.context()
         content = self.document.content()
         if self._rendered is None or self._rendered[0] is not content or self._rendered[1] is not self.own_lod:

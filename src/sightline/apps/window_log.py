@@ -9,8 +9,9 @@ import msgspec
 
 from sightline.apps.app import App, Options
 from sightline.apps.context import Round, Version
-from sightline.apps.document import ROUNDS
+from sightline.apps.document import ROUNDS, dotted
 from sightline.apps.window import SavedWindow
+from sightline.errors import VersionMismatch
 from sightline.log import entries
 from sightline.log.annotations import WindowNote
 from sightline.log.branches import Placed
@@ -62,6 +63,17 @@ class WindowLog:
     def newest_offset(self, window_id: str) -> int:
         """Return where in the log the newest note on a window is; -1 if there is none."""
         return next((note.offset for note in self._notes(window_id)), -1)
+
+    def check(self, window_id: str, offset: int, version: Version | None = None) -> None:
+        """Raise VersionMismatch if a window whose newest note was at this offset is out of date.
+
+        That is if there is a newer note; with a `version`, only if that note says another version or that it is closed.
+        """
+        if self.newest_offset(window_id) > offset:
+            saved = self.saved(window_id)
+            now = saved.version if saved is not None else None
+            if version is None or version != now:
+                raise VersionMismatch(*(dotted(each) if each is not None else "–" for each in (version, now)))
 
     def saved(self, window_id: str) -> SavedWindow | None:
         """Return the window as the log has it; None for one that no host opened."""
