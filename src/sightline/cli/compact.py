@@ -85,7 +85,7 @@ class CompactOptions(NamedTuple):
 def compact(report: bool, as_json: bool, **options: Any) -> None:
     """Replace a session's oldest messages by a summary, from the next call on.
 
-    The newest fifth of the messages is not summarised. Rules and tasks of the user stay visible word for word. The
+    The newest fifth of the messages is not summarised. The user's constraints and tasks stay visible word for word. The
     command lists what the model can no longer see; all of it stays in the log, and `sightline uncompact` shows it
     again.
 
@@ -257,7 +257,7 @@ def uncompact(
     branch: str | None,
     as_json: bool,
 ) -> None:
-    """Undo the last compaction: show all messages that it replaced again, or only one of them.
+    """Undo the last compaction: show again all messages that it replaced, or only one of them.
 
     A single number is the id of an item in the newest session. Messages that do not fit the budget are shortened as
     usual.
