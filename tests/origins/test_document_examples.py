@@ -17,6 +17,7 @@ def test_the_example_of_a_document(script: Path, tmp_path: Path) -> None:
     """It runs alone, in any folder, without a network or a model, and prints what stands in the text beside it."""
     package = Path(sightline.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONIOENCODING": "utf-8", "HOME": str(tmp_path)}
+    environment.pop("COLUMNS", None)  # the test runner's, for its workers: a script's lines are as long as they are
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=False
     )
