@@ -140,12 +140,52 @@ def test_the_light_model_of_the_strategy_extracts(tmp_path: Path, run: Run) -> N
 @pytest.mark.parametrize(("name", "more"), [("light", LIGHT), ("no/such model", "")])
 def test_without_its_light_model_the_chat_s_own_extracts(tmp_path: Path, run: Run, name: str, more: str) -> None:
     """One that cannot be reached, or that nobody knows: that is said once."""
-    with Server({"To Oslo.": {"destination": "Oslo"}}, failing=("light",)) as server:
+    with Server({"To Oslo.": {"destination": "Oslo"}}, failing=("light", "no/such model")) as server:
         book(tmp_path / "shop", server.url, more, compressionModel=name)
         done = run("chat", "-p", "To Oslo.")
     assert (done.exit_code, done.stdout) == (0, "Noted.\n")
-    assert done.stderr.count(name) >= 1
-    assert [asked.body["model"] for asked in server.extractions() if asked.body["model"] != "light"] == ["stub"]
+    assert done.stderr.count(f"{name} could not be asked") == 1
+    assert [asked.body["model"] for asked in server.extractions()] == [name, "stub"]
+
+
+def test_a_strategy_cannot_send_the_conversation_elsewhere(tmp_path: Path, run: Run) -> None:
+    """An address in plugin.json is only a name, asked where the chat's own model is: nobody has trusted the address."""
+    name = "http://127.0.0.1:1/v1 x"
+    with Server({"My secret is 42.": {}}, failing=(name,)) as server:
+        book(tmp_path / "shop", server.url, compressionModel=name)
+        assert run("chat", "-p", "My secret is 42.").stdout == "Noted.\n"
+    assert [asked.body["model"] for asked in server.extractions()] == [name, "stub"]
+
+
+def test_a_value_that_is_taken_back_is_forgotten(tmp_path: Path, run: Run) -> None:
+    """Null from the model deletes it, and what the schema refuses is told."""
+    found = {"To Oslo.": {"destination": "Oslo"}, "No, not Oslo, for two.": {"destination": None, "seats": "two"}}
+    with Server(found) as server:
+        book(tmp_path / "shop", server.url)
+        run("chat", "-p", "To Oslo.")
+        told = " ".join(run("chat", "-c", "-p", "No, not Oslo, for two.").stderr.split())
+    assert json.loads(run("context", "--json").stdout)["state"] == {}
+    assert "do not fit the schema and were left out: seats:" in told
+
+
+def test_no_message_counts_as_read_that_the_model_was_not_shown(tmp_path: Path, run: Run) -> None:
+    """A long dialogue is read in several requests, each message whole in one of them."""
+    said = [f"Note {n}: " + "nothing of importance, " * 250 for n in range(5)]
+    found: dict[str, Any] = dict.fromkeys(said[:4]) | {said[4]: {}} | {text: {} for text in said}
+    small = LIGHT.replace("window = 8000", "window = 6000\noutput = 500")
+    with Server(found | dict.fromkeys(said[:3])) as server:
+        book(tmp_path / "shop", server.url, small, compressionModel="light")
+        run("chat", "-p", said[0])
+        server.found = found | {said[0]: None}
+        for text in said[1:3]:
+            server.found[text] = None
+            run("chat", "-c", "-p", text)
+        server.found = {text: {} for text in said}
+        run("chat", "-c", "-p", said[3])
+        facts = json.loads(run("context", "--json").stdout)
+    assert facts["unread"] == 0
+    read = [text for asked in server.extractions()[-4:] for text in texts(asked)[:-1] if text in said]
+    assert set(said[:4]) <= set(read)
 
 
 def test_the_light_model_summarises(tmp_path: Path) -> None:

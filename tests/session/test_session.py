@@ -895,3 +895,18 @@ def test_a_window_opened_again_stands_where_it_was_opened_again() -> None:
     session.windows.show("board")
     texts = [text for _, text in spoken(session.compose(ROOM))]
     assert texts == ["one", "two", "three open items"]
+
+
+@pytest.mark.parametrize("strategy", ["focus", "rounds", "sliding"])
+def test_notes_of_a_program_can_be_left_out(strategy: str) -> None:
+    """Also those with the system role: however many there are, a payload fits."""
+    with Session(MemoryStore("s"), settings=Settings(strategy=strategy)) as session:
+        session.system("You are careful.")
+        for n in range(150):
+            session.note(f"The user has uploaded file {n}: " + "table of figures, " * 6, system=True)
+            session.user(f"Continue with {n}.")
+            session.assistant("Done.")
+            payload = session.compose(Budget(6_000, recall=0.0))
+        assert payload.tokens <= 6_000
+        assert "file 149" in str(payload.openai())
+        assert "You are careful." in str(payload.openai())

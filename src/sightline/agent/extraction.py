@@ -5,21 +5,19 @@ What no extraction has read yet stays in the prompt, so an answer never waits fo
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
 
 import msgspec
 
 from sightline.agent.models import Model, Reply, Request, full_reply
 from sightline.agent.structured_response import objects
-from sightline.errors import ModelRefused, SightlineError
+from sightline.errors import ContextOverflow, ModelRefused
 from sightline.log.conflict import retry_on_conflict
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.budget import Budget
-from sightline.plan.strategies.entities import Entities
+from sightline.plan.strategies.entities import Entities, merged
 from sightline.session.session import Session
 from sightline.values.clock import iso, wall_clock
-from sightline.values.items import Item, Kind, plain_text
+from sightline.values.items import Item, Kind, Lod, plain_text
 from sightline.values.phrases import Phrases
 from sightline.values.settings import Settings
 from sightline.wire import read_reply
@@ -42,6 +40,13 @@ _SAY = Phrases(
             "The values in what you said could not be extracted, so it stays in the prompt: {why}",
             "未能从您所说的内容中提取信息，相关对话保留在提示中：{why}",
         ),
+        "refused": (
+            "Some values that were extracted do not fit the schema and were left out: {why}",
+            "提取到的部分取值不符合 schema，已忽略：{why}",
+        ),
+        "late": ("no answer within {seconds:g} seconds", "{seconds:g} 秒内没有回答"),
+        "no object": ("{model} answered without a JSON object", "{model} 的回答中没有 JSON 对象"),
+        "too long": ("a message is longer than {model} can read at once", "有一条消息超出 {model} 一次可读的长度"),
         "now": ("Now answer with the JSON object and nothing else.", "现在请只返回该 JSON 对象。"),
     }
 )
@@ -82,37 +87,57 @@ class Extraction:
                 async with asyncio.timeout(SECONDS):
                     await self._read(unread)
                 self.error = ""
-        except (SightlineError, TimeoutError) as error:
-            before, self.error = self.error, str(error) or f"no answer within {SECONDS:g} seconds"
-            if self.error != before:
-                self._warn(_SAY("failed", self._session.settings.locale, why=self.error))
+        except TimeoutError:
+            self._fail(_SAY("late", self._session.settings.locale, seconds=SECONDS))
+        except Exception as error:  # of a model too: nobody waits for this task
+            self._fail(str(error) or type(error).__name__)
+
+    def _fail(self, why: str) -> None:
+        before, self.error = self.error, why
+        if why != before:
+            self._warn(_SAY("failed", self._session.settings.locale, why=why))
 
     async def _read(self, unread: Sequence[Item]) -> None:
-        """Ask for the values in these messages, and remember those that the schema allows."""
+        """Ask for the values in the first of these messages, as many as fit, and remember those the schema allows."""
         session, strategy = self._session, self._session.strategy
         assert isinstance(strategy, Entities)
-        asked = [item for item in unread if item.kind is Kind.USER]
-        found: dict[str, Any] | None = {}
-        if any(plain_text(item.parts).strip() for item in asked):  # else there are only images or files
-            output = min(self._model.info.output, self._model.info.window // 4)
-            request = Request(await asyncio.to_thread(self._payload, strategy, unread, output), output)
-            reply = await full_reply(self._model, request)
-            self._on_reply(reply)
-            found, _ = next(objects(plain_text(read_reply(reply.raw).parts)), (None, False))
-            if found is None:
-                raise ModelRefused(f"{reply.model} answered without a JSON object")
-        state, self.refused = strategy.merged(session.state, found)
-        remember = partial(session.remember, state, read=asked[-1].id)
-        await asyncio.to_thread(retry_on_conflict, remember, session.refresh)
+        output = min(self._model.info.output, self._model.info.window // 4)
+        payload, last = await asyncio.to_thread(self._payload, strategy, unread, output)
+        reply = await full_reply(self._model, Request(payload, output))
+        self._on_reply(reply)
+        found, _ = next(objects(plain_text(read_reply(reply.raw).parts)), (None, False))
+        if found is None:
+            raise ModelRefused(_SAY("no object", session.settings.locale, model=reply.model))
 
-    def _payload(self, strategy: Entities, unread: Sequence[Item], output: int) -> Payload:
-        """Compose the request in a session of its own, so that it fits and user text cannot pass for instructions."""
-        locale = self._session.settings.locale
-        asking = Session(MemoryStore("extraction"), settings=Settings(locale=locale))
+        def remember() -> None:  # merged anew after a conflict, because another program may have remembered something
+            state, self.refused = merged(strategy.schema, session.state, found, null_erases=True)
+            session.remember(state, read=last)
+
+        await asyncio.to_thread(retry_on_conflict, remember, session.refresh)
+        if self.refused:
+            why = "; ".join(f"{path}: {reason}" for path, reason in self.refused.items())
+            self._warn(_SAY("refused", session.settings.locale, why=why))
+
+    def _payload(self, strategy: Entities, unread: Sequence[Item], output: int) -> tuple[Payload, str]:
+        """Compose a request about the first messages, all of them whole, and return the last user message in it.
+
+        It is composed in a session of its own, so that user text cannot pass for instructions. What does not fit is
+        left for the next request. Raises ContextOverflow if not even one message fits.
+        """
+        locale, today = self._session.settings.locale, iso(wall_clock())[: len("2026-01-31")]
         schema, state = (msgspec.json.encode(each).decode() for each in (strategy.schema, self._session.state))
-        asking.system(_SAY("task", locale, schema=schema, state=state, today=iso(wall_clock())[: len("2026-01-31")]))
-        for item in unread:
-            if text := plain_text(item.parts).strip():
-                (asking.user if item.kind is Kind.USER else asking.assistant)(text)
-        asking.note(_SAY("now", locale))
-        return asking.compose(Budget(self._model.info.window, output, recall=0.0))
+        ends = [n for n, item in enumerate(unread, start=1) if item.kind is Kind.USER]
+        while ends:
+            asking = Session(MemoryStore("extraction"), settings=Settings(locale=locale, strategy="sliding"))
+            asking.system(_SAY("task", locale, schema=schema, state=state, today=today))
+            for item in unread[: ends[-1]]:
+                if item.kind is Kind.USER:
+                    asking.user(item.parts)
+                elif text := plain_text(item.parts).strip():
+                    asking.assistant(text)
+            asking.note(_SAY("now", locale))
+            payload = asking.compose(Budget(self._model.info.window, output, recall=0.0))
+            if payload.plan.left_out is None and all(line.lod is Lod.FULL for line in payload.plan.lines()):
+                return payload, unread[ends[-1] - 1].id
+            ends = ends[: len(ends) // 2]
+        raise ContextOverflow(_SAY("too long", locale, model=self._model.info.name))

@@ -27,6 +27,7 @@ class LightModel:
     ) -> None:
         """`warn` is called if the light model fails, in the session's language."""
         self._model, self._light, self._session, self._warn = model, light, session, warn
+        self._failed: Model | None = None  # a light model that is asked no more
 
     @property
     def info(self) -> ModelInfo:
@@ -35,21 +36,27 @@ class LightModel:
     async def stream(self, request: Request) -> AsyncGenerator[TextDelta | RetryScheduled | Reply, None]:
         """See `Model.stream`."""
         while True:
-            asked = self._light or self._model
+            light = self._light if self._fits(request) else None
+            asked = light or self._model
             try:
                 async with aclosing(asked.stream(request)) as pieces:
                     async for piece in pieces:
                         yield piece
                 return
             except ModelError as error:
-                if asked is not self._light:
+                if light is None:
                     raise
-                self._light = None
-                names = {"light": asked.info.name, "model": self._model.info.name}
-                self._warn(_SAY("failed", self._session.settings.locale, why=error, **names))
-                await asked.close()
+                if self._light is light:  # else another request has found out first
+                    self._light, self._failed = None, light
+                    names = {"light": light.info.name, "model": self._model.info.name}
+                    self._warn(_SAY("failed", self._session.settings.locale, why=error, **names))
+
+    def _fits(self, request: Request) -> bool:
+        """Whether the light model's context window is large enough for a request."""
+        return self._light is not None and request.payload.tokens + request.output <= self._light.info.window
 
     async def close(self) -> None:
         """Close the light model. The agent's own is not closed."""
-        if self._light is not None:
-            await self._light.close()
+        for light in (self._light, self._failed):
+            if light is not None:
+                await light.close()

@@ -44,7 +44,8 @@ class Summarizer(NamedTuple):
         return await asyncio.to_thread(self.session.summaries.compact, self.budget, model=prepared)
 
     async def _answer(self, payload: Payload) -> dict[str, Any]:
-        request = Request(self.as_text(payload) if self.as_text is not None else payload, self.budget.output)
+        output = min(self.budget.output, self.model.info.output)
+        request = Request(self.as_text(payload) if self.as_text is not None else payload, output)
         reply = await full_reply(self.model, request)
         self.on_reply(reply)
         return reply.raw

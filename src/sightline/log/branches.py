@@ -56,6 +56,7 @@ class Placed(Struct):
     length: int
     branch: int
     at: int  # rows there were on the branch when it was made
+    most: int = NONE  # of a state: the greatest `at` of this one and those before it
 
 
 class Compaction(Struct):

@@ -40,7 +40,7 @@ class State(Struct):
     open_calls: dict[int, str] = {}  # row of a call without a result → the id of the call
     subjects: list[str] = []  # what calls and results are about, by number
     marks: list[Mark] = []
-    systems: list[int] = []  # rows of system items
+    systems: list[int] = []  # rows of system prompts
     constraints: list[int] = []  # rows of user messages that set a rule or name a task
     compactions: list[Compaction] = []
     faults: list[int] = []  # rows of results that were fetched again
@@ -241,9 +241,20 @@ class Timeline(State, eq=False):
         known = (note for note in reversed(annotations) if note.offset < before and path.knows(note))
         return next((Span(note.offset, note.length) for note in known), None)
 
+    def state_in_force(self, path: Path) -> Placed | None:
+        """The state of a path that accounts for the most rows, of equal ones the last; None if there is none."""
+        best: Placed | None = None
+        for note in reversed(self.states):
+            if best is not None and best.at >= note.most:
+                break
+            if path.knows(note) and (best is None or note.at > best.at):
+                best = note
+        return best
+
     def rows_read(self, path: Path) -> int:
         """The rows that the state in force on a path accounts for; -1 if there is no state."""
-        return next((note.at for note in reversed(self.states) if path.knows(note)), NONE)
+        note = self.state_in_force(path)
+        return NONE if note is None else note.at
 
     def marked(self, path: Path) -> dict[int, str]:
         """Row → its last mark on a path."""

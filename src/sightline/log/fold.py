@@ -109,7 +109,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         if kind is Kind.SYSTEM and (state & REPLACING or not (state & LABELLED or self.branches[branch].called)):
             state |= HEAD
         row = self._add_row(entry.seq, 0, unit, branch, kind, state, sizes[0], span)
-        if kind is Kind.SYSTEM:
+        if kind is Kind.SYSTEM and not state & LABELLED:  # a note of the program may be left out
             self.systems.append(row)
         if entry.constraints:
             self.constraints.append(row)
@@ -219,7 +219,7 @@ class GrowingTimeline(Timeline, kw_only=True):
             case entries.STATE:
                 row = self.row(str(entries.decode_data(entry, StateNote).read))
                 at = (branch, self._end(branch)) if row is None else (self.branch[row], row + 1)
-                self.states.append(Placed(*span, *at))
+                self.states.append(Placed(*span, *at, max([at[1], *(each.most for each in self.states[-1:])])))
             case entries.TOOLS:
                 entries.decode_data(entry, ToolsNote)
                 self.tools.append(Placed(*span, branch, self._end(branch)))

@@ -127,7 +127,8 @@ class Journal:
     @property
     def state(self) -> dict[str, Any]:
         """What the strategy of this branch remembers."""
-        note = self.reader.in_force(self.timeline.states, self.path, StateNote)
+        placed = self.timeline.state_in_force(self.path)
+        note = self.reader.in_force([] if placed is None else [placed], self.path, StateNote)
         return {} if note is None else note.state
 
     @property

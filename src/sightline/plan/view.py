@@ -6,7 +6,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sightline.log.branches import Compaction, Path
-from sightline.log.columns import HEAD, OPAQUE, Timeline
+from sightline.log.columns import HEAD, LABELLED, OPAQUE, Timeline
 from sightline.plan.budget import Budget
 from sightline.values.items import Kind, Lod
 from sightline.values.profiles import Profile
@@ -171,8 +171,9 @@ class View:
         return any(unit not in (self.last or ()) for each in self.compactions for unit in each.summaries)
 
     def never_reduced(self, row: int) -> bool:
-        """Whether this item must be shown in full, because it is a system item or a caller pinned it."""
-        return self.timeline.kind[row] == Kind.SYSTEM or row in self.pinned
+        """Whether this item must be shown in full, because it is a system prompt or a caller pinned it."""
+        is_note = self.timeline.state[row] & LABELLED  # of the program, at its place in the conversation
+        return (self.timeline.kind[row] == Kind.SYSTEM and not is_note) or row in self.pinned
 
     def may_shorten(self, row: int) -> bool:
         """Whether an item may be shown shortened. A provider wants its own blocks back while their turn is open."""

@@ -300,6 +300,22 @@ def test_nothing_is_forgotten_before_it_was_read() -> None:
     assert session.unread == []
 
 
+def test_a_state_of_a_fork_does_not_reach_the_branch_it_came_from() -> None:
+    """On each branch the state holds that accounts for most of it."""
+    session = made()
+    first = session.user("to Oslo")
+    session.assistant("when?")
+    session.user("on friday")
+    session.remember({"destination": "Oslo", "date": "friday"})
+    fork = session.fork(at=first)
+    assert fork.state == {}
+    assert [plain_text(item.parts) for item in fork.unread] == ["to Oslo"]
+    fork.remember({"destination": "Oslo"}, read=first)
+    session.refresh()
+    assert session.state == {"destination": "Oslo", "date": "friday"}
+    assert session.unread == []
+
+
 def test_a_state_belongs_to_the_message_it_was_found_in() -> None:
     """A branch that begins after that message knows it, also if it was remembered later; one before it does not."""
     session = made()

@@ -58,6 +58,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "The dialogue stays in the prompt.",
         "entities 策略需要能够提取字段的模型，{model} 做不到；对话将保留在提示中。",
     ),
+    "not in the file": ("sightline.toml has no such model", "sightline.toml 中没有该模型"),
     "no light model": (
         "The model that summarises and extracts cannot be used; the chat's own model does it. {light}: {why}",
         "无法使用负责总结和提取的模型，改由对话模型完成。{light}：{why}",

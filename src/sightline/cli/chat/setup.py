@@ -148,7 +148,7 @@ class ChatSetup:
     async def _model(self, name: str | None) -> Model:
         endpoint = named(name, self._config, self._env, self.here.home) if name else (await self._found()).endpoint
         endpoints = with_fallbacks(endpoint, self._config, self._env)
-        endpoints[0] = self._with_window(endpoint)
+        endpoints[0] = self._endpoint = self._with_window(endpoint)
         return retrying_model(endpoints, self.here.words.language, warn=_warn)
 
     def _with_window(self, endpoint: Endpoint) -> Endpoint:
@@ -219,10 +219,21 @@ class ChatSetup:
         if not name:
             return None
         try:
-            return retrying_model([named(name, self._config, self._env, self.here.home)], self.here.words.language)
+            return retrying_model([self._light_endpoint(name)], self.here.words.language)
         except (BadInput, NoModel) as error:
             _warn(self.here.words("no light model", light=name, why=error))
             return None
+
+    def _light_endpoint(self, name: str) -> Endpoint:
+        """Return a model of `sightline.toml`, which is trusted, or one of this name where the chat's model is.
+
+        It is never another address: a project's strategy must not send the conversation elsewhere.
+        """
+        if name in self._config.models:
+            return self._config.models[name]
+        if self._endpoint.gguf:
+            raise BadInput(self.here.words("not in the file"))
+        return replace(self._endpoint, name=name, label="")
 
     def _own_tools(self, session: Session) -> Iterator[Tool]:
         folders, code, settings, locale = self._folders, self._code, self._config.tools, session.settings.locale

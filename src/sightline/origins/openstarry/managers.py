@@ -29,7 +29,7 @@ from sightline.plan.strategies.summary import Summary
 from sightline.plan.strategy import Strategy
 from sightline.session.session import Session
 from sightline.values.clock import nanoid, wall_clock
-from sightline.values.items import Message, Role, plain_text
+from sightline.values.items import Kind, Message, plain_text
 from sightline.values.phrases import check_locale, say
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
@@ -293,38 +293,22 @@ class EntityExtractionContextManager(StrategyContextManager):
 
     def _begin(self) -> None:
         super()._begin()
-        self._unread: list[str] = []  # user messages that no extraction has read yet
-        self._states: list[dict[str, Any]] = []  # the state after each of those before them
         self.refused: dict[str, str] = {}  # of the last extraction: path → why the value was refused
-
-    def _go_back(self, item_id: str) -> None:
-        super()._go_back(item_id)
-        texts = _user_texts(wire.read_messages(self._taken))
-        del self._states[len(texts) :]
-        self._unread = texts[len(self._states) :]
-        self.session.remember(self._states[-1] if self._states else {})
 
     @property
     def state(self) -> dict[str, Any]:
         return self.session.state
 
-    def _take_in(self, history: Sequence[ChatMessage], system_prompt: str | None) -> list[Message]:
-        new = super()._take_in(history, system_prompt)
-        self._unread += _user_texts(new)
-        return new
-
     async def _prepare(self) -> None:
         assert isinstance(self.strategy, Entities)
-        while self._unread:
+        for item in [item for item in self.session.unread if item.kind is Kind.USER]:
             try:
-                found = await awaited(self._extractor(self.strategy.schema, self.state, self._unread[0]))
+                found = await awaited(self._extractor(self.strategy.schema, self.state, plain_text(item.parts)))
             except Exception as error:  # of the model: the message is read again with the next input
                 logger.warning("the extraction failed, the state is as it was: %r", error)
                 return
             state, self.refused = self.strategy.merged(self.state, found)
-            self.session.remember(state)
-            self._states.append(state)
-            del self._unread[0]
+            self.session.remember(state, read=item.id)
 
 
 def create_context_manager(
@@ -381,10 +365,6 @@ def chat_messages(payload: Payload) -> list[dict[str, Any]]:
         if isinstance(content, list) and all(block.keys() == {"type", "text"} for block in content):
             message["content"] = "\n\n".join(block["text"] for block in content)
     return messages
-
-
-def _user_texts(messages: Sequence[Message]) -> list[str]:
-    return [text for message in messages if message.role is Role.USER and (text := plain_text(message.parts))]
 
 
 def _cut(text: str, tokens: int, count: Callable[[str], int]) -> str:
