@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from sightline.agent.models import Model, Reply, Request, full_reply
 from sightline.compaction.compactor import SECONDS, Compacted
+from sightline.compaction.prompt import no_summary
 from sightline.errors import ModelBusy, SightlineError
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -30,7 +31,7 @@ class Summarizer(NamedTuple):
             async with asyncio.timeout(SECONDS):
                 summary: Any = await self._answer(job.request)
         except TimeoutError:
-            summary = ModelBusy(f"the model gave no answer within {SECONDS:g} seconds")
+            summary = no_summary("late", self.session.settings.locale, seconds=SECONDS)
         except SightlineError as error:
             summary = error
 

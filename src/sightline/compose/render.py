@@ -280,7 +280,7 @@ def _open_turn(reader: Reader, plan: Plan) -> int | None:
     units = list(plan)
     users = [at for at, unit in enumerate(units) if reader.timeline.unit_kind(unit) is Kind.USER]
     at = next((at for at in reversed(users) if not _is_note(reader, units[at])), users[-1] if users else None)
-    while at and _is_note(reader, units[at - 1]) and not _head_between(reader, units[at - 1], units[at]):
+    while at and _is_note(reader, units[at - 1]) and not _head_between(plan, units[at - 1], units[at]):
         at -= 1
     return None if at is None else units[at]
 
@@ -292,6 +292,8 @@ def _is_note(reader: Reader, unit: int) -> bool:
     return said and bool(timeline.state[timeline.unit_row[unit]] & (LABELLED | ORPHAN))
 
 
-def _head_between(reader: Reader, one: int, other: int) -> bool:
-    timeline = reader.timeline
-    return any(timeline.state[row] & HEAD for row in range(timeline.unit_row[one] + 1, timeline.unit_row[other]))
+def _head_between(plan: Plan, one: int, other: int) -> bool:
+    """Return whether a system prompt of this branch was set between two units."""
+    timeline = plan.timeline
+    rows = timeline.rows_on(plan.path, range(timeline.unit_row[one] + 1, timeline.unit_row[other]))
+    return any(timeline.state[row] & HEAD for row in rows)
