@@ -96,8 +96,11 @@ def test_before_anything_is_said_the_commands_say_so(tmp_path: Path, capsys: Sho
     assert not folder(project).sessions()
 
 
-def test_a_swept_session_shows_why_each_item_is_short(tmp_path: Path, capsys: Shown) -> None:
+def test_a_swept_session_shows_why_each_item_is_short(
+    tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`/context all` names the reason of every shortened item, in words and not as a template."""
+    monkeypatch.setenv("COLUMNS", "160")  # on a narrow screen the column is left out
     asked = [f"Order {n}: " + f"apples and pears {n}, " * 300 for n in range(6)]
     with Stub([answer(f"Noted {n}.") for n in range(6)]) as stub:
         project = configured(tmp_path / "shop", stub.url)  # the model `other` writes no summaries
