@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from sightline.origins.clawdcode import CompactionOptions, ContextManager, ToolCallRecord, ToolState
-from sightline.origins.clawdcode.observed import RECENT_CALLS, TOPICS
+from sightline.origins.clawdcode.layers import RECENT_CALLS, TOPICS
 from sightline.testing import Ticking, WordCounter
 
 NOW = 1_705_312_800_000

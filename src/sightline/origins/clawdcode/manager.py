@@ -18,6 +18,7 @@ from sightline.errors import BadInput, SightlineError
 from sightline.files.project import git_branch
 from sightline.log.entries import CompactMetadata
 from sightline.origins.clawdcode.compaction import CompactionOptions, CompactionResult, ContextCompressor
+from sightline.origins.clawdcode.layers import observe
 from sightline.origins.clawdcode.messages import (
     ContextFilter,
     check,
@@ -25,7 +26,6 @@ from sightline.origins.clawdcode.messages import (
     readable,
     split_system,
 )
-from sightline.origins.clawdcode.observed import observe
 from sightline.origins.clawdcode.stores import CacheStore, MemoryStore, PersistentStore, get_storage_root
 from sightline.origins.clawdcode.values import (
     DEFAULT_THRESHOLD,

@@ -24,8 +24,8 @@ from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.journal import Journal
 from sightline.log.stores.disk import Disk, OsDisk
 from sightline.log.stores.session_folder import SESSION_FACTS, Folder
+from sightline.origins.clawdcode.layers import observe
 from sightline.origins.clawdcode.messages import check, count_messages, message_of, neutral, with_metadata
-from sightline.origins.clawdcode.observed import observe
 from sightline.origins.clawdcode.values import ContextData, ContextMessage, NoContext, SessionContext
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.items import Kind, Result
