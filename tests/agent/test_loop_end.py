@@ -15,6 +15,7 @@ from sightline.errors import Conflict, StoreError
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, reply_of
 from sightline.values.items import Kind, ToolDefinition, plain_text
+from sightline.values.settings import Settings
 
 
 class Ending(ScriptedModel):
@@ -30,9 +31,9 @@ class Ending(ScriptedModel):
         yield Reply("speaker", line if isinstance(line, dict) else reply_of(line), self._costs, self._stop)
 
 
-def session() -> Session:
+def session(**settings: Any) -> Session:
     """One in memory."""
-    return Session(MemoryStore("s"), clock=Ticking())
+    return Session(MemoryStore("s"), clock=Ticking(), settings=Settings(**settings))
 
 
 def texts(made: Session, kind: Kind) -> list[str]:
@@ -258,12 +259,28 @@ def test_a_summary_of_what_has_changed_since_is_not_used() -> None:
                 yield piece
 
     for overtake in (False, True):
-        made = session()
+        made = session(locale="zh")
         for number in range(12):
             made.extend([{"role": "user", "content": f"Fact {number}: " + "detail " * 80}])
             made.extend([{"role": "assistant", "content": "ok " * 60}])
         line = "They spoke of twelve facts, each of them in some detail, and agreed on all. " * 5
         report = asyncio.run(Agent(made, Overtaken([line], window=8_000, output=500)).compact())
         assert report.success is not overtake
+        assert report.error == ("总结期间对话仍在继续" if overtake else "")
         told = " ".join(texts(made, Kind.SUMMARY))
         assert ("They spoke of twelve facts" in told) is not overtake
+
+
+@pytest.mark.parametrize(("locale", "said"), [("en", "cheap, which is not used: scripted"), ("zh", "cheap 未被使用")])
+def test_a_light_model_that_is_only_named_is_warned_of(locale: str, said: str) -> None:
+    """Once, with what to give. Whoever gives one hears nothing, nor does a strategy that names none."""
+    config = {"compression_model": "cheap"}
+    agent = Agent(session(strategy="summary", config=config, locale=locale), ScriptedModel(["a", "b"]))
+    asyncio.run(agent.query("Hello"))
+    asyncio.run(agent.query("Hello"))
+    [warning] = agent.warnings
+    assert said in warning
+    assert "light=" in warning
+    light = ScriptedModel([])
+    assert not Agent(session(strategy="summary", config=config), ScriptedModel([]), light=light).warnings
+    assert not Agent(session(strategy="summary"), ScriptedModel([])).warnings

@@ -2,15 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_place import configured
+from booking import LIGHT, Server, book, texts
+from chat_place import talked
 from click.testing import CliRunner, Result
-from stub import Asked, Line, Stub, answer, error
 
+from sightline.agent.models.retry import RetryingModel
 from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.command import ChatOptions
 from sightline.cli.chat.setup import prepare
@@ -20,8 +21,6 @@ from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
 
 Run = Callable[..., Result]
-PLUGIN = Path(__file__).parents[2] / "examples" / "booking" / "plugin.json"
-LIGHT = '[models.light]\nname = "light"\nbase_url = "{url}/v1"\nwindow = 8000\nattempts = 1\n'
 
 
 @pytest.fixture
@@ -33,51 +32,6 @@ def run(tmp_path: Path) -> Run:
         return CliRunner().invoke(app, [*places, *args], **options)
 
     return run_
-
-
-def book(project: Path, url: str, more: str = "", **config: Any) -> None:
-    """Make a project that books trips."""
-    with (configured(project, url) / "sightline.toml").open("a") as file:
-        file.write(more.format(url=url))
-    plugin = json.loads(PLUGIN.read_text(encoding="utf-8"))
-    plugin["contextStrategy"]["config"] |= config
-    (project / "plugin.json").write_text(json.dumps(plugin), encoding="utf-8")
-
-
-def extracts(asked: Asked) -> bool:
-    """Whether this request is an extraction."""
-    return "JSON Schema" in str(asked.body["messages"][0])
-
-
-def texts(asked: Asked) -> list[str]:
-    """The text of every message of a request but the system's."""
-    messages = [each for each in asked.body["messages"] if each["role"] != "system"]
-    return [each["content"] if isinstance(each["content"], str) else each["content"][0]["text"] for each in messages]
-
-
-class Server(Stub):
-    """Answers every question with "Noted.", and an extraction as `found` says for the user's newest message."""
-
-    def __init__(self, found: dict[str, Any], failing: tuple[str, ...] = ()) -> None:
-        self.found, self.failing = found, failing
-        super().__init__(self._lines())
-
-    def _lines(self) -> Iterator[Line]:
-        while True:
-            asked = self.asked[-1]
-            if asked.body["model"] in self.failing:
-                yield error(400, body="no such model")
-            elif extracts(asked):
-                found = self.found[texts(asked)[-2]]
-                yield error(400, body="no") if found is None else answer(json.dumps(found))
-            else:
-                yield answer("Noted.")
-
-    def questions(self) -> list[Asked]:
-        return [asked for asked in self.asked if not extracts(asked)]
-
-    def extractions(self) -> list[Asked]:
-        return [asked for asked in self.asked if extracts(asked)]
 
 
 def test_the_chat_s_model_fills_in_the_state(tmp_path: Path, run: Run) -> None:
@@ -211,3 +165,95 @@ def test_the_light_model_summarises(tmp_path: Path) -> None:
         assert "Noted." in asyncio.run(talk())
     [summarised] = [asked for asked in server.asked if asked.body["model"] == "light"]
     assert "Chapter 0." in texts(summarised)[0]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_script_finds_what_failed_among_the_warnings(tmp_path: Path, run: Run, language: str) -> None:
+    """With --json: an extraction that failed after the answer too, and a model that cannot extract at all."""
+    with Server({"To Oslo.": None}) as server:
+        book(tmp_path / "shop", server.url)
+        failed = run("--lang", language, "chat", "-p", "To Oslo.", "--json")
+        cannot = run("--lang", language, "chat", "-m", "other", "-p", "To Oslo.", "--json")
+    said = {"en": ("it stays in the prompt: stub", "The dialogue stays"), "zh": ("保留在提示中：stub", "对话将保留")}
+    for done, words in zip((failed, cannot), said[language], strict=True):
+        assert done.stderr == ""
+        [warning] = json.loads(done.stdout)["warnings"]
+        assert words in warning
+
+
+@pytest.mark.parametrize("piped", ["", "x" * 20])
+def test_an_error_has_the_warnings_too(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, piped: str) -> None:
+    """The object says what else went wrong, whether the model fails or it cannot be asked at all."""
+    monkeypatch.setattr("sightline.cli.chat.command.MOST_PIPED", 10)
+    local = '[models.local]\nname = "local"\ngguf = "no.gguf"\nattempts = 1\n'
+    book(tmp_path / "shop", "http://127.0.0.1:1", local, compressionModel="light")
+    done = run("chat", "-m", "local", "-c", "-p", "Hello", "--json", input=piped)
+    facts = json.loads(done.stdout)
+    assert ("through the pipe" if piped else "no.gguf") in facts["error"]
+    assert "There is no session to continue" in facts["warnings"][0]
+    assert facts["warnings"][1].endswith("light: sightline.toml has no such model")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_strategy_that_is_chosen_later_is_the_project_s(tmp_path: Path, run: Run, typed: bool) -> None:
+    """With the project's settings, its light model, and the notice of a model that cannot extract."""
+    project = tmp_path / "shop"
+    with Server({"Hello.": {}, "To Oslo.": {"destination": "Oslo"}}) as server:
+        book(project, server.url, LIGHT, compressionModel="light")
+        if typed:
+            chat = talked(project, ["Hello.", "/strategy entities", "To Oslo."], strategy="focus")
+            state = chat.session.state
+        else:
+            run("chat", "--strategy", "focus", "-p", "Hello.")
+            run("chat", "-c", "--strategy", "entities", "-p", "To Oslo.")
+            state = json.loads(run("context", "--json").stdout)["state"]
+        assert state == {"destination": "Oslo"}
+        assert {asked.body["model"] for asked in server.extractions()} == {"light"}
+        assert {asked.body["model"] for asked in server.questions()} == {"stub"}
+
+
+def test_a_strategy_without_a_model_for_it_is_told_when_it_is_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the chat, and with --continue."""
+    with Server({}) as server:
+        book(tmp_path / "shop", server.url)
+        talked(tmp_path / "shop", ["/strategy entities", "To Oslo."], strategy="focus", model="other")
+        assert "The dialogue stays in the prompt" in " ".join(capsys.readouterr().out.split())
+        talked(tmp_path / "shop", ["Tomorrow."], strategy="entities", model="other", continue_=True)
+        assert "The dialogue stays in the prompt" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("how", ["session", "strategy", "model"])
+def test_who_moves_on_loses_no_warning_and_leaves_no_model_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """To another session, strategy or model: the light model before is closed."""
+    closed = []
+
+    class Counted(RetryingModel):
+        async def close(self) -> None:
+            closed.append(self.info.name)
+            await super().close()
+
+    monkeypatch.setattr("sightline.agent.models.discovery.RetryingModel", Counted)
+
+    async def move() -> list[str]:
+        setup = await prepare(Place(str(tmp_path / "shop"), str(tmp_path / "home"), Phrases("en")), ChatOptions())
+        setup.agent.warnings.append("something failed")
+        match how:
+            case "session":
+                await setup.switch_session(None)
+            case "strategy":
+                await setup.use_strategy("focus")
+            case "model":
+                await setup.use_model("other")
+        moved, warnings = list(closed), setup.take_warnings()
+        await setup.close()
+        assert moved == ["light", *(["stub"] if how == "model" else [])]
+        return warnings
+
+    with Server({}) as server:
+        book(tmp_path / "shop", server.url, LIGHT, compressionModel="light")
+        assert asyncio.run(move()) == ["something failed"]

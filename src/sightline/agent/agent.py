@@ -371,11 +371,11 @@ class Agent:
         """Wait for the extraction that is going on, at most some seconds. What it leaves unread stays in the prompt."""
         await self.extraction.finish(_LAST_SECONDS)
 
-    async def close(self) -> None:
-        """`finish`, and close the models. The session stays open."""
+    async def close(self, *, keep_model: bool = False) -> None:
+        """`finish`, and close the models; with `keep_model`, only the light one. The session stays open."""
         await self.finish()
-        await self._light.close()
-        await self.model.close()
+        for model in (self._light,) if keep_model else (self._light, self.model):
+            await model.close()
 
     def _count_summary(self, reply: Reply) -> None:
         self.spent = self.spent.plus(reply)

@@ -71,15 +71,22 @@ class Extraction:
 
     def begin(self) -> None:
         """Read what the user said, unless that is going on already. Needs a running event loop."""
-        if self.is_possible and (self._running is None or self._running.done()):
+        if self.is_possible and not self.is_running:
             self._running = asyncio.create_task(self._read_all())
 
+    @property
+    def is_running(self) -> bool:
+        """Whether one is going on."""
+        return self._running is not None and not self._running.done()
+
     async def finish(self, seconds: float = SECONDS) -> None:
-        """Wait for the extraction that is going on. If it takes longer than this, it is cancelled."""
+        """Wait for the extraction that is going on. It is cancelled if it takes longer, or if the wait is cancelled."""
         if self._running is not None:
-            await asyncio.wait([self._running], timeout=seconds)
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+            try:
+                await asyncio.wait([self._running], timeout=seconds)
+            finally:
+                self._running.cancel()
+                await asyncio.gather(self._running, return_exceptions=True)
 
     async def _read_all(self) -> None:
         try:

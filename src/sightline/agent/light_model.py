@@ -11,6 +11,11 @@ from sightline.values.phrases import Phrases
 
 _SAY = Phrases(
     {
+        "not given": (
+            "The strategy names the light model {light}, which is not used: {model} summarises and extracts. "
+            "Agent(…, light=…) takes the light model.",
+            "策略指定的轻量模型 {light} 未被使用，由 {model} 总结和提取。可用 Agent(…, light=…) 提供轻量模型。",
+        ),
         "failed": (
             "The light model {light} could not be asked, so {model} summarises and extracts from now on: {why}",
             "无法调用轻量模型 {light}，之后由 {model} 总结和提取：{why}",
@@ -25,9 +30,11 @@ class LightModel:
     def __init__(
         self, model: Model, light: Model | None, session: Session, warn: Callable[[str], object] = warnings.warn
     ) -> None:
-        """`warn` is called if the light model fails, in the session's language."""
+        """`warn` is called if the light model fails or the strategy's is not given, in the session's language."""
         self._model, self._light, self._session, self._warn = model, light, session, warn
         self._failed: Model | None = None  # a light model that is asked no more
+        if light is None and (name := getattr(session.strategy, "compression_model", "")):
+            warn(_SAY("not given", session.settings.locale, light=name, model=model.info.name))
 
     @property
     def info(self) -> ModelInfo:

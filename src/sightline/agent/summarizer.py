@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sightline.agent.models import Model, Reply, Request, full_reply
 from sightline.compaction.compactor import SECONDS, Compacted
 from sightline.compaction.prompt import no_summary
-from sightline.errors import ModelBusy, SightlineError
+from sightline.errors import SightlineError
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.wire.payload import Payload
@@ -37,7 +37,7 @@ class Summarizer(NamedTuple):
 
         def prepared(asked: Payload) -> Any:
             if asked.hash != job.request.hash:
-                raise ModelBusy("the conversation went on while it was summarised")
+                raise no_summary("went on", self.session.settings.locale)
             if isinstance(summary, Exception):
                 raise summary
             return summary

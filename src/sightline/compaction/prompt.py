@@ -79,6 +79,7 @@ _say = Phrases(
             "模型的回答有 {tokens:,} 个 token，不比所代替的内容短",
         ),
         "late": ("the model gave no answer within {seconds:g} seconds", "模型在 {seconds:g} 秒内没有回答"),
+        "went on": ("the conversation went on while it was summarised", "总结期间对话仍在继续"),
         "empty": ("the model's answer is empty", "模型的回答为空"),
         "wordless": ("the model's answer has no words", "模型的回答没有文字"),
         "foreign": (

@@ -70,8 +70,7 @@ class Chat:
                     if isinstance(event, Answer):
                         succeeded = event.success
         self.out.print()
-        while self.agent.warnings:
-            print_text(self.out, printable(self.agent.warnings.pop(0)), "yellow")
+        self.print_warnings()
         if succeeded:
             self.agent.compact_in_background()
 
@@ -97,6 +96,11 @@ class Chat:
         """Print a phrase."""
         print_text(self.out, printable(self.words(key, **values)), style)
 
+    def print_warnings(self) -> None:
+        """Print what the user has not been told yet about the agent and its work in the background."""
+        for warning in self.setup.take_warnings():
+            print_text(self.out, printable(warning), "yellow")
+
     def report(self, error: Exception) -> None:
         """Print an error in one red paragraph, with --debug also its traceback. The chat goes on after any error."""
         expected = isinstance(error, SightlineError | OSError) and str(error)
@@ -110,8 +114,15 @@ class Chat:
 
     async def switch_session(self, session_id: str | None, branch: str | None = None) -> None:
         """Go on in another session or on another branch; None: in a new session. The session before is closed."""
+        await self.finish()
         await self.setup.switch_session(session_id, branch)
         self.composed = None
+
+    async def finish(self) -> None:
+        """Wait for the extraction that is going on, if one is, and say so. Ctrl-C ends the wait and the extraction."""
+        if self.agent.extraction.is_running:
+            with self.out.status(Text(self.words("extracting"), style="dim")):
+                await self.agent.finish()
 
     def begun_session(self) -> Session:
         """Return the session if it is in a file by now. Raises BadInput if nothing has been said yet."""

@@ -139,15 +139,18 @@ def _missing(error: ModuleNotFoundError) -> Exception:
 async def _ask(setup: "ChatSetup", given: ChatOptions) -> bool:
     """Ask one question and print the answer. Return whether it was answered."""
     answered = False
-    notice = setup.here.words("nothing to continue") if given.continue_ and not setup.continued else ""
-    if notice and not given.as_json:
-        print_stderr(notice, "yellow")
+    if given.continue_ and not setup.continued:
+        setup.agent.warnings.insert(0, setup.here.words("nothing to continue"))
+    if not given.as_json:
+        for warning in setup.take_warnings():
+            print_stderr(warning, "yellow")
     try:
-        answered = await _print_answer(setup, _question(given.question or ""), notice, as_json=given.as_json)
+        answered = await _print_answer(setup, _question(given.question or ""), as_json=given.as_json)
     except (SightlineError, OSError) as error:
         if not given.as_json:
             raise
-        _print_error_object(error, setup.agent.session.id, setup.agent.model.info.name)
+        session, model = setup.agent.session.id, setup.agent.model.info.name
+        _print_error_object(error, session, model, await _last_warnings(setup))
     finally:
         if not answered:
             setup.mark_unanswered()
@@ -170,11 +173,14 @@ def _question(asked: str) -> str:
     return text
 
 
-async def _print_answer(setup: "ChatSetup", question: str, notice: str, *, as_json: bool) -> bool:
-    """Ask, and print the answer. Return whether there is one; why not is said on standard error.
+async def _last_warnings(setup: "ChatSetup") -> list[str]:
+    """Wait for the work in the background, and return what the user has not been told about the agent yet."""
+    await setup.agent.finish()
+    return setup.take_warnings()
 
-    With --json the notice is the first of the warnings.
-    """
+
+async def _print_answer(setup: "ChatSetup", question: str, *, as_json: bool) -> bool:
+    """Ask, and print the answer. Return whether there is one; why not is said on standard error."""
     from sightline.cli.chat.screen import error_text
 
     try:
@@ -183,7 +189,7 @@ async def _print_answer(setup: "ChatSetup", question: str, notice: str, *, as_js
         raise BadInput(error_text(error, setup.here.words)) from error
     if as_json:
         facts = _facts(setup, answer, calls, shortened)
-        print_json(facts | {"warnings": [notice, *answer.warnings] if notice else answer.warnings})
+        print_json(facts | {"warnings": [*await _last_warnings(setup), *answer.warnings]})
     elif answer.success:
         text = setup.resolve_tags(answer.text)
         click.echo(printable(text) if sys.stdout.isatty() else text)  # a pipe gets the text as it is
@@ -235,7 +241,6 @@ def _facts(
         "usage": asdict(answer.usage or Usage(0, 0)),
         "cost": answer.cost,
         "stop": answer.stop,
-        "warnings": answer.warnings,
         "saved": [
             {
                 "id": each.code_id,
@@ -268,11 +273,13 @@ def error_object(error: str, session: str = "", model: str = "") -> dict[str, An
     }
 
 
-def _print_error_object(error: SightlineError | OSError, session: str = "", model: str = "") -> None:
+def _print_error_object(
+    error: SightlineError | OSError, session: str = "", model: str = "", warnings: Sequence[str] = ()
+) -> None:
     """Print the object that --json promises. With --debug the error is also raised."""
     if isinstance(error, BrokenPipeError):
         raise error
-    print_json(error_object(str(error), session, model))
+    print_json(error_object(str(error), session, model) | {"warnings": warnings})
     if _is_debug():
         raise error
 

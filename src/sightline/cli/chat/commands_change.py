@@ -232,6 +232,7 @@ async def model(chat: Chat, rest: str) -> None:
     """Name the model, or choose another one."""
     if rest:
         try:
+            await chat.finish()
             await chat.setup.use_model(rest)
         except (BadInput, ModelError) as error:
             raise BadInput(chat.words("no such model", name=rest, why=error)) from error
@@ -246,7 +247,8 @@ async def strategy(chat: Chat, rest: str) -> None:
     if rest and rest not in names():
         raise BadInput(chat.words("no strategy", name=rest, names=", ".join(names())))
     if rest:
-        chat.session.configure(strategy=rest, config={})
+        await chat.finish()
+        await chat.setup.use_strategy(rest)
         chat.say("strategy set", name=rest)
     else:
         chat.say("strategy now", name=chat.session.settings.strategy, names=", ".join(names()))

@@ -58,6 +58,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "The dialogue stays in the prompt.",
         "entities 策略需要能够提取字段的模型，{model} 做不到；对话将保留在提示中。",
     ),
+    "extracting": ("Reading what you said last…", "正在提取您最后所说的内容…"),
     "not in the file": ("sightline.toml has no such model", "sightline.toml 中没有该模型"),
     "no light model": (
         "The model that summarises and extracts cannot be used; the chat's own model does it. {light}: {why}",

@@ -76,16 +76,17 @@ class ChatSetup:
         if given.continue_:
             session_id = leftovers.newest_session(self.here)
         self.continued = session_id is not None
-        self.agent = self._agent(self._session(session_id, None, model.info), model)
-        self._warn_without_tools(model.info)
+        session = self._session(session_id, None, model.info)
         if self.continued and given.strategy:
-            self.agent.session.configure(strategy=given.strategy, config={})
+            self._configure(session, given.strategy)
+        self.agent = self._agent(session, model)
+        self._warn_without_tools(model.info)
 
     async def switch_session(self, session_id: str | None, branch: str | None = None) -> None:
         """Move the agent to another session or branch; None: to a new session."""
         before = self.agent
         session = self._session(session_id, branch, before.model.info)  # first: if this fails, nothing has changed
-        await before.finish()
+        await before.close(keep_model=True)
         await asyncio.to_thread(before.session.close)
         self.agent = self._agent(session, before.model, before)
 
@@ -102,6 +103,19 @@ class ChatSetup:
         self.agent = self._agent(session, model, before)
         self._warn_without_tools(model.info)
 
+    async def use_strategy(self, name: str) -> None:
+        """Let this strategy decide what the model sees from now on. Raises BadInput."""
+        before = self.agent
+        self._configure(before.session, name)
+        await before.close(keep_model=True)
+        self.agent = self._agent(before.session, before.model, before)
+
+    def take_warnings(self) -> list[str]:
+        """Return what the user has not been told yet about the agent, each warning once."""
+        taken = self.agent.warnings[:]
+        self.agent.warnings.clear()
+        return taken
+
     def mark_unanswered(self) -> None:
         """Keep `--continue` from choosing this session, if it began with a question that nobody answered."""
         if not self.continued:
@@ -111,7 +125,7 @@ class ChatSetup:
         """Make everything durable; close files and connections, stop what was started."""
         if hasattr(self, "agent"):
             await self.agent.close()
-            for warning in self.agent.warnings:
+            for warning in self.take_warnings():
                 _warn(warning)
             await asyncio.to_thread(self.agent.session.close)
         await self._open.aclose()
@@ -180,8 +194,7 @@ class ChatSetup:
         folders = ResolvedFolders(map(str, self._folders.paths)) if self._gives_tools(facts) else ()
         options: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
         if session_id is None or session_id not in here.folder.sessions():  # nothing has been said in it yet
-            choice, given = chosen(here.project), self._given.strategy or self._config.chat.strategy
-            strategy, config = (given, {}) if given and given != choice.name else (choice.name, choice.config)
+            strategy, config = self._strategy(self._given.strategy or self._config.chat.strategy)
             locale, profile = here.words.language, _profile(facts)
             settings = Settings(locale=locale, strategy=strategy, config=config, profile=profile)
             return Session.new(here.project, session_id=session_id, settings=settings, **options)
@@ -189,14 +202,27 @@ class ChatSetup:
         _set_profile(session, facts)
         return session
 
+    def _strategy(self, name: str) -> tuple[str, dict[str, Any]]:
+        """Return a strategy and its settings, which the project chooses if it is the project's; "": the project's."""
+        choice = chosen(self.here.project)
+        return (name, {}) if name and name != choice.name else (choice.name, choice.config)
+
+    def _configure(self, session: Session, name: str) -> None:
+        strategy, config = self._strategy(name)
+        session.configure(strategy=strategy, config=config)
+
     def _agent(self, session: Session, model: Model, before: Agent | None = None) -> Agent:
-        """Make an agent. It goes on from what `before` spent and, with the same model, from what was sent."""
+        """Make an agent. It goes on from what `before` spent and, with the same model, from what was sent.
+
+        What the user is to be told about it, and has not been told about `before`, is among its warnings.
+        """
         facts, has_tools = model.info, self._gives_tools(model.info)
         every = (*self._own_tools(session), *(self._server_tools or ()))
         given, budget = self._given, None  # None: the whole context window
         if given.budget is not None or given.output is not None:
             window = min(given.budget or facts.window, facts.window)
             budget = make_budget(window, default_output(window, facts.output) if given.output is None else given.output)
+        light, notices = self._light_model(session)
         agent = Agent(
             session,
             model,
@@ -204,25 +230,25 @@ class ChatSetup:
             code=self._code if has_tools else None,
             budget=budget,
             instructions=Phrases(session.settings.locale, PHRASES)("instructions") if has_tools else "",
-            light=self._light_model(session),
+            light=light,
         )
         if isinstance(session.strategy, Entities) and not agent.extraction.is_possible:
-            _warn(self.here.words("no extraction", model=facts.name))
+            notices.append(self.here.words("no extraction", model=facts.name))
+        agent.warnings[:] = [*(before.warnings if before is not None else ()), *notices]
         if before is not None:
             agent.spent = before.spent
             agent.payload = before.payload if before.model is model else None
         return agent
 
-    def _light_model(self, session: Session) -> Model | None:
-        """Return the model that the strategy names for summaries and extraction; None if there is none."""
+    def _light_model(self, session: Session) -> tuple[Model | None, list[str]]:
+        """Return the model that the strategy names for summaries and extraction; None and why, if it cannot be used."""
         name = getattr(session.strategy, "compression_model", "")
         if not name:
-            return None
+            return None, []
         try:
-            return retrying_model([self._light_endpoint(name)], self.here.words.language)
+            return retrying_model([self._light_endpoint(name)], self.here.words.language), []
         except (BadInput, NoModel) as error:
-            _warn(self.here.words("no light model", light=name, why=error))
-            return None
+            return None, [self.here.words("no light model", light=name, why=error)]
 
     def _light_endpoint(self, name: str) -> Endpoint:
         """Return a model of `sightline.toml`, which is trusted, or one of this name where the chat's model is.

@@ -49,6 +49,7 @@ async def talk(setup: ChatSetup, *, resumes: bool) -> None:
         chat.say("nothing to continue", style="yellow")
     with _without_echo() as typed, _Interrupts(_prompt(chat)) as interrupts:
         await _loop(chat, interrupts, deque(typed))
+        await interrupts.finish(chat.finish())
     if chat.session.id in chat.here.folder.sessions():
         chat.say("left", id=chat.session.id, style="dim")
 
@@ -57,6 +58,7 @@ async def _loop(chat: Chat, interrupts: "_Interrupts", typed: deque[str]) -> Non
     """Handle lines until the user leaves. `typed`: lines that came before the first prompt."""
     leaving = False  # Ctrl-C was pressed at an empty prompt just now
     while not chat.over:
+        chat.print_warnings()
         try:
             line = _echo(chat, typed.popleft()) if typed else await _read_line(chat, interrupts)
         except EOFError:
