@@ -217,7 +217,7 @@ def read_files(shop: Shop) -> None:
 def talk_long(shop: Shop) -> None:
     print("\n上下文总结：消息总数超过 20 条")
     while True:
-        before = len(shop.asked[-1])
+        before = sum("用户已上传文件" not in message["content"] for message in shop.asked[-1])  # those do not count
         shop.query("继续")
         if len(shop.asked[-1]) < before:
             break

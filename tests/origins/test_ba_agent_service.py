@@ -228,6 +228,43 @@ def test_a_long_conversation_is_summarised(tmp_path: Path) -> None:
     assert len(users) == 12
 
 
+@pytest.mark.accepts(354, 355)
+@pytest.mark.parametrize("summarize", [False, True])
+def test_uploads_of_earlier_questions_do_not_count(tmp_path: Path, summarize: bool) -> None:
+    """The document's list has the files of this question only: with files or not, the tenth question is too many."""
+    called: list[int] = []
+
+    def last_three(messages: list[Json]) -> list[Json]:
+        called.append(len(messages))
+        return messages[-3:]
+
+    shop = Shop(tmp_path, [structured("好。")] * 11, **({"summarize": last_three} if summarize else {}))
+    shop.ask(*[f"问 {n}" for n in range(11)], file_context="upload_q1")
+    dialogues = [[each for each in shop.sent(n) if each["role"] != "system"] for n in range(11)]
+    assert [len(dialogue) for dialogue in dialogues[:9]] == list(range(1, 18, 2))
+    if summarize:
+        assert called == [21]
+        assert len(dialogues[9]) < 5
+    else:
+        assert (len(dialogues[9]), len(dialogues[10])) == (5, 7)
+        uploaded = [each["content"] for each in shop.sent(9)].count("用户已上传文件，文件引用: upload:upload_q1")
+        assert uploaded == 10
+
+
+@pytest.mark.accepts(355)
+def test_system_messages_of_the_history_stay(tmp_path: Path) -> None:
+    """On the service's way as on the context manager's."""
+    shop = Shop(tmp_path, [structured("好。")])
+    history = [{"role": "system", "content": "规则"}]
+    history += [{"role": ("user", "assistant")[n % 2], "content": f"第 {n} 条"} for n in range(18)]
+    shop.ask("问", history_messages=history)
+    manager = shop.service.context_manager
+    built = manager.build_context("问", history, "s")
+    assert len(built) == 21
+    assert shop.sent(0) == manager.summarize_context(built)
+    assert shop.sent(0)[0] == {"role": "system", "content": "规则"}
+
+
 @pytest.mark.accepts(342)
 def test_a_response_without_code_stores_nothing(tmp_path: Path) -> None:
     """No block, no file, no marker."""

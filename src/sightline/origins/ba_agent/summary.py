@@ -15,6 +15,8 @@ def summarise(
 ) -> None:
     """Summarise a session if its messages and this question, which it does not have yet, are too many.
 
+    As in the strategy `rounds`, system messages of earlier rounds, such as lists of uploads, do not count.
+
     The messages that stay unchanged at the end are shown as before. Those before them are covered: by what the
     manager's function put in their place, or else by a digest.
     """
@@ -23,6 +25,7 @@ def summarise(
         message
         for message in (*payload.system, *payload.body)
         if message.id and plain_text(message.parts) not in (*payload.shown_windows.values(), prompt(manager.locale))
+        if message.role is not Role.SYSTEM or session.receipt is None
     ]
     built = manager.build_context(question, [_listed(message) for message in shown], session.id, file_context)
     if not manager.should_clean_context(built):

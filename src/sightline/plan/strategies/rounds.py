@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from sightline.errors import BadInput
-from sightline.log.columns import FILE_READ
+from sightline.log.columns import FILE_READ, LABELLED, Timeline
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import begins_turn, show_newest
 from sightline.plan.view import View, messages_of
@@ -18,9 +18,10 @@ _READ = "read in an earlier round"
 class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
     """Files that were read become gists with the next question; everything else is in full while it fits.
 
-    If there are more than `messages` messages when a question comes, only the newest `keep` stay, and what every plan
-    must show. The question, system items and windows count as messages too. If that is over the budget, older units
-    are left out as in the sliding window. What is left out does not come back.
+    If there are more than `messages` messages when a question comes, only the newest `keep` stay, the system messages,
+    and what every plan must show. The question, system items and windows count as messages too; a note with the system
+    role counts only when it comes. If that is over the budget, older units are left out as in the sliding window. What
+    is left out does not come back.
     """
 
     name = "rounds"
@@ -52,10 +53,12 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
         units, timeline = view.candidates(), view.timeline
         windows = [window for window in timeline.windows if timeline.references(window, view.path)]
         around = len(timeline.head_rows(view.path)) + len(windows)
-        if not view.trims or around + sum(messages_of(timeline, unit) for unit in units) <= self.messages:
+        notes = {unit for unit in units if _is_system_note(timeline, unit)}
+        counted = (unit for unit in units if unit not in notes or unit in view.new)
+        if not view.trims or around + sum(messages_of(timeline, unit) for unit in counted) <= self.messages:
             return units
         summaries = {unit for unit in units if timeline.unit_kind(unit) is Kind.SUMMARY}
-        staying = view.required() | summaries | set(view.back)
+        staying = view.required() | summaries | notes | set(view.back)
         count, start = 0, first
         for unit in reversed(units):
             if count >= self.keep:
@@ -63,6 +66,12 @@ class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
             if timeline.unit_kind(unit) not in (Kind.SYSTEM, Kind.SUMMARY, Kind.RECALL):
                 count, start = count + messages_of(timeline, unit), min(start, unit)
         return [unit for unit in units if unit >= start or unit in staying]
+
+
+def _is_system_note(timeline: Timeline, unit: int) -> bool:
+    """Whether a unit is a system message of the program, at its place in the conversation."""
+    row = timeline.unit_row[unit]
+    return timeline.kind[row] == Kind.SYSTEM and bool(timeline.state[row] & LABELLED)
 
 
 def _round_start(view: View) -> int:
