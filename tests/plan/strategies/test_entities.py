@@ -300,6 +300,27 @@ def test_nothing_is_forgotten_before_it_was_read() -> None:
     assert session.unread == []
 
 
+@pytest.mark.parametrize("has_state", [False, True])
+def test_what_was_not_read_is_not_forgotten_by_compacting_it(has_state: bool) -> None:
+    """Its summary stands for it until the messages themselves were read."""
+    session = made()
+    first = session.user("to Oslo")
+    session.assistant("when?")
+    if has_state:
+        session.remember({"destination": "Oslo"}, read=first)
+    for n in range(4):
+        session.user(f"no, rather to Bergen, I think, for the reason {n}, which is a long one")
+        session.assistant("so be it")
+    session.summaries.compact(Budget(1_000, recall=0), model=lambda _: "They want to go to Bergen now, not to Oslo.")
+    session.user("book it")
+    shown = str(session.compose(Budget(1_000, recall=0)).openai())
+    assert "Bergen now" in shown
+    assert "the reason 0" not in shown
+    session.remember({"destination": "Bergen"})
+    assert "Bergen now" not in str(session.compose(Budget(1_000, recall=0)).openai())
+    assert texts(session)[1:] == ["book it"]
+
+
 def test_a_state_of_a_fork_does_not_reach_the_branch_it_came_from() -> None:
     """On each branch the state holds that accounts for most of it."""
     session = made()

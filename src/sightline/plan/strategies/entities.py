@@ -27,8 +27,8 @@ class Merged(NamedTuple):
 class Entities(Struct, frozen=True, forbid_unknown_fields=True):
     """Shows the state as JSON, and the question with what came after it.
 
-    The rest of the dialogue is not sent, except what no extraction has read yet: nothing is forgotten before its values
-    are in the state.
+    The rest of the dialogue is not sent, except what no extraction has read yet, or its summary: nothing is forgotten
+    before its values are in the state.
     """
 
     name = "entities"
@@ -51,7 +51,7 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
             unread = (unit for unit in units if timeline.unit_row[unit] >= view.read and begins_turn(timeline, unit))
             first = min(next(unread, view.asked), view.asked) if view.read >= 0 else 0
             later = {unit for unit in units if unit >= first and timeline.unit_kind(unit) is not Kind.SUMMARY}
-            units = sorted(later | must.intersection(units))
+            units = sorted(later | (must | _unread_summaries(view)).intersection(units))
         last, fits = view.last, view.tokens_with_new() <= view.limit
         if last is not None and fits and not view.command and units == [*last, *view.new]:
             preface, _ = view.notices.preface(units, last.lods, says)
@@ -61,6 +61,17 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
 
     def merged(self, state: Mapping[str, Any], found: Any) -> Merged:
         return merged(self.schema, state, found, null_erases=self.null_erases)
+
+
+def _unread_summaries(view: View) -> set[int]:
+    """The summaries of user messages that no extraction has read."""
+    timeline, found = view.timeline, set[int]()
+    for compaction in view.compactions:
+        first, last = timeline.unit_row[compaction.first], timeline.unit_row[compaction.last]
+        unread = timeline.rows_on(view.path, range(max(view.read, first), last + 1))
+        if any(begins_turn(timeline, timeline.unit[row]) for row in unread):
+            found.update(compaction.summaries)
+    return found
 
 
 def merged(schema: Schema, state: Mapping[str, Any], found: Any, *, null_erases: bool = False) -> Merged:
