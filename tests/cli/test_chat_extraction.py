@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from booking import LIGHT, Server, book, texts
-from chat_place import talked
+from chat_place import configured, talked
 from click.testing import CliRunner, Result
 
 from sightline.agent.models.retry import RetryingModel
@@ -223,6 +223,27 @@ def test_a_strategy_without_a_model_for_it_is_told_when_it_is_chosen(
         assert "The dialogue stays in the prompt" in " ".join(capsys.readouterr().out.split())
         talked(tmp_path / "shop", ["Tomorrow."], strategy="entities", model="other", continue_=True)
         assert "The dialogue stays in the prompt" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("language", "needs", "unknown"),
+    [("en", "entities needs settings", "There is no strategy nope"), ("zh", "entities 需要配置", "没有策略 nope")],
+)
+def test_a_strategy_that_cannot_be_used_changes_nothing(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], language: str, needs: str, unknown: str
+) -> None:
+    """One that needs settings, or does not exist, typed or on the command line: that is said in the user's language."""
+    with Server({}) as server:
+        project = configured(tmp_path / "shop", server.url)
+        chat = talked(project, ["/strategy entities", "/strategy nope", "Hello."], language=language)
+        shown = capsys.readouterr().out
+        assert chat.session.settings.strategy == "focus"
+        for name, said in (("entities", needs), ("nope", unknown)):
+            assert said in shown
+            for more in ([], ["-c"]):
+                done = run("--lang", language, "chat", *more, "--strategy", name, "-p", "Hello.")
+                assert (done.exit_code, done.stdout) == (1, "")
+                assert said in done.stderr
 
 
 @pytest.mark.parametrize("how", ["session", "strategy", "model"])

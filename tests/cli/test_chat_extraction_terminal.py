@@ -18,7 +18,7 @@ def test_the_light_model_fills_in_the_state_that_context_shows(tmp_path: Path, l
     """
     say = {
         "en": ("Known so far:", "could not be extracted", "needs a model that can fill in its fields"),
-        "zh": ("目前已知：", "未能从您所说的内容中提取信息", "对话将保留在提示中"),
+        "zh": ("目前已知：", "未能从你所说的内容中提取信息", "对话将保留在提示中"),
     }[language]
     more = f'[chat]\nlocale = "{language}"\n{LIGHT}'
     with Server({"To Oslo.": {"destination": "Oslo"}, "Tomorrow.": None, "For two.": {"seats": 2}}) as server:
@@ -78,7 +78,7 @@ def test_who_waits_for_an_extraction_sees_it(tmp_path: Path, command: str) -> No
         terminal.prompt("entities")
         assert server.hanging.wait(SECONDS)
         terminal.type(f"{command}\r")
-        terminal.until("Reading what you said last")
+        terminal.until("reading what you said last")
         terminal.type("\x03")
         assert server.left.wait(SECONDS)
         if command != "/quit":

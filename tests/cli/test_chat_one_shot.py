@@ -182,7 +182,7 @@ def test_without_a_model_there_is_a_short_list(
         (("-p", " "), 2, "-p needs a question"),
         (("-p", "x", "--resume", "nope"), 1, "no session 'nope'"),
         (("-p", "x", "--model", "nope"), 1, "no model 'nope'"),
-        (("-p", "x", "--strategy", "nope"), 1, "unknown strategy 'nope'"),
+        (("-p", "x", "--strategy", "nope"), 1, "There is no strategy nope"),
         (("-p", "x", "--budget", "100", "--output", "200"), 2, "0 <= output < window"),
     ],
 )

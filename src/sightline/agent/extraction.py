@@ -38,7 +38,7 @@ _SAY = Phrases(
         ),
         "failed": (
             "The values in what you said could not be extracted, so it stays in the prompt: {why}",
-            "未能从您所说的内容中提取信息，相关对话保留在提示中：{why}",
+            "未能从你所说的内容中提取信息，相关对话保留在提示中：{why}",
         ),
         "refused": (
             "Some values that were extracted do not fit the schema and were left out: {why}",

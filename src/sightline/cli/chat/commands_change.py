@@ -244,8 +244,6 @@ async def model(chat: Chat, rest: str) -> None:
 
 async def strategy(chat: Chat, rest: str) -> None:
     """Name the strategy, or choose another one."""
-    if rest and rest not in names():
-        raise BadInput(chat.words("no strategy", name=rest, names=", ".join(names())))
     if rest:
         await chat.finish()
         await chat.setup.use_strategy(rest)

@@ -58,7 +58,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "The dialogue stays in the prompt.",
         "entities 策略需要能够提取字段的模型，{model} 做不到；对话将保留在提示中。",
     ),
-    "extracting": ("Reading what you said last…", "正在提取您最后所说的内容…"),
+    "extracting": ("reading what you said last", "正在提取你最后所说的内容"),
     "not in the file": ("sightline.toml has no such model", "sightline.toml 中没有该模型"),
     "no light model": (
         "The model that summarises and extracts cannot be used; the chat's own model does it. {light}: {why}",
@@ -242,6 +242,11 @@ PHRASES: dict[str, tuple[str, str]] = {
     ),
     "no such model": ("{name} cannot be asked: {why}", "无法使用模型 {name}：{why}"),
     "no strategy": ("There is no strategy {name}; choose one of {names}", "没有策略 {name}；可选：{names}"),
+    "strategy needs": (
+        "The strategy {name} needs settings, which plugin.json or sightline.toml in the project gives it: "
+        "`sightline strategies` lists them.",
+        "策略 {name} 需要配置，由项目的 plugin.json 或 sightline.toml 给出：`sightline strategies` 列出各项。",
+    ),
     "no session": ("There is no session {given}: /sessions lists them.", "没有会话 {given}：/sessions 可列出。"),
     "several sessions": (
         "The ids of {count:,} sessions begin with {given}: {ids}. Write more of the id.",

@@ -39,6 +39,7 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import console, print_stderr, print_text, printable, wrap_for
 from sightline.errors import BadInput, NoModel, SightlineError
 from sightline.files.folders import ResolvedFolders
+from sightline.plan.strategies import names, strategy
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session.session import Session
@@ -194,22 +195,32 @@ class ChatSetup:
         folders = ResolvedFolders(map(str, self._folders.paths)) if self._gives_tools(facts) else ()
         options: dict[str, Any] = {"root": here.root, "apps": apps, "folders": folders}
         if session_id is None or session_id not in here.folder.sessions():  # nothing has been said in it yet
-            strategy, config = self._strategy(self._given.strategy or self._config.chat.strategy)
+            wanted, config = self._strategy(self._given.strategy or self._config.chat.strategy)
             locale, profile = here.words.language, _profile(facts)
-            settings = Settings(locale=locale, strategy=strategy, config=config, profile=profile)
+            settings = Settings(locale=locale, strategy=wanted, config=config, profile=profile)
             return Session.new(here.project, session_id=session_id, settings=settings, **options)
         session = Session.resume(session_id, here.project, branch=branch, **options)
         _set_profile(session, facts)
         return session
 
     def _strategy(self, name: str) -> tuple[str, dict[str, Any]]:
-        """Return a strategy and its settings, which the project chooses if it is the project's; "": the project's."""
+        """Return a strategy and its settings, which the project chooses if it is the project's; "": the project's.
+
+        Raises BadInput if there is no such strategy, or if it needs settings that nobody gives.
+        """
         choice = chosen(self.here.project)
-        return (name, {}) if name and name != choice.name else (choice.name, choice.config)
+        if not name or name == choice.name:
+            return choice.name, choice.config
+        try:
+            strategy(name)
+        except BadInput as error:
+            key = "strategy needs" if name in names() else "no strategy"
+            raise BadInput(self.here.words(key, name=name, names=", ".join(names()))) from error
+        return name, {}
 
     def _configure(self, session: Session, name: str) -> None:
-        strategy, config = self._strategy(name)
-        session.configure(strategy=strategy, config=config)
+        wanted, config = self._strategy(name)
+        session.configure(strategy=wanted, config=config)
 
     def _agent(self, session: Session, model: Model, before: Agent | None = None) -> Agent:
         """Make an agent. It goes on from what `before` spent and, with the same model, from what was sent.
