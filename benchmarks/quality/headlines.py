@@ -25,7 +25,8 @@ class Headline(NamedTuple):
 HEADLINES = (
     Headline("a", "all_evidence", "all evidence %", percent),
     Headline("a", "dated", "evidence + dates %", percent),
-    Headline("b", "rel_cost_faults", "cost incl. faults", ratio, less=True),
+    Headline("b", "edits", "edits %", percent),
+    Headline("b", "rel_cost_real", "real cost", ratio, less=True),
     Headline("b", "needed", "needed %", percent),
     Headline("b", "needed_far", "far %", percent),
     Headline("c", "session_slots", "slots of whole session %", percent),
@@ -74,8 +75,9 @@ def _who(best: Row, headline: Headline) -> str:
     if headline.part != "b":
         return str(best["composer"])
     if headline.less:
-        return f"{best['composer']} (needed {percent(best['needed'])} %)"
-    return f"{best['composer']} (cost {ratio(best['rel_cost_faults'])})"
+        edits = "" if best.get("edits") is None else f"edits {percent(best['edits'])} %, "
+        return f"{best['composer']} ({edits}needed {percent(best['needed'])} %)"
+    return f"{best['composer']} (real cost {ratio(best.get('rel_cost_real'))})"
 
 
 def _verdict(ours: str, theirs: str, *, less: bool) -> str:

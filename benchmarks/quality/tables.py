@@ -70,6 +70,8 @@ COLUMNS: dict[str, list[Column]] = {
         Column("cache hit %", "cache_hit", percent),
         Column("cost", "rel_cost", ratio),
         Column("cost incl. faults", "rel_cost_faults", ratio),
+        Column("real cost", "rel_cost_real", ratio),
+        Column("edits %", "edits", percent),
         Column("faults", "faults", whole),
         Column("needed %", "needed", percent),
         Column("or 1 step %", "needed_step", percent),
@@ -154,7 +156,8 @@ def _about(part: str, row: Row) -> str:
         case "b":
             cold = row["cold"]
             clock = "no clock" if cold is None else f"{100 * cold:.1f} % of the calls after more than 5 minutes"
-            return f"{row['trajectories']} runs, {row['n']} model calls, {row['values']} needed values, {clock}"
+            needs = f"{row.get('edits_n', 0)} edits, {row['values']} needed values"
+            return f"{row['trajectories']} runs, {row['n']} model calls, {needs}, {clock}"
         case "e":
             return f"{row['n']} events, {row['values']} carried values"
         case _:

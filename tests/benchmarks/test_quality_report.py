@@ -187,7 +187,7 @@ def test_worse_is_said_as_plainly_as_better(rows: list[Any]) -> None:
     needed = [cells for cells in found.cells if cells[2] == "needed %"]
     assert {cells[-1] for cells in needed} == {"worse"}
     assert all(cells[-2].startswith("other") for cells in needed)
-    assert {cells[-1] for cells in found.cells if cells[2] == "cost incl. faults"} == {"equal"}
+    assert {cells[-1] for cells in found.cells if cells[2] == "real cost"} == {"equal"}
 
 
 def test_pictures_of_nothing_are_empty() -> None:
