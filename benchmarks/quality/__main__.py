@@ -25,7 +25,7 @@ from benchmarks.quality.messages import ENCODING
 from benchmarks.quality.replay import CACHE_SECONDS
 from benchmarks.quality.splits import HALVES
 
-OURS = "sightline=benchmarks.quality.engine:Engine"
+OURS = ["sightline=benchmarks.quality.engine:Engine", "sightline plain=benchmarks.quality.engine:Plain"]
 OUR_GIST = "sightline=benchmarks.quality.sightline_gist:gist"
 HERE = ROOT / "data"  # where data are looked for when nobody says
 _ORDER = {(job.part, job.dataset): at for at, job in enumerate(JOBS)}
@@ -173,7 +173,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--part", nargs="+", choices=PARTS, default=list(PARTS), help="see below; default: all")
     add("--dataset", nargs="+", choices=DATASETS, default=[], metavar="NAME", help=", ".join(DATASETS))
     spelled = "[LABEL=]PKG.MOD:NAME"
-    add("--composer", nargs="+", default=[OURS], metavar=spelled, help="in place of Sightline")
+    add("--composer", nargs="+", default=OURS, metavar=spelled, help="in place of Sightline")
     add("--gist", nargs="+", default=[OUR_GIST], metavar=spelled, help="gist(text, tokens) -> text, for part d")
     add("--only-composers", action="store_true", help="leave the baselines out")
     add("--peers", nargs="+", default=["none"], metavar="NAME", help="see below; or all, or none, the default")

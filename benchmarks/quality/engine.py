@@ -22,6 +22,8 @@ class Engine:
     what that adds is kept off the budget from then on, so no request is over.
     """
 
+    asks = True  # a question about a recorded conversation is composed for with `ask=True`
+
     def __init__(self) -> None:
         self.start("")
 
@@ -42,11 +44,11 @@ class Engine:
         self._told = len(history)
         self._session.interrupt()
         self.reason = ""
-        ask = resumed and is_question(history)
-        if resumed and not ask:
+        question = resumed and is_question(history)
+        if resumed and not question:
             with suppress(BadInput):  # too little to compact
                 self._session.summaries.compact(Budget(budget))
-        messages = self._fitting(budget, ask=ask)
+        messages = self._fitting(budget, ask=question and self.asks)
         return messages, self._handles(messages)
 
     def _tell(self, message: Message, at: int) -> None:
@@ -83,6 +85,13 @@ class Engine:
         shown = "\n".join(text_of(message.get("content")) + str(message.get("tool_calls", "")) for message in messages)
         named = [item for item in set(_HANDLE.findall(shown)) if item in self._places]
         return {f"#{item}": [self._places[item]] for item in named if not _in_full(self._plan, item)}
+
+
+class Plain(Engine):
+    """The same with plain `compose` throughout, which is what chat and agents call after every user message."""
+
+    parts = ("a", "c")  # elsewhere the two are one
+    asks = False
 
 
 def _in_full(plan: Plan, item: str) -> bool:

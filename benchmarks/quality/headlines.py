@@ -6,9 +6,8 @@ from typing import NamedTuple
 from benchmarks.quality.compactions import SUMMARY
 from benchmarks.quality.composer_calls import Row
 from benchmarks.quality.evidence import ORACLE
-from benchmarks.quality.tables import Figure, Lines, percent, ratio
+from benchmarks.quality.tables import OURS, Figure, Lines, percent, ratio
 
-OURS = "sightline"
 _DISTRUST = 0.05  # of a composer's requests may be illegal before it is no alternative
 
 
@@ -39,7 +38,7 @@ HEADLINES = (
 def headline_table(rows: Sequence[Row]) -> Lines | None:
     """Return a table of all headlines. It compares with the composers whose requests are valid, except `full`."""
     cells = [cell for headline in HEADLINES for cell in _compared(rows, headline)]
-    headings = ["dataset", "budget", "figure", OURS, "best other", "who", ""]
+    headings = ["dataset", "budget", "figure", "sightline", "best other", "who", ""]
     better = sum(cell[-1] == "better" for cell in cells)
     worse = sum(cell[-1] == "worse" for cell in cells)
     note = f"{better} figures better than every other, {len(cells) - better - worse} equal, {worse} worse."
@@ -49,13 +48,13 @@ def headline_table(rows: Sequence[Row]) -> Lines | None:
 def _compared(rows: Sequence[Row], headline: Headline) -> Iterator[list[str]]:
     known = [row for row in rows if row["part"] == headline.part and row.get(headline.key) is not None]
     for row in known:
-        if row["composer"] != OURS:
+        if row["composer"] not in OURS:
             continue
         place = [row[key] for key in ("dataset", "half", "budget")]
         others = [
             other
             for other in known
-            if other["composer"] not in (OURS, ORACLE, "full")
+            if other["composer"] not in (*OURS, ORACLE, "full")
             and (other.get("invalid", 0) <= _DISTRUST or other["composer"] == SUMMARY)
             and [other[key] for key in ("dataset", "half", "budget")] == place
         ]
@@ -64,7 +63,7 @@ def _compared(rows: Sequence[Row], headline: Headline) -> Iterator[list[str]]:
             ours, theirs = headline.write(row[headline.key]), headline.write(best[headline.key])
             halves = {row["half"] for row in known}
             dataset = row["dataset"] if len(halves) == 1 else f"{row['dataset']} {row['half']}"
-            names = [dataset, str(row["budget"]), headline.title]
+            names = [dataset, str(row["budget"]), headline.title + OURS[row["composer"]]]
             illegal = row.get("invalid", 0)
             shown = ours if illegal <= _DISTRUST else f"{ours} ({percent(illegal)} % invalid)"
             yield [*names, shown, theirs, _who(best, headline), _verdict(ours, theirs, less=headline.less)]

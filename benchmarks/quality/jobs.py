@@ -129,7 +129,10 @@ def _rows(job: Job, asked: Asked) -> list[Row]:
 
 
 def composers(asked: Asked, part: str) -> Composers:
-    """Return the composers of a part. In (b) costs are relative to the full history, so that is always one of them."""
+    """Return the composers of a part: those that name no `parts`, or this one among them.
+
+    In (b) costs are relative to the full history, so that is always one of them.
+    """
     found: dict[str, Any] = {}
     if asked.baselines:
         found.update({name: BASELINES[name] for name in BY_PART.get(part, ())})
@@ -137,7 +140,7 @@ def composers(asked: Asked, part: str) -> Composers:
         found["full"] = full
     found.update(peers(asked.peers))
     found.update(map(named, asked.composers))
-    return found
+    return {name: composer for name, composer in found.items() if part in getattr(composer, "parts", PARTS)}
 
 
 def makers(asked: Asked) -> Mapping[str, Any]:

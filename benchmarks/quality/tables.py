@@ -19,6 +19,7 @@ TITLES = {
     "d": "(d) Gists against human summaries",
     "e": "(e) Against real compactions by a model",
 }
+OURS = {"sightline": "", "sightline plain": ", plain"}  # row: what its figures' names end with
 Figure = Callable[[Any], str]
 
 
@@ -245,7 +246,7 @@ def show(lines: Lines, console: Console) -> None:
     for at, heading in enumerate(lines.headings):
         table.add_column(heading, justify="left" if at == 0 else "right")
     for cells in lines.cells:
-        table.add_row(*cells, style="bold" if cells[0] == "sightline" else "")
+        table.add_row(*cells, style="bold" if cells[0] in OURS else "")
     console.print(table)
     if lines.note:
         console.print(f"[dim]{lines.note}[/]")
@@ -255,7 +256,7 @@ def markdown(lines: Lines) -> str:
     """Return a table as Markdown, with Sightline's rows in bold."""
     out = [f"**{lines.title}**", "", _line(lines.headings), _line(["---"] * len(lines.headings))]
     for name, *figures in lines.cells:
-        out.append(_line([f"**{name}**" if name == "sightline" else name, *figures]))
+        out.append(_line([f"**{name}**" if name in OURS else name, *figures]))
     return "\n".join([*out, *(["", lines.note] if lines.note else []), ""])
 
 
