@@ -20,12 +20,16 @@ from benchmarks.environment import ROOT
 from benchmarks.quality import page, peers, tables
 from benchmarks.quality.composer_calls import Row
 from benchmarks.quality.headlines import headline_table
-from benchmarks.quality.jobs import DATASETS, JOBS, PARTS, Asked, Job, Unknown, chosen, composers, makers, results
+from benchmarks.quality.jobs import DATASETS, JOBS, PARTS, Asked, Job, Unknown, chosen, measured, results
 from benchmarks.quality.messages import ENCODING
 from benchmarks.quality.replay import CACHE_SECONDS
 from benchmarks.quality.splits import HALVES
 
-OURS = ["sightline=benchmarks.quality.engine:Engine", "sightline plain=benchmarks.quality.engine:Plain"]
+OURS = [
+    "sightline=benchmarks.quality.engine:Engine",
+    "sightline plain=benchmarks.quality.engine:Plain",
+    "sightline compact=benchmarks.quality.engine:Compacted",
+]
 OUR_GIST = "sightline=benchmarks.quality.sightline_gist:gist"
 HERE = ROOT / "data"  # where data are looked for when nobody says
 _ORDER = {(job.part, job.dataset): at for at, job in enumerate(JOBS)}
@@ -37,6 +41,8 @@ HELP = f"""parts:
   c  booking dialogues: are the values that were settled shown?
   d  gists of short dialogues, held against summaries that people wrote
   e  real compactions by a model: what the agent used afterwards
+  f  made-up talks in which the user lays down twenty things: how many stay readable in a small window?
+  g  which sentences are taken for constraints: of talk at work, made up, and of chats between friends
 
 peers, packages from PyPI, each installed in an environment of its own:
 {fill(", ".join(peers.NAMES), initial_indent="  ", subsequent_indent="  ")}"""
@@ -61,7 +67,7 @@ def main(given: Sequence[str] | None = None) -> None:
         progress.print(f"[dim]not in this folder, left out: {', '.join(absent)}[/]")
     try:
         for part in {job.part for job in jobs}:
-            makers(asked) if part == "d" else composers(asked._replace(peers=()), part)
+            measured(asked._replace(peers=()), part)
     except Unknown as error:
         raise SystemExit(str(error)) from error
     begun = monotonic()

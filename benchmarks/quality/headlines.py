@@ -32,6 +32,10 @@ HEADLINES = (
     Headline("c", "topic_slots", "slots of asked topic %", percent),
     Headline("d", "rouge1_recall", "ROUGE-1 recall %", percent),
     Headline("e", "carried", "carried values %", percent),
+    Headline("f", "readable", "constraints readable %", percent),
+    Headline("g", "per_hundred", "found in 100 messages", ratio, less=True),
+    Headline("g", "precision", "precision %", percent),
+    Headline("g", "recall", "recall %", percent),
 )
 
 

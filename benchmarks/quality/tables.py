@@ -18,8 +18,16 @@ TITLES = {
     "c": "(c) Values settled in booking dialogues",
     "d": "(d) Gists against human summaries",
     "e": "(e) Against real compactions by a model",
+    "f": "(f) Twenty constraints in small windows",
+    "g": "(g) Sentences taken for constraints",
 }
-OURS = {"sightline": "", "sightline plain": ", plain"}  # row: what its figures' names end with
+OURS = {
+    "sightline": "",
+    "sightline plain": ", plain",
+    "sightline compact": ", compacted",
+}  # row: what its figures' names end with
+_WHO = {"d": "gist", "g": "finder"}
+_OF = {"c": "sessions", "d": "dialogues", "f": "talks", "g": "messages"}
 Figure = Callable[[Any], str]
 
 
@@ -103,6 +111,18 @@ COLUMNS: dict[str, list[Column]] = {
         _INVALID,
         *_TIME,
     ],
+    "f": [
+        Column("tokens", "tokens", whole),
+        Column("readable %", "readable", percent),
+        Column("worst talk %", "worst", percent),
+        _INVALID,
+        *_TIME,
+    ],
+    "g": [
+        Column("found in 100 messages", "per_hundred", ratio),
+        Column("precision %", "precision", percent),
+        Column("recall %", "recall", percent),
+    ],
 }
 
 
@@ -138,7 +158,7 @@ def lines_of(rows: Sequence[Row], part: str, dataset: str) -> Lines | None:
     first = next(iter(table.values()))
     about = " / ".join(_about(part, first[half]) for half in halves if half in first)
     title = f"{dataset}, {' / '.join(halves).replace('heldout', 'held-out')} ({about})"
-    headings = ["gist" if part == "d" else "composer", "size" if part == "d" else "budget"]
+    headings = [_WHO.get(part, "composer"), "size" if part == "d" else "budget"]
     cells = [[name, str(budget or "none"), *_cells(part, halves, by)] for (name, budget), by in table.items()]
     return Lines(title, [*headings, *(each.title for each in COLUMNS[part])], cells, _why_invalid(table, halves[0]))
 
@@ -162,7 +182,7 @@ def _about(part: str, row: Row) -> str:
         case "e":
             return f"{row['n']} events, {row['values']} carried values"
         case _:
-            return f"{row['n']} {'sessions' if part == 'c' else 'dialogues'}"
+            return f"{row['n']} {_OF[part]}"
 
 
 def _why_invalid(table: Grouped, half: str) -> str:
