@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from benchmarks.answers.prompts import Prompt
 from benchmarks.answers.scores import Answer
@@ -51,7 +51,7 @@ async def _ask_all(
     answers: list[Answer] = []
     for done, prompt in enumerate(sorted(prompts, key=lambda each: each["tokens"])):
         tick(done, len(prompts))
-        said = await _ask(model, prompt["messages"])
+        said = await _ask(model, prompt)
         answers.append({**{key: value for key, value in prompt.items() if key != "messages"}, "said": said})
         keep(answers)
     if close := getattr(model, "close", None):
@@ -59,8 +59,8 @@ async def _ask_all(
     return answers
 
 
-async def _ask(model: Model, messages: Sequence[Message]) -> str | None:
-    request = Request(cast(Payload, _Messages(messages)), OUTPUT)
+async def _ask(model: Model, prompt: Prompt) -> str | None:
+    request = Request(cast(Payload, _Written(prompt["messages"], prompt["tokens"])), OUTPUT)
     try:
         async with aclosing(model.stream(request)) as pieces:
             async for piece in pieces:
@@ -71,14 +71,15 @@ async def _ask(model: Model, messages: Sequence[Message]) -> str | None:
     return None
 
 
-class _Messages:
-    """A payload whose messages are already written."""
+class _Written(NamedTuple):
+    """A payload whose messages are already in their provider's form: what a model asks of one."""
 
-    def __init__(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
+    messages: Sequence[Message]
+    tokens: int
 
     def openai(self) -> dict[str, Any]:
-        return {"messages": list(self._messages)}
+        """Keyword arguments of the request."""
+        return {"messages": list(self.messages)}
 
 
 def _texts(raw: dict[str, Any]) -> Iterator[str]:

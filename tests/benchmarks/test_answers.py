@@ -15,6 +15,7 @@ from benchmarks.quality.records import Conversation, Question
 from quality_talk import SYSTEM, Json
 
 from sightline import ContextOverflow
+from sightline.agent.models.retry import RetryingModel
 from sightline.testing import ScriptedModel
 
 SCRIPT = Path(command.__file__).with_name("generate.py")
@@ -126,12 +127,13 @@ def test_the_table_has_scores_tokens_and_cost_and_the_paired_difference() -> Non
     assert table.note == line
 
 
-def test_a_model_is_asked_as_it_is_written_the_shortest_first(chat: Conversation) -> None:
+@pytest.mark.parametrize("retried", [False, True])
+def test_a_model_is_asked_as_it_is_written_the_shortest_first(chat: Conversation, retried: bool) -> None:
     """What there is, is kept after each answer. What is too long for the model has none, and the rest goes on."""
     prompts = list(written(chat).values())
     model = ScriptedModel([" Oscar \n", ContextOverflow("too long"), *["no"] * (len(prompts) - 2)])
     kept: list[int] = []
-    answers = ask_model(model, prompts, lambda some: kept.append(len(some)))
+    answers = ask_model(RetryingModel([model]) if retried else model, prompts, lambda some: kept.append(len(some)))
     assert kept == list(range(1, len(prompts) + 1))
     assert [each["said"] for each in answers[:3]] == ["Oscar", None, "no"]
     assert [each["tokens"] for each in answers] == sorted(each["tokens"] for each in prompts)
