@@ -98,7 +98,8 @@ def main(place, prompts, to):
     begun = time.monotonic()
     for batch in batches(todo):
         for prompt, said in zip(batch, answered(tokenizer, model, batch), strict=True):
-            answers.append({name: value for name, value in prompt.items() if name != "messages"} | {"said": said})
+            about = {name: value for name, value in prompt.items() if name != "messages"}
+            answers.append({**about, "model": Path(place).stem, "said": said})
         path.write_text(json.dumps(answers, ensure_ascii=False), encoding="utf-8")
         print(len(answers), "of", len(known) + len(todo), f"after {time.monotonic() - begun:.0f} s", flush=True)
 

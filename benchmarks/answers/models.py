@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from benchmarks.answers.prompts import Prompt
@@ -32,7 +33,7 @@ def endpoint_model(url: str, name: str, key_env: str, environment: Mapping[str, 
 def gguf_model(path: str, prompts: Sequence[Prompt]) -> Model:
     """Return the model in a GGUF file, with a context window for the longest of these prompts."""
     window = int(_ROOM * max((prompt["tokens"] for prompt in prompts), default=0)) + OUTPUT
-    return make_model(Endpoint("gguf", "local", gguf=path, window=window, output=OUTPUT, options=GREEDY))
+    return make_model(Endpoint(Path(path).stem, "local", gguf=path, window=window, output=OUTPUT, options=GREEDY))
 
 
 def ask_model(
@@ -52,7 +53,8 @@ async def _ask_all(
     for done, prompt in enumerate(sorted(prompts, key=lambda each: each["tokens"])):
         tick(done, len(prompts))
         said = await _ask(model, prompt)
-        answers.append({**{key: value for key, value in prompt.items() if key != "messages"}, "said": said})
+        about = {key: value for key, value in prompt.items() if key != "messages"}
+        answers.append({**about, "model": model.info.name, "said": said})
         keep(answers)
     if close := getattr(model, "close", None):
         await close()

@@ -65,21 +65,24 @@ def answers_table(answers: Sequence[Answer]) -> Lines:
             ]
         )
     headings = ["composer", "budget", "questions", "tokens", "cost", "F1", "holds %", *(f"F1 {kind}" for kind in kinds)]
-    return Lines("Answers of a real model", headings, cells, "\n".join(differences(answers)))
+    models = list(dict.fromkeys(answer["model"] for answer in answers if answer.get("model")))
+    return Lines(f"Answers of {', '.join(models) or 'a model'}", headings, cells, " ".join(differences(answers)))
 
 
 def differences(answers: Sequence[Answer]) -> list[str]:
-    """For each composer: the F1 at its largest budget minus that at its smallest, question by question."""
+    """For each pair of budgets: what F1 gains from the smallest to the largest of a composer, question by question."""
     scored = {key: {answer["id"]: each.f1 for answer, each in own} for key, own in _scored(answers).items()}
-    out = []
+    out: dict[tuple[str, int, int], list[str]] = defaultdict(list)
     for form, name in dict.fromkeys((form, name) for form, name, budget in scored if budget):
         budgets = sorted(budget for a, b, budget in scored if (a, b) == (form, name) and budget)
         low, high = scored[form, name, budgets[0]], scored[form, name, budgets[-1]]
         pairs = [100 * (high[each] - low[each]) for each in low if each in high]
         if len(budgets) > 1 and pairs:
-            said = f"{mean(pairs):+.1f} ± {_error(pairs):.1f} points over {len(pairs)} questions"
-            out.append(f"{name} ({form}): F1 at {budgets[-1]} minus at {budgets[0]}, paired: {said}.")
-    return out
+            out[form, budgets[0], budgets[-1]].append(f"{name} {mean(pairs):+.1f} ± {_error(pairs):.1f}")
+    return [
+        f"F1 ({form}) at {high} minus at {low}, question by question: {'; '.join(said)}."
+        for (form, low, high), said in out.items()
+    ]
 
 
 def _scored(answers: Sequence[Answer]) -> dict[_Row, list[tuple[Answer, Score]]]:

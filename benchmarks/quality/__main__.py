@@ -33,7 +33,7 @@ OURS = [
 OUR_GIST = "sightline=benchmarks.quality.sightline_gist:gist"
 HERE = ROOT / "data"  # where data are looked for when nobody says
 _ORDER = {(job.part, job.dataset): at for at, job in enumerate(JOBS)}
-_PLACES = ("--data", "--out", "--md", "--rows")
+_PLACES = ("--data", "--out", "--md", "--rows", "--answers")
 _KEY = ("part", "dataset", "half", "composer", "budget")
 HELP = f"""parts:
   a  questions about long chats: are the turns that answer them shown?
@@ -48,7 +48,7 @@ peers, packages from PyPI, each installed in an environment of its own:
 {fill(", ".join(peers.NAMES), initial_indent="  ", subsequent_indent="  ")}"""
 MISSING = """No recorded data: nothing to measure.
 Say where they are with --data DIR or SIGHTLINE_DATA (looked in {folder}).
-docs/quality.md lists the datasets, where each comes from and the folder it is expected in."""
+docs/quality-tables.md lists the datasets, where each comes from and the folder it is expected in."""
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -83,7 +83,10 @@ def _report(rows: Sequence[Row], about: dict[str, Any], arguments: argparse.Name
     if arguments.out:
         arguments.out.write_text(json.dumps({"about": about, "rows": rows}, ensure_ascii=False) + "\n")
     if arguments.md:
-        page.write(rows, about, arguments.md)
+        answers = [
+            answer for path in arguments.answers or () for answer in json.loads(path.read_text(encoding="utf-8"))
+        ]
+        page.write(rows, about, arguments.md, answers)
 
 
 def _shown_again(arguments: argparse.Namespace) -> None:
@@ -189,7 +192,9 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--rows", nargs="+", type=Path, metavar="FILE", help="measure nothing: report what --out wrote before")
     add("--times", action="store_true", help="also show compose time by history length")
     add("--out", type=Path, metavar="FILE", help="write all rows there, as JSON")
-    add("--md", type=Path, metavar="FILE", help="write a page there, its pictures beside it")
+    answers = "what `python -m benchmarks.answers --out` wrote, for the page"
+    add("--answers", nargs="+", type=Path, metavar="FILE", help=answers)
+    add("--md", type=Path, metavar="FILE", help="write a page there, and beside it a page of all tables and pictures")
     arguments = parser.parse_args(given)
     arguments.given = sys.argv[1:] if given is None else given
     _check(arguments, parser)
@@ -208,8 +213,9 @@ def _above_0(number: Callable[[str], float]) -> Callable[[str], float]:
 
 def _check(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     """Exit with one line if a file or a peer that was named does not exist."""
-    if missing := [str(path) for path in arguments.rows or () if not path.is_file()]:
-        parser.error(f"argument --rows: no file {', '.join(missing)}")
+    for option in ("rows", "answers"):
+        if missing := [str(path) for path in getattr(arguments, option) or () if not path.is_file()]:
+            parser.error(f"argument --{option}: no file {', '.join(missing)}")
     if arguments.peers not in (["all"], ["none"]) and (unknown := sorted(set(arguments.peers) - set(peers.NAMES))):
         parser.error(f"argument --peers: no peer {', '.join(unknown)}; there are {', '.join(peers.NAMES)}")
 

@@ -39,6 +39,11 @@ HEADLINES = (
 )
 
 
+def is_legal(row: Row) -> bool:
+    """Return whether so few requests of a composer are invalid that it is an alternative."""
+    return float(row.get("invalid") or 0) <= _DISTRUST
+
+
 def headline_table(rows: Sequence[Row]) -> Lines | None:
     """Return a table of all headlines. It compares with the composers whose requests are valid, except `full`."""
     cells = [cell for headline in HEADLINES for cell in _compared(rows, headline)]
@@ -59,7 +64,7 @@ def _compared(rows: Sequence[Row], headline: Headline) -> Iterator[list[str]]:
             other
             for other in known
             if other["composer"] not in (*OURS, ORACLE, "full")
-            and (other.get("invalid", 0) <= _DISTRUST or other["composer"] == SUMMARY)
+            and (is_legal(other) or other["composer"] == SUMMARY)
             and [other[key] for key in ("dataset", "half", "budget")] == place
         ]
         if others:
@@ -68,8 +73,7 @@ def _compared(rows: Sequence[Row], headline: Headline) -> Iterator[list[str]]:
             halves = {row["half"] for row in known}
             dataset = row["dataset"] if len(halves) == 1 else f"{row['dataset']} {row['half']}"
             names = [dataset, str(row["budget"]), headline.title + OURS[row["composer"]]]
-            illegal = row.get("invalid", 0)
-            shown = ours if illegal <= _DISTRUST else f"{ours} ({percent(illegal)} % invalid)"
+            shown = ours if is_legal(row) else f"{ours} ({percent(row['invalid'])} % invalid)"
             yield [*names, shown, theirs, _who(best, headline), _verdict(ours, theirs, less=headline.less)]
 
 

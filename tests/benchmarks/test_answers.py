@@ -123,7 +123,7 @@ def test_the_table_has_scores_tokens_and_cost_and_the_paired_difference() -> Non
         ["full", "none", "4", "400", "1.00", "0.0 ± 0.0", "0.0", "0.0", "0.0"],
     ]
     (line,) = differences(answers)
-    assert line == "it (sent): F1 at 8000 minus at 2000, paired: -25.0 ± 25.0 points over 4 questions."
+    assert line == "F1 (sent) at 8000 minus at 2000, question by question: it -25.0 ± 25.0."
     assert table.note == line
 
 
@@ -140,6 +140,7 @@ def test_a_model_is_asked_as_it_is_written_the_shortest_first(chat: Conversation
     shortest = min(prompts, key=lambda each: each["tokens"])
     assert model.asked[0] == {"messages": shortest["messages"]}
     assert not any("messages" in each for each in answers)
+    assert answers_table(answers).title == "Answers of scripted"
 
 
 def test_a_file_gets_a_window_for_the_longest_prompt(chat: Conversation) -> None:
