@@ -1,8 +1,6 @@
 """`python -m benchmarks.answers`: what is asked, how answers are scored, and what is printed."""
 
-import ast
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from sightline import ContextOverflow
 from sightline.agent.models.retry import RetryingModel
 from sightline.testing import ScriptedModel
 
-SCRIPT = Path(command.__file__).with_name("generate.py")
 GOLD = "I adopted a small grey cat named Oscar."
 QUERY = "What is the cat's name?"
 
@@ -183,11 +180,3 @@ def test_what_makes_no_sense_is_said_in_a_line(
     with pytest.raises(SystemExit):
         command.main(given)
     assert expected in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_the_script_for_a_gpu_stands_alone() -> None:
-    """It imports Python's own modules, torch and transformers; nothing of ours."""
-    tree = ast.parse(SCRIPT.read_text(encoding="utf-8"))
-    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module or "." for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {name for name in names if name not in sys.stdlib_module_names} == {"torch", "transformers"}
