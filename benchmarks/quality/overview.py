@@ -11,8 +11,11 @@ _FEWEST = 20  # edits, or calls where there are none: a dataset with fewer says 
 
 
 def edits_table(rows: Sequence[Row]) -> Lines | None:
-    """Return edits % at what real cost; needed % for the runs that edit otherwise, such as by shell commands."""
-    runs = [row for row in rows if row["part"] == "b" and row.get("rel_cost_real") is not None and row["budget"]]
+    """Return edits % at what real cost; needed % for the runs that edit otherwise, such as by shell commands.
+
+    Runs whose budget is counted from their system prompt are short, and edit nothing.
+    """
+    runs = [row for row in rows if row["part"] == "b" and isinstance(row["budget"], int) and row.get("rel_cost_real")]
     who = [name for name in ("sightline", *_RIVALS) if any(row["composer"] == name for row in runs)]
     cells = []
     for place, own in _by_place(runs, lambda row: row["n"] >= _FEWEST):
