@@ -1,10 +1,12 @@
 """`python -m benchmarks`: speed and size, ours and the peers', in one run. Never fails on a number.
 
-Where SIGHTLINE_DATA names a folder of recorded data, quality comes after it: `python -m benchmarks.quality`.
+Where SIGHTLINE_DATA names a folder of recorded data, quality comes after it: `python -m benchmarks.quality`. Where
+SIGHTLINE_ANSWERS says which model to ask ("--url URL --model NAME"), so do its answers: `python -m benchmarks.answers`.
 """
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -57,6 +59,11 @@ def main() -> None:
 
         say("quality, on the data in SIGHTLINE_DATA")
         quality.main(["--scale", "0.15"] if arguments.quick else [])
+        if model := os.environ.get("SIGHTLINE_ANSWERS"):
+            from benchmarks.answers import __main__ as answers
+
+            say("answers of a model")
+            answers.main([*shlex.split(model), *(["--n", "20"] if arguments.quick else [])])
 
 
 def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[str], None]) -> list[Row]:

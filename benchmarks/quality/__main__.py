@@ -20,16 +20,20 @@ from benchmarks.environment import ROOT
 from benchmarks.quality import page, peers, tables
 from benchmarks.quality.composer_calls import Row
 from benchmarks.quality.headlines import headline_table
-from benchmarks.quality.jobs import DATASETS, JOBS, PARTS, Asked, Job, Unknown, chosen, composers, makers, results
+from benchmarks.quality.jobs import DATASETS, JOBS, PARTS, Asked, Job, Unknown, chosen, measured, results
 from benchmarks.quality.messages import ENCODING
 from benchmarks.quality.replay import CACHE_SECONDS
 from benchmarks.quality.splits import HALVES
 
-OURS = "sightline=benchmarks.quality.engine:Engine"
+OURS = [
+    "sightline=benchmarks.quality.engine:Engine",
+    "sightline plain=benchmarks.quality.engine:Plain",
+    "sightline compact=benchmarks.quality.engine:Compacted",
+]
 OUR_GIST = "sightline=benchmarks.quality.sightline_gist:gist"
 HERE = ROOT / "data"  # where data are looked for when nobody says
 _ORDER = {(job.part, job.dataset): at for at, job in enumerate(JOBS)}
-_PLACES = ("--data", "--out", "--md", "--rows")
+_PLACES = ("--data", "--out", "--md", "--rows", "--answers")
 _KEY = ("part", "dataset", "half", "composer", "budget")
 HELP = f"""parts:
   a  questions about long chats: are the turns that answer them shown?
@@ -37,12 +41,14 @@ HELP = f"""parts:
   c  booking dialogues: are the values that were settled shown?
   d  gists of short dialogues, held against summaries that people wrote
   e  real compactions by a model: what the agent used afterwards
+  f  made-up talks in which the user lays down twenty things: how many stay readable in a small window?
+  g  which sentences are taken for constraints: of talk at work, made up, and of chats between friends
 
 peers, packages from PyPI, each installed in an environment of its own:
 {fill(", ".join(peers.NAMES), initial_indent="  ", subsequent_indent="  ")}"""
 MISSING = """No recorded data: nothing to measure.
 Say where they are with --data DIR or SIGHTLINE_DATA (looked in {folder}).
-docs/quality.md lists the datasets, where each comes from and the folder it is expected in."""
+docs/quality-tables.md lists the datasets, where each comes from and the folder it is expected in."""
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -61,7 +67,7 @@ def main(given: Sequence[str] | None = None) -> None:
         progress.print(f"[dim]not in this folder, left out: {', '.join(absent)}[/]")
     try:
         for part in {job.part for job in jobs}:
-            makers(asked) if part == "d" else composers(asked._replace(peers=()), part)
+            measured(asked._replace(peers=()), part)
     except Unknown as error:
         raise SystemExit(str(error)) from error
     begun = monotonic()
@@ -77,7 +83,10 @@ def _report(rows: Sequence[Row], about: dict[str, Any], arguments: argparse.Name
     if arguments.out:
         arguments.out.write_text(json.dumps({"about": about, "rows": rows}, ensure_ascii=False) + "\n")
     if arguments.md:
-        page.write(rows, about, arguments.md)
+        answers = [
+            answer for path in arguments.answers or () for answer in json.loads(path.read_text(encoding="utf-8"))
+        ]
+        page.write(rows, about, arguments.md, answers)
 
 
 def _shown_again(arguments: argparse.Namespace) -> None:
@@ -173,7 +182,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--part", nargs="+", choices=PARTS, default=list(PARTS), help="see below; default: all")
     add("--dataset", nargs="+", choices=DATASETS, default=[], metavar="NAME", help=", ".join(DATASETS))
     spelled = "[LABEL=]PKG.MOD:NAME"
-    add("--composer", nargs="+", default=[OURS], metavar=spelled, help="in place of Sightline")
+    add("--composer", nargs="+", default=OURS, metavar=spelled, help="in place of Sightline")
     add("--gist", nargs="+", default=[OUR_GIST], metavar=spelled, help="gist(text, tokens) -> text, for part d")
     add("--only-composers", action="store_true", help="leave the baselines out")
     add("--peers", nargs="+", default=["none"], metavar="NAME", help="see below; or all, or none, the default")
@@ -183,7 +192,9 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--rows", nargs="+", type=Path, metavar="FILE", help="measure nothing: report what --out wrote before")
     add("--times", action="store_true", help="also show compose time by history length")
     add("--out", type=Path, metavar="FILE", help="write all rows there, as JSON")
-    add("--md", type=Path, metavar="FILE", help="write a page there, its pictures beside it")
+    answers = "what `python -m benchmarks.answers --out` wrote, for the page"
+    add("--answers", nargs="+", type=Path, metavar="FILE", help=answers)
+    add("--md", type=Path, metavar="FILE", help="write a page there, and beside it a page of all tables and pictures")
     arguments = parser.parse_args(given)
     arguments.given = sys.argv[1:] if given is None else given
     _check(arguments, parser)
@@ -202,8 +213,9 @@ def _above_0(number: Callable[[str], float]) -> Callable[[str], float]:
 
 def _check(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     """Exit with one line if a file or a peer that was named does not exist."""
-    if missing := [str(path) for path in arguments.rows or () if not path.is_file()]:
-        parser.error(f"argument --rows: no file {', '.join(missing)}")
+    for option in ("rows", "answers"):
+        if missing := [str(path) for path in getattr(arguments, option) or () if not path.is_file()]:
+            parser.error(f"argument --{option}: no file {', '.join(missing)}")
     if arguments.peers not in (["all"], ["none"]) and (unknown := sorted(set(arguments.peers) - set(peers.NAMES))):
         parser.error(f"argument --peers: no peer {', '.join(unknown)}; there are {', '.join(peers.NAMES)}")
 

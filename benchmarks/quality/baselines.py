@@ -222,4 +222,5 @@ BY_PART: dict[str, Collection[str]] = {
     "b": tuple(BASELINES),
     "c": ("full", "last_n20", "sliding", "obs_mask10", "bm25+recent"),
     "e": ("full", "sliding", "obs_mask10", "step_mask", "bm25+recent"),
+    "f": ("full", "sliding", "bm25+recent"),
 }

@@ -12,7 +12,7 @@ from sightline import BadInput, Budget, Kind, Lod, MemoryStore, PinnedOverflow, 
 
 _HANDLE = re.compile(r"#(\d+)")  # a call is "#12.2": the second of message 12
 _KEYS = ("role", "content", "tool_calls", "tool_call_id")  # what a message says; when it was said goes beside it
-_LEAST = 300  # tokens: below, nothing can be composed
+_LEAST = 100  # tokens: below, nothing can be composed
 
 
 class Engine:
@@ -22,13 +22,17 @@ class Engine:
     what that adds is kept off the budget from then on, so no request is over.
     """
 
+    parts: tuple[str, ...] = ("a", "b", "c", "e")  # of the benchmark
+    asks = True  # a question about a recorded conversation is composed for with `ask=True`
+    compacts = False  # also where somebody asks
+
     def __init__(self) -> None:
         self.start("")
 
     def start(self, session_id: str) -> None:
         """Forget everything."""
         self._now = 0
-        self._session = Session(MemoryStore(re.sub(r"\W", "_", session_id)), clock=lambda: self._now)
+        self.session = Session(MemoryStore(re.sub(r"\W", "_", session_id)), clock=lambda: self._now)
         self._told = 0  # messages of the history
         self._places: dict[str, int] = {}  # item: index in the history
         self._more = 0  # tokens that the written form has had beyond our count
@@ -40,13 +44,13 @@ class Engine:
         for at in range(self._told, len(history)):
             self._tell(history[at], at)
         self._told = len(history)
-        self._session.interrupt()
+        self.session.interrupt()
         self.reason = ""
-        ask = resumed and is_question(history)
-        if resumed and not ask:
+        question = resumed and is_question(history)
+        if resumed and (self.compacts or not question):
             with suppress(BadInput):  # too little to compact
-                self._session.summaries.compact(Budget(budget))
-        messages = self._fitting(budget, ask=ask)
+                self.session.summaries.compact(Budget(budget))
+        messages = self._fitting(budget, ask=question and self.asks)
         return messages, self._handles(messages)
 
     def _tell(self, message: Message, at: int) -> None:
@@ -56,7 +60,7 @@ class Engine:
         if moment is not None:
             self._now = max(self._now, int(moment * 1000))
         for neutral in wire.read_messages([{key: message[key] for key in _KEYS if key in message}]):
-            item = self._session.add(replace(neutral, when=str(said)))
+            item = self.session.add(replace(neutral, when=str(said)))
             self._places[item.partition(".")[0]] = at
 
     def _fitting(self, budget: int, *, ask: bool) -> list[Message]:
@@ -70,12 +74,12 @@ class Engine:
     def _written(self, window: int, *, ask: bool) -> list[Message]:
         """Compose the next request. If what must be shown exceeds the window, use the smallest that it fits."""
         try:
-            payload = self._session.compose(Budget(window), ask=ask)
+            payload = self.session.compose(Budget(window), ask=ask)
         except PinnedOverflow as overflow:
-            payload = self._session.compose(Budget(window + overflow.short_by), ask=ask)
+            payload = self.session.compose(Budget(window + overflow.short_by), ask=ask)
         self._plan = payload.plan
-        if self._session.receipt is not None:
-            self.reason = self.reason or self._session.receipt.reason  # of the first try: others go on from it
+        if self.session.receipt is not None:
+            self.reason = self.reason or self.session.receipt.reason  # of the first try: others go on from it
         return [_plain(message) for message in payload.openai()["messages"]]
 
     def _handles(self, messages: list[Message]) -> dict[str, list[int]]:
@@ -83,6 +87,20 @@ class Engine:
         shown = "\n".join(text_of(message.get("content")) + str(message.get("tool_calls", "")) for message in messages)
         named = [item for item in set(_HANDLE.findall(shown)) if item in self._places]
         return {f"#{item}": [self._places[item]] for item in named if not _in_full(self._plan, item)}
+
+
+class Plain(Engine):
+    """The same with plain `compose` throughout, which is what chat and agents call after every user message."""
+
+    parts = ("a", "c", "f")  # elsewhere the two are one
+    asks = False
+
+
+class Compacted(Plain):
+    """The same after `compact()`."""
+
+    parts = ("f",)
+    compacts = True
 
 
 def _in_full(plan: Plan, item: str) -> bool:

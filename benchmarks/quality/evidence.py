@@ -31,7 +31,7 @@ def measure_evidence(
     tick: Tick = silent,
 ) -> list[Row]:
     """Measure `n` questions of each half. The last composer, `(oracle)`, shows only the gold turns."""
-    todo = _chosen(dataset, chats, n, halves)
+    todo = chosen_questions(dataset, chats, n, halves)
     sizes = {chat.id: count_messages(chat.messages) for chat in chats}
     tallies: dict[tuple[str, str, int | None], Tally] = {}
     for done, (half, chat, question) in enumerate(todo):
@@ -44,9 +44,10 @@ def measure_evidence(
     return [_row(dataset, *key, tally) for key, tally in tallies.items()]
 
 
-def _chosen(
+def chosen_questions(
     dataset: str, chats: Sequence[Conversation], n: int, halves: Sequence[str]
 ) -> list[tuple[str, Conversation, Question]]:
+    """Return `n` questions of each wanted half, with their chats, in a fixed random order."""
     todo = []
     for half, some in divided(dataset, chats, lambda chat: chat.id, halves):
         ordered = sorted(some, key=lambda chat: chat.id)

@@ -6,9 +6,8 @@ from typing import NamedTuple
 from benchmarks.quality.compactions import SUMMARY
 from benchmarks.quality.composer_calls import Row
 from benchmarks.quality.evidence import ORACLE
-from benchmarks.quality.tables import Figure, Lines, percent, ratio
+from benchmarks.quality.tables import OURS, Figure, Lines, percent, ratio
 
-OURS = "sightline"
 _DISTRUST = 0.05  # of a composer's requests may be illegal before it is no alternative
 
 
@@ -25,20 +24,30 @@ class Headline(NamedTuple):
 HEADLINES = (
     Headline("a", "all_evidence", "all evidence %", percent),
     Headline("a", "dated", "evidence + dates %", percent),
-    Headline("b", "rel_cost_faults", "cost incl. faults", ratio, less=True),
+    Headline("b", "edits", "edits %", percent),
+    Headline("b", "rel_cost_real", "real cost", ratio, less=True),
     Headline("b", "needed", "needed %", percent),
     Headline("b", "needed_far", "far %", percent),
     Headline("c", "session_slots", "slots of whole session %", percent),
     Headline("c", "topic_slots", "slots of asked topic %", percent),
     Headline("d", "rouge1_recall", "ROUGE-1 recall %", percent),
     Headline("e", "carried", "carried values %", percent),
+    Headline("f", "readable", "constraints readable %", percent),
+    Headline("g", "per_hundred", "found in 100 messages", ratio, less=True),
+    Headline("g", "precision", "precision %", percent),
+    Headline("g", "recall", "recall %", percent),
 )
+
+
+def is_legal(row: Row) -> bool:
+    """Return whether so few requests of a composer are invalid that it is an alternative."""
+    return float(row.get("invalid") or 0) <= _DISTRUST
 
 
 def headline_table(rows: Sequence[Row]) -> Lines | None:
     """Return a table of all headlines. It compares with the composers whose requests are valid, except `full`."""
     cells = [cell for headline in HEADLINES for cell in _compared(rows, headline)]
-    headings = ["dataset", "budget", "figure", OURS, "best other", "who", ""]
+    headings = ["dataset", "budget", "figure", "sightline", "best other", "who", ""]
     better = sum(cell[-1] == "better" for cell in cells)
     worse = sum(cell[-1] == "worse" for cell in cells)
     note = f"{better} figures better than every other, {len(cells) - better - worse} equal, {worse} worse."
@@ -48,14 +57,14 @@ def headline_table(rows: Sequence[Row]) -> Lines | None:
 def _compared(rows: Sequence[Row], headline: Headline) -> Iterator[list[str]]:
     known = [row for row in rows if row["part"] == headline.part and row.get(headline.key) is not None]
     for row in known:
-        if row["composer"] != OURS:
+        if row["composer"] not in OURS:
             continue
         place = [row[key] for key in ("dataset", "half", "budget")]
         others = [
             other
             for other in known
-            if other["composer"] not in (OURS, ORACLE, "full")
-            and (other.get("invalid", 0) <= _DISTRUST or other["composer"] == SUMMARY)
+            if other["composer"] not in (*OURS, ORACLE, "full")
+            and (is_legal(other) or other["composer"] == SUMMARY)
             and [other[key] for key in ("dataset", "half", "budget")] == place
         ]
         if others:
@@ -63,9 +72,8 @@ def _compared(rows: Sequence[Row], headline: Headline) -> Iterator[list[str]]:
             ours, theirs = headline.write(row[headline.key]), headline.write(best[headline.key])
             halves = {row["half"] for row in known}
             dataset = row["dataset"] if len(halves) == 1 else f"{row['dataset']} {row['half']}"
-            names = [dataset, str(row["budget"]), headline.title]
-            illegal = row.get("invalid", 0)
-            shown = ours if illegal <= _DISTRUST else f"{ours} ({percent(illegal)} % invalid)"
+            names = [dataset, str(row["budget"]), headline.title + OURS[row["composer"]]]
+            shown = ours if is_legal(row) else f"{ours} ({percent(row['invalid'])} % invalid)"
             yield [*names, shown, theirs, _who(best, headline), _verdict(ours, theirs, less=headline.less)]
 
 
@@ -74,8 +82,9 @@ def _who(best: Row, headline: Headline) -> str:
     if headline.part != "b":
         return str(best["composer"])
     if headline.less:
-        return f"{best['composer']} (needed {percent(best['needed'])} %)"
-    return f"{best['composer']} (cost {ratio(best['rel_cost_faults'])})"
+        edits = "" if best.get("edits") is None else f"edits {percent(best['edits'])} %, "
+        return f"{best['composer']} ({edits}needed {percent(best['needed'])} %)"
+    return f"{best['composer']} (real cost {ratio(best.get('rel_cost_real'))})"
 
 
 def _verdict(ours: str, theirs: str, *, less: bool) -> str:

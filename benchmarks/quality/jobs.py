@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
 
-from benchmarks.quality import compactions, evidence, gists, replay, slots
+from benchmarks.quality import compactions, constraints, evidence, gists, replay, slots
 from benchmarks.quality import datasets as sets
 from benchmarks.quality.baseline_gists import GISTS
 from benchmarks.quality.baselines import BASELINES, BY_PART, full
@@ -33,15 +33,19 @@ JOBS = (
     Job("b", "tau_bench", ("+1500", "+3000"), 30),
     Job("b", "tau2_bench", ("+1500", "+3000"), 30),
     Job("b", "mini_swe_agent", (8000, 16000), 20),
-    Job("b", "claude_code", (8000, 16000), 14),
+    Job("b", "claude_code", (8000, 16000, 128000), 14),
     Job("b", "openhands", (8000, 16000), 2),
     Job("b", "swe_agent", ("+1500", "+3000"), 2),
-    Job("b", "entire_claude", (16000, 32000), 10),
-    Job("b", "entire_codex", (16000, 32000), 6),
+    Job("b", "entire_claude", (16000, 32000, 128000), 10),
+    Job("b", "entire_codex", (16000, 32000, 128000), 6),
     Job("c", "sgd", (1000, 2000, 4000), 12),
     Job("c", "crosswoz_zh", (1000, 2000, 4000), 12),
     Job("d", "dialogsum", (32, 64, 96), 200),
     Job("e", "compactions", (8000, 16000), 22),
+    Job("f", "constraints_en", (200, 400, 600), 4),
+    Job("f", "constraints_zh", (200, 400, 600), 4),
+    Job("g", "work_talk", (), 0),
+    Job("g", "friends", (), 0),
 )
 PARTS = tuple(dict.fromkeys(job.part for job in JOBS))
 DATASETS = tuple(job.dataset for job in JOBS)
@@ -55,6 +59,8 @@ _MEASURES: dict[str, tuple[Mapping[str, Callable[[Path], Any]], Callable[..., li
     "c": (sets.SLOTS, slots.measure_slots),
     "d": (sets.DIALOGUES, gists.measure_gists),
     "e": (sets.COMPACTIONS, compactions.measure_compactions),
+    "f": (sets.TALKS, constraints.measure_windows),
+    "g": (sets.MESSAGES, constraints.measure_finding),
 }  # part → how its datasets are read, and how it is measured
 
 
@@ -89,7 +95,9 @@ def chosen(asked: Asked, parts: Sequence[str], datasets: Sequence[str]) -> tuple
     wanted = [job for job in JOBS if job.part in parts and (not datasets or job.dataset in datasets)]
     if not asked.baselines and not asked.gists:
         wanted = [job for job in wanted if job.part != "d"]
-    there = [job for job in wanted if sets.folder(asked.root, job.dataset).is_dir()]
+    there = [job for job in wanted if sets.is_there(asked.root, job.dataset)]
+    if all(job.dataset in sets.MADE_UP for job in there) and there != wanted:
+        there = []  # what is made up is measured alone only where nothing else was asked for
     return there, [job.dataset for job in wanted if job not in there]
 
 
@@ -122,14 +130,28 @@ def _rows(job: Job, asked: Asked) -> list[Row]:
     options: dict[str, Any] = {"halves": asked.halves, "tick": _Ticker(f"{job.part} {job.dataset}")}
     if job.part == "b":
         options["rules"] = replay.Rules(asked.cache_seconds)
-    who = makers(asked) if job.part == "d" else composers(asked, job.part)
+    who = measured(asked, job.part)
     n = max(_FEWEST, int(job.n * asked.scale))
     readers, measure = _MEASURES[job.part]
     return measure(job.dataset, readers[job.dataset](asked.root), who, job.budgets, n, **options)
 
 
+def measured(asked: Asked, part: str) -> Mapping[str, Any]:
+    """Return what a part measures, by name: composers, makers of gists, or finders of constraints. Raises Unknown."""
+    match part:
+        case "d":
+            return makers(asked)
+        case "g":
+            return constraints.FINDERS
+        case _:
+            return composers(asked, part)
+
+
 def composers(asked: Asked, part: str) -> Composers:
-    """Return the composers of a part. In (b) costs are relative to the full history, so that is always one of them."""
+    """Return the composers of a part: those that name no `parts`, or this one among them.
+
+    In (b) costs are relative to the full history, so that is always one of them.
+    """
     found: dict[str, Any] = {}
     if asked.baselines:
         found.update({name: BASELINES[name] for name in BY_PART.get(part, ())})
@@ -137,7 +159,7 @@ def composers(asked: Asked, part: str) -> Composers:
         found["full"] = full
     found.update(peers(asked.peers))
     found.update(map(named, asked.composers))
-    return found
+    return {name: composer for name, composer in found.items() if part in getattr(composer, "parts", PARTS)}
 
 
 def makers(asked: Asked) -> Mapping[str, Any]:

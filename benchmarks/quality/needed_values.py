@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from benchmarks.quality.edits import Edit, edits_of
 from benchmarks.quality.messages import History, Message, full_text, is_system, text_of
 
 FAR = 8  # messages back
@@ -30,6 +31,7 @@ class Step(NamedTuple):
     at: int
     query: str
     calls: list[list[Needed]]
+    edits: list[Edit]
 
 
 def needed_values(call: Message) -> list[str]:
@@ -57,7 +59,10 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def steps(messages: History, texts: Sequence[str]) -> list[Step]:
-    """Return every model call of a run and the values it needed from earlier messages, the system prompt aside."""
+    """Return every model call of a run, with the values and the texts that it needed from earlier messages.
+
+    The system prompt is no earlier message: it is always shown.
+    """
     systems = sum(1 for message in messages[:2] if is_system(message))
     known = "\n".join(texts[:systems])
     out, query = [], ""
@@ -72,7 +77,7 @@ def steps(messages: History, texts: Sequence[str]) -> list[Step]:
             found = [(value, _last_shown(value, texts, systems, index)) for value in values]
             if used := [Needed(value, index - at > FAR, at) for value, at in found if at >= 0]:
                 calls.append(used)
-        out.append(Step(index, query, calls))
+        out.append(Step(index, query, calls, edits_of(message, texts[:index], systems)))
     return out
 
 

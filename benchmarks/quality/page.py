@@ -1,40 +1,56 @@
-"""The page about a run: prose from `page.md`, tables and pictures from the rows."""
+"""The two pages about a run: prose from `page.md` and `tables_page.md`, tables and pictures from the rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality import headlines, plots, tables
+from benchmarks.answers.scores import Answer, answers_table
+from benchmarks.quality import headlines, overview, plots, tables
 from benchmarks.quality.composer_calls import Row
 
-TEMPLATE = Path(__file__).with_name("page.md")
+TEMPLATE, TABLES_TEMPLATE = (Path(__file__).with_name(name) for name in ("page.md", "tables_page.md"))
 PICTURES = {"quality-cost.svg": plots.cost_against_recall, "quality-session.svg": plots.one_session}
 
 
-def write(rows: Sequence[Row], about: dict[str, Any], path: Path) -> None:
-    """The page at this path, its pictures in the folder `pictures` beside it."""
+def write(rows: Sequence[Row], about: dict[str, Any], path: Path, answers: Sequence[Answer] = ()) -> None:
+    """Write the page at this path, all tables to a second page beside it, and pictures to the folder `pictures`."""
     folder = path.parent / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in PICTURES.items():
         (folder / name).write_text(draw(rows), encoding="utf-8")
-    path.write_text(text(rows, about), encoding="utf-8")
+    facts = "\n".join(f"- {name}: {f'`{value}`' if name == 'command' else value}" for name, value in about.items())
+    path.write_text(_filled(TEMPLATE, {"facts": facts, **_first(rows, answers)}), encoding="utf-8")
+    tables_path(path).write_text(_filled(TABLES_TEMPLATE, {"facts": facts, **_second(rows)}), encoding="utf-8")
 
 
-def text(rows: Sequence[Row], about: dict[str, Any]) -> str:
-    """The page. Every figure on it comes from the rows."""
-    page = TEMPLATE.read_text(encoding="utf-8")
+def tables_path(path: Path) -> Path:
+    """Return where the second page is."""
+    return path.with_name(f"{path.stem}-tables{path.suffix}")
+
+
+def _filled(template: Path, written: dict[str, str]) -> str:
+    page = template.read_text(encoding="utf-8")
+    for name, text in written.items():
+        page = page.replace(f"<!-- {name} -->\n", text.rstrip("\n") + "\n")
+    return page
+
+
+def _first(rows: Sequence[Row], answers: Sequence[Answer]) -> dict[str, str]:
+    edits, constraints = overview.edits_table(rows), overview.constraints_table(rows)
+    return {
+        "answers": tables.markdown(answers_table(answers)) if answers else "No model was asked in this run.",
+        "edits": tables.markdown(edits) if edits else "No agent runs in this run.",
+        "constraints": tables.markdown(constraints) if constraints else "Not measured in this run.",
+    }
+
+
+def _second(rows: Sequence[Row]) -> dict[str, str]:
     stands = headlines.headline_table(rows)
-    filled = {
-        "facts": "\n".join(
-            f"- {name}: {f'`{value}`' if name == 'command' else value}" for name, value in about.items()
-        ),
-        "standing": tables.markdown(stands) if stands else "Nothing to compare with.\n",
+    return {
+        "standing": tables.markdown(stands) if stands else "Nothing to compare with.",
         "tables": _tables(rows),
         "prefixes": _prefixes(rows),
     }
-    for name, written in filled.items():
-        page = page.replace(f"<!-- {name} -->\n", written.rstrip("\n") + "\n")
-    return page
 
 
 def _tables(rows: Sequence[Row]) -> str:

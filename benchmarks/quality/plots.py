@@ -85,13 +85,13 @@ class Looks:
 
 
 def cost_against_recall(rows: Sequence[Row]) -> str:
-    """One small picture for each dataset of (b): needed values shown, over cost with what has to be read again."""
-    runs = [row for row in rows if row["part"] == "b" and row["needed"] is not None]
+    """One small picture for each dataset of (b): needed values shown, over real cost."""
+    runs = [row for row in rows if row["part"] == "b" and None not in (row["needed"], row.get("rel_cost_real"))]
     datasets = list(dict.fromkeys(row["dataset"] for row in runs))
     looks, columns = Looks(list(dict.fromkeys(row["composer"] for row in runs))), min(4, max(1, len(datasets)))
     width = columns * _WIDTH
     legend, top = looks.legend(width)
-    title = "Needed values that are shown (%) over cost (full history = 1, reading again included)"
+    title = "Needed values that are shown (%) over real cost (full history = 1)"
     pieces = [text(12, 18, title, "title"), *legend]
     for at, dataset in enumerate(datasets):
         pieces += _dataset(at, columns, top, dataset, [row for row in runs if row["dataset"] == dataset], looks)
@@ -100,15 +100,15 @@ def cost_against_recall(rows: Sequence[Row]) -> str:
 
 
 def _dataset(at: int, columns: int, top: float, dataset: str, rows: Sequence[Row], looks: Looks) -> Iterator[str]:
-    farthest = min(_FARTHEST, max(row["rel_cost_faults"] for row in rows))
+    farthest = min(_FARTHEST, max(row["rel_cost_real"] for row in rows))
     legal = [row for row in rows if row["invalid"] <= _DISTRUST] or rows  # others may stand at the lower edge
     lowest = min(100 * row["needed"] for row in legal)
     box = _box(at, columns, top, (0, farthest * 1.05), (10 * (lowest // 10), 100))
-    yield from box.frame(dataset, "cost", "needed %")
+    yield from box.frame(dataset, "real cost", "needed %")
     for name in sorted({row["composer"] for row in rows}, key=lambda name: name == "sightline"):
         colour, shape = looks.of(name)
         own = [row for row in rows if row["composer"] == name]
-        points = [box.at(row["rel_cost_faults"], 100 * row["needed"]) for row in own]
+        points = [box.at(row["rel_cost_real"], 100 * row["needed"]) for row in own]
         yield line(points, colour, 2.2 if name == "sightline" else 1.0, 0.8)
         for row, (x, y) in zip(own, points, strict=True):
             yield mark(x, y, shape, colour, hollow=row["invalid"] > _DISTRUST)

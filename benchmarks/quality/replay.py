@@ -19,7 +19,7 @@ from benchmarks.quality.composer_calls import (
     silent,
 )
 from benchmarks.quality.messages import REQUEST, Message, count_message, count_messages, full_text, identity, is_system
-from benchmarks.quality.needed_values import Needed, idle_seconds, run_texts, steps
+from benchmarks.quality.needed_values import Needed, Step, idle_seconds, run_texts, steps
 from benchmarks.quality.prefix import Prefixes
 from benchmarks.quality.records import Run
 from benchmarks.quality.splits import HALVES, divided, shuffled
@@ -27,6 +27,8 @@ from benchmarks.quality.validity import mandatory_tokens, problems
 
 READ, WRITE = 0.1, 1.25  # prices of a cached and of a written token, relative to a fresh one
 MIN_CACHE = 1024  # shorter prefixes are not cached
+ASKING = 5 * 120  # a call to read something again: 120 tokens, which a model writes at five times the price
+FRESH = 20  # calls for which something that was read again stays readable
 CACHE_SECONDS = 300.0  # after which a provider's cache is taken to be gone
 MOST_CALLS = 100  # of a long run the last ones count, where the history is longest
 _FEWEST = 6  # answers of a run worth replaying
@@ -125,7 +127,7 @@ class Prepared:
         budget = NO_LIMIT if label is None else self._system + int(label) if isinstance(label, str) else label
         played.tally.add(runs=1)
         before: list[Message] | None = None
-        charged: set[int] = set()
+        reads = Reads()
         for at in range(0 if is_stateful(composer) else max(0, self.first - 1), len(self.steps)):
             step = self.steps[at]
             shown = opened(self._messages[: step.at], step.query, budget)
@@ -136,8 +138,8 @@ class Prepared:
             tokens, cached = self._sent(shown, step.at, budget, warm, played.tally)
             if keep:
                 played.series.append((tokens, cached))
-            if step.calls:
-                Look(self, shown, played.tally, charged).at(step.calls)
+            if step.calls or step.edits:
+                Look(self, shown, played.tally, reads).at(step, at, tokens)
 
     def _sent(self, shown: Composed, index: int, budget: int, warm: int, tally: Tally) -> tuple[int, int]:
         tokens = count_messages(shown.messages)
@@ -153,17 +155,47 @@ class Prepared:
         return tokens, cached
 
 
-class Look:
-    """Which values that an answer needed are shown in a composed request."""
+class Reads:
+    """What had to be read again in one run, because a request did not show it."""
 
-    def __init__(self, run: Prepared, shown: Composed, tally: Tally, charged: set[int]) -> None:
-        self._run, self._shown, self._tally, self._charged = run, shown, tally, charged
-        self._text = "\n".join(full_text(message) for message in shown.messages)
+    def __init__(self) -> None:
+        self.charged: set[int] = set()  # messages, each paid for once
+        self._latest: dict[int, int] = {}  # message: the call before which it was read again
+
+    def lost(self, messages: set[int], call: int) -> list[int]:
+        """Return those of the messages that are not fresh from an earlier reading, and note that they are read now."""
+        found = [each for each in messages if call - self._latest.get(each, -FRESH) >= FRESH]
+        self._latest.update(dict.fromkeys(found, call))
+        return found
+
+
+class Look:
+    """Which values and texts that an answer needed are shown in a composed request."""
+
+    def __init__(self, run: Prepared, shown: Composed, tally: Tally, reads: Reads) -> None:
+        self._run, self._shown, self._tally, self._reads = run, shown, tally, reads
+        self._texts = [full_text(message) for message in shown.messages]
+        self._text = "\n".join(self._texts)
         self._present: list[str] | None = None
         self._again: set[int] = set()  # messages that have to be read again
 
-    def at(self, calls: Sequence[Sequence[Needed]]) -> None:
-        """Look for every value of these calls."""
+    def at(self, step: Step, call: int, tokens: int) -> None:
+        """Look for all that the call of this number needed. Its request has so many tokens."""
+        self._edits(step)
+        self._values(step.calls)
+        self._tally.add(reread_cost=WRITE * sum(map(self._run.size, self._again)))
+        if lost := self._reads.lost(self._again, call):  # one more request over the cached prompt, then the sources
+            read = WRITE * sum(map(self._run.size, lost))
+            self._tally.add(real_faults=1, real_cost=READ * tokens + ASKING + read)
+
+    def _edits(self, step: Step) -> None:
+        for edit in step.edits:
+            readable = edit.readable(self._texts)
+            self._tally.add(edits_n=1, edits=readable)
+            if not readable:
+                self._again.update(edit.sources)
+
+    def _values(self, calls: Sequence[Sequence[Needed]]) -> None:
         for values in calls:
             seen = [each.value in self._text for each in values]
             near = [here or self._one_step(each) for here, each in zip(seen, values, strict=True)]
@@ -173,7 +205,6 @@ class Look:
             if far:
                 self._tally.add(far_n=1, far=sum(seen[at] for at in far) / len(far))
                 self._tally.add(far_step=sum(near[at] for at in far) / len(far))
-        self._tally.add(reread_cost=WRITE * sum(map(self._run.size, self._again)))
 
     def _one_step(self, missing: Needed) -> bool:
         """Count a fault: a needed value is not shown. Return whether a handle that is shown leads to it."""
@@ -186,8 +217,8 @@ class Look:
             tally.add(span=min(sum(map(self._run.size, handles[handle])) for handle in leading), span_n=1)
         tally.add(faults=1)
         self._again.add(missing.source)
-        if missing.source not in self._charged:
-            self._charged.add(missing.source)
+        if missing.source not in self._reads.charged:
+            self._reads.charged.add(missing.source)
             tally.add(reads=1, fault_cost=WRITE * self._run.size(missing.source))
         return bool(leading)
 
@@ -222,6 +253,10 @@ def _row(dataset: str, half: str, name: str, budget: Label, played: Played, whol
         "rel_cost_faults": relative(tally["cost"] + tally["fault_cost"]),
         # upper bound: read again at every call that misses something, not once a session
         "rel_cost_faults_each": relative(tally["cost"] + tally["reread_cost"]),
+        "rel_cost_real": relative(tally["cost"] + tally["real_cost"]),
+        "real_faults": int(tally["real_faults"]),
+        "edits": tally.per("edits", "edits_n"),
+        "edits_n": int(tally["edits_n"]),
         "needed": tally.per("needed", "needed_n"),
         "needed_step": tally.per("step", "needed_n"),
         "needed_n": int(tally["needed_n"]),

@@ -18,7 +18,16 @@ TITLES = {
     "c": "(c) Values settled in booking dialogues",
     "d": "(d) Gists against human summaries",
     "e": "(e) Against real compactions by a model",
+    "f": "(f) Twenty constraints in small windows",
+    "g": "(g) Sentences taken for constraints",
 }
+OURS = {
+    "sightline": "",
+    "sightline plain": ", plain",
+    "sightline compact": ", compacted",
+}  # row: what its figures' names end with
+_WHO = {"d": "gist", "g": "finder"}
+_OF = {"c": "sessions", "d": "dialogues", "f": "talks", "g": "messages"}
 Figure = Callable[[Any], str]
 
 
@@ -70,6 +79,8 @@ COLUMNS: dict[str, list[Column]] = {
         Column("cache hit %", "cache_hit", percent),
         Column("cost", "rel_cost", ratio),
         Column("cost incl. faults", "rel_cost_faults", ratio),
+        Column("real cost", "rel_cost_real", ratio),
+        Column("edits %", "edits", percent),
         Column("faults", "faults", whole),
         Column("needed %", "needed", percent),
         Column("or 1 step %", "needed_step", percent),
@@ -99,6 +110,18 @@ COLUMNS: dict[str, list[Column]] = {
         Column("user messages (soft) %", "user_soft", percent),
         _INVALID,
         *_TIME,
+    ],
+    "f": [
+        Column("tokens", "tokens", whole),
+        Column("readable %", "readable", percent),
+        Column("worst talk %", "worst", percent),
+        _INVALID,
+        *_TIME,
+    ],
+    "g": [
+        Column("found in 100 messages", "per_hundred", ratio),
+        Column("precision %", "precision", percent),
+        Column("recall %", "recall", percent),
     ],
 }
 
@@ -135,7 +158,7 @@ def lines_of(rows: Sequence[Row], part: str, dataset: str) -> Lines | None:
     first = next(iter(table.values()))
     about = " / ".join(_about(part, first[half]) for half in halves if half in first)
     title = f"{dataset}, {' / '.join(halves).replace('heldout', 'held-out')} ({about})"
-    headings = ["gist" if part == "d" else "composer", "size" if part == "d" else "budget"]
+    headings = [_WHO.get(part, "composer"), "size" if part == "d" else "budget"]
     cells = [[name, str(budget or "none"), *_cells(part, halves, by)] for (name, budget), by in table.items()]
     return Lines(title, [*headings, *(each.title for each in COLUMNS[part])], cells, _why_invalid(table, halves[0]))
 
@@ -154,11 +177,12 @@ def _about(part: str, row: Row) -> str:
         case "b":
             cold = row["cold"]
             clock = "no clock" if cold is None else f"{100 * cold:.1f} % of the calls after more than 5 minutes"
-            return f"{row['trajectories']} runs, {row['n']} model calls, {row['values']} needed values, {clock}"
+            needs = f"{row.get('edits_n', 0)} edits, {row['values']} needed values"
+            return f"{row['trajectories']} runs, {row['n']} model calls, {needs}, {clock}"
         case "e":
             return f"{row['n']} events, {row['values']} carried values"
         case _:
-            return f"{row['n']} {'sessions' if part == 'c' else 'dialogues'}"
+            return f"{row['n']} {_OF[part]}"
 
 
 def _why_invalid(table: Grouped, half: str) -> str:
@@ -242,7 +266,7 @@ def show(lines: Lines, console: Console) -> None:
     for at, heading in enumerate(lines.headings):
         table.add_column(heading, justify="left" if at == 0 else "right")
     for cells in lines.cells:
-        table.add_row(*cells, style="bold" if cells[0] == "sightline" else "")
+        table.add_row(*cells, style="bold" if cells[0] in OURS else "")
     console.print(table)
     if lines.note:
         console.print(f"[dim]{lines.note}[/]")
@@ -252,7 +276,7 @@ def markdown(lines: Lines) -> str:
     """Return a table as Markdown, with Sightline's rows in bold."""
     out = [f"**{lines.title}**", "", _line(lines.headings), _line(["---"] * len(lines.headings))]
     for name, *figures in lines.cells:
-        out.append(_line([f"**{name}**" if name == "sightline" else name, *figures]))
+        out.append(_line([f"**{name}**" if name in OURS else name, *figures]))
     return "\n".join([*out, *(["", lines.note] if lines.note else []), ""])
 
 

@@ -1,15 +1,17 @@
 """Parts (a), (c), (d) and (e) on made-up records, and the halves."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmarks.quality.baseline_gists import GISTS, bm25_scores
 from benchmarks.quality.baselines import full, last_n, sliding
 from benchmarks.quality.compactions import SUMMARY, carried, measure_compactions
-from benchmarks.quality.engine import Engine, is_question
+from benchmarks.quality.engine import Engine, Plain, is_question
 from benchmarks.quality.evidence import ORACLE, measure_evidence
 from benchmarks.quality.gists import measure_gists, rouge
+from benchmarks.quality.jobs import Asked, composers
 from benchmarks.quality.records import Compaction, Conversation, Dialogue, Question, SlotSession, Topic
 from benchmarks.quality.slots import measure_slots
 from benchmarks.quality.splits import HALVES, chained, digest, divided, halves, ranked
@@ -17,6 +19,8 @@ from benchmarks.quality.text_match import Matcher, answered
 from hypothesis import given
 from hypothesis import strategies as st
 from quality_talk import REPLY, SYSTEM, USER, call, tool
+
+from sightline import Session
 
 FILLER = [{"role": "user", "content": f"Nothing of note happened on day {day}, it rained."} for day in range(200)]
 GOLD = "I adopted a small grey cat named Oscar last Tuesday."
@@ -57,6 +61,21 @@ def test_evidence_is_found_by_who_looks_for_it() -> None:
     assert rows["full", None]["dated"] == 1
     assert rows[ORACLE, 600]["all_evidence"] == 1
     assert rows["us", 600]["invalid"] == 0
+
+
+def test_a_question_is_composed_for_with_and_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same history, once with `ask=True` and once plain; nothing else differs, and (b) knows one of the two."""
+    made: list[bool] = []
+    compose = Session.compose
+    monkeypatch.setattr(
+        Session, "compose", lambda self, budget, *, ask: (made.append(ask), compose(self, budget, ask=ask))[1]
+    )
+    for composer in (Engine, Plain):
+        composer().compose([SYSTEM, *FILLER, USER], "do it", 900)
+    assert made == [True, False]
+    ours = ("a=benchmarks.quality.engine:Engine", "b=benchmarks.quality.engine:Plain")
+    asked = Asked(Path(), composers=ours, baselines=False)
+    assert [list(composers(asked, part)) for part in "abce"] == [["a", "b"], ["full", "a"], ["a", "b"], ["a"]]
 
 
 def test_a_question_is_no_agents_run() -> None:

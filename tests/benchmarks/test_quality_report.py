@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
-from benchmarks.quality import page, peers, plots, tables
+from benchmarks.quality import overview, page, peers, plots, tables
 from benchmarks.quality.__main__ import main
 from benchmarks.quality.composer_calls import Failed
 from benchmarks.quality.headlines import headline_table
@@ -76,7 +76,7 @@ def test_without_data_it_says_where_they_are_expected(tmp_path: Path, capsys: py
     main(["--data", str(tmp_path)])
     said = capsys.readouterr().out
     assert "SIGHTLINE_DATA" in said
-    assert "docs/quality.md" in said
+    assert "docs/quality-tables.md" in said
 
 
 def test_a_composer_that_does_not_exist_is_named(recorded: Path) -> None:
@@ -85,20 +85,63 @@ def test_a_composer_that_does_not_exist_is_named(recorded: Path) -> None:
         main(["--data", str(recorded), "--composer", "no.such:thing"])
 
 
-def test_a_run_measures_all_and_writes_a_page(ran: Ran) -> None:
-    """Every composer at every budget; the page has all its tables and pictures, and the prefix law stands in it."""
+def test_a_run_measures_all_and_writes_two_pages(ran: Ran) -> None:
+    """Every composer at every budget; the second page has all tables, and the prefix law stands in it."""
     assert {"full", "sliding", "step_mask", "bm25+recent", "sightline"} <= {row["composer"] for row in ran.rows}
     assert {row["half"] for row in ran.rows} == {"dev", "heldout"}
-    written = (ran.folder / "docs" / "quality.md").read_text(encoding="utf-8")
-    assert "<!--" not in written
-    assert "**sightline**" in written
-    assert "all with a reason" in written
-    assert str(ran.folder) not in written
+    first, second = (ran.folder / "docs" / name for name in ("quality.md", "quality-tables.md"))
+    lead, rest = first.read_text(encoding="utf-8"), second.read_text(encoding="utf-8")
+    assert "<!--" not in lead + rest
+    assert "**sightline**" in rest
+    assert "all with a reason" in rest
+    assert str(ran.folder) not in lead + rest
     for name in page.PICTURES:
-        assert name in written
+        assert name in lead + rest
         ElementTree.parse(ran.folder / "docs" / "pictures" / name)
     assert "prefix breaks" in ran.out
     assert "b claude_code" in ran.err
+
+
+def test_the_first_page_leads_with_answers_and_edits_and_is_short(ran: Ran, tmp_path: Path) -> None:
+    """Without answers of a model it says so; each table has few rows; it leads to the second page."""
+    about = {"id": "q", "composer": "sightline", "budget": 2000, "form": "sent", "kind": "one", "question": "?"}
+    (tmp_path / "answers.json").write_text(json.dumps([{**about, "answers": ["cat"], "tokens": 9, "said": "cat"}]))
+    out, md = str(ran.folder / "rows.json"), tmp_path / "quality.md"
+    main(["--rows", out, "--answers", str(tmp_path / "answers.json"), "--md", str(md)])
+    without, written = ((path / "quality.md").read_text(encoding="utf-8") for path in (ran.folder / "docs", tmp_path))
+    assert "No model was asked" in without
+    assert "| **sightline** | 2000 | 1 | 9 | - | 100.0 ± 0.0 |" in written
+    headings = [line for line in written.splitlines() if line.startswith("## ")]
+    assert headings[:2] == ["## Answers of a real model", "## Edits that could be made"]
+    assert "(quality-tables.md)" in written
+    assert written.count("\n") < 130
+
+
+@pytest.mark.parametrize(
+    ("edits", "figure", "cell"), [(30, "edits %", "50.0 at 0.40"), (3, "needed %", "90.0 at 0.40")]
+)
+def test_edits_lead_where_there_are_some(edits: int, figure: str, cell: str) -> None:
+    """In runs that edit by shell commands, what their calls need is shown in their place, at the same cost."""
+    row = {"part": "b", "dataset": "d", "half": "dev", "budget": 8000, "n": 50, "invalid": 0.0, "rel_cost_real": 0.4}
+    known = {**row, "edits": 0.5, "edits_n": edits, "needed": 0.9}
+    table = overview.edits_table([{**known, "composer": "sightline"}, {**known, "composer": "sliding", "invalid": 0.5}])
+    assert table is not None
+    assert table.headings[2:] == ["figure", "sightline", "sliding"]
+    assert table.cells == [["d", "8000", figure, cell, f"{cell} (50.0 % invalid)"]]
+
+
+def test_the_first_page_says_what_is_taken_for_a_constraint() -> None:
+    """Beside what stays readable, of ours and of the best other."""
+    row = {"part": "f", "dataset": "t", "half": "dev", "budget": 200, "invalid": 0.0}
+    shown = [("sightline plain", 0.1), ("sightline compact", 0.2), ("bm25", 0.3), ("sliding", 0.25)]
+    found = {"part": "g", "half": "dev", "composer": "sightline", "n": 9, "per_hundred": None, "precision": None}
+    rows: list[Any] = [{**row, "composer": name, "readable": share} for name, share in shown]
+    rows += [{**found, "per_hundred": 8.93}, {**found, "precision": 0.9, "recall": 0.5}]
+    table = overview.constraints_table(rows)
+    assert table is not None
+    assert table.cells == [["t", "200", "10.0", "20.0", "30.0 bm25"]]
+    assert "8.9 constraints are found" in table.note
+    assert "90.0 % of what is taken for one is one, and 50.0 % of them are found" in table.note
 
 
 def test_the_command_on_the_page_is_the_one_that_was_given(ran: Ran) -> None:
@@ -187,7 +230,7 @@ def test_worse_is_said_as_plainly_as_better(rows: list[Any]) -> None:
     needed = [cells for cells in found.cells if cells[2] == "needed %"]
     assert {cells[-1] for cells in needed} == {"worse"}
     assert all(cells[-2].startswith("other") for cells in needed)
-    assert {cells[-1] for cells in found.cells if cells[2] == "cost incl. faults"} == {"equal"}
+    assert {cells[-1] for cells in found.cells if cells[2] == "real cost"} == {"equal"}
 
 
 def test_pictures_of_nothing_are_empty() -> None:
