@@ -98,7 +98,8 @@ def _rows_with(segments: Iterable[SegmentPostings], term: str, first: int, end: 
         if term in postings:
             rows = postings[term].rows
             low, high = bisect_left(rows, max(first - base, 0)), bisect_left(rows, end - base)
-            yield from [local + base for local in rows[low:high]]
+            # Compared again, because the rows of a damaged file may be in any order.
+            yield from [local + base for local in rows[low:high] if first <= local + base < end]
 
 
 def _reach(row: int, max_rows: int, size: Callable[[int], int]) -> int:
