@@ -69,7 +69,7 @@ def _hit_levels(view: View, entries: dict[int, tuple[str, str]]) -> Levels:
     hits = rank_by_label(rank(pieces, 1.0), 1.0)
     shown = [value for found in view.values[: view.opening.lines] for value in found]
     summary = Pieces(hits, values, 0.75, render, shown, len(opening))
-    return Levels(summary, gist_level(_odd_entries(view, entries), value_pieces(view), view.known))
+    return Levels(summary, gist_level(_odd_entries(view, entries), values, view.known))
 
 
 def _join(texts: list[str]) -> str:
