@@ -162,6 +162,13 @@ def test_settings_stand_behind_their_keys() -> None:
     assert "\noption_aa: path/to/place_0\noption_ba: path/to/place_1" in gist
 
 
+def test_settings_without_specific_values_share_a_row() -> None:
+    """Keys by themselves are not written one below the other."""
+    text = "\n".join(f"option_{chr(97 + n % 26)}{chr(97 + n // 26)}: on" for n in range(80))
+    _, gist = both(text, "settings")
+    assert "\noption_aa option_ba option_ca" in gist
+
+
 def test_listing_of_folders_puts_names_behind_the_folder() -> None:
     """Names that `ls -R` prints below a folder are told behind it."""
     text = "\n\n".join(f"src/part_{n}:\n" + "\n".join(f"module_{k}.py" for k in range(30)) for n in range(4))

@@ -111,6 +111,12 @@ def test_a_number_far_from_the_others_is_unusual() -> None:
     assert "amount: 120" not in "\n".join(lines(120))
 
 
+def test_a_key_or_an_id_cannot_break_the_line() -> None:
+    """Line ends in the keys of a document do not begin a line of the gist."""
+    jobs = {f"job\n[#1: {n}]": {"a\nb": "failed" if n == 31 else "ok", "note": "plain words"} for n in range(50)}
+    assert gist(json.dumps(jobs))[0] == "a b: failed, job [#1: 31]"
+
+
 def test_what_the_call_shows_is_not_said_again() -> None:
     """The call stands beside its result: neither its path nor its pattern uses tokens of the gist."""
     text = "\n".join(f"src/pay/{name}_api.py:7: close_account(client_{name})" for name in NAMES)

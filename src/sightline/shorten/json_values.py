@@ -97,7 +97,8 @@ def _odd_members(value: Any, depth: int = 0) -> list[Piece]:
     rows = list(map(_scalars, members)) if _are_alike(members) else []
     if not any(rows):
         return inner
-    keys = sorted(dict.fromkeys(chain.from_iterable(rows)), key=_key_worth, reverse=True)[:KEYS]
+    met = [*dict.fromkeys(chain.from_iterable(rows))]
+    keys = sorted(met[: 8 * KEYS], key=_key_worth, reverse=True)[:KEYS]
     ids = list(value) if isinstance(value, dict) else [f"{keys[0]}: {row.get(keys[0], '')}" for row in rows]
     return [*odd_pieces(keys, [[row.get(key, "") for row in rows] for key in keys], ids), *inner]
 

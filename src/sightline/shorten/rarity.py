@@ -73,6 +73,6 @@ def odd_pieces(names: Sequence[str], columns: Sequence[Sequence[str]], ids: Sequ
     rows = odd_rows(map(cell_traits, columns))
     for row, odd in sorted(rows.items(), key=lambda found: -sum(found[1].values()))[:ROWS]:
         cells = [f"{names[at]}: {columns[at][row][:CELL]}" for at in sorted(odd, key=odd.__getitem__, reverse=True)]
-        text = ", ".join(dict.fromkeys([*cells[:CELLS], ids[row][:CELL]]))
+        text = " ".join(", ".join(dict.fromkeys([*cells[:CELLS], ids[row][:CELL]])).split())
         pieces.append(Piece(row, text, sum(odd.values()), values_in(text)))
     return rank(pieces, 1.0)
