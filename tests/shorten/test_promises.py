@@ -63,7 +63,7 @@ def legal(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def assert_levels(shorter: Shorter, original: int) -> None:
+def assert_levels(shorter: Shorter, original: int, tokens: int = 60, most: int = 300) -> None:
     """Sizes as promised, each level smaller than the one above."""
     if original < 80:
         assert shorter == Shorter(None, None)
@@ -74,13 +74,13 @@ def assert_levels(shorter: Shorter, original: int) -> None:
         assert count(shorter.summary) < above
         above = count(shorter.summary)
     if shorter.gist is not None:
-        assert count(shorter.gist) <= min(400, 120 + 0.05 * original, original * 0.25)
+        assert count(shorter.gist) <= min(most, tokens + 0.05 * original, original * 0.25)
         assert count(shorter.gist) < above
 
 
 @given(TEXTS, KINDS, st.sampled_from(["en", "zh"]))
 def test_levels_are_bounded_and_ordered(text: str, kind: Kind, locale: str) -> None:
-    """A summary has at most 800 tokens, a gist at most 400 and a quarter; each is smaller than the level above."""
+    """A summary has at most 800 tokens, a gist at most 300 and a quarter; each is smaller than the level above."""
     parts = (Result("c", (Text(text),)),) if kind is Kind.RESULT else (Text(text),)
     shorter = shorten(Item("7", kind, parts), count=count, name="run", subject="src/app.py", locale=locale)
     assert_levels(shorter, count(legal(text)))
@@ -90,7 +90,7 @@ def test_levels_are_bounded_and_ordered(text: str, kind: Kind, locale: str) -> N
 def test_every_shortened_text_carries_its_handle(text: str) -> None:
     """A gist begins with its label, and a summary has it on a line of its own."""
     shorter = shorten(result(text), count=count, name="run")
-    assert shorter.gist is None or shorter.gist.startswith("[#412 run: ")
+    assert shorter.gist is None or shorter.gist.startswith("[#412: ")
     assert shorter.summary is None or "\n[#412 run: " in f"\n{shorter.summary}"
 
 
@@ -126,7 +126,7 @@ def test_a_shortened_call_is_a_json_object(given_input: object, raw: str | None)
     call = Call("c", "edit", given_input, raw)
     original = raw if raw is not None else json.dumps({} if given_input is None else given_input, ensure_ascii=False)
     shorter = shorten(Item("412.2", Kind.CALL, (call,)), count=count)
-    assert_levels(shorter, count(legal(original)))
+    assert_levels(shorter, count(legal(original)), 120, 400)
     for level in shorter:
         if level is not None:
             assert isinstance(json.loads(level, parse_constant=pytest.fail), dict)
@@ -177,7 +177,10 @@ def test_the_work_on_a_huge_text_is_bounded() -> None:
 
 
 def test_size_and_subject_stand_in_the_header() -> None:
-    """The label of a result says the tool, the subject, lines, tokens and how to see it all."""
+    """The label of a summary says the tool, the subject, lines, tokens and how to see it all.
+
+    That of a gist says only the tokens: the call says the rest.
+    """
     text = "\n".join(f"value_{n} = {n}" for n in range(300))
     shorter = shorten(result(text), count=count, name="Read", subject="src/app.py")
     assert shorter.summary is not None
@@ -185,7 +188,7 @@ def test_size_and_subject_stand_in_the_header() -> None:
     tokens = f"{count(text):,}"
     label = f"[#412 Read src/app.py: 300 lines, {tokens} tokens; shortened, expand #412 for all]"
     assert label in shorter.summary.split("\n")
-    assert shorter.gist.startswith(f"[#412 Read src/app.py: {tokens} tokens]")
+    assert shorter.gist.startswith(f"[#412: {tokens} tokens]\n")
 
 
 def test_the_label_follows_the_locale() -> None:
@@ -279,10 +282,10 @@ SAID = st.lists(
 
 @given(SAID, st.sampled_from([Kind.USER, Kind.ASSISTANT]))
 def test_what_was_said_is_shortened_further(text: str, kind: Kind) -> None:
-    """Of a message a summary keeps at most 38 % of the tokens and a gist 12 %."""
+    """Of a message a summary keeps at most 38 % of the tokens and a gist 12 %, 60 at most."""
     shorter, original = shorten(Item("7", kind, (Text(text),)), count=count), count(text)
     assert shorter.summary is None or count(shorter.summary) <= original * 0.38
-    assert shorter.gist is None or count(shorter.gist) <= original * 0.12
+    assert shorter.gist is None or count(shorter.gist) <= min(60, original * 0.12)
 
 
 @given(TEXTS, KINDS)

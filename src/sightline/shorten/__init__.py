@@ -8,6 +8,6 @@ Other packages import the names below, `rules` (what a user message asks to be k
 
 from sightline.shorten.call_subject import subject_of
 from sightline.shorten.identifiers import identifiers
-from sightline.shorten.levels import FORMAT, Shorter, shorten
+from sightline.shorten.levels import FORMAT, Shorter, shorten, unusual_value
 
-__all__ = ["FORMAT", "Shorter", "identifiers", "shorten", "subject_of"]
+__all__ = ["FORMAT", "Shorter", "identifiers", "shorten", "subject_of", "unusual_value"]

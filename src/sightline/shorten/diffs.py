@@ -20,7 +20,9 @@ def is_diff(view: View) -> bool:
 def diff_levels(view: View) -> Levels:
     """Prefer files and hunk headers, then changed lines. A gist has the values under their file and its counts."""
     marks = {i: _mark(line) for i, line in enumerate(view.sample.lines)}
-    return line_levels(view, marks, {}, _sections(view, marks))
+    sections = _sections(view, marks)
+    code = [sections.get(i, line) for i, line in enumerate(view.code)]
+    return line_levels(view._replace(code=code), marks, dict.fromkeys(sections, FILE), sections)
 
 
 def _mark(line: str) -> float:

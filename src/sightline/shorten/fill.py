@@ -2,12 +2,13 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from sightline.shorten.identifiers import NO_DIGITS
 from sightline.shorten.memo import Memo
 
 Count = Callable[[str], int]
@@ -20,6 +21,7 @@ OFFERED = 1.4  # times the limit, by estimate, is offered, so that there is enou
 LABEL_CHARS = 3.0  # characters to a token in an item's label: much of it is numbers and signs
 CHARS = 3.6  # characters to a token, where nothing better is known
 VALUE = 0.3  # tokens that a value costs in addition to its characters
+ALIKE = 4  # values that differ only in digits; more come last
 GROUPED = 200  # pieces that are ordered by their labels: as many as fit into the largest gist
 LABEL = 1.5  # tokens that a label costs in addition to its characters
 
@@ -80,9 +82,13 @@ def texts_by_label(pieces: Iterable[Piece]) -> dict[str, list[str]]:
 
 
 def rows_by_label(pieces: Iterable[Piece], separator: str) -> list[str]:
-    """Return a row for each label and the texts of its pieces, in the order of the original."""
+    """Return a row for each label and the texts of its pieces, in the order of the original; labels alone share one."""
     texts = {label: separator.join(filter(None, found)) for label, found in texts_by_label(pieces).items()}
-    return [": ".join(filter(None, row)) for row in texts.items()]
+    rows = []
+    for has_texts, group in groupby(texts.items(), key=lambda row: bool(row[1])):
+        found = [": ".join(filter(None, row)) for row in group]
+        rows += found if has_texts else [separator.join(found)]
+    return rows
 
 
 def rank(pieces: Sequence[Piece], extra_tokens: float = VALUE) -> list[Piece]:
@@ -123,6 +129,7 @@ def _visible_names(value: str) -> tuple[str, ...]:
 
 
 _names_in = Memo(_visible_names).__getitem__
+_letters_of = Memo(lambda value: value.translate(NO_DIGITS)).__getitem__
 
 
 class Excerpt(NamedTuple):
@@ -175,11 +182,23 @@ class Pieces(NamedTuple):
 
 
 def _with_new_values(pieces: Iterable[Piece], shown: set[str]) -> Iterator[Piece]:
-    """Yield the pieces that show something that neither `shown` nor a piece before them shows."""
+    """Yield the pieces that show something that neither `shown` nor a piece before them shows.
+
+    Those that differ only in digits from several before them come last.
+    """
+    met: dict[tuple[str, str], int] = {}
+    late = []
     for piece in pieces:
-        if not piece.values or not shown.issuperset(piece.values):
-            shown.update(*map(_names_in, piece.values))
-            yield piece
+        if piece.values and shown.issuperset(piece.values):
+            continue
+        trait = piece.label, _letters_of(piece.text)
+        met[trait] = times = met.get(trait, 0) + 1
+        if times > ALIKE:
+            late.append(piece)
+            continue
+        shown.update(*map(_names_in, piece.values))
+        yield piece
+    yield from late
 
 
 def _select(

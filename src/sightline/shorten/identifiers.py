@@ -11,6 +11,7 @@ from sightline.shorten.signals import SIGNALS
 COMMON_WEIGHT = 0.8  # weight of a library's own name: agents write it again, but every model knows it
 SCAN = 128 * 1024  # characters read from each end
 LONGEST = 160  # a longer run without a blank is data (base64, minified), not a name
+NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 BLOCK = 50  # lines read at a time where a few values are enough
 
 # No colon, because `app.py:12` is a path and a line. Backslashes count only in paths with a drive: elsewhere they are

@@ -1,18 +1,22 @@
 """JSON: values under their keys. Lists of similar objects become a header and rows, in a gist columns."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_label, texts_by_label
 from sightline.shorten.identifiers import values_in, values_of_lines, without_marks
-from sightline.shorten.lines import Levels, value_worths
+from sightline.shorten.lines import Levels, gist_level, value_worths
+from sightline.shorten.rarity import odd_pieces
 
 MOST_PIECES = 1500  # a larger document is read from its beginning
 LARGEST = 256 * 1024  # characters of a document that is parsed; a larger one is read as text
 DEEPEST = 12
+COMPARED, KEYS, NESTED = 500, 24, 3  # members of a list that are compared, by how many keys, down to which depth
 ROW = 300  # characters of one row
 LEAF = 120  # characters of one value in a gist
 EMPTY = -0.28  # worth added to a member without a value, so that it comes last
@@ -63,8 +67,8 @@ def wrapped_text(value: Any, size: int) -> str | None:
     return "\n".join([*rest, longest])
 
 
-def json_levels(value: Any, opening: str = "") -> Levels:
-    """Choose rows for the summary, after the opening, and columns for the gist."""
+def json_levels(value: Any, opening: str = "", known: Sequence[str] = ()) -> Levels:
+    """Choose rows for the summary, after the opening; for the gist unusual members, then new columns."""
     rows: list[_Statement] = []
     _rows(value, "", rows, 0)
     leaves: dict[tuple[str, str], _Statement] = {}
@@ -81,7 +85,33 @@ def json_levels(value: Any, opening: str = "") -> Levels:
     ]
     lines = rank_by_label(rank(new, 1.0), 1.0)
     summary = Pieces(lines, columns, ROWS, render, values_in(opening), len(opening), bias=0.92)
-    return Levels(summary, Pieces([], columns, 0.0, _render_gist, bias=1.1))
+    return Levels(summary, gist_level(_odd_members(value), columns, known, separator=", ", bias=1.1))
+
+
+def _odd_members(value: Any, depth: int = 0) -> list[Piece]:
+    """Return the unusual members of every list of objects: what is unusual about them, and which one it is."""
+    if not isinstance(value, (dict, list)) or depth > DEEPEST:
+        return []
+    members = list(value.values() if isinstance(value, dict) else value)[:COMPARED]
+    inner = [piece for member in members for piece in _odd_members(member, depth + 1)]
+    rows = list(map(_scalars, members)) if _are_alike(members) else []
+    if not any(rows):
+        return inner
+    met = [*dict.fromkeys(chain.from_iterable(rows))]
+    keys = sorted(met[: 8 * KEYS], key=_key_worth, reverse=True)[:KEYS]
+    ids = list(value) if isinstance(value, dict) else [f"{keys[0]}: {row.get(keys[0], '')}" for row in rows]
+    return [*odd_pieces(keys, [[row.get(key, "") for row in rows] for key in keys], ids), *inner]
+
+
+def _scalars(value: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, str]:
+    """Return the scalars of an object, and of the objects in it, under the keys that lead to them."""
+    found: dict[str, str] = {}
+    for key, member in value.items():
+        if isinstance(member, dict) and depth < NESTED:
+            found |= _scalars(member, f"{before}{key}.", depth + 1)
+        elif not isinstance(member, (dict, list)):
+            found[before + key] = scalar(member)
+    return found
 
 
 def _as_pieces(statements: list[_Statement]) -> list[Piece]:
@@ -204,7 +234,3 @@ def _render_rows(chosen: list[Piece], values: list[Piece]) -> str:
     text = "\n".join(rows)
     new = [piece for piece in values if piece.text not in text]
     return f"{text}\n… {'; '.join(rows_by_label(new, ', '))}" if new else text
-
-
-def _render_gist(header: str, _: list[Piece], chosen: list[Piece]) -> str:
-    return f"{header}\n{'; '.join(rows_by_label(chosen, ', '))}" if chosen else header

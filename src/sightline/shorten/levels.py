@@ -9,23 +9,44 @@ from sightline.shorten.file_reads import is_file_read, read_gist
 from sightline.shorten.fill import EMPTY, Count, CountedText, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
 from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
-from sightline.shorten.labels import phrases
+from sightline.shorten.labels import PHRASES, phrases
 from sightline.shorten.lines import Levels, make_view
 from sightline.shorten.media import media_labels
-from sightline.shorten.sample import OPENING, READ_LIMIT, Opening, count_tokens, encodable, read_opening, read_sample
+from sightline.shorten.sample import (
+    OPENING,
+    READ_LIMIT,
+    Opening,
+    count_tokens,
+    cut_at_blank,
+    encodable,
+    read_opening,
+    read_sample,
+)
 from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
-FORMAT = 5  # rises when the same input would give other bytes
+FORMAT = 6  # rises when the same input would give other bytes
 
 SMALLEST = 80  # tokens; a shorter item has no lower level, because a handle and a label would use up what is saved
 SMALLEST_USER = 200  # tokens; the same for a user message, because it is the task, and there is little of it
 SUMMARY_TOKENS = 800
-GIST_TOKENS = 120  # of a long text more, because a value that is missing costs reading all of it again:
-GIST_MORE = 0.05  # this share of the original is added,
-GIST_MOST = 400  # up to this many tokens
-SHARES = (0.6, 0.25)  # of the original, for summary and gist: a summary that saves less than 40 % is not worth a level
-MESSAGE_SHARES = (0.38, 0.12)  # messages have more words for each name, and more of them is never read again
+
+
+class Size(NamedTuple):
+    """The largest size of both levels of an item: shares of its tokens, and for the gist also tokens."""
+
+    summary: float  # a summary that saves less than 40 % is not worth a level
+    gist: float
+    tokens: int
+    more: float = 0.0  # share of the item that is added to `tokens`,
+    most: int = 400  # up to this many
+
+
+# Of a long result more values are needed later than a few tokens can name.
+RESULT = Size(0.6, 0.25, 40, 0.05, 300)
+CALL = Size(0.6, 0.25, 120, 0.05)  # all that says what its result is about
+MESSAGE = Size(0.38, 0.12, 60)  # messages have more words for each name, and more of them is never read again
+
 ONE_LEVEL = 1000  # tokens; a shorter reply has no summary, because it would be rewritten twice on its way to a gist
 HANDLE = 4  # tokens of a handle, at most
 READ_SHARE = 0.5  # of a file, for the line that describes it: the gist of a short file is that line
@@ -53,14 +74,16 @@ def shorten(
 ) -> Shorter:
     """Return the summary and the gist of an item. `tokens`, the size of its text or arguments, saves counting them.
 
-    A summary has at most 800 tokens. A gist has at most 120 and 5 % of the original, never more than 400 or a quarter
-    of it. For messages the shares are 38 % and 12 %, and a gist never has more than 120 tokens. Each level is smaller
-    than the one above it, or None. A short reply has only a gist.
+    A summary has at most 800 tokens. The gist of a result has at most 40 and 5 % of the original, never more than 300
+    or a quarter of it; that of a call 120 and 5 %, never more than 400 or a quarter. For messages the shares are 38 %
+    and 12 %, and a gist never has more than 60 tokens. Each level is smaller than the one above it, or None. A short
+    reply has only a gist.
 
     For a call both are JSON objects with all its short arguments. Otherwise they are plain text with a label that gives
-    handle, kind and size. A gist begins with the label. The summary of a result or a user message begins like the
-    original, and the label is at the first gap. The gist of a file that was read begins with the line that describes
-    it, which may take half of a short file.
+    handle, kind and size. A gist begins with the label, then says what is unusual, then names values that its call does
+    not show. The label of a result's gist does not repeat the call. The summary of a result or a user message begins
+    like the original, and the label is at the first gap. The gist of a file that was read begins with the line that
+    describes it, which may take half of a short file.
 
     Pure and total: the same item gives the same bytes, and no text makes it raise. Of a text beyond 44 KB only parts
     are read, but functions, rows and keys of a file are searched in more of it. Beyond 128 KB tokens are estimated.
@@ -76,7 +99,7 @@ def shorten(
         shown = encodable("\n".join(filter(None, [*media, text]))) if media else None
         return Shorter(shown, shown)
     ratio = max(0.5, len(text) / original)
-    summary_tokens, gist_tokens = _limits(original, MESSAGE_SHARES if item.kind in _MESSAGES else SHARES)
+    summary_tokens, gist_tokens = _limits(original, MESSAGE if item.kind in _MESSAGES else RESULT)
     levels, lines = _find_levels(item, text, subject, wording, int(summary_tokens * ratio * OPENING_SHARE))
     label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
     summary = EMPTY
@@ -84,10 +107,12 @@ def shorten(
         summary = fill("\n".join([label, *media]), levels.summary, count, TokenLimit(summary_tokens, ratio))
     part = item.parts[0] if item.kind is Kind.RESULT and item.parts else None
     is_read = isinstance(part, Result) and not part.error and is_file_read(part.id, name or part.name)
+    level = levels.gist
     if is_read and (line := read_gist(text, locale, subject)):
         header = f"{line} #{item.id}"
+        level = level._replace(shown=(*level.shown, *values_in(line)))
         gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
-    gist = fill("\n".join([header, *media]), levels.gist, count, TokenLimit(gist_tokens, ratio))
+    gist = fill("\n".join([header, *media]), level, count, TokenLimit(gist_tokens, ratio))
     return _keep_smaller(summary, gist, original)
 
 
@@ -106,7 +131,8 @@ def _labels(
     size = wording["lines" if lines > 1 else "line"].format(lines=f"{lines:,}", tokens=f"{tokens:,}")
     how = wording["how"].format(handle=handle)
     summary = wording["summary"].format(handle=handle, what=what(160, 160), size=size, how=how)
-    return summary, wording["gist"].format(handle=handle, what=what(40, 24), tokens=f"{tokens:,}")
+    said = f" {error[:40]}" if error else "" if item.kind is Kind.RESULT else what(0, 0)  # the call says the rest
+    return summary, wording["gist"].format(handle=handle, what=said, tokens=f"{tokens:,}")
 
 
 def _short_subject(subject: str, path_chars: int, command_chars: int) -> str:
@@ -123,10 +149,9 @@ def _short_subject(subject: str, path_chars: int, command_chars: int) -> str:
     return f"{paths[0]} …" if whole.startswith(paths[0]) else f"{parts[0][:command_chars]} … {paths[0]} …"
 
 
-def _limits(original: int, shares: tuple[float, float]) -> tuple[int, int]:
-    more = GIST_MORE * original if shares is SHARES else 0
-    gist = min(GIST_MOST, GIST_TOKENS + more, original * shares[1])
-    return min(SUMMARY_TOKENS, int(original * shares[0])), int(gist)
+def _limits(original: int, size: Size) -> tuple[int, int]:
+    gist = min(size.most, size.tokens + size.more * original, original * size.gist)
+    return min(SUMMARY_TOKENS, int(original * size.summary)), int(gist)
 
 
 def _find_levels(item: Item, text: str, subject: str, wording: Mapping[str, str], most: int) -> tuple[Levels, int]:
@@ -148,7 +173,7 @@ def _find_levels(item: Item, text: str, subject: str, wording: Mapping[str, str]
     lines = text.count("\n") + 1
     if inner := wrapped_text(value, len(text)):
         return text_levels(make_view(read_sample(inner), subject, wording, opening)), lines
-    return json_levels(value, opening.text), lines
+    return json_levels(value, opening.text, values_in(subject)), lines
 
 
 def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: int | None) -> Shorter:
@@ -160,7 +185,7 @@ def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: 
     if original < SMALLEST:
         return Shorter(None, None)
     ratio = max(0.5, len(text) / original)
-    limits = (TokenLimit(limit, ratio) for limit in _limits(original, SHARES))
+    limits = (TokenLimit(limit, ratio) for limit in _limits(original, CALL))
     summary, gist = (shorten_arguments(call, f"#{item.id}", count, limit, wording) for limit in limits)
     return _keep_smaller(summary, gist, original)
 
@@ -169,3 +194,17 @@ def _keep_smaller(summary: CountedText, gist: CountedText, original: int) -> Sho
     """Return both levels, each only if it exists and is smaller than the one above it."""
     above = summary.tokens if 0 < summary.tokens < original else original
     return Shorter(summary.text if above < original else None, gist.text if 0 < gist.tokens < above else None)
+
+
+def unusual_value(text: str, chars: int = 60) -> str:
+    """Return what a gist says first, for a line that only names an item; of a text without a gist, its beginning.
+
+    Of a file that was read its functions, columns or keys; "" if the gist is only a label.
+    """
+    first, _, rest = text.partition("\n")
+    if first.startswith("[#") and first.endswith("]"):
+        first = rest.partition("\n")[0]
+    elif first.startswith(tuple(wording["file read"] for wording in PHRASES.values())):
+        first = first.rpartition(")")[0].partition("(")[2].split(", ", 2)[-1]
+    line = " ".join(first.split())
+    return line if len(line) <= chars else cut_at_blank(line, chars)

@@ -2,13 +2,25 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby, pairwise
 from math import log2
 from typing import NamedTuple
 
-from sightline.shorten.fill import CHARS, GROUPED, VALUE, Excerpt, Level, Piece, Pieces, by_place, rank, rank_by_label
-from sightline.shorten.identifiers import WEIGHTS, values_of_lines
+from sightline.shorten.fill import (
+    CHARS,
+    GROUPED,
+    VALUE,
+    Excerpt,
+    Level,
+    Piece,
+    Pieces,
+    rank,
+    rank_by_label,
+    rows_by_label,
+)
+from sightline.shorten.identifiers import WEIGHTS, values_of_lines, without_marks
+from sightline.shorten.rarity import line_traits, rarities
 from sightline.shorten.sample import Opening, Sample
 from sightline.shorten.signals import trouble_marks
 
@@ -17,18 +29,18 @@ OFTEN = [0.35 * log2(n) for n in range(1, 9)]  # worth added for repetitions: of
 LISTED = 0.31  # a value of less weight (a short number, a date, a version) says nothing outside its line
 LINE = 3.5  # tokens that a line of a summary costs in addition to its text: its end and half a gap
 SUMMARY_LINES = 0.25  # share of a summary for whole lines; the rest names the values in the gaps between them
-GIST_LINES = 0.12  # share of a gist for marked lines (errors, totals); the rest is for values under their section
+QUOTED = 0.5  # share of a gist for what is unusual in a text; the rest names values
 EDGE_LINES = 3  # lines at either end that are chosen first, because they say what this is and how it ended
 EDGE_WORTH = 3.0
 PLAIN = 0.2  # worth of a line without values
 SPARSE = 0.5  # share of lines that have any worth, below which plain lines can be chosen too
 SINGLE = 40  # characters; a gap of one line this short is shown, because its marker would cost as much
 REPEATED = -1.2  # mark of a line that differs from an earlier one only in numbers
-QUOTABLE = 3.0  # mark from which a line may be quoted in a gist
+UNUSUAL = 3.0  # mark from which a gist says a line before everything else
 WIDEST = 90  # characters of a quoted line in a gist
+RULES = " \t=-_*#~"  # signs around a title or a total
 DETECT = 14  # lines looked at to find out whether they are numbered
-MOST_VALUES = 400  # more do not fit into any level
-BLOCKS = 2  # a text without sections is divided into this many blocks, named by the number of their first line
+MOST_VALUES, NAMED = 400, 120  # more do not fit into any level, and into any gist
 
 LINE_NUMBER = re.compile(r"\s*(\d{1,6})(?:→|\t| ?\| ?|:\s|-\s|$)")
 
@@ -60,19 +72,28 @@ class View(NamedTuple):
     code: list[str]  # the lines without their numbers
     has_numbers: bool  # the text has line numbers of its own, as `cat -n` and most file readers write them
     opening: Opening  # what a summary begins with
+    known: list[str]  # the values of the subject, which the call shows
 
     def trouble_marks(self) -> dict[int, float]:
         """Return a mark for each line with an error or a warning."""
         return trouble_marks(self.sample.lines, self.values, self.worths.first)
+
+    def unusual_marks(self) -> dict[int, float]:
+        """Return a mark for each line with an error or a warning, and for each whose pattern is rare in this text."""
+        marks = self.trouble_marks()
+        places = [i for i, line in enumerate(self.code) if line]
+        for at, rarity in rarities(line_traits([self.code[i] for i in places])).items():
+            marks[places[at]] = marks.get(places[at], 0.0) + rarity
+        return marks
 
 
 def make_view(sample: Sample, subject: str, wording: Mapping[str, str], opening: Opening) -> View:
     """Read the values of every line of a sample."""
     has_numbers = has_line_numbers(sample.lines)
     code = _strip_numbers(sample.lines) if has_numbers else sample.lines
-    values = values_of_lines(code)
+    *values, known = values_of_lines([*code, without_marks(subject).replace("\n", " ")])
     worths = value_worths(values)
-    return View(sample, values, worths, rank_values(worths), subject, wording, code, has_numbers, opening)
+    return View(sample, values, worths, rank_values(worths), subject, wording, code, has_numbers, opening, known)
 
 
 def value_worths(values: list[list[str]]) -> ValueWorths:
@@ -137,18 +158,33 @@ def line_levels(
     sections: Mapping[int, str] = {},
     *,
     add_numbers: bool = False,
-    share: float = GIST_LINES,
+    add_names: bool = False,
 ) -> Levels:
     """Return both levels of a text. `marks` add worth to lines of the summary, `quoted` to those of the gist.
 
-    `sections` has the first line of each section and its name.
+    `sections` has the first line of each section and its name, for the gaps of the summary; with `add_names` the gist
+    has these names too.
     """
     starts = {name: start for start, name in sections.items()}
     labels = _line_labels(view, sections)
-    values = rank_by_label(value_pieces(view, labels, starts))
-    new = [piece for piece in values if marks.get(piece.place, 0.0) > REPEATED]
-    gist = Pieces(quotable_pieces(view, quoted), new, share, _render_sections, bias=0.83)
-    return Levels(summary_level(view, marks, labels, starts, add_numbers=add_numbers), gist)
+    summary = summary_level(view, marks, labels, starts, add_numbers=add_numbers)
+    named = rank_by_label(value_pieces(view, labels)) if add_names else value_pieces(view)
+    values = [piece for piece in named if marks.get(piece.place, 0.0) > REPEATED]
+    return Levels(summary, gist_level(quotable_pieces(view, {0: PLAIN, **quoted}), values, view.known))
+
+
+def gist_level(
+    lines: list[Piece], values: list[Piece], known: Iterable[str], *, separator: str = " ", bias: float = 0.83
+) -> Pieces:
+    """Return a gist: what is unusual first, then values that neither it nor the call shows, then other lines."""
+    unusual = [line for line in lines if line.worth >= UNUSUAL]
+    others = [line for line in lines if line.worth < UNUSUAL]
+
+    def render(header: str, chosen: list[Piece], named: list[Piece]) -> str:
+        said = sorted(chosen, key=lambda line: (line.worth < UNUSUAL, line.place))
+        return "\n".join([header, *(line.text for line in said), *rows_by_label(named, separator)])
+
+    return Pieces(unusual + others, values, QUOTED if unusual else 0.0, render, known, bias=bias)
 
 
 def summary_level(
@@ -179,12 +215,14 @@ def summary_level(
     return Excerpt(order, lines, view.values, view.names, SUMMARY_LINES, LINE, render, shown, len(opening.text))
 
 
-def value_pieces(view: View, labels: Sequence[str], section_starts: Mapping[str, int] = {}) -> list[Piece]:
-    """Return every distinct value under the label of its first line, most worth per token first.
+def value_pieces(view: View, labels: Sequence[str] = ()) -> list[Piece]:
+    """Return every distinct value under the label of its first line, if there are labels, most worth per token first.
 
-    A section's name has its place where the section begins. A value has no text if its label contains it.
+    A value has no text if its label contains it.
     """
-    first, worth = {**view.worths.first, **section_starts}, view.worths.values
+    first, worth = view.worths.first, view.worths.values
+    if not labels:
+        return [Piece(first[value], value, worth[value], (value,)) for value in view.names[:NAMED]]
     return [
         Piece(place := first[value], "" if value in labels[place] else value, worth[value], (value,), labels[place])
         for value in view.names[:GROUPED]
@@ -192,13 +230,13 @@ def value_pieces(view: View, labels: Sequence[str], section_starts: Mapping[str,
 
 
 def quotable_pieces(view: View, marks: Mapping[int, float]) -> list[Piece]:
-    """Return the lines that a gist may quote."""
+    """Return the marked lines, on their own without blanks and rules, as a gist quotes them."""
     pieces = [
-        Piece(i, " ".join(view.sample.lines[i].split())[:WIDEST], mark + view.worths.lines[i], view.values[i])
-        for i, mark in sorted(marks.items())
-        if mark >= QUOTABLE
+        Piece(i, " ".join(view.code[i].strip(RULES).split())[:WIDEST], mark, view.values[i])
+        for i, mark in marks.items()
+        if mark > 0
     ]
-    return rank(pieces, 1.0)
+    return rank([piece for piece in pieces if piece.text], 1.0)
 
 
 class _SummaryLayout(NamedTuple):
@@ -272,36 +310,9 @@ class _SummaryLayout(NamedTuple):
 
 
 def _line_labels(view: View, sections: Mapping[int, str]) -> list[str]:
-    """Return for every line the name of its section, or the number of a line above it, which `expand` accepts."""
-    total = len(view.sample.lines)
-    if not sections:
-        size = max(1, -(-total // BLOCKS))
-        sections = {start: f"L{_line_number(view, start)}" for start in range(0, total, size)}
-    starts = [*sections, total]
-    labels = [f"L{_line_number(view, 0)}"] * starts[0]
+    """Return for every line the name of its section."""
+    starts = [*sections, len(view.sample.lines)]
+    labels = [""] * starts[0]
     for start, end in pairwise(starts):
         labels += [sections[start]] * (end - start)
     return labels
-
-
-def _line_number(view: View, place: int) -> int:
-    """Return the number that a line itself begins with, or its number in the text."""
-    prefix = LINE_NUMBER.match(view.sample.lines[place]) if view.has_numbers else None
-    return int(prefix.group(1)) if prefix else view.sample.numbers[place]
-
-
-def _render_sections(header: str, quoted: list[Piece], values: list[Piece]) -> str:
-    """Return quoted lines and labelled values in the order of the original. Labels without values share a row."""
-    rows: dict[str | int, list[str]] = {}
-    for piece in sorted([*quoted, *values], key=by_place):
-        if piece.label:
-            rows.setdefault(piece.label, []).extend([piece.text] if piece.text else [])
-        else:
-            rows[piece.place] = [piece.text]
-    out = [header]
-    for has_texts, group in groupby(rows.items(), key=lambda row: bool(row[1])):
-        if has_texts:
-            out += [f"{label}: {' '.join(texts)}" if isinstance(label, str) else texts[0] for label, texts in group]
-        else:
-            out.append(", ".join(str(label) for label, _ in group))
-    return "\n".join(out)

@@ -2,8 +2,9 @@
 
 import re
 
-from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_label, texts_by_label
-from sightline.shorten.lines import Levels, View, summary_level, value_pieces
+from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, texts_by_label
+from sightline.shorten.lines import Levels, View, gist_level, quotable_pieces, summary_level, value_pieces
+from sightline.shorten.rarity import line_traits, odd_rows
 
 DETECT = 20  # lines looked at to recognise a listing
 MOST = 0.6  # share of the lines that are paths or hits, from which a text is a listing
@@ -68,7 +69,7 @@ def _hit_levels(view: View, entries: dict[int, tuple[str, str]]) -> Levels:
     hits = rank_by_label(rank(pieces, 1.0), 1.0)
     shown = [value for found in view.values[: view.opening.lines] for value in found]
     summary = Pieces(hits, values, 0.75, render, shown, len(opening))
-    return Levels(summary, Pieces([], values, 0.0, _render_names, bias=0.8))
+    return Levels(summary, gist_level(_odd_entries(view, entries), values, view.known))
 
 
 def _join(texts: list[str]) -> str:
@@ -87,9 +88,15 @@ def _directory_gist(view: View, entries: dict[int, tuple[str, str]]) -> Pieces:
             pieces.append(Piece(place, name + slash, 0.2 + view.worths.lines[place], view.values[place], label))
         elif line.endswith(":") and (head := _FOLDER.match(line)):
             folder = f"{head.group(1)}/"
-    rest = [piece for piece in value_pieces(view, [""] * len(view.sample.lines)) if piece.place not in entries]
-    return Pieces([], rank_by_label(rank(pieces + rest)), 0.0, _render_names, bias=0.8)
+    rest = [piece for piece in value_pieces(view) if piece.place not in entries]
+    return gist_level(_odd_entries(view, entries), rank_by_label(rank(pieces + rest)), view.known)
 
 
-def _render_names(header: str, _: list[Piece], values: list[Piece]) -> str:
-    return "\n".join([header, *rows_by_label(values, " ")])
+def _odd_entries(view: View, entries: dict[int, tuple[str, str]]) -> list[Piece]:
+    """Return the entries whose folder, ending or rest of the line is rare in this listing."""
+    places, paths = list(entries), [path for path, _ in entries.values()]
+    folders = [path.rstrip("/").rpartition("/")[0] for path in paths]
+    endings = ["/" if path.endswith("/") else path.rpartition("/")[2].partition(".")[2] for path in paths]
+    others = [found or view.code[i].replace(path, "") for i, (path, found) in entries.items()]
+    odd = odd_rows((folders, endings, line_traits(others)))
+    return quotable_pieces(view, {places[row]: sum(columns.values()) for row, columns in odd.items()})

@@ -1,18 +1,19 @@
 """Output over time: logs, tracebacks and test runs."""
 
 import re
+from collections import Counter
 
+from sightline.shorten.identifiers import NO_DIGITS
 from sightline.shorten.lines import REPEATED, Levels, View, line_levels
 from sightline.shorten.sample import Sample, find_lines
 
 DETECT = 30  # lines looked at to recognise a log
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
-QUOTED = 0.4  # share of a gist for lines that say what failed
 
 
 _STAMP = re.compile(r"\n[ \t]*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\w{3} [ \d]\d \d\d:\d\d|\d{10,13}\b)")
 _LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE")
-_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+_TIME = "0123456789-/:.,+TZ[]() \t"  # characters of the time before a line
 _FRAME = re.compile(
     r"\n[ \t]*(?:File \"([^\"\n]{1,400})\", line (\d+)|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
     r"#\d+ +0x|goroutine \d+)"
@@ -53,7 +54,7 @@ def traceback_levels(view: View) -> Levels:
         marks[i] = quoted[i] = 6.0
         for near in range(max(0, i - 2), i):  # the failing statement and its frame
             marks[near] = max(marks.get(near, 0.0), 5.0)
-    return line_levels(view, marks, quoted, frames, share=QUOTED)
+    return line_levels(view, marks, quoted, frames)
 
 
 def is_test_run(view: View) -> bool:
@@ -71,7 +72,7 @@ def test_run_levels(view: View) -> Levels:
             failed[i] = match.group(1)
     for i, _ in find_lines(_TALLY, view.sample):
         marks[i] = 6.0
-    return line_levels(view, marks, marks, failed, share=QUOTED)
+    return line_levels(view, marks, marks, failed)
 
 
 def is_log(view: View) -> bool:
@@ -83,10 +84,11 @@ def is_log(view: View) -> bool:
 
 def log_levels(view: View) -> Levels:
     """Prefer distinct errors and warnings. Of lines that differ only in numbers the first is shown, with a count."""
-    marks = view.trouble_marks()
+    marks = view.unusual_marks()
     first: dict[str, int] = {}
     times: dict[int, int] = {}
-    for i, text in enumerate(view.sample.text[1:].translate(_NO_DIGITS).split("\n")):
+    texts = view.sample.text[1:].translate(NO_DIGITS).split("\n")
+    for i, text in enumerate(texts):
         shown = first.setdefault(text, i)
         if shown < view.opening.lines <= i:  # shown unchanged, so a count cannot be added
             first[text] = i
@@ -94,7 +96,11 @@ def log_levels(view: View) -> Levels:
         times[shown] = times.get(shown, 0) + 1
         if shown != i:
             marks[i] = REPEATED
-    counted = [
-        f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(view.sample.lines)
+    lines = view.sample.lines
+    counted = [f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(lines)]
+    every = Counter(texts)
+    untimed = [
+        f"{line.lstrip(_TIME)} (×{n})" if line and (n := every[text]) > 2 else line.lstrip(_TIME)
+        for line, text in zip(lines, texts, strict=True)
     ]
-    return line_levels(view._replace(sample=Sample(counted, view.sample.numbers)), marks, marks, share=QUOTED)
+    return line_levels(view._replace(sample=Sample(counted, view.sample.numbers), code=untimed), marks, marks)

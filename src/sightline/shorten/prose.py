@@ -3,6 +3,7 @@
 import re
 
 from sightline.shorten.lines import Levels, View, line_levels
+from sightline.shorten.rarity import rarities
 from sightline.shorten.sample import find_lines
 from sightline.shorten.signals import rule_lines
 
@@ -19,9 +20,9 @@ _JOINED = str.maketrans(" .-/", "____")  # a key of several words is a name too
 
 def prose_levels(view: View) -> Levels:
     """Prefer headings, lines that open a paragraph, lines that state a rule, and lines with values."""
-    troubles = view.trouble_marks()
-    marks = dict(troubles)
-    for i in rule_lines(view.sample.lines, view.values, view.worths.first):
+    marks = view.unusual_marks()
+    rules = set(rule_lines(view.sample.lines, view.values, view.worths.first))
+    for i in rules:
         marks[i] = max(marks.get(i, 0.0), RULE)
     for i, _ in find_lines(_OPENING, view.sample):
         marks[i] = max(marks.get(i, 0.0), OPENING)
@@ -29,7 +30,9 @@ def prose_levels(view: View) -> Levels:
     for i, _ in find_lines(_HEADING, view.sample):
         marks[i] = max(marks.get(i, 0.0), HEADING)
         sections[i] = view.sample.lines[i].strip("#<>:=* ")[:WIDEST].rstrip()
-    return line_levels(view, marks, troubles, sections or _key_sections(view))
+    few = rarities(["rule" if i in rules else "" for i in range(len(view.code))]) if rules else {}
+    keys = {} if sections else _key_sections(view)
+    return line_levels(view, marks, {**marks, **few}, sections or keys, add_names=bool(keys))
 
 
 def _key_sections(view: View) -> dict[int, str]:

@@ -63,7 +63,7 @@ def source_levels(view: View) -> Levels:
     """Prefer definitions, with line numbers if the text is a whole file. Values are listed under their definition."""
     marks = _code_marks(view.code)  # no trouble marks: code that handles errors is full of such words
     whole_file = not view.has_numbers and bool(view.subject) and not _BLANK.search(view.subject)
-    return line_levels(view, marks, {}, _sections(view, marks), add_numbers=whole_file)
+    return line_levels(view, marks, marks, _sections(view, marks), add_numbers=whole_file)
 
 
 def _sections(view: View, marks: dict[int, float]) -> dict[int, str]:

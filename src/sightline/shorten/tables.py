@@ -1,8 +1,9 @@
 """Tables: the header first, then rows from the top."""
 
-from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, rows_by_label
+from sightline.shorten.fill import Piece, rank, rank_by_label
 from sightline.shorten.identifiers import values_of_lines
-from sightline.shorten.lines import Levels, View, line_levels, quotable_pieces, summary_level
+from sightline.shorten.lines import WIDEST, Levels, View, gist_level, line_levels, summary_level
+from sightline.shorten.rarity import odd_pieces
 
 DETECT = 30  # lines looked at to recognise a table
 SAME = 0.8  # share of the lines with the same number of separators
@@ -32,27 +33,28 @@ def table_levels(view: View) -> Levels:
     for i in range(total):
         marks[i] = marks.get(i, 0.0) + (HEADER if i == 0 else ROW * (1 - i / total))
     if any(map(str.isdigit, view.sample.lines[0])):  # rows without a header
-        return line_levels(view, marks, view.trouble_marks())
-    gist = Pieces(quotable_pieces(view, {0: HEADER}), _cell_pieces(view), 0.4, _render_columns)
-    return Levels(summary_level(view, marks), gist)
+        return line_levels(view, marks, view.unusual_marks())
+    separator = _separator(view.sample.lines)
+    rows = [[cell.strip(' "') for cell in line.split(separator)] for line in view.code]
+    names = rows[0]
+    columns = [*zip(*(row for row in rows[1:] if len(row) == len(names)), strict=True)]
+    ids = [f"{names[0]}: {first}" for first in columns[0]] if columns else []
+    lines = [*odd_pieces(names, columns, ids), Piece(len(rows), view.code[0][:WIDEST], HEADER)]
+    return Levels(
+        summary_level(view, marks), gist_level(lines, _cell_pieces(view, names, rows), view.known, separator=", ")
+    )
 
 
-def _cell_pieces(view: View) -> list[Piece]:
+def _cell_pieces(view: View, names: list[str], rows: list[list[str]]) -> list[Piece]:
     """Return every distinct cell under the name of its column."""
-    lines, worth = view.sample.lines, view.worths.values
-    separator = _separator(lines)
-    names = [name.strip(' "') for name in lines[0].split(separator)]
+    worth = view.worths.values
     cells: dict[str, tuple[int, str]] = {}
-    for i, line in enumerate(lines[1:ROWS], 1):
-        for name, cell in zip(names, line.split(separator), strict=False):
+    for i, row in enumerate(rows[1:ROWS], 1):
+        for name, cell in zip(names, row, strict=False):
             cells.setdefault(cell, (i, name))
     pieces = [
-        Piece(i, text.strip(' "')[:CELL], sum([worth.get(value, 0.0) for value in values]), values, name)
+        Piece(i, text[:CELL], sum([worth.get(value, 0.0) for value in values]), values, name)
         for (text, (i, name)), values in zip(cells.items(), values_of_lines(list(cells)), strict=True)
         if values
     ]
     return rank_by_label(rank(pieces))
-
-
-def _render_columns(header: str, quoted: list[Piece], values: list[Piece]) -> str:
-    return "\n".join([header, *(piece.text for piece in quoted), *rows_by_label(values, ", ")])
