@@ -38,11 +38,7 @@ def overview(journal: Journal, newest: Iterable[int], max_tokens: int) -> Overvi
         items = [reader.item(row) for row in rows[-_DIGEST_ROWS:]]
         tokens = max_tokens - count(say("overview", reader.locale)) - 1
         return Overview(digest(items, tokens=tokens, count=count, locale=reader.locale), [], set())
-    from sightline.recall.overview.settled import (
-        DONE,
-        Turn,
-        quotes,
-    )  # its patterns take 30 ms to compile, few need them
+    from sightline.recall.overview.settlement import DONE, Turn, quotes  # 30 ms of patterns that few need
 
     done = {row for row in rows if _is_done(journal, row)}
     turns = [Turn(row, reader.text(row), DONE if row in done else 1.0) for row in _readable(journal, rows, done)]
@@ -64,14 +60,15 @@ def _readable(journal: Journal, rows: Sequence[int], done: set[int]) -> Iterator
 
     Of a long conversation the end of each stretch is read.
     """
-    timeline, kept, latest = journal.timeline, list[int](), ""
+    timeline, kept, later = journal.timeline, list[int](), ""  # the tool of the next call, if that looked too
     for row in reversed(rows):
-        if timeline.kind[row] in (Kind.CALL, Kind.RESULT) and row not in done:
-            tool = "" if timeline.kind[row] == Kind.RESULT else journal.reader.text(row).partition("(")[0]
-            if tool in ("", latest):
+        if timeline.kind[row] == Kind.CALL:
+            tool = journal.reader.text(row).partition("(")[0] if row not in done else ""
+            if tool and tool == later:
                 continue
-            latest = tool
-        kept.append(row)
+            later = tool
+        if timeline.kind[row] != Kind.RESULT or row in done:
+            kept.append(row)
     parts = _STRETCHES if sum(timeline.full[row] for row in kept) > _READ_TOKENS else 1
     for part in range(parts, 0, -1):
         stretch = kept[len(kept) * (part - 1) // parts : len(kept) * part // parts]

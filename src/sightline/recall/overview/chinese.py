@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from sightline.recall.overview.value import BREAKS, CERTAIN, FIGURE, MAYBE, SOME, Value
+from sightline.recall.overview.english import BREAKS, CERTAIN, FIGURE, MAYBE, SOME, Value
 from sightline.recall.overview.words import CHINESE, LEADING, TRAILING
 
 NUMBER = r"\d+(?:[.,:：/]\d+)*"

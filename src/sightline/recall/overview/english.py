@@ -2,9 +2,22 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from sightline.recall.overview.value import BREAKS, CERTAIN, FIGURE, MAYBE, SOME, Value
 from sightline.recall.overview.words import names_nothing
+
+BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"  # a quote has none of these: it is shown within a line
+CERTAIN, FIGURE, SOME, MAYBE = 3.0, 1.5, 1.0, 0.3  # how surely such a form is a value: a date, a number, a name, a word
+
+
+class Value(NamedTuple):
+    """One thing a turn states: its characters first..end."""
+
+    first: int
+    end: int
+    key: str  # alike in every mention
+    worth: float
+
 
 NUMBERS = "two three four five six seven eight nine ten eleven twelve twenty thirty fifty hundred thousand"
 DAYS = """
@@ -42,6 +55,7 @@ WORTHS = {
     "counted": SOME, "word": 0.0,
 }  # fmt: skip
 UNCLEAR = re.compile(r"-?[\d.]{1,2}|true|false|yes|no|none|null", re.IGNORECASE)  # means nothing without its name
+BARE = re.compile(r"\d\d?")  # of what?
 LARGE = re.compile(r"[$€£¥]?(\d[\d,]*(?:\.\d+)?)(?<=\d\d\d)(?![\d-]|[ ](?-i:[A-Z]))")  # the same amount in any unit
 FIRST = re.compile(rf"({CAPITAL})\W*")
 WORD = re.compile(r"[^\W\d_]+")
@@ -71,7 +85,7 @@ def _value(text: str, first: int, end: int, kind: str, is_common: Callable[[str]
     key, worth = text[first:end].lower(), WORTHS[kind]
     if kind == "pair" and not UNCLEAR.fullmatch(value := key.partition(":")[2].strip(' "')):
         key = value
-    elif kind in ("name", "word", "counted") and names_nothing(key.rpartition(" ")[2] if kind == "counted" else key):
+    elif names_nothing(key.rpartition(" ")[2] if kind == "counted" else key) or BARE.fullmatch(key):
         return
     elif kind == "name" and all(map(is_common, WORD.findall(key))):
         worth = MAYBE

@@ -2,18 +2,15 @@
 
 import re
 
-from sightline.recall.search.terms import terms
+from sightline.recall.search.terms import STOP_TERMS, terms
 
 # --- English: one form of each word -------------------------------------------------------------------------------
 
 GRAMMAR = """
-    a an the and or but nor if so as of to in on at by for from with without about into onto than then that this these
-    those there here it it's is isn't am are aren't was were be been being do does did don't doesn't didn't done have
-    has had haven't will won't would wouldn't can can't cannot could couldn't should may might must shall not no i me my
-    mine myself i'm i'd i'll i've we us our we're we've we'll you your yourself you're you'd you'll you've he him his
-    she her they them their they're one what what's when where where's who whom whose who's which why how let let's
-    that's there's here's up out off over under down back again away through along before after until till since while
-    because though although however between during whether either neither both any some many much more most few less
+    nor without onto here it's isn't aren't don't doesn't didn't haven't won't wouldn't can't cannot couldn't shall
+    mine myself i'm i'd i'll i've we're we've we'll yourself you're you'd you'll you've they're one what's where's
+    who's let let's that's there's here's up out off over under down back again away through along before after until
+    till since while because though although however between during whether either neither both more most few less
     least only just also too very quite still yet already now once ever never always maybe perhaps else other another
     such same own well even ahead together far soon long way
 """
@@ -34,7 +31,7 @@ TALK = """
     plan choose chose choice fix conclude conclusion conversation chat session dialogue message detail information info
     point picture stand catch beginning word
 """
-ENGLISH = frozenset(terms(f"{GRAMMAR} {POLITE} {LIGHT} {ALL}"))
+ENGLISH = STOP_TERMS.union(terms(f"{GRAMMAR} {POLITE} {LIGHT} {ALL}"))
 ASKING = ENGLISH.union(terms(f"{SUMMING} {TALK}"))
 
 

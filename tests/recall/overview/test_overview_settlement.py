@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.recall.overview import chinese, english
-from sightline.recall.overview.settled import DONE, Quote, Turn, quotes
+from sightline.recall.overview.settlement import DONE, Quote, Turn, quotes
 from sightline.values.tokens import counter
 
 NAMES = [

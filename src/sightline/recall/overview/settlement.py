@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from sightline.recall.overview import chinese, english
-from sightline.recall.overview.value import Value
+from sightline.recall.overview.english import Value
 
 LONGEST = 4_000  # characters of a turn that are read: what is longer is a document, and found by searching
 COMMON = 0.02  # of all turns: what more of them say is no value of any of them
@@ -18,7 +18,7 @@ CORRECTED = 6  # turns before a correction in which what it corrects is looked f
 STRETCHES, SHARE = 10, 0.25  # of the conversation; of the room that one stretch may take before all others had theirs
 STRETCH = 20  # turns of one at least
 FLOOR = 0.25  # worth of a token, below which the words around what is shown are worth more
-LEAST = 0.08  # worth of a token, below which nothing is quoted
+LEAST = 0.05  # worth of a token, below which nothing is quoted
 GAP = 4  # characters between two quotes that are shown as they are: they cost no more than the mark between quotes
 MISSES = 16  # clauses in a row that do not fit, after which the room is full
 SEPARATOR = " … "
