@@ -48,6 +48,7 @@ SWEEP, FOCUS, VIEW, PLAN = "plan/strategies/sweep.py", "plan/strategies/focus.py
 TURN, RENDER = "compose/turn.py", "compose/render.py"
 JSONL, WORTH = "log/stores/jsonl.py", ("plan/strategies/test_sweep_worth.py",)
 SWEPT, LIMITS = ("plan/strategies/test_sweep.py",), ("plan/strategies/test_focus_limits.py",)
+OVERVIEW = ("recall/overview/test_overview_question.py", "recall/overview/test_overview_settlement.py")
 COMPOSED, UNASKED = ("compose/test_turn.py",), ("recall/test_unasked.py",)
 STORED, ANTHROPIC = ("log/stores/test_jsonl.py",), ("wire/test_wire_anthropic.py",)
 SESSION, COMPACTED = ("session/test_session.py",), ("compaction/test_compaction.py",)
@@ -121,6 +122,16 @@ MUTANTS = (
     Mutant("recall: any match comes back", "recall/finder.py", "\n_CLEAR = 0.4", "\n_CLEAR = 0.0", UNASKED),
     Mutant("recall: no share of the budget", TURN, "int(view.budget.recall * view.limit)", "view.limit", UNASKED),
     Mutant("recall: again in the middle of a turn", TURN, "self._question != self._searched and", "", UNASKED),
+    Mutant("overview: words all over the conversation tell something", "recall/overview/question.py", "\nALL_OVER = 5",
+           "\nALL_OVER = 9", OVERVIEW),
+    Mutant("overview: a chance match is something", "recall/overview/question.py", "\nFOUND = 0.3", "\nFOUND = 0.0",
+           OVERVIEW),
+    Mutant("overview: any stretch may take all the room", "recall/overview/settlement.py", "SHARE = 10, 0.25",
+           "SHARE = 10, 1.0", OVERVIEW),
+    Mutant("overview: nobody's consent counts", "recall/overview/settlement.py", "\nAGREED = 2", "\nAGREED = 1",
+           OVERVIEW),
+    Mutant("overview: a correction replaces nothing", "recall/overview/settlement.py", "\nCORRECTED = 6",
+           "\nCORRECTED = 0", OVERVIEW),
     # log
     Mutant("log: appends are never synced", JSONL, 'if self.fsync == "always":', 'if self.fsync == "":', STORED),
     Mutant("log: a turn is not synced", JSONL, 'if self._unsynced and self.fsync != "never":', "if False:", STORED),

@@ -93,6 +93,7 @@ COLUMNS: dict[str, list[Column]] = {
     "c": [
         Column("tokens", "tokens", whole),
         Column("slots of whole session %", "session_slots", percent),
+        Column("in the worst wording %", "session_worst", percent),
         Column("slots of asked topic %", "topic_slots", percent),
         Column("topic complete %", "topic_complete", percent),
         _INVALID,

@@ -12,6 +12,8 @@ from benchmarks.quality.engine import Engine, Plain, is_question
 from benchmarks.quality.evidence import ORACLE, measure_evidence
 from benchmarks.quality.gists import measure_gists, rouge
 from benchmarks.quality.jobs import Asked, composers
+from benchmarks.quality.messages import Message
+from benchmarks.quality.paraphrases import CHINESE, ENGLISH
 from benchmarks.quality.records import Compaction, Conversation, Dialogue, Question, SlotSession, Topic
 from benchmarks.quality.slots import measure_slots
 from benchmarks.quality.splits import HALVES, chained, digest, divided, halves, ranked
@@ -108,6 +110,24 @@ def test_slots_count_the_whole_session_and_topics_apart() -> None:
     rows = rows_of(measure_slots("made up", [session], {"full": full, "last": last_n}, (4000,), 5))
     assert rows["full", None]["session_slots"] == rows["full", None]["topic_complete"] == 1
     assert rows["last", 4000]["session_slots"] == rows["last", 4000]["topic_slots"] == 0
+
+
+def test_everything_is_asked_for_in_many_wordings() -> None:
+    """Four sessions hear twenty wordings; a composer that follows only one of them has the worst of the others."""
+    said = [SYSTEM, {"role": "user", "content": "Book Bombay House at 6:30 pm."}, REPLY]
+    topic = Topic("Which restaurant?", [["Bombay House"]])
+    heard = []
+
+    def picky(history: list[Message], query: str, _budget: int) -> list[Message]:
+        heard.append(query)
+        return history if query in (ENGLISH[0], topic.query) else history[-1:]
+
+    sessions = [SlotSession(f"s{number}", said, [topic]) for number in range(4)]
+    row = rows_of(measure_slots("made up", sessions, {"picky": picky}, (4000,), 4, halves=("dev",)))["picky", 4000]
+    asked = [query for query in heard if query != topic.query]
+    assert len(asked) == 5 * row["n"]
+    assert row["session_worst"] == 0 < row["session_slots"] == 1 / len(asked)
+    assert len(set(ENGLISH)) == len(set(CHINESE)) == 20
 
 
 def test_gists_are_held_against_the_best_summary() -> None:

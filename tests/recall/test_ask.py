@@ -177,6 +177,41 @@ def test_who_asks_for_everything_that_was_done_gets_a_digest() -> None:
     assert "f7.py" in shown
 
 
+def booked(*calls: tuple[str, str, str]) -> Session:
+    """A talk with these calls: tool, argument, result."""
+    session = Session(MemoryStore("booking"))
+    for at in range(60):
+        session.user(f"{SMALL_TALK[at % 5]} ({at})")
+        if 10 <= at < 10 + len(calls):
+            tool, given, result = calls[at - 10]
+            session.reply(calling((tool, {"code": given})))
+            session.tool_result("call_1", result)
+        session.assistant(f"{SMALL_TALK[(at + 2) % 5]} ({at})")
+    return session
+
+
+def test_an_overview_tells_what_calls_did() -> None:
+    """A short result of a call is part of it; a list to choose from is not, nor what was looked for before."""
+    listed = "\n".join(f"row {n} with some words of no use, price 4{n:03}" for n in range(60))
+    session = booked(("find", "QX-11", listed), ("find", "QX-22", listed), ("book", "QX-33", "done, reference ZK-9077"))
+    shown = answered(session, "What have we arranged so far?", Budget(900))
+    assert "ZK-9077" in shown
+    assert "QX-22" in shown
+    assert "QX-11" not in shown
+    assert "price 4001" not in shown
+
+
+def test_an_overview_reaches_back_to_the_beginning() -> None:
+    """Of a conversation too long to be read at once every stretch is read."""
+    long = "And so it went on and on, as it so often does when there is little to say about it. " * 4
+    session = Session(MemoryStore("long"))
+    for at in range(600):
+        text = f"We meet at Pier {100 + at}." if at % 150 == 20 else long
+        session.add(Message(Role.ASSISTANT if at % 2 else Role.USER, (Text(text),)))
+    shown = answered(session, "Go over all of it again.", Budget(900))
+    assert [pier for pier in (120, 270, 420, 570) if f"Pier {pier}" in shown] == [120, 270, 420, 570]
+
+
 def test_a_recalled_overview_is_read_back() -> None:
     """What was shown for a question is in the log: verifying a resumed session makes the same bytes again."""
     session = talk((10, "Ada: Meet me at Pier 9 at 18:45."))

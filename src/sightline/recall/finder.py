@@ -4,19 +4,11 @@ from collections.abc import Callable, Collection, Iterator
 
 from sightline.log.columns import WHOLE
 from sightline.log.journal import Journal
-from sightline.recall.search import (
-    TIME_MARK,
-    Breadth,
-    SearchIndex,
-    SearchResult,
-    SearchScope,
-    asks_for_overview,
-    overview_subject,
-)
+from sightline.recall.overview import SHOWN_KINDS
+from sightline.recall.search import TIME_MARK, Breadth, SearchIndex, SearchResult, SearchScope
 from sightline.values.items import Kind
 
 SPEECH = (Kind.USER, Kind.ASSISTANT)
-_VAGUE = 0.3  # of a question's weight in any one row: with less, the question names nothing to look for
 ROWS_AT_ONCE = 50  # rows indexed before an automatic recall: more than a turn adds, too few to be noticed
 _NEAR_BEST = 0.4  # of the best row's own match: rows that match less are noise
 _CLEAR = 0.4  # of the query's weight: a row that holds less of it matches by chance
@@ -95,21 +87,20 @@ class Finder:
             if has_text and path.holds(timeline.branch[row], row) and among(row):
                 yield row
 
-    def wants_overview(self, query: str) -> bool:
-        """Return whether a question asks for everything and names nothing that can be looked for."""
-        if not asks_for_overview(query):
-            return False
+    def asks_for_everything(self, query: str) -> bool:
+        """Return whether a question names nothing by which some rows could be told from the others."""
+        from sightline.recall.overview.question import asks_to_tell, is_about_everything  # takes 30 ms, few need it
+
         timeline, path, asking = self._journal.timeline, self._journal.path, self.asking_units()
+        index, text = self.extend_index(), self._journal.reader.text
 
         def states_something(row: int) -> bool:
-            return (
-                timeline.kind[row] in SPEECH
-                and path.holds(timeline.branch[row], row)
-                and timeline.unit[row] not in asking
-                and not asks_for_overview(self._journal.reader.text(row))
-            )
+            if row >= len(timeline) or timeline.unit[row] in asking or not path.holds(timeline.branch[row], row):
+                return False
+            kind = timeline.kind[row]
+            return kind in SHOWN_KINDS and not (kind == Kind.USER and asks_to_tell(text(row)))
 
-        return self.extend_index().coverage(overview_subject(query), states_something) < _VAGUE
+        return is_about_everything(query, index.places, states_something, len(timeline))
 
     def asking_units(self) -> set[int]:
         """Return the units that ask: the last user message, and those with pending calls. They are no answer."""

@@ -1,8 +1,6 @@
 """What to bring back of a conversation: for the engine before a call, for callers, and for the model's own tools."""
 
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
-from itertools import islice
 from typing import Any, NamedTuple
 
 from sightline.log.annotations import RecallNote, Source
@@ -10,16 +8,14 @@ from sightline.log.journal import Journal
 from sightline.plan.plan import Plan
 from sightline.plan.view import View
 from sightline.recall.finder import ROWS_AT_ONCE, SPEECH, WIDE, Finder, RowFilter
+from sightline.recall.overview import SHOWN_KINDS, overview
 from sightline.recall.pieces import LINE_TOKENS, Pieces
 from sightline.recall.search import merge_ranges, passages
-from sightline.shorten.digest import digest
 from sightline.values.items import Call, File, Image, Kind, Lod, Text
 from sightline.values.phrases import say
 
 PAGE_TOKENS = 2000  # of one page that the model asks for
 _MAX_HITS = 6  # items of one recall: more would be a search result, not an answer
-_OVERVIEW_ROWS = 4_000  # rows that an overview is made of: takes a second
-_HANDLE_TOKENS = 2
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
 
@@ -83,16 +79,12 @@ class Recall:
         work with tools a digest, for a conversation the values that were settled, quoted.
         """
         pieces, asking = Pieces(self._journal, max_tokens), self._finder.asking_units()
-        if self._finder.wants_overview(query):
-            rows = list(islice(self._finder.newest(among, asking, (*SPEECH, Kind.CALL, Kind.RESULT)), _OVERVIEW_ROWS))
-            kinds = Counter(self._journal.timeline.kind[row] for row in rows)
-            if kinds[Kind.CALL] > kinds[Kind.USER]:  # this is work with tools
-                reader = self._journal.reader
-                items, count = [reader.item(row) for row in reversed(rows)], reader.counter.count
-                tokens = max_tokens - count(say("overview", reader.locale)) - 1
-                overview = digest(items, tokens=tokens, count=count, locale=reader.locale)
-                return RecallNote((), query, overview) if overview else None
-            tried, terms = self._add_quotes(rows, pieces), ""
+        if self._finder.asks_for_everything(query):
+            told = overview(self._journal, self._finder.newest(among, asking, SHOWN_KINDS), max_tokens)
+            if told.digest:
+                return RecallNote((), query, told.digest)
+            pieces.add(told.sources)
+            tried, terms = told.rows, ""
         else:
             limit = pieces.tokens_left // LINE_TOKENS
             terms, hits = self._finder.rank(query, limit, among, asking, breadth=WIDE)
@@ -121,17 +113,6 @@ class Recall:
         text = "\n".join(reader.lines(row))
         for first, last in passages(text, terms, min(max_tokens, _WHOLE_TOKENS), reader.counter.count):
             yield Source(item_id, first, last)
-
-    def _add_quotes(self, rows: Iterable[int], pieces: Pieces) -> set[int]:
-        """Add quotes of the values that these rows settle, each value once; rows come newest first. The quoted rows."""
-        from sightline.recall.quotes import ledger  # its rules take 30 ms to compile, and few ask for everything
-
-        timeline, reader = self._journal.timeline, self._journal.reader
-        turns = ((row, reader.text(row)) for row in rows if timeline.kind[row] != Kind.RESULT)
-        quoted = ledger(turns, pieces.tokens_left, reader.counter.count, _HANDLE_TOKENS)
-        for row, spans in quoted:
-            pieces.add([Source(timeline.id(row), quotes=tuple((each.first, each.end) for each in spans))])
-        return {row for row, _ in quoted}
 
     # ------------------------------------------------------------------ search
 

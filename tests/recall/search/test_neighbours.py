@@ -9,11 +9,8 @@ from sightline.recall.search.bm25 import Hit
 from sightline.recall.search.terms import (
     DATED,
     SPEAKER,
-    asks_for_overview,
     cues,
-    overview_subject,
     query_cues,
-    query_terms,
 )
 
 WIDE = Breadth(reach=60, terms=64, common=1.0)
@@ -61,19 +58,6 @@ def test_cues() -> None:
     assert cues("a sentence that goes on for long before: this") == []
     assert query_cues("When did Ada leave?", ["ada", "leav"]) == [SPEAKER + "ada", DATED]
     assert query_cues("她什么时候走的？", []) == [DATED]
-
-
-def test_who_asks_for_everything() -> None:
-    """Questions about all that was said are told from questions about something, in both languages."""
-    everything = [
-        "List everything we settled.", "What have we discussed so far?", "What did we agree on?", "Give me a summary.",
-        "Please sum up what was decided.", "列出全部信息", "回顾这次对话", "总结一下我们定下来的内容。",
-        "请汇总一下。", "我们都定了什么？",
-    ]  # fmt: skip
-    assert all(map(asks_for_overview, everything))
-    assert [question for question in everything if query_terms(overview_subject(question))] == []
-    assert overview_subject("Summarize everything about the parser").split() == ["about", "parser"]
-    assert not any(map(asks_for_overview, ["What did Ada say about the ferry?", "渡轮几点开？"]))
 
 
 @given(talks, words)

@@ -6,7 +6,7 @@ It knows no session and no log: rows are numbers with texts. What is brought bac
 from sightline.recall.search.index import SearchIndex, SearchResult
 from sightline.recall.search.neighbours import Breadth, SearchScope
 from sightline.recall.search.passages import merge_ranges, passages
-from sightline.recall.search.terms import TIME_MARK, asks_for_overview, overview_subject
+from sightline.recall.search.terms import TIME_MARK
 
 __all__ = [
     "TIME_MARK",
@@ -14,8 +14,6 @@ __all__ = [
     "SearchIndex",
     "SearchResult",
     "SearchScope",
-    "asks_for_overview",
     "merge_ranges",
-    "overview_subject",
     "passages",
 ]

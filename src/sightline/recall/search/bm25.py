@@ -1,7 +1,7 @@
 """BM25: which rows match the terms of a query best."""
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -65,22 +65,6 @@ def weigh_terms(
 def rarity(df: int, rows: int) -> float:
     """Return the inverse document frequency of a term that `df` of the rows contain."""
     return math.log(1 + (rows - df + 0.5) / (df + 0.5))
-
-
-def best_coverage(
-    segments: Sequence[SegmentPostings], wanted: Sequence[str], rows: int, can_be_found: Callable[[int], bool]
-) -> float:
-    """Return the share of the terms, by rarity, that the best row contains. Terms that no row contains count too."""
-    frequency = _document_frequency(segments)
-    weights = {term: rarity(frequency[term], rows) for term in wanted}
-    covered: defaultdict[int, float] = defaultdict(float)
-    for segment in segments:
-        for term, postings in segment.postings.items():
-            if term in weights and frequency[term] <= max(COMMON * rows, COMMON_FROM):
-                for row in postings.rows:
-                    covered[row + segment.base] += weights[term]
-    best = sorted(covered, key=covered.__getitem__, reverse=True)
-    return next((covered[row] for row in best if can_be_found(row)), 0.0) / (sum(weights.values()) or 1)
 
 
 def _document_frequency(segments: Iterable[SegmentPostings]) -> Counter[str]:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from sightline.recall.search.bm25 import (
     Hit,
     SegmentPostings,
-    best_coverage,
     best_hits,
     score_rows,
     weigh_terms,
@@ -90,11 +89,14 @@ class SearchIndex:
             hits = rank_with_neighbours(segments, weighted, seeds, scores, known)
             return SearchResult(" ".join(term.term for term in weighted), hits[:limit])
 
-    def coverage(self, query: str, among: Callable[[int], bool]) -> float:
-        """Return the largest share of a query's terms, rare ones counting more, that one row contains."""
-        wanted = query_terms(query)
+    def places(self, wanted: Sequence[str]) -> dict[str, list[int]]:
+        """Return the rows that contain each of these terms, newest segment first."""
+        found: dict[str, list[int]] = {term: [] for term in wanted}
         with self._lock:
-            return best_coverage(self._look_up(wanted), wanted, self._rows(), among)
+            for base, postings in self._look_up(wanted):
+                for term, (rows, _) in postings.items():
+                    found[term] += [row + base for row in rows]
+        return found
 
     def close(self) -> None:
         """Write what is still in memory and close the file. A second call does nothing."""

@@ -53,35 +53,6 @@ ASKS_WHEN = re.compile(
 )
 
 
-AGREED = "(?:agreed?|settled?|decided?|booked?|arranged?|planned|discuss(?:ed)?|covered|talked)(?: (?:on|about|upon))?"
-OVERVIEW_WORDS = re.compile(
-    r"\b(?:list (?:all|everything)|everything|overview|recap|wrap up|sum up|so far|up to now|until now"
-    r"|summar(?:y|ise|ize)(?: of)?|all (?:that|of|the details|we|you|i)"
-    rf"|(?:what )?(?:did|have|had|do)? ?(?:we|you|i) (?:have |had )?{AGREED}|what (?:was|were|has been) {AGREED}"
-    r"|(?:in |of )?(?:our|this|the) (?:whole |entire )?(?:conversation|session|chat))\b"
-    r"|(?:全部|所有)(?:的?(?:信息|内容))?|一切|列出来?|概括|概述|回顾|总结|汇总|归纳|小结|梳理|到目前为止"
-    r"|在?(?:这次|整个|本次)?(?:会话|对话|聊天)里?"
-    r"|(?:我们)?都?(?:定|商量|决定|确定|谈|聊|约)(?:好|下来|下)?[了过]?(?:的|些|哪些)?(?:什么|内容|信息|全部|所有)",
-    re.I,
-)
-
-
-FILLER = re.compile(
-    r"\b(?:please|give|show|tell|me|us|can|could|would|you|my|our|an?|the|briefly)\b|请|一下|帮我?|给我?|把|吧|呢|我们|我|信息|内容|[的了]",
-    re.I,
-)
-
-
-def asks_for_overview(query: str) -> bool:
-    """Return whether a question is about everything that was said."""
-    return bool(OVERVIEW_WORDS.search(query))
-
-
-def overview_subject(query: str) -> str:
-    """Return what is left of an overview question without its usual words: its subject, or nothing."""
-    return FILLER.sub(" ", OVERVIEW_WORDS.sub(" ", query))
-
-
 def cues(text: str) -> list[str]:
     """Return the cues of a text: its speaker, if it begins with a name and a colon, and whether it names a time."""
     text = text.partition(TIME_MARK)[0]

@@ -1,0 +1,71 @@
+"""Whether a question is about everything: it has nothing by which some rows could be told from the others."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from sightline.recall.overview.words import ASKING_CHINESE, MEANS_ALL, SUMS_UP, TALKS, is_asking
+from sightline.recall.search.terms import CHUNK, CJK_RUN, terms
+
+STRETCHES = 8  # of the conversation
+ALL_OVER = 5  # a word in so many of them tells none from the others
+TOLD = 0.5  # of the weight of a question that says "all", in one row: a row with less of it matches by chance
+FOUND = 0.3  # of the weight of a question that asks to sum up, anywhere: with more it is to sum up something
+MAX_PLACES = 200  # rows with a term that are looked at
+LONGEST = 200  # characters of a question for everything; who writes more tells something
+NAMES = re.compile(r"[A-Z]|.*[\d_@/\\]")  # a name or an identifier; what begins a sentence may be any word
+BEGINNING = re.compile(r"(?:^|[.!?:\n])\W*$")
+
+Places = Callable[[Sequence[str]], Mapping[str, list[int]]]
+
+
+class Subject(NamedTuple):
+    """The terms of a question that may name something, and those of them that surely do."""
+
+    terms: list[str]
+    names: set[str]
+
+
+def asks_to_tell(text: str) -> bool:
+    """Return whether a text clearly asks for what was said before: to sum it up, or to tell all of it."""
+    asks = SUMS_UP.search(text) or (MEANS_ALL.search(text) and TALKS.search(text))
+    return bool(asks) and len(text) <= LONGEST
+
+
+def is_about_everything(query: str, places: Places, states_something: Callable[[int], bool], rows: int) -> bool:
+    """Return whether a question is about all of a conversation. `places` tells the rows that contain each term.
+
+    Its words are then those of asking, or stand nowhere. If it asks to sum up, a few of them may stand somewhere. If it
+    says "all", words that stand all over the conversation tell nothing, and no row may have most of the others.
+    """
+    wanted, names = subject(query)
+    means_all, sums_up = MEANS_ALL.search(query), SUMS_UP.search(query)
+    told: defaultdict[int, float] = defaultdict(float)  # by row if it says "all", else together
+    total = 0.0
+    for term, found in places(wanted).items():
+        here = [row for row in found[:MAX_PLACES] if states_something(row)]
+        if here and term in names:
+            return False
+        weight = math.log(1 + (rows + 1) / (len(here) + 0.5))
+        total += weight
+        if not means_all or len({row * STRETCHES // rows for row in found}) < ALL_OVER:
+            for row in {row if means_all else 0 for row in here}:
+                told[row] += weight
+    return max(told.values(), default=0.0) <= total * (TOLD if means_all else FOUND if sums_up else 0.0)
+
+
+def subject(query: str) -> Subject:
+    """Return what a question may be about: its words without those of grammar and of talking about talk."""
+    found: list[str] = []
+    names: set[str] = set()
+    for match in CHUNK.finditer(query.replace("’", "'")):
+        chunk = match[0]
+        if CJK_RUN.match(chunk):
+            found += [term for rest in ASKING_CHINESE.split(chunk) for term in terms(rest) if len(term) > 1]
+        elif not is_asking(chunk.lower()):
+            found += terms(chunk)
+            if NAMES.match(chunk) and not BEGINNING.search(query[: match.start()]):
+                names.update(terms(chunk))
+    return Subject(list(dict.fromkeys(found)), names)
