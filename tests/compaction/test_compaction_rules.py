@@ -80,7 +80,9 @@ def test_every_constraint_is_visible_word_for_word_and_once(character: str, soak
     for seed in range(40 if soak else 8):
         random = Random(f"{character} {seed}")
         said = constraints(random)
-        assert [rules.rules(rule) for rule in said] == [[rule] for rule in said]  # the rules are such as are noticed
+        assert [rules.constraints(rule) for rule in said] == [
+            [rule] for rule in said
+        ]  # the rules are such as are noticed
         mixed = iter([None, says("nothing much"), says(ValueError("down")), paraphrase, None])
         models: dict[str, Model] = {
             "none": None, "drops": says("Some work was done."), "paraphrases": paraphrase,

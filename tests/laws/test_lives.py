@@ -81,7 +81,7 @@ def check_loss(session: Session, loss: Loss, budget: Budget) -> None:
     messages = (*after.system, *after.body, *after.tail)
     calls = [part for message in messages for part in message.parts if isinstance(part, Call)]
     text = "\n".join([*(plain_text(message.parts) for message in messages), *map(str, calls)])
-    for kind in (loss.rules, loss.tasks, loss.errors):
+    for kind in (loss.constraints, loss.errors):
         assert not [value for value in kind.named if value in text]
     entries = [log.decode(line.data) for line in session._journal.store.scan()]
     assert loss in [msgspec.json.decode(entry.data, type=Loss) for entry in entries if entry.subtype == "loss"]
