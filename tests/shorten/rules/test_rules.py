@@ -29,6 +29,7 @@ from sightline.shorten.rules import (
     user_sentences,
 )
 from sightline.shorten.rules.pattern_table import Table
+from sightline.shorten.rules.short_form import short_form
 from sightline.shorten.rules.user_sentences import SENTENCE
 
 MESSAGES = json.loads((Path(__file__).parent / "messages.json").read_text("utf-8"))
@@ -414,3 +415,48 @@ def test_questions_narrations_and_others_rules_are_none(said: str) -> None:
 def test_what_lifts_a_rule_is_kept_like_one(text: str) -> None:
     """Else the model would be told the rule for good, and never that it was taken back."""
     assert constraints(text) == [text]
+
+
+# --- In fewer words
+
+NEGATIONS = re.compile(r"\b(?:no|not|never|nothing|nobody|only|without)\b|n't|[不没别勿未无禁]")
+
+
+@pytest.mark.parametrize("sentence", [*BINDING, *(label for message in MESSAGES for label in labels(message))])
+def test_a_short_form_keeps_numbers_names_and_negations(sentence: str) -> None:
+    """It is on one line and no longer, and short already if made short again."""
+    short = short_form(sentence)
+    assert "\n" not in short
+    assert 0 < len(short) <= len(sentence)
+    assert re.findall(r"\d+", short) == re.findall(r"\d+", sentence)
+    assert NEGATIONS.findall(short) == NEGATIONS.findall(sentence)
+    names = re.findall(r"(?<=[a-z,] )[A-Z][\w-]+", sentence)
+    assert [name for name in names if name not in short] == []
+
+
+def test_a_short_form_drops_what_says_nothing() -> None:
+    """Politeness, articles and a bare reason go; a reason with a number, and what is quoted, stay."""
+    assert (
+        short_form("Please keep the summary under 120 words, because it is easier.") == "keep summary under 120 words"
+    )
+    assert short_form("Use the old one, because of bug 12.") == "Use old one, because of bug 12"
+    assert short_form('Answer with "the end" only.') == 'Answer with "the end" only'
+    assert short_form("顺便说一下，请用统一下划线命名吧。") == "用统一下划线命名"
+
+
+@pytest.mark.parametrize(
+    ("said", "later", "lifted"),
+    [
+        ("Never touch the migrations folder.", "You may touch the migrations folder now.", True),
+        ("Never touch the config folder.", "You may touch the migrations folder now.", False),
+        ("Use tabs.", "Forget that.", True),
+        ("Use tabs.", "Use four spaces.", False),
+        ("必须先跑测试。", "现在不用先跑测试了。", True),
+        ("必须先跑构建。", "现在不用先跑测试了。", False),
+    ],
+)
+def test_what_a_later_sentence_lifts(said: str, later: str, lifted: bool) -> None:
+    """It says what it lifts, or lifts the one before it. What only differs is not lifted."""
+    asked = revocations.Lifted()
+    assert not asked.takes(later)
+    assert asked.takes(said) == lifted

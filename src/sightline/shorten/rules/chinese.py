@@ -22,6 +22,8 @@ def is_constraint(plain: str) -> bool:
     """Whether a clause of the sentence binds or leaves a task, and it is no question, story, permission or wish."""
     if ASKED.in_(plain):
         return False
+    if PLAINLY.in_(plain):
+        return True
     searches = SEARCHES.in_(plain)
     binds = (not searches and CASES.in_(plain)) or any(
         _binds(clause.strip(), searches) for clause in CLAUSE.split(plain)
@@ -65,6 +67,7 @@ ASKED = Table(r"""
     (?<!可以吗)(?<!行吗)(?<!好吗)(?<!好不好)(?<!行不行)[？?][\"”]?$  # 必须排序？
     [吗呢么][。.!！~]?$(?<!好吗)(?<!行吗)  # 必须排序吗
     """)
+PLAINLY = Table("^(?:请|你)?必须(?:使用|用|按|以|先|在)")  # no story, whatever follows: 必须使用过去时
 # somebody else's rule, a guess, a story
 TOLD = Table(
     r"""

@@ -107,6 +107,7 @@ WISHES = Table(
     \b<me>(?:'d like| would like| like| need| want) (?:it|this|them|everything|(?:the|all|my|your) \w+) <how>
     \b<me>(?:'d| would)? (?:like|want|need) .{1,60} in (?:\w+ )?(?:form|format|order|<language>|<notation>)\b
     \b<me> (?:really )?(?:like|love|expect) (?:[\w-]+ ){0,3}<answers>\b|\bi value \w  # i like direct answers
+    ^i(?:'d like| want| need| would like) (?:everything|all \w+|it all) in\b  # i want everything in metric units
     ^if (?:there|you)\b.{1,60}, i want (?!to\b)  # if there is a choice, i want blue
     (?<!no, )\bi (?:really )?(?:do not|don't) want (?!<idle>)(?:you|any|the|it|this|a|to|your|my|more)\b
     \b<me> only (?:want|need|accept|eat|fly)\b(?! (?:it|one|an?|\d+)\b)  # we only accept cash
@@ -138,6 +139,7 @@ SAYS = Table(
     <count>[^.,]{0,20} (?:at (?:the )?(?:very )?most|max(?:imum)?|tops|or (?:less|fewer))(?:[.!,)]|$)  # 300 at most
     \bfrom (?:now|here|this point) on|\b(?:going|moving) forward\b|^in (?:the )?future,  # from now on
     ^(?:for|during|throughout) (?:this|the) (?:whole|entire|rest)\b  # for this whole chat
+    ^(?:nobody|no one|none of you) (?:may|should|must)\b  # nobody may touch prod
     \bunder no circumstances\b|\b(?:until|unless) <approved>\b  # unless i ask
     \bwithout (?:asking|my (?:approval|permission|consent|ok|say|confirmation)|checking with|telling me|confirming)\b
     \b(?:ask|check with|confirm with|tell|show|consult) me (?:first|before)\b  # ask me first

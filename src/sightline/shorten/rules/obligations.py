@@ -23,7 +23,8 @@ WHO_TELLS = word_set(  # what these people must do is no rule for the agent
 )
 GUESSED = Table(
     r"""
-    \w+(?:'t| to)? (?:still |not )?(?:have (?!to|an?\b|at|the|no|\d)\w|work\b|help\b|already|probably|come from)
+    \w+(?:'t| to)? (?:still |not )?have (?:\w+ed|been|had|gone|got|taken|felt|lost|made|come|forgotten)\b
+    \w+(?:'t| to)? (?:still |not )?(?:work\b|help\b|already|probably|come from)
     \w+ (?:feel|mean|bring|love|miss|seem|look|sound|know|enjoy|taste)\b|<be> (?:so|such|really|very|quite|\w+ing)\b
     <be> (?:some|something|because|due|related|within|wrong|missing|why|how|hard|tired|fine|able|okay?|good|\d+)\b
     <be> an? (?:\w+ )?(?:bug|issue|problem|error|mistake|glitch|typo|way|reason|joke|race|simple|quick|good|lot)\b
