@@ -3,7 +3,8 @@
     python -m benchmarks.quality.small_windows
 
 Each is said once in a conversation of some 2,000 tokens, half of them inside a longer message. It counts as readable if
-one message of the payload shows its value, the word it is about and its negation.
+one message of the payload shows its value, the word it is about and its negation. All twenty are such as are recognised
+as constraints, so this measures the room that they get, not how many are recognised: see `unseen_sentences`.
 """
 
 from random import Random

@@ -17,7 +17,7 @@ def test_only_the_twenty_are_constraints(locale: str) -> None:
 @pytest.mark.parametrize(("window", "least"), [(200, 0.45), (400, 0.9), (600, 1.0)])
 @pytest.mark.parametrize("locale", ["en", "zh"])
 def test_constraints_are_readable_in_a_small_window(locale: str, window: int, least: float, compact: bool) -> None:
-    """A ratchet: of twenty in 2,000 tokens so many can be read, within the window."""
+    """A ratchet: of twenty recognised ones in 2,000 tokens so many can be read, within the window."""
     share, tokens = readable(conversation(locale, 0), locale, window, compact=compact)
     assert share >= least
     assert tokens <= window
