@@ -99,8 +99,8 @@ MUTANTS = (
            PLANNED),
     Mutant("plan: units in any order", PLAN, "before >= after for before", "False for before", PLANNED),
     Mutant("budget: no margin", "plan/budget.py", "(factor * (1 + margin))", "factor", PLANNED),
-    Mutant("notices: hidden constraints are not shown", "plan/notices.py", "_PREFACE_SHARE = 0.05",
-           "_PREFACE_SHARE = 0.0", ("plan/strategies/test_sliding.py", "compaction/test_compaction_rules.py")),
+    Mutant("notices: hidden constraints are not shown", "plan/notices.py", "_PREFACE_LEAST = 0.25, 400",
+           "_PREFACE_LEAST = 0.0, 0", ("plan/strategies/test_sliding.py", "compaction/test_compaction_rules.py")),
     # compose
     Mutant("compose: the receipt is not synced", TURN, "journal.store.sync()", "journal.store.tips", COMPOSED),
     Mutant("compose: the last sweep's breakpoint is lost", TURN, "(*self._body_ends[:1], end)", "(end,)", COMPOSED),

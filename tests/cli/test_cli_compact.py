@@ -48,8 +48,8 @@ def test_without_a_model_a_digest_stands_for_the_oldest_messages(run: Run, root:
     assert told["covered"]["messages"] > 10
     assert RULE in [each["text"] for each in told["kept"]]
     assert RULE in shown
-    assert set(told["loss"]) == {"rules", "tasks", "paths", "identifiers", "numbers", "errors"}
-    assert told["loss"]["rules"] == {"count": 0, "named": []}
+    assert set(told["loss"]) == {"constraints", "paths", "identifiers", "numbers", "errors"}
+    assert told["loss"]["constraints"] == {"count": 0, "named": []}
 
 
 def test_everything_is_shown_to_people(run: Run) -> None:
@@ -60,7 +60,7 @@ def test_everything_is_shown_to_people(run: Run) -> None:
     assert re.search(r"replaces \d+ messages, #4 to #\d+", output)
     assert "─ summary made by rule, " in output
     assert "more lines: add --full" in output
-    assert re.search(rf"#\d+  rule   {re.escape(RULE)}", output)
+    assert re.search(rf"#\d+  {re.escape(RULE)}", output)
     assert re.search(r"numbers +\d+  ", output)
     assert "`sightline uncompact` undoes it" in output
     assert "nan" not in output.lower()
@@ -188,9 +188,9 @@ def test_nothing_lost_is_a_friendly_line(run: Run, folder: Folder) -> None:
         for _ in range(8):
             session.user("tell me a story about a cat")
             session.assistant("once there was a cat who slept all day long " * 20)
-    assert "Every rule, task, path, name, number and error line is still visible" in run("compact", "chat").stdout
+    assert "Every constraint, path, name, number and error line is still visible" in run("compact", "chat").stdout
     assert (
-        "Every rule, task, path, name, number and error line is still visible"
+        "Every constraint, path, name, number and error line is still visible"
         in run("compact", "chat", "--report").stdout
     )
 

@@ -60,16 +60,17 @@ def test_a_rule_without_room_is_reported() -> None:
     for rule in said:
         session.user(rule)
         session.assistant("understood, noted, will do")
-    budget = Budget(1_000, recall=0.0)
+    budget = Budget(200, recall=0.0)
     session.compose(budget)
-    done = session.summaries.compact(model=says("Some files."))
+    done = session.summaries.compact(budget, model=says("Some files."))
     after = read(session.compose(budget))
     hidden = [rule for rule in said if rule not in after]
     assert hidden
-    assert done.loss.rules.count == len([rule for rule in hidden if rule in done.loss.rules.named])
-    assert set(done.loss.rules.named) <= set(hidden)
-    again = session.summaries.compact(model=says("Some files still."))
-    assert not set(again.loss.rules.named) & set(done.loss.rules.named)  # lost once
+    assert done.loss.constraints.count == len([rule for rule in hidden if rule in done.loss.constraints.named])
+    assert set(done.loss.constraints.named) <= set(hidden)
+    talk(session, 5, first=len(session.items))
+    again = session.summaries.compact(budget, model=says("Some files still."))
+    assert not set(again.loss.constraints.named) & set(done.loss.constraints.named)  # lost once
 
 
 def test_the_engine_s_own_words_are_no_rules() -> None:
@@ -79,7 +80,7 @@ def test_the_engine_s_own_words_are_no_rules() -> None:
     talk(session, 10)
     session.compose(ROOM)
     for _ in range(4):
-        assert session.summaries.compact().loss.rules == Lost()
+        assert session.summaries.compact().loss.constraints == Lost()
         talk(session, 5, first=len(session.items))
         session.compose(ROOM)
 

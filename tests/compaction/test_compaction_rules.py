@@ -10,8 +10,11 @@ from compaction_talk import new_session, says, shown, talk, use, words
 
 from sightline.errors import BadInput
 from sightline.plan.budget import Budget
+from sightline.plan.notices import EngineNotices
+from sightline.plan.view import LeftOut
 from sightline.session.session import Session
 from sightline.shorten import rules
+from sightline.shorten.rules.short_form import short_form
 from sightline.values.items import Kind, Lod
 from sightline.values.phrases import say
 from sightline.values.tokens import Estimate
@@ -80,7 +83,9 @@ def test_every_constraint_is_visible_word_for_word_and_once(character: str, soak
     for seed in range(40 if soak else 8):
         random = Random(f"{character} {seed}")
         said = constraints(random)
-        assert [rules.rules(rule) for rule in said] == [[rule] for rule in said]  # the rules are such as are noticed
+        assert [rules.constraints(rule) for rule in said] == [
+            [rule] for rule in said
+        ]  # the rules are such as are noticed
         mixed = iter([None, says("nothing much"), says(ValueError("down")), paraphrase, None])
         models: dict[str, Model] = {
             "none": None, "drops": says("Some work was done."), "paraphrases": paraphrase,
@@ -143,30 +148,73 @@ def test_a_repeated_rule_is_told_once() -> None:
         assert shown(session.compose(ROOM)).count(rule) == 1
 
 
-@pytest.mark.parametrize("counting", [None, Estimate()])
-@pytest.mark.parametrize("window", [200, 600, 1_000, 2_000, 5_000])
-def test_pins_of_our_own_take_a_twentieth_and_name_what_has_no_room(window: int, counting: Any) -> None:
-    """Never more than 5 % of the limit; the newest are kept, in order, and one line names the items of the others."""
+@pytest.mark.parametrize("tools", [True, False], ids=["expand", "no tools"])
+@pytest.mark.parametrize("counting", [None, Estimate()], ids=["words", "estimate"])
+@pytest.mark.parametrize("window", [400, 600, 1_000, 2_000, 5_000])
+def test_hidden_constraints_take_a_quarter_or_400_tokens(window: int, counting: Any, tools: bool) -> None:
+    """Word for word while all fit, else shortened from the oldest on. If that does not fit, the newest are shown, and
+    one line names the items of the others where a tool can show them."""
     session = new_session(**({"token_counter": counting} if counting else {}))
+    if tools:
+        session.tools(())
     said = []
     for number in range(60):
-        said.append(f"You must never change file{number}.py.")
+        said.append(f"You must never change the old file{number}.py.")
         session.user(said[-1])
         session.assistant(words(12))
     budget = Budget(window, recall=0.0)
     session.compose(budget)
     assert session.summaries.compact(model=says("Many files were named.")).success
     payload = session.compose(budget)
-    assert payload.plan.preface_tokens <= 0.05 * payload.plan.limit
-    heading, *lines = payload.plan.preface.split("\n") if payload.plan.preface else ("", "")
-    if window >= 1_000:
+    assert 0 < payload.plan.preface_tokens <= max(0.25 * payload.plan.limit, 400)
+    heading, *lines = payload.plan.preface.split("\n")
+    hidden = [rule for rule in said if rule not in shown(payload).replace(payload.plan.preface, "")]
+    more = [line for line in lines if line.startswith("- older ones: #")]
+    told = [line for line in lines if line not in more]
+    newest = hidden[len(hidden) - len(told) :]
+    whole = [line.endswith(rule) for line, rule in zip(told, newest, strict=True)]
+    assert all(line.endswith(rule) or line == f"- {short_form(rule)}" for line, rule in zip(told, newest, strict=True))
+    assert whole == sorted(whole)  # the newest are those that are whole
+    assert (heading == say("binding")) == (all(whole) and len(told) == len(hidden))
+    assert bool(more) == (tools and len(told) < len(hidden))
+    if window <= 600:
+        assert not whole[0]
+    if window == 5_000:
         assert heading == say("binding")
-        assert lines[0].startswith("- older ones: #")
-        told = [line.partition(": ")[2] for line in lines[1:]]
-        hidden = [rule for rule in said if rule not in shown(payload).replace(payload.plan.preface, "")]
-        assert told == hidden[len(hidden) - len(told) :]
-        assert told or window == 1_000
-        assert hidden[: len(hidden) - len(told)]
+        assert all(line.startswith("- #") == tools for line in told)
+
+
+@pytest.mark.parametrize(
+    ("later", "marked"), [("You may change quay.py now.", True), ("You may change ship.py now.", False)]
+)
+def test_a_revoked_constraint_is_marked(later: str, marked: bool) -> None:
+    """Only the one that the later sentence speaks of."""
+    session = new_session()
+    session.user("Never change quay.py.")
+    talk(session, 10)
+    session.user(later)
+    talk(session, 10, first=len(session.items))
+    session.compose(ROOM)
+    session.summaries.compact(model=says("Some work was done."))
+    preface = session.compose(ROOM).plan.preface
+    assert later in preface
+    assert (say("revoked", text="Never change quay.py.") in preface) == marked
+
+
+def test_an_index_line_keeps_the_constraint_that_has_no_room_elsewhere() -> None:
+    """With room in the preface its index line names only the item; without, it says the constraint."""
+    rule = "Never change quay.py."
+    session = new_session()
+    for number in range(8):
+        session.user(f"{words(30, f'u{number}x')}. {rule if number == 3 else ''}")
+        session.assistant(words(30, f"a{number}x"))
+    notices = EngineNotices(session._journal, 4_000)
+    left_out = LeftOut(16, 500, 0, 15)
+    unseen, _ = notices.marker(left_out, (), 1_000)
+    seen, _ = notices.marker(left_out, (), 1_000, f"- {rule}")
+    [item] = [each.id for each in session.items.constraints()]
+    assert f"#{item} user: {rule}" in unseen.split("\n")
+    assert f"#{item} user" in seen.split("\n")
 
 
 def test_rules_give_way_before_a_caller_s_pins_overflow() -> None:

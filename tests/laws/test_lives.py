@@ -1,5 +1,6 @@
 """All laws at once on lives in which sessions are compacted, by rule and by models of every character, and undone."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from sightline.log import entries as log
 from sightline.plan.budget import Budget
 from sightline.plan.view import body_unit, messages_of
 from sightline.session.session import Session
+from sightline.shorten.rules.short_form import short_form
 from sightline.values.items import Call, Kind, plain_text
 from sightline.wire.payload import Payload
 
@@ -49,14 +51,16 @@ class Laws:
 
 
 def check_preface(world: World, sent: Sent) -> None:
-    """Rules take at most a twentieth of the limit, and each sentence told is one the user said, with its item."""
+    """Constraints take at most a quarter of the limit or 400 tokens, and each line says one that the user said."""
     plan = sent.payload.plan
     if sent.receipt.plan is not None:  # between sweeps it stays, though the window may have shrunk
-        assert plan.preface_tokens <= 0.05 * plan.limit
+        assert plan.preface_tokens <= max(0.25 * plan.limit, 400)
+    said = [each.text for each in world.session.items.constraints()] if plan.preface else []
+    short = {short_form(text) for text in said}
     for line in plan.preface.split("\n")[1:]:
         if not line.startswith(("- older ones: #", "- 更早的：#")):
-            item_id, _, sentence = line.removeprefix("- #").partition(": ")
-            assert sentence in str(world.accepted[item_id])
+            text = re.sub(r"^- (?:#[\d.]+: )?|(?: \(revoked later\)|（后来已取消）)$", "", line)
+            assert text in said or text in short
 
 
 def check_marker(world: World, sent: Sent) -> None:
@@ -81,7 +85,7 @@ def check_loss(session: Session, loss: Loss, budget: Budget) -> None:
     messages = (*after.system, *after.body, *after.tail)
     calls = [part for message in messages for part in message.parts if isinstance(part, Call)]
     text = "\n".join([*(plain_text(message.parts) for message in messages), *map(str, calls)])
-    for kind in (loss.rules, loss.tasks, loss.errors):
+    for kind in (loss.constraints, loss.errors):
         assert not [value for value in kind.named if value in text]
     entries = [log.decode(line.data) for line in session._journal.store.scan()]
     assert loss in [msgspec.json.decode(entry.data, type=Loss) for entry in entries if entry.subtype == "loss"]

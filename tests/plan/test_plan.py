@@ -53,7 +53,9 @@ def view(session: Session, limit: int = 10_000, *, last: Plan | None = None, new
 class Said(Notices):
     """Three words for what is left out, none before the history."""
 
-    def marker(self, left_out: LeftOut, shown: Collection[int] = (), index_limit: int = 0) -> tuple[str, int]:
+    def marker(
+        self, left_out: LeftOut, shown: Collection[int] = (), index_limit: int = 0, preface: str = ""
+    ) -> tuple[str, int]:
         return f"[{left_out.messages} left out]", 3 + FRAMING
 
 

@@ -69,7 +69,7 @@ def test_the_table_says_kind_and_tokens_without_the_text(root: Path) -> None:
 def test_the_users_rules_are_listed_word_for_word(root: Path) -> None:
     """With the message that set them."""
     with Session.inspect("one", "/shop", root=root) as session:
-        [rule] = [each for each in session.items.constraints() if each.kind == "rule"]
+        [rule] = session.items.constraints()
         assert rule.text == RULE
         assert RULE in session.items.text(rule.id)
 

@@ -22,7 +22,7 @@ from sightline.values.items import plain_text
 from sightline.wire.payload import Payload
 
 _LINES = 14  # of a summary, and of the constraints, unless all are asked for
-_GRAVE = frozenset({"rules", "tasks"})  # kinds of loss that a user would not forgive
+_GRAVE = frozenset({"constraints"})  # kinds of loss that a user would not forgive
 
 
 class Report(NamedTuple):
@@ -36,7 +36,7 @@ class Report(NamedTuple):
     covered: CompactionInfo
     summary: str
     summary_tokens: int
-    constraints: list[Constraint]  # the user's rules and tasks among what it covers, still shown word for word
+    constraints: list[Constraint]  # the user's constraints among what it covers, still shown word for word
     command: str  # the program that was asked; empty if there is none
     stderr: str  # the end of what that program wrote on standard error
     request_tokens: int | None = None  # of the question to the program, if it was only tried
@@ -68,7 +68,7 @@ def summary_text(session: Session, info: CompactionInfo) -> str:
 
 
 def _shown_constraints(session: Session, covered: CompactionInfo, after: Payload) -> list[Constraint]:
-    """Return the rules and tasks in what a compaction covers that a payload shows word for word, each once."""
+    """Return the constraints in what a compaction covers that a payload shows word for word, each once."""
     ids = [item.id for item in session.items.table()]
     inside = set(ids[ids.index(covered.first) : ids.index(covered.last) + 1])
     shown = "\n".join(plain_text(message.parts) for message in after.body)
@@ -136,12 +136,12 @@ def _print_constraints(out: Console, words: Phrases, found: list[Constraint], *,
         print_text(out, words("nothing to keep"))
         return
     print_text(out, words("kept words", count=len(found)))
-    rows = Rows(out, [Column("", 7, right=True, style="cyan"), Column("", 5), Column("")])
+    rows = Rows(out, [Column("", 7, right=True, style="cyan"), Column("")])
     for each in found if full else found[:_LINES]:
         if full:
             print_text(out, printable(each.text), lead=(f"  #{each.id}  ", "cyan"))
         else:
-            rows.print("#" + each.id, words("kept " + each.kind), first_words(each.text))
+            rows.print("#" + each.id, first_words(each.text))
     if not full and len(found) > _LINES:
         out.print(words("more kept", count=len(found) - _LINES), style="dim", soft_wrap=True)
 

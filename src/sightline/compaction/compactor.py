@@ -291,7 +291,7 @@ class Compactor:
         return next(each.seq for each in timeline.compactions if unit in each.summaries)
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
-        """Return what is no longer shown, rules and tasks among it that the user set anywhere on this branch."""
+        """Return what is no longer shown, constraints among it that the user set anywhere on this branch."""
         timeline, path = self._journal.timeline, self._journal.path
         rows = [row for row in timeline.constraints if path.holds(timeline.branch[row], row)]
         shown = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))

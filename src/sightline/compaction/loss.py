@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from sightline.shorten import identifiers, rules
+from sightline.shorten.rules.short_form import short_form
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Message, plain_text
 
@@ -25,8 +26,7 @@ class Lost(Struct, frozen=True, omit_defaults=True):
 class Loss(Struct, frozen=True, omit_defaults=True):
     """What was visible before a compaction and is not now. All of it is still in the log."""
 
-    rules: Lost = Lost()
-    tasks: Lost = Lost()
+    constraints: Lost = Lost()
     paths: Lost = Lost()
     identifiers: Lost = Lost()
     numbers: Lost = Lost()
@@ -50,7 +50,7 @@ class Loss(Struct, frozen=True, omit_defaults=True):
 def loss(before: Iterable[str], user_messages: Iterable[str], after: str) -> Loss:
     """Return what the texts `before` showed and `after`, everything that is shown now, does not.
 
-    Rules and tasks are those in `user_messages`, shown or not; one counts if any text before contained it.
+    Constraints are those in `user_messages`, shown or not; one counts if any text before contained it.
     """
     texts, said = list(before), list(user_messages)
     shown = "\n".join(texts)
@@ -60,13 +60,25 @@ def loss(before: Iterable[str], user_messages: Iterable[str], after: str) -> Los
     others = names.keys() - {*paths, *numbers}
     errors = (line.strip()[:200] for text in texts for line in text.split("\n") if _ERROR.search(line))
     return Loss(
-        rules=_missing((rule for text in said for rule in rules.rules(text) if rule in shown), after),
-        tasks=_missing((task for text in said for task in rules.tasks(text) if task in shown), after),
+        constraints=_missing(
+            (
+                each
+                for text in said
+                for each in rules.constraints(text)
+                if each in shown and not _shortened(each, after)
+            ),
+            after,
+        ),
         paths=_missing(paths, after),
         identifiers=_missing([name for name in names if name in others], after),
         numbers=_missing(numbers, after),
         errors=_missing(errors, after, whole_words=False),
     )
+
+
+def _shortened(constraint: str, after: str) -> bool:
+    """Whether the short form of a constraint can be read: it has every number, name and negation."""
+    return stands_alone(short_form(constraint), after)
 
 
 def _missing(wanted: Iterable[str], after: str, *, whole_words: bool = True) -> Lost:

@@ -31,6 +31,7 @@ class Layout(Struct, frozen=True):
     windows: at the "tail", each in its "place" among the messages, or together as the section "dynamic".
     states: what the program itself tells the model, such as the list of code, is a system message.
     system_first: the system messages of all sections come before the others, for providers that want them so.
+    constraints: those that are hidden stand before the "history", or before the "question", which moves them each turn.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Layout(Struct, frozen=True):
     windows: str = "tail"
     states: bool = False
     system_first: bool = False
+    constraints: str = "history"
 
 
 _DOCUMENT = ("history", "system", "dynamic", "user")  # BA-Agent's
@@ -173,7 +175,7 @@ def _window(inputs: ComposeInputs, row: int, reader: Reader) -> Message:
 def _only_appends(layout: Layout, inputs: ComposeInputs, base: Payload) -> bool:
     """Return whether new units come after everything shown: not if windows stand between or sections are reordered."""
     among = layout.windows == "place" and (inputs.window_rows or base.shown_windows)
-    return layout.order == ("system", "history") and not among
+    return layout.order == ("system", "history") and layout.constraints == "history" and not among
 
 
 def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
@@ -253,10 +255,11 @@ def _in_order(
     # A summary stands at the place of the first unit that it covers.
     stands = {unit: each.first for each in reader.timeline.compactions for unit in each.summaries}
     units, tools = list(plan), offered(inputs.tools)
+    turn = _open_turn(reader, plan) if layout.constraints == "question" else None
     if places or stands:
         units = sorted({*units, *places}, key=lambda unit: (stands.get(unit, unit), unit not in stands, unit))
     for unit in units:
-        if not prefaced and reader.timeline.unit_kind(unit) is not Kind.SUMMARY:
+        if not prefaced and (reader.timeline.unit_kind(unit) is not Kind.SUMMARY if turn is None else unit == turn):
             yield None, Message(Role.USER, (Text(plan.preface),))
             prefaced = True
         if not marked and plan.left_out is not None and stands.get(unit, unit) > plan.left_out.first:

@@ -41,7 +41,7 @@ class State(Struct):
     subjects: list[str] = []  # what calls and results are about, by number
     marks: list[Mark] = []
     systems: list[int] = []  # rows of system prompts
-    constraints: list[int] = []  # rows of user messages that set a rule or name a task
+    constraints: list[int] = []  # rows of user messages that lay something down
     compactions: list[Compaction] = []
     faults: list[int] = []  # rows of results that were fetched again
     settings: list[Placed] = []

@@ -135,8 +135,8 @@ class Drafts:
 
 
 def _constraints(text: str) -> tuple[tuple[int, int], ...]:
-    """Where a text sets a rule or names a task: first and end of each sentence."""
-    sentences = dict.fromkeys([*rules.rules(text), *rules.tasks(text)])
+    """Where a text lays something down: first and end of each sentence."""
+    sentences = rules.constraints(text)
     return tuple(sorted((at, at + len(sentence)) for sentence in sentences if (at := text.find(sentence)) >= 0))
 
 

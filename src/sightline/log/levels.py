@@ -36,8 +36,15 @@ class Reader(EntryReader):
         super().__init__(store, GrowingTimeline(measure=self.measure, subject_of=subject_of, is_file_read=is_file_read))
         self.counter, self.profile, self.locale = counter, profile, locale
         self._shorter: OrderedDict[str, Shorter] = OrderedDict()  # item id → its shortened texts
+        self._constraint_tokens: dict[int, int] = {}
 
     # ------------------------------------------------------------------ sizes
+
+    def constraint_tokens(self, row: int) -> int:
+        """The tokens of the constraints in a user message. Counted once."""
+        if (tokens := self._constraint_tokens.get(row)) is None:
+            tokens = self._constraint_tokens[row] = sum(map(self.counter.count, self.constraints(row)))
+        return tokens
 
     def measure(self, entry: Entry, tools: dict[str, str] | None = None) -> list[Sizes]:
         """The tokens of each item of an entry at each level. The shortened texts are made here and cached.

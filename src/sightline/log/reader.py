@@ -123,7 +123,7 @@ class EntryReader:
         return (self.in_force(timeline.settings, path, Settings, timeline.offset[row]) or Settings()).locale
 
     def constraints(self, row: int) -> tuple[str, ...]:
-        """The sentences of a user message that set a rule or name a task."""
+        """The sentences of a user message that lay something down."""
         if (found := self._constraints.get(row)) is None:
             text = self.text(row)
             found = self._constraints[row] = tuple(text[first:end] for first, end in self.entry(row).constraints)

@@ -2,33 +2,86 @@
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 from sightline.log.columns import BY_RULE
 from sightline.log.journal import Journal
 from sightline.plan.view import LeftOut, Notices
 from sightline.shorten import subject_of
+from sightline.shorten.rules.revocations import Lifted
+from sightline.shorten.rules.short_form import short_form
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.phrases import plain_label, say
 from sightline.values.recall_tools import offered
 
-_PREFACE_SHARE = 0.05  # of the limit: tokens for the user's constraints that are no longer shown in place
+# The user's constraints that are no longer shown in place may take this share of the limit, or so many tokens if that
+# is more: in a small window they are worth more than anything else that is old.
+_PREFACE_SHARE, _PREFACE_LEAST = 0.25, 400
+_DASH_TOKENS, _HANDLE_TOKENS = 3, 8  # of a line besides its sentence: without and with the handle of its item
+_MARK_TOKENS = 6  # that say that a constraint was revoked
 _LINE = 120  # characters of an index line that say what the unit was about
 _NAMED = 3  # how many items one line names whose constraints do not fit
+
+
+class Hidden(NamedTuple):
+    """A constraint that a plan does not show in place."""
+
+    id: str  # of its item
+    sentence: str
+    revoked: bool  # by a later sentence
+
+
+class Quoted(NamedTuple):
+    """A hidden constraint as a line of the preface: word for word and shortened, with the tokens of both."""
+
+    hidden: Hidden
+    whole: str
+    whole_tokens: int
+    short: str
+    short_tokens: int
 
 
 class EngineNotices(Notices):
     """The notices in the payloads of one journal; with `lists`, index lines for the units that are left out."""
 
     def __init__(self, journal: Journal, limit: int, *, lists: bool = True) -> None:
-        self._journal, self.locale, self._lists = journal, journal.reader.locale, lists
-        self.preface_limit = int(_PREFACE_SHARE * limit) if journal.timeline.constraints else 0
+        self._journal, self.locale, self._lists, self._limit = journal, journal.reader.locale, lists, limit
+
+    @cached_property
+    def preface_limit(self) -> int:  # type: ignore[override]
+        """See `Notices.preface_limit`: no more than all constraints would take, word for word."""
+        timeline, reader = self._journal.timeline, self._journal.reader
+        most = max(int(_PREFACE_SHARE * self._limit), _PREFACE_LEAST)
+        beside = _HANDLE_TOKENS if self._expands else _DASH_TOKENS
+        needed, lifted = 0, Lifted()
+        for row in timeline.rows_on(self._journal.path, reversed(timeline.constraints)):
+            found = reader.constraints(row)
+            revoked = sum(map(lifted.takes, reversed(found)))
+            needed += reader.constraint_tokens(row) + beside * len(found) + _MARK_TOKENS * revoked
+            if needed >= most:
+                return most
+        return min(most, needed + self._with_tokens(say("binding", self.locale))[1]) if needed else 0
+
+    def _count(self, text: str) -> int:
+        return self._journal.reader.counter.count(text)
+
+    @cached_property
+    def _expands(self) -> bool:
+        """Whether the model has a tool that redeems a handle."""
+        return "expand" in offered(self._journal.tools.definitions)
+
+    def _line(self, item_id: str, text: str) -> str:
+        return f"- #{item_id}: {text}" if self._expands else f"- {text}"
 
     def _with_tokens(self, text: str) -> tuple[str, int]:
         reader = self._journal.reader
         return text, reader.counter.count(text) + reader.profile.message_tokens
 
-    def marker(self, left_out: LeftOut, shown: Collection[int] = (), index_limit: int = 0) -> tuple[str, int]:
+    def marker(
+        self, left_out: LeftOut, shown: Collection[int] = (), index_limit: int = 0, preface: str = ""
+    ) -> tuple[str, int]:
         timeline = self._journal.timeline
         line = say(
             "left out",
@@ -39,7 +92,7 @@ class EngineNotices(Notices):
             last=timeline.id(timeline.unit_row[left_out.last]),
             how=self._how_to_see(),
         )
-        lines = self._index_lines(left_out, shown, index_limit) if self._lists else []
+        lines = self._index_lines(left_out, shown, index_limit, preface) if self._lists else []
         return self._with_tokens("\n".join([line, *lines]))
 
     def _how_to_see(self) -> str:
@@ -50,7 +103,7 @@ class EngineNotices(Notices):
         before, between = ("：", "，") if self.locale == "zh" else (": ", ", ")
         return before + between.join(ways) if ways else ""
 
-    def _index_lines(self, left_out: LeftOut, shown: Collection[int], limit: int) -> list[str]:
+    def _index_lines(self, left_out: LeftOut, shown: Collection[int], limit: int, preface: str) -> list[str]:
         """A line for each of the newest units that are left out, as many as fit in `limit` tokens, in seq order."""
         timeline, path, count = self._journal.timeline, self._journal.path, self._journal.reader.counter.count
         lines: list[str] = []
@@ -58,25 +111,30 @@ class EngineNotices(Notices):
             row = timeline.unit_row[unit]
             if unit in shown or not path.holds(timeline.branch[row], row):
                 continue
-            line = self._index_line(unit)
+            line = self._index_line(unit, preface)
             limit -= count(line) + 1 if line else 0
             if limit < 0:
                 break
             lines += [line] if line else []
         return lines[::-1]
 
-    def _index_line(self, unit: int) -> str:
-        """What a unit was about, with its handles: in the model's and the user's words, nothing of a tool's answer."""
+    def _index_line(self, unit: int, preface: str) -> str:
+        """What a unit was about, with its handles: in the model's and the user's words, nothing of a tool's answer.
+
+        Of a message with constraints it says those that the preface does not show.
+        """
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = timeline.rows_of(unit)
         if calls := [row for row in rows if timeline.kind[row] == Kind.CALL]:
             return f"#{timeline.id(rows[0])} {'; '.join(map(self._describe_call, calls))}"
         speaker = {Kind.ASSISTANT: "assistant", Kind.USER: "user"}.get(Kind(timeline.kind[rows[0]]), "")
+        if not speaker:
+            return ""
         at = bisect_left(timeline.constraints, rows[0])
-        is_constraint = at < len(timeline.constraints) and timeline.constraints[at] == rows[0]
-        if not speaker or is_constraint:  # the preface has the constraint word for word
-            return f"#{timeline.id(rows[0])} {speaker}" if speaker else ""
-        return f"#{timeline.id(rows[0])} {speaker}: {_on_one_line(reader.text(rows[0]))}"
+        if at == len(timeline.constraints) or timeline.constraints[at] != rows[0]:
+            return f"#{timeline.id(rows[0])} {speaker}: {_on_one_line(reader.text(rows[0]))}"
+        unseen = [each for each in reader.constraints(rows[0]) if not _is_quoted(each, preface)]
+        return f"#{timeline.id(rows[0])} {speaker}" + (f": {_on_one_line(' '.join(unseen))}" if unseen else "")
 
     def _describe_call(self, row: int) -> str:
         timeline = self._journal.timeline
@@ -89,17 +147,19 @@ class EngineNotices(Notices):
     def preface(
         self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
     ) -> tuple[str, int]:
-        """See `Notices.preface`. Quotes the user's constraints that the plan does not show, word for word."""
+        """See `Notices.preface`. Quotes the user's constraints that the plan does not show."""
         limit = self.preface_limit
         if most is not None:
             limit = min(limit, most - (self._with_tokens(says)[1] if says else 0))
         limit -= self._journal.reader.profile.message_tokens
         lines = self._fit_lines(self._hidden_constraints(units, lods), limit) if limit > 0 else []
+        while len(lines) > 1 and self._count("\n".join(lines)) > limit:  # counted together they may be more
+            del lines[1]
         texts = [text for text in (says, "\n".join(lines)) if text]
         return self._with_tokens("\n\n".join(texts)) if texts else ("", 0)
 
-    def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[tuple[str, str]]:
-        """The constraints and tasks that these units do not show, each once, the newest first, with the item's id."""
+    def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[Hidden]:
+        """The constraints that these units do not show, each once, the newest first."""
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = list(timeline.rows_on(self._journal.path, reversed(timeline.constraints)))
         shown = [row for row in rows if timeline.unit[row] in units]
@@ -107,13 +167,15 @@ class EngineNotices(Notices):
         seen = {sentence for row in whole for sentence in reader.constraints(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
         digests, by_models = self._summaries(units, lods)
+        lifted = Lifted()
         for row in rows:
             for sentence in reversed(reader.constraints(row)):
+                revoked = lifted.takes(sentence)
                 quoted = stands_alone(sentence, shortened) or (
                     stands_alone(sentence, digests) and not stands_alone(sentence, by_models)
                 )
                 if sentence not in seen and not quoted:
-                    yield timeline.id(row), sentence
+                    yield Hidden(timeline.id(row), sentence, revoked)
                 seen.add(sentence)
 
     def _summaries(self, units: Collection[int], lods: Mapping[int, Lod]) -> tuple[str, str]:
@@ -132,29 +194,49 @@ class EngineNotices(Notices):
         reader, lod = self._journal.reader, self._journal.timeline.level(row, lods.get(row, Lod.FULL))
         return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
 
-    def _fit_lines(self, hidden: Iterable[tuple[str, str]], limit: int) -> list[str]:
-        """A line for each of the newest constraints that fit in `limit` tokens; one names the items of the others."""
-        count, heading = self._journal.reader.counter.count, say("binding", self.locale)
-        lines: list[tuple[str, str]] = []  # the newest first, each with its item's id
-        limit -= count(heading)
-        beyond: list[str] = []  # ids of the items whose constraints do not fit
-        for item_id, sentence in hidden:
-            line = f"- #{item_id}: {sentence}"
-            if count(line) + 1 > limit:
-                beyond.append(item_id)
-                if len(set(beyond)) > _NAMED:
-                    break
-            else:
-                lines.append((item_id, line))
-                limit -= count(line) + 1
-        while beyond and count(more := self._more_line(beyond)) + 1 > limit and lines:
-            item_id, line = lines.pop()
-            beyond.insert(0, item_id)
-            limit += count(line) + 1
-        fitting = [line for _, line in reversed(lines)]
-        if beyond and count(more) + 1 <= limit:
-            fitting.insert(0, more)
-        return [heading, *fitting] if fitting else []
+    def _fit_lines(self, hidden: Iterable[Hidden], limit: int) -> list[str]:
+        """A heading and a line for each constraint that fits in `limit` tokens, in order.
+
+        All are quoted word for word if that fits. Else those that were revoked are left out and the others shortened,
+        the newest last; and if that does not fit either, one line names the items of the oldest.
+        """
+        quoted: list[Quoted] = []  # the newest first
+        beyond: list[str] = []  # items whose constraints do not fit
+        free = limit - self._count(say("binding short", self.locale))
+        for each in hidden:
+            line = self._quote(each)
+            if each.revoked or line.short_tokens <= free:
+                quoted.append(line)
+                free -= 0 if each.revoked else line.short_tokens
+                continue
+            beyond.append(each.id)
+            if len(set(beyond)) > _NAMED:
+                break
+        heading = say("binding", self.locale)
+        if not beyond and self._count(heading) + sum(line.whole_tokens for line in quoted) <= limit:
+            return [heading, *(line.whole for line in reversed(quoted))] if quoted else []
+        return self._shortened([line for line in quoted if not line.hidden.revoked], beyond, free)
+
+    def _quote(self, hidden: Hidden) -> Quoted:
+        text = say("revoked", self.locale, text=hidden.sentence) if hidden.revoked else hidden.sentence
+        whole, short = self._line(hidden.id, text), f"- {short_form(hidden.sentence)}"
+        return Quoted(hidden, whole, self._count(whole) + 1, short, self._count(short) + 1)
+
+    def _shortened(self, quoted: list[Quoted], beyond: list[str], free: int) -> list[str]:
+        """The short lines, the newest word for word as far as the `free` tokens allow; a line that names the others."""
+        more = self._more_line(beyond) if beyond and self._expands else ""
+        while more and self._count(more) + 1 > free and quoted:
+            free += quoted[-1].short_tokens
+            beyond.insert(0, quoted.pop().hidden.id)
+            more = self._more_line(beyond)
+        free -= self._count(more) + 1 if more else 0
+        lines = []
+        for line in quoted:
+            free -= line.whole_tokens - line.short_tokens
+            lines.append(line.whole if free >= 0 else line.short)
+        if not lines:
+            return []
+        return [say("binding short", self.locale), *filter(None, [more]), *reversed(lines)]
 
     def _more_line(self, items: Sequence[str]) -> str:
         ids = [f"#{item_id}" for item_id in dict.fromkeys(items)]
@@ -165,3 +247,8 @@ def _on_one_line(text: str) -> str:
     """The beginning of a text on one line, escaped so that it cannot look like a handle or label of ours."""
     line = " ".join(text[: 4 * _LINE].split())
     return plain_label(line if len(line) <= _LINE else f"{line[:_LINE]}…")
+
+
+def _is_quoted(sentence: str, preface: str) -> bool:
+    """Whether the preface has this constraint, word for word or shortened."""
+    return bool(preface) and (stands_alone(sentence, preface) or stands_alone(short_form(sentence), preface))

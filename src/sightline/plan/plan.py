@@ -182,15 +182,13 @@ class Plan:
             item = view.timeline.id(view.timeline.unit_row[unit])
             because = "it is pinned, a system item or the question" if view.trims else "nothing may be left out"
             raise StrategyError(f"item #{item} must be in every plan: {because}")
-        preface = view.notices.preface(shown, lods, says)
-        body = preface[1] + view.full_tokens(units) - view.saved(lods)
+        body = view.full_tokens(units) - view.saved(lods)
+        line = view.notices.marker(left_out)[1] if left_out else 0
+        preface = view.notices.preface(shown, lods, says, view.body_limit - body - line)
+        body += preface[1]
         index, free = int(INDEX * view.body_limit), view.body_limit - body - MARKER
-        text, tokens = view.notices.marker(left_out, shown, min(index, free // 2)) if left_out else ("", 0)
+        text, tokens = view.notices.marker(left_out, shown, min(index, free // 2), preface[0]) if left_out else ("", 0)
         body += tokens
-        if body > view.body_limit:  # show fewer of the user's constraints, because otherwise nothing could be sent
-            without = body - preface[1]
-            preface = view.notices.preface(shown, lods, says, view.body_limit - without)
-            body = without + preface[1]
         if body > view.body_limit:
             _raise_overflow(view, view.fixed + body, preface[1] if says else 0)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)

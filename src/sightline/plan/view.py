@@ -39,8 +39,12 @@ class Notices:
         left_out: LeftOut,  # noqa: ARG002 - there is no text by default
         shown: Collection[int] = (),  # noqa: ARG002
         index_limit: int = 0,  # noqa: ARG002
+        preface: str = "",  # noqa: ARG002
     ) -> tuple[str, int]:
-        """The line that replaces what is left out, then index lines of single units, in up to `index_limit` tokens."""
+        """The line that replaces what is left out, then index lines of single units, in up to `index_limit` tokens.
+
+        They do not repeat what the `preface` says.
+        """
         return "", 0
 
     def preface(
@@ -185,7 +189,8 @@ def oldest(view: View, units: Iterable[int], share: float, least: int = 2) -> tu
     """The first and last unit that a compaction would cover if the newest `share` of the messages is retained.
 
     It begins with the first unit of the branch, shown or not. It ends before the first unit with a pending call.
-    None if it would cover fewer than `least` messages that no summary covers yet.
+    If so little is shown that all of it is retained, it covers what is left out before that. None if it would cover
+    fewer than `least` messages that no summary covers yet.
     """
     timeline = view.timeline
     shown = [unit for unit in units if not view.is_covered(unit)]
@@ -196,7 +201,12 @@ def oldest(view: View, units: Iterable[int], share: float, least: int = 2) -> tu
     while sizes and (retained > 0 or shown[len(sizes) - 1] >= first_pending):
         retained -= sizes.pop()
     first = next(body_units(timeline, view.path), -1)
-    return (first, shown[len(sizes) - 1]) if first >= 0 and sum(sizes) >= least else None
+    if first >= 0 and sum(sizes) >= least:
+        return first, shown[len(sizes) - 1]
+    end = min([*shown[:1], first_pending])
+    hidden = [unit for unit in body_units(timeline, view.path) if unit < end and not view.is_covered(unit)]
+    hidden = [unit for unit in hidden if timeline.unit_kind(unit) is not Kind.SUMMARY] if shown else []
+    return (first, hidden[-1]) if sum(messages_of(timeline, unit) for unit in hidden) >= least else None
 
 
 def row_tokens(timeline: Timeline, profile: Profile, row: int, lod: Lod) -> int:

@@ -13,7 +13,6 @@ from sightline.log.columns import LABELLED
 from sightline.log.journal import Journal
 from sightline.recall.recall import Found, Recall
 from sightline.session import accept
-from sightline.shorten import rules
 from sightline.values.items import Item, Kind
 from sightline.values.lock import locked
 
@@ -32,10 +31,9 @@ class ItemInfo(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """A rule or a task in a user message, word for word."""
+    """What a user message lays down for the work, word for word."""
 
     id: str  # of the message
-    kind: str  # "rule" or "task"
     text: str
 
 
@@ -79,13 +77,11 @@ class Items:
 
     @locked
     def constraints(self) -> list[Constraint]:
-        """Return the rules and tasks that the user wrote on this branch, oldest first."""
+        """Return what the user laid down on this branch for the work, oldest first."""
         journal, found = self._journal, []
         for row in journal.timeline.rows_on(journal.path, journal.timeline.constraints):
-            text, item_id = journal.reader.text(row), journal.timeline.id(row)
-            kinds = dict.fromkeys(rules.rules(text), "rule")
-            kinds |= {task: "task" for task in rules.tasks(text) if task not in kinds}
-            found += [Constraint(item_id, kinds[each], each) for each in sorted(kinds, key=text.find)]
+            item_id = journal.timeline.id(row)
+            found += [Constraint(item_id, each) for each in journal.reader.constraints(row)]
         return found
 
     @locked

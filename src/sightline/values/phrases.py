@@ -61,6 +61,11 @@ _ENGINE = {
         "[what the user laid down earlier, word for word; where two differ, the later holds]",
         "[用户早先的要求，原文照录；如有冲突，以后面的为准]",
     ),
+    "binding short": (
+        "[what the user laid down; the later holds]",
+        "[用户的要求；以后面的为准]",
+    ),
+    "revoked": ("{text} (revoked later)", "{text}（后来已取消）"),
     "more binding": ("- older ones: {ids}", "- 更早的：{ids}"),
     "recalled": (
         "[recalled from earlier in this conversation]",

@@ -171,13 +171,32 @@ def test_a_long_paste_is_cut_and_short_messages_are_not() -> None:
 def test_of_too_many_messages_those_that_bind_and_the_newest_stay() -> None:
     """Where not all fit, rules and the last words are kept."""
     talk = Conversation().user("Let us plan the garden.")
-    talk.user("You must keep the old pear tree.")
+    talk.user("You must never cut the old pear tree.")
     for i in range(200):
         talk.user(f"And what about bed number {i}, next to the fence?")
     text = digest(talk.items, tokens=300, count=words)
-    assert "You must keep the old pear tree." in text
+    assert "You must never cut the old pear tree." in text
     assert "bed number 198" in text
     assert "bed number 3," not in text
+
+
+@pytest.mark.parametrize(
+    ("filler", "told"),
+    [
+        ("Acknowledged.", "Acknowledged by the bank."),
+        ("Noted, I will keep to that.", "Noted, port 9187 is taken."),
+        ("好的，明白了。", "好的，端口换成了9187。"),
+    ],
+)
+def test_filler_is_no_decision_and_is_not_quoted(filler: str, told: str) -> None:
+    """What only agrees is left out, as a request, as a decision and among the words; what tells something is not."""
+    for text, is_quoted in ((filler, False), (told, True)):
+        talk = Conversation().user("Write the lexer for the old grammar.").says("The lexer is written.")
+        talk = talk.user("Add the tests for it.").says(text)
+        assert (text in digest(talk.items, tokens=ROOMY, count=words)) == is_quoted
+        talk = Conversation().user("Write the lexer for the old grammar.").user("Add the tests for it.")
+        current = section(digest(talk.user(text).says("It is written.").items, tokens=ROOMY, count=words), "Task")[-1]
+        assert (text in current) == is_quoted
 
 
 def test_decisions_are_what_the_assistant_chose_or_found() -> None:

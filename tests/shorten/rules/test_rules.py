@@ -1,4 +1,4 @@
-"""Rules and open tasks are found in what a user wrote, and only there.
+"""What a user lays down for the work is found in what the user wrote, and only there.
 
 `messages.json` holds 320 messages labelled by hand, whole sentences. Those marked `late` were written when the detector
 was thought finished, the two `blind` sets before it was widened: A was then improved upon, B only scored.
@@ -9,27 +9,27 @@ import re
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shorten.rules.sentences import BINDING, NEAR
 
 from sightline.shorten import rules as detector
 from sightline.shorten.rules import (
     READ_CHARS,
     chinese,
+    constraints,
     english,
+    facts,
     imperatives,
     obligations,
     revocations,
-    rules,
-    speaks_of_rules,
-    task_patterns,
-    tasks,
     user_sentences,
 )
 from sightline.shorten.rules.pattern_table import Table
+from sightline.shorten.rules.short_form import short_form
 from sightline.shorten.rules.user_sentences import SENTENCE
 
 MESSAGES = json.loads((Path(__file__).parent / "messages.json").read_text("utf-8"))
@@ -119,12 +119,16 @@ def matches(found: str, label: str) -> bool:
     return short in long and 2 * len(short) > len(long)
 
 
-def score(kind: str, messages: list[dict[str, object]]) -> Score:
+def labels(message: dict[str, Any]) -> list[str]:
+    """What the message lays down: rules, what is left for later, and facts."""
+    return [*message["rules"], *message["tasks"], *message.get("facts", ())]
+
+
+def score(messages: list[dict[str, Any]]) -> Score:
     """Each label answers for one find at most."""
-    detect = {"rules": rules, "tasks": tasks}[kind]
     hits = found = labelled = 0
     for message in messages:
-        open_labels, finds = list(message[kind]), detect(message["text"])
+        open_labels, finds = list(dict.fromkeys(labels(message))), constraints(message["text"])
         found, labelled = found + len(finds), labelled + len(open_labels)
         for find in finds:
             label = next((label for label in open_labels if matches(find, label)), None)
@@ -134,7 +138,7 @@ def score(kind: str, messages: list[dict[str, object]]) -> Score:
     return Score(hits, found, labelled)
 
 
-def in_language(language: str) -> list[dict[str, object]]:
+def in_language(language: str) -> list[dict[str, Any]]:
     """The messages in English or in Chinese, or all."""
     if language == "either":
         return MESSAGES
@@ -155,37 +159,63 @@ def test_the_messages_are_what_they_claim_to_be() -> None:
     for name in "AB":
         assert sum(message.get("blind") == name for message in MESSAGES) == 60
         assert sum(message.get("blind") == name for message in in_language("Chinese")) == 30
-    assert all(label in message["text"] for message in MESSAGES for label in (*message["rules"], *message["tasks"]))
+    assert all(label in message["text"] for message in MESSAGES for label in labels(message))
 
 
 @pytest.mark.parametrize("language", ["English", "Chinese", "either"])
-@pytest.mark.parametrize("kind", ["rules", "tasks"])
-def test_most_labels_are_found_and_most_finds_are_labelled(kind: str, language: str) -> None:
-    """Overall and in each language: precision of at least 0.80, recall of at least 0.90."""
-    scored = score(kind, in_language(language))
-    assert scored.precision >= 0.80
+def test_most_labels_are_found_and_nearly_all_finds_are_labelled(language: str) -> None:
+    """Overall and in each language: precision of at least 0.95, recall of at least 0.90."""
+    scored = score(in_language(language))
+    assert scored.precision >= 0.95
     assert scored.recall >= 0.90
+
+
+@pytest.mark.parametrize("sentence", BINDING)
+def test_what_the_user_lays_down_is_found(sentence: str) -> None:
+    """Orders, prohibitions, caps, formats, preferences about the work, facts to be kept, what is left for later."""
+    assert constraints(sentence) == [sentence]
+
+
+@pytest.mark.parametrize("sentence", NEAR)
+def test_what_only_sounds_like_it_is_not(sentence: str) -> None:
+    """Sympathy, wishes, what people tell about themselves, what life teaches, captions, reports of work."""
+    assert constraints(sentence) == []
+
+
+@pytest.mark.parametrize(
+    ("work", "life"),
+    [
+        ("The report must be long.", "The drive must be long."),
+        ("Let's keep the old table names.", "Let's keep the old traditions."),
+        ("Make sure the script gets enough memory.", "Make sure the plants get enough sun."),
+        ("It's important to test every release.", "It's important to thank every teacher."),
+        ("Don't give the script a new name.", "Don't give the past a second thought."),
+        ("The release is on 12 June.", "My sister's wedding is on 12 June."),
+        ("给客户的邮件一定要附上报价！", "给妈妈的信一定要常写！"),
+    ],
+)
+def test_the_same_words_bind_where_work_is_spoken_of(work: str, life: str) -> None:
+    """Two sentences of one form: what is spoken of decides."""
+    assert constraints(work) == [work]
+    assert constraints(life) == []
 
 
 def test_no_cue_is_missing_from_the_first_look() -> None:
     """What the judges accept in the messages passes the first look, which most sentences do not."""
-    for text in TEXTS:
+    for text in (*TEXTS, *BINDING):
         for span in user_sentences.sentences(text):
             sentence = text[span.start : span.end]
-            plain = user_sentences.plain(sentence)
-            assert detector.has_cue(sentence) or not (detector.is_rule(plain) or detector.is_task(plain))
+            assert detector.has_cue(sentence) or not detector.is_constraint(sentence)
 
 
-@pytest.mark.parametrize(
-    "module", [chinese, english, task_patterns, revocations, obligations, imperatives, user_sentences]
-)
+@pytest.mark.parametrize("module", [chinese, english, facts, revocations, obligations, imperatives, user_sentences])
 def test_each_pattern_matches_the_example_beside_it(module: ModuleType) -> None:
-    """A table's line is found in its example, and a rule's example passes the first look."""
+    """A table's line is found in its example, and a constraint's example passes the first look."""
     tables = [value for value in vars(module).values() if isinstance(value, Table)]
     assert tables
     for pattern, example in (row for table in tables for row in table.rows()):
         assert not example or re.search(pattern, example), (pattern, example)
-        assert detector.has_cue(example) or not detector.is_rule(example)
+        assert detector.has_cue(example) or not detector.is_constraint(example)
 
 
 # --- What holds of any text
@@ -194,35 +224,27 @@ def test_each_pattern_matches_the_example_beside_it(module: ModuleType) -> None:
 @given(a_text)
 def test_finds_are_substrings_in_order_each_once(text: str) -> None:
     """Any string gives verbatim pieces of itself, in order, none twice, none empty, and raises nothing."""
-    for finds in (rules(text), tasks(text)):
-        assert len(finds) == len(set(finds))
-        at = 0
-        for find in finds:
-            assert find.strip() == find != ""
-            at = text.find(find, at)
-            assert at >= 0
-
-
-@given(a_text)
-def test_without_a_cue_nothing_is_found(text: str) -> None:
-    """The first look never contradicts the second."""
-    assert speaks_of_rules(text) or not (rules(text) or tasks(text))
+    finds = constraints(text)
+    assert len(finds) == len(set(finds))
+    at = 0
+    for find in finds:
+        assert find.strip() == find != ""
+        at = text.find(find, at)
+        assert at >= 0
 
 
 @given(message_texts, message_texts)
 def test_appending_text_keeps_what_was_found(text: str, more: str) -> None:
     """A further paragraph adds finds after those there were, and takes none away."""
-    for detect in (rules, tasks):
-        before = detect(text)
-        assert detect(f"{text}\n\n{more}")[: len(before)] == before
+    before = constraints(text)
+    assert constraints(f"{text}\n\n{more}")[: len(before)] == before
 
 
 @given(message_texts.filter(lambda text: "```" not in text), st.sampled_from(["```", "```python", "~~~"]))
 def test_fenced_text_is_ignored(text: str, fence: str) -> None:
     """Nothing inside a code fence is the user's, and what stands around it still is."""
     fenced = f"Never push.\n{fence}\n{text}\n{fence[:3]}\nLater we need to merge it."
-    assert rules(fenced) == ["Never push."]
-    assert tasks(fenced) == ["Later we need to merge it."]
+    assert constraints(fenced) == ["Never push.", "Later we need to merge it."]
 
 
 @given(st.lists(a_text, max_size=5).map("\n".join), st.integers(1, 400))
@@ -263,28 +285,31 @@ def test_the_work_is_bounded(text: str, times: int) -> None:
 )
 def test_pasted_text_is_not_the_users(pasted: str) -> None:
     """Quotes, logs, tracebacks, diffs, data, elements, letters and announced texts set no rule; what follows does."""
-    assert rules(f"Look:\n\n{pasted}\n\nOnly edit the tests.") == ["Only edit the tests."]
-    assert tasks(pasted) == []
+    assert constraints(f"Look:\n\n{pasted}\n\nOnly edit the tests.") == ["Only edit the tests."]
 
 
 def test_a_pasted_document_sets_only_its_listed_rules() -> None:
     """Of a long text with several headings only lists under a heading of rules count."""
     filler = "The pump must run before the valve opens. Never mix them.\n" * 30
     document = f"# Manual\n{filler}\n## Parts\n- never sold\n{filler}\n## Rules\n- Metric units\n- No colours\n"
-    assert rules(f"Do not translate names.\n\n{document}") == ["Do not translate names.", "Metric units", "No colours"]
+    assert constraints(f"Do not translate names.\n\n{document}") == [
+        "Do not translate names.",
+        "Metric units",
+        "No colours",
+    ]
 
 
 def test_of_a_long_message_both_ends_are_read() -> None:
     """A rule before and one after a large paste are found; one in its middle is not looked for."""
     paste = "row 1, row 2, row 3\n" * 50_000
     message = f"Never print the rows.\n{paste}Never sort the rows.\n{paste}Always count the rows.\n"
-    assert rules(message) == ["Never print the rows.", "Always count the rows."]
+    assert constraints(message) == ["Never print the rows.", "Always count the rows."]
 
 
 def test_the_end_of_a_long_message_may_lie_in_a_fence() -> None:
     """Where the fence was opened in what is not read, the rest of it stays code."""
     code = "# never call this twice\n" * 5_000
-    assert rules(f"Explain.\n```\n{code}```\nDo not run it.") == ["Do not run it."]
+    assert constraints(f"Explain.\n```\n{code}```\nDo not run it.") == ["Do not run it."]
 
 
 # --- What is kept
@@ -293,14 +318,14 @@ def test_the_end_of_a_long_message_may_lie_in_a_fence() -> None:
 def test_a_rule_is_kept_with_its_condition() -> None:
     """The sentence is whole: when it holds, and what holds."""
     sentence = "When you touch migrations, never edit old ones."
-    assert rules(f"Fix the bug. {sentence} Thanks!") == [sentence]
-    assert rules("先修 bug。如果测试失败，不要跳过测试。谢谢！") == ["如果测试失败，不要跳过测试。"]
+    assert constraints(f"Fix the bug. {sentence} Thanks!") == [sentence]
+    assert constraints("先修 bug。如果测试失败，不要跳过测试。谢谢！") == ["如果测试失败，不要跳过测试。"]
 
 
 def test_a_sentence_wrapped_at_a_margin_is_one() -> None:
     """A line that ends in the middle of a sentence goes on in the next."""
     message = "Please clean up the module, and whatever you find there,\nnever touch the generated files.\n\nThanks"
-    assert rules(message) == [
+    assert constraints(message) == [
         "Please clean up the module, and whatever you find there,\nnever touch the generated files."
     ]
 
@@ -308,7 +333,7 @@ def test_a_sentence_wrapped_at_a_margin_is_one() -> None:
 def test_a_very_long_sentence_is_kept_as_its_clause() -> None:
     """Beyond SENTENCE characters the clause with the cue is what is kept."""
     sentence = "we talked about the plan for the house, " * 12 + "never paint the door, " + "and so on, " * 12
-    assert rules(sentence) == ["never paint the door,"]
+    assert constraints(sentence) == ["never paint the door,"]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +341,7 @@ def test_a_very_long_sentence_is_kept_as_its_clause() -> None:
 )
 def test_items_under_a_heading_are_rules(heading: str) -> None:
     """A list under such a heading needs no cue words; what follows the list does."""
-    assert rules(f"Hello\n\n{heading}\n- two decimals\n- metric units\n\nThe file is here.\n- a remark") == [
+    assert constraints(f"Hello\n\n{heading}\n- two decimals\n- metric units\n\nThe file is here.\n- a remark") == [
         "two decimals",
         "metric units",
     ]
@@ -340,12 +365,12 @@ def test_items_under_a_heading_are_rules(heading: str) -> None:
 )
 def test_a_rule_needs_no_must(said: str) -> None:
     """Preferences, circumstances, limits, formats, tones and exclusions are rules."""
-    assert rules(said) == [said]
+    assert constraints(said) == [said]
 
 
 def test_items_under_a_heading_are_tasks() -> None:
     """The same for what is left to do."""
-    assert tasks("TODO:\n1. bump the version\n2. write the notes\n\nNow fix the bug.") == [
+    assert constraints("TODO:\n1. bump the version\n2. write the notes\n\nNow fix the bug.") == [
         "bump the version",
         "write the notes",
     ]
@@ -374,7 +399,7 @@ def test_items_under_a_heading_are_tasks() -> None:
 )
 def test_questions_narrations_and_others_rules_are_none(said: str) -> None:
     """A cue word alone sets no rule."""
-    assert rules(said) == tasks(said) == []
+    assert constraints(said) == []
 
 
 @pytest.mark.parametrize(
@@ -389,4 +414,49 @@ def test_questions_narrations_and_others_rules_are_none(said: str) -> None:
 )
 def test_what_lifts_a_rule_is_kept_like_one(text: str) -> None:
     """Else the model would be told the rule for good, and never that it was taken back."""
-    assert rules(text) == [text]
+    assert constraints(text) == [text]
+
+
+# --- In fewer words
+
+NEGATIONS = re.compile(r"\b(?:no|not|never|nothing|nobody|only|without)\b|n't|[不没别勿未无禁]")
+
+
+@pytest.mark.parametrize("sentence", [*BINDING, *(label for message in MESSAGES for label in labels(message))])
+def test_a_short_form_keeps_numbers_names_and_negations(sentence: str) -> None:
+    """It is on one line and no longer, and short already if made short again."""
+    short = short_form(sentence)
+    assert "\n" not in short
+    assert 0 < len(short) <= len(sentence)
+    assert re.findall(r"\d+", short) == re.findall(r"\d+", sentence)
+    assert NEGATIONS.findall(short) == NEGATIONS.findall(sentence)
+    names = re.findall(r"(?<=[a-z,] )[A-Z][\w-]+", sentence)
+    assert [name for name in names if name not in short] == []
+
+
+def test_a_short_form_drops_what_says_nothing() -> None:
+    """Politeness, articles and a bare reason go; a reason with a number, and what is quoted, stay."""
+    assert (
+        short_form("Please keep the summary under 120 words, because it is easier.") == "keep summary under 120 words"
+    )
+    assert short_form("Use the old one, because of bug 12.") == "Use old one, because of bug 12"
+    assert short_form('Answer with "the end" only.') == 'Answer with "the end" only'
+    assert short_form("顺便说一下，请用统一下划线命名吧。") == "用统一下划线命名"
+
+
+@pytest.mark.parametrize(
+    ("said", "later", "lifted"),
+    [
+        ("Never touch the migrations folder.", "You may touch the migrations folder now.", True),
+        ("Never touch the config folder.", "You may touch the migrations folder now.", False),
+        ("Use tabs.", "Forget that.", True),
+        ("Use tabs.", "Use four spaces.", False),
+        ("必须先跑测试。", "现在不用先跑测试了。", True),
+        ("必须先跑构建。", "现在不用先跑测试了。", False),
+    ],
+)
+def test_what_a_later_sentence_lifts(said: str, later: str, lifted: bool) -> None:
+    """It says what it lifts, or lifts the one before it. What only differs is not lifted."""
+    asked = revocations.Lifted()
+    assert not asked.takes(later)
+    assert asked.takes(said) == lifted

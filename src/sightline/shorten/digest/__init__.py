@@ -11,7 +11,6 @@ from sightline.shorten.digest.sections import Costs, Section, Write, list_writer
 from sightline.shorten.digest.speech import (
     assistant_texts,
     continuation_summaries,
-    current_request,
     decision_entries,
     task_lines,
     text_lines,
@@ -58,7 +57,7 @@ def _writers(run: Run, previous: Previous, tokens: int, costs: Costs, locale: st
     """Return what writes each section. The last two show what no other section shows."""
     texts = user_texts(run.users, previous.words)
     first = previous.first or next(iter(texts), "")
-    current = current_request(texts)
+    current = texts[-1] if texts else ""
     others = [text for text in texts if text not in (first, current)]
     files = extend_trail(run.steps, previous.files)
     runs = command_runs(run.steps, previous.commands)

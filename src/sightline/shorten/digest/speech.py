@@ -2,20 +2,21 @@
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, filterfalse
 
 from sightline.shorten.dialogue import dialogue_levels
 from sightline.shorten.digest.headings import word
 from sightline.shorten.digest.sections import Costs, Entry, SectionLines, bullet
 from sightline.shorten.digest.steps import SENTENCE, Utterance, one_line
 from sightline.shorten.fill import TokenLimit, fill
+from sightline.shorten.rules import constraints
+from sightline.shorten.rules.pattern_table import word_set
 from sightline.shorten.sample import READ_LIMIT, read_sample
-from sightline.shorten.signals import states_rule
 
 SMALLEST = 6  # tokens; nothing shorter is made of a text
 LEAST = 40  # tokens of a text that is cut; below that fewer texts say more
 MOST_PARTS = 4  # one text may take a quarter of the budget at most, because what is longer is pasted
-CONSENT = 12  # bytes of a request that only means "go on"
+FILLER = 120  # characters; a longer text says something
 LONGEST, SHORTEST = 220, 20  # characters of a decision at most, bytes at least
 SENTENCES = 48  # of one statement that are read
 
@@ -27,6 +28,22 @@ _INJECTED = re.compile(
 _NOT_TYPED = ("[Request interrupted", "Caveat: The messages below")
 _CONTINUED = "This session is being continued from a previous conversation"
 _FENCED = re.compile(r"```.*?(?:```|$)", re.S)
+# Who says only these words greets, thanks, agrees or promises, and tells nothing.
+_FILLER = word_set("""
+    a absolutely acknowledged ahead all alright also am and anything appreciate are as at awesome be by bye can
+    certainly cheers confirmed continue cool course definitely do done else exactly excellent fine follow for
+    forward further get glad go going good got gotcha great happy hear hello help here hey hi how i i'd i'll i'm
+    i've in indeed is it it's just keep kept know let like looks made make me mind more morning much my need next
+    nice no not note noted of ok okay on once our out perfect please pleasure problem proceed question questions
+    really remember remembered right see sense so sounds stick sure thank thanks that that's the them then there
+    this to too understand understood up very want we welcome well will with wonderful works worries would yeah yep
+    yes you you're your
+    """)
+_FILLER_ZH = re.compile(
+    "好的?|收到|明白|了解|知道|清楚|记住|记下|没问题|不客气|谢谢|感谢|多谢|辛苦|可以|行|是的?|对|嗯|继续|当然|没事|再见"
+    "|你好|您好|不错|很好|太好|放心|一定|会的?|我们?|你们?|您|就|这样|吧|呢|啊|呀|哦|啦|了|的|都|很|非常|照做|请|下去|按|来|办"
+)
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 # Sentences that are worth keeping have one of these cues, in lower case. Each kind of cue has its worth.
 _WORTHS = {
     # a cause or decision
@@ -52,7 +69,13 @@ def user_texts(users: Sequence[Utterance], previous: Sequence[str] = ()) -> list
         if text and not text.startswith((*_NOT_TYPED, _CONTINUED)):
             words.pop(text, None)
             words[text] = None
-    return list(words)
+    return [text for text in words if not is_filler(text)] or list(words)
+
+
+def is_filler(text: str) -> bool:
+    """Whether a text only greets, thanks, agrees or promises: "Acknowledged.", "Sure, go on.", 好的，明白了。"""
+    words = _WORD.findall(_FILLER_ZH.sub(" ", text[:FILLER].lower().replace("’", "'")))
+    return len(text) <= FILLER and _FILLER.issuperset(words)
 
 
 def _without_injected(text: str) -> str:
@@ -118,20 +141,15 @@ def task_lines(first: str, current: str, budget: int, costs: Costs, locale: str)
     return SectionLines(lines, budget - left, complete)
 
 
-def current_request(words: Sequence[str]) -> str:
-    """Return the newest request that is more than a word of consent."""
-    return next((text for text in reversed(words) if len(text.encode()) > CONSENT), words[-1] if words else "")
-
-
 def assistant_texts(assistant: Sequence[Utterance], shown: str, previous: Sequence[str] = ()) -> list[str]:
     """Return what the assistant said and no entry of the page shows yet."""
     entries = {line.removeprefix("- ") for line in shown.split("\n")}
     texts = dict.fromkeys([*previous, *(utterance.text.strip() for utterance in assistant)])
-    return [text for text in texts if text not in entries]
+    return [text for text in texts if text not in entries and not is_filler(text)]
 
 
 def text_lines(texts: Sequence[str], budget: int, costs: Costs) -> SectionLines:
-    """Return short texts whole and long ones cut to an equal length. In a small budget prefer rules and the newest."""
+    """Return short texts whole and long ones cut to an equal length; in a small budget what binds and the newest."""
     needs = {text: costs(bullet(text)) for text in texts}
     chosen = _choose_texts(needs, budget)
     cap = max(LEAST, min(_equal_length([needs[text] for text in chosen], budget), budget // MOST_PARTS))
@@ -146,11 +164,11 @@ def text_lines(texts: Sequence[str], budget: int, costs: Costs) -> SectionLines:
 
 
 def _choose_texts(needs: dict[str, int], budget: int) -> list[str]:
-    """Return as many as fit, long ones cut: rules in half of the budget, the newest in the rest."""
+    """Return as many as fit, long ones cut: those with constraints in half of the budget, the newest in the rest."""
     if sum(min(need, LEAST) for need in needs.values()) <= budget:
         return list(needs)
     newest = list(reversed(needs))
-    rules = _take_fitting([text for text in newest if states_rule(text)], needs, budget // 2)
+    rules = _take_fitting([text for text in newest if constraints(text)], needs, budget // 2)
     left = budget - sum(min(needs[text], LEAST) for text in rules)
     chosen = {*rules, *_take_fitting([text for text in newest if text not in rules], needs, left)}
     return [text for text in needs if text in chosen]
@@ -174,7 +192,7 @@ def _equal_length(needs: Sequence[int], budget: int) -> int:
 
 
 def decision_entries(assistant: Sequence[Utterance], previous: Sequence[str], length: int) -> list[Entry]:
-    """Return sentences in which the assistant chooses, explains or concludes, and always its last statement."""
+    """Return sentences in which the assistant chooses, explains or concludes, and the first of its last statement."""
     found: dict[str, Entry] = {text: Entry(i - len(previous), text, 0.8) for i, text in enumerate(previous)}
     worths = [0.0, *_WORTHS.values()]
     for utterance in assistant:
@@ -186,7 +204,9 @@ def decision_entries(assistant: Sequence[Utterance], previous: Sequence[str], le
             if worth := max((worths[cue.lastindex or 0] for cue in cues), default=0.0):
                 line = one_line(sentence.replace("**", "").strip(" #*->|✅"), LONGEST)
                 found[line] = Entry(utterance.place, line, worth * (0.5 + utterance.place / max(1, length)))
-    if assistant:
-        line = one_line(SENTENCE.split(assistant[-1].text.strip())[0], LONGEST)
-        found[line] = Entry(assistant[-1].place, line, 4.0)
+    last = next((utterance for utterance in reversed(assistant) if not is_filler(utterance.text)), None)
+    if last:
+        sentences = SENTENCE.split(last.text.strip())
+        line = one_line(next(filterfalse(is_filler, sentences), sentences[0]), LONGEST)
+        found[line] = Entry(last.place, line, 4.0)
     return [entry for entry in found.values() if entry.text]

@@ -1,81 +1,50 @@
-"""Finds what a user message asks to be kept: the rules it sets and the tasks it leaves open, verbatim.
+"""Finds what a user lays down in a message: what the assistant is to hold to in its work. Verbatim, one notion.
 
-`user_sentences` finds the user's own sentences. `english`, `chinese` and `task_patterns` judge one sentence by its cues
-and by what cancels them: a question, a story, the rule of a third party. Only READ_CHARS characters are read, in pieces
-of at most SENTENCE characters.
+That is an order, a prohibition, a cap, a format, a preference about the work, something left for later, a fact given to
+be kept, or the end of one of these. What people tell about themselves or wish each other is none. `user_sentences`
+finds the user's own sentences. `english`, `chinese`, `facts` and `revocations` judge one sentence by its form and by
+what cancels it: a question, a story, the rule of a third party. Only READ_CHARS characters are read, in pieces of at
+most SENTENCE characters.
 """
 
 import re
-from collections.abc import Callable
-from functools import lru_cache
-from typing import NamedTuple
 
-from sightline.shorten.rules import chinese, english, task_patterns, vocabulary
+from sightline.shorten.rules import chinese, english, facts, vocabulary
 from sightline.shorten.rules.revocations import lifts
 from sightline.shorten.rules.user_sentences import plain, sentences
 
 READ_CHARS = 16_384  # of a longer message both ends, half of this each; the rest is pasted
 
+DIGIT = re.compile(r"\d")
 WORD = re.compile(r"[a-z0-9'-]+")
 SPACED = str.maketrans(dict.fromkeys('.,;:!?()[]{}<>*_`"/#|=', " "))  # splits ASCII as WORD does, five times as fast
 
 
-def rules(text: str) -> list[str]:
-    """Return the sentences in which the user sets or lifts a rule: verbatim, in order, each once."""
-    return _find(text, "rule", is_rule)
+def constraints(text: str) -> list[str]:
+    """Return the sentences in which the user lays something down or lifts it: verbatim, in order, each once."""
+    found: dict[str, None] = {}
+    for part in read_parts(text):
+        for span in sentences(part) if has_cue(part) else ():
+            sentence = part[span.start : span.end]
+            if span.kind or (has_cue(sentence) and is_constraint(sentence)):
+                found[sentence] = None
+    return list(found)
 
 
-def tasks(text: str) -> list[str]:
-    """Return the sentences in which the user leaves a task for later: verbatim, in order, each once."""
-    return _find(text, "task", is_task)
-
-
-def speaks_of_rules(text: str) -> bool:
-    """Whether any cue occurs in what is read. If not, `rules` and `tasks` are empty."""
-    return any(map(has_cue, read_parts(text)))
-
-
-def _find(text: str, kind: str, accepts: Callable[[str], bool]) -> list[str]:
-    found = [
-        sentence.text
-        for sentence in _read_sentences(text)
-        if sentence.kind == kind or (sentence.plain and accepts(sentence.plain))
-    ]
-    return list(dict.fromkeys(found))
-
-
-class _Sentence(NamedTuple):
-    text: str
-    kind: str  # of the heading above it: "rule", "task" or ""
-    plain: str  # the normalised sentence; empty if it has no cue
-
-
-@lru_cache(maxsize=2)  # a message is read for its rules, then for its tasks
-def _read_sentences(text: str) -> tuple[_Sentence, ...]:
-    if not speaks_of_rules(text):
-        return ()
-    spans = ((part[span.start : span.end], span.kind) for part in read_parts(text) for span in sentences(part))
-    return tuple(_Sentence(words, kind, plain(words) if has_cue(words) else "") for words, kind in spans)
-
-
-def is_rule(sentence: str) -> bool:
-    """Whether this plain sentence sets or lifts a rule, in English or Chinese."""
-    if lifts(sentence):
+def is_constraint(sentence: str) -> bool:
+    """Whether this sentence lays something down for the work, in English or Chinese."""
+    words = plain(sentence)
+    if lifts(words) or facts.states_fact(sentence):
         return True
-    if chinese.WRITTEN.search(sentence):
-        return chinese.is_rule(sentence)
-    return bool(english.WRITTEN.search(sentence)) and english.is_rule(sentence)
-
-
-def is_task(sentence: str) -> bool:
-    """Whether this plain sentence leaves something for later."""
-    if chinese.WRITTEN.search(sentence):
-        return task_patterns.chinese_task(sentence)
-    return bool(english.WRITTEN.search(sentence)) and task_patterns.english_task(sentence)
+    if chinese.WRITTEN.search(words):
+        return chinese.is_constraint(words)
+    return bool(english.WRITTEN.search(words)) and english.is_constraint(words)
 
 
 def has_cue(text: str) -> bool:
     """Whether a text has a cue. What is found has one or is under a heading that has one; most messages have none."""
+    if DIGIT.search(text):
+        return True  # a fact or a cap may need no other cue
     if text.isascii():
         return not vocabulary.CUES.isdisjoint(text.lower().translate(SPACED).split())
     words = WORD.findall(text.lower().replace("’", "'"))

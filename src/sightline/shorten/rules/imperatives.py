@@ -8,13 +8,18 @@ from sightline.shorten.rules.pattern_table import Table, any_of, word_set
 
 
 def orders(plain: str) -> bool:
-    """Whether an order begins somewhere in the sentence that is a rule and not only a task."""
+    """Whether an order begins somewhere in the sentence that binds, and is not only a task."""
     starts = list(_starts(plain))
     if any(BINDS.at(plain, start) for start in starts):
         return True
     tasks = [start for start in starts if _does(plain, start)]
     manners = [found.start() for found in HOW.pattern.finditer(plain)] if tasks else []
     return any(0 < manner - start <= REACH for start in tasks for manner in manners)
+
+
+def urges(plain: str) -> bool:
+    """Whether an order begins somewhere that friends give each other too: it binds only where work is spoken of."""
+    return any(URGES.at(plain, start) for start in _starts(plain))
 
 
 REACH = 200  # characters from the verb to its manner
@@ -25,10 +30,10 @@ REACH = 200  # characters from the verb to its manner
 START = Table(r"""
     ^\w{4,}ly\s|[,;:(—–]\s?|\s[-–—]+\s|\.\.+\s?
     \b(?:and|but|so|or|then|also|(?<!i'll )just|please|pls|plz|again|therefore|you to|ok|okay|though|yes|yeah|sure)\s
-    \b(?:remember|note|that|important|importantly|otherwise|instead|however|circumstances)\s
+    \b(?:(?:remember|note|important|importantly)(?: that)?|otherwise|instead|however|circumstances)\s
     """)
-GOES_ON = ("and ", "or ", "just ", "that ")  # these may continue what somebody does
-DOERS = word_set("i i'm i'll i've we they he she it who")
+GOES_ON = ("and ", "or ", "just ", "also ")  # these may continue what somebody does
+DOERS = word_set("i we they he she it who which that me us him her them my is was has helps been can could will would")
 
 
 def _starts(plain: str) -> Iterator[int]:
@@ -40,7 +45,7 @@ def _starts(plain: str) -> Iterator[int]:
 
 
 def _somebody_does(before: str) -> bool:
-    words = re.split("[,;]", before)[-1].split()
+    words = re.split("[,;]", before)[-1].replace("'", " ").split()
     return not DOERS.isdisjoint(words) and "you" not in words
 
 
@@ -48,7 +53,7 @@ def _somebody_does(before: str) -> bool:
 
 VERB = re.compile(r"[a-z]+(?= )")
 OBJECT = re.compile(
-    r" (?:an?|the|my|your|our|its|all|any|each|every|it|them|this|these|to|on|in|with|for|up|[a-z]+s)\b"
+    r" (?:an?|the|my|your|our|its|all|any|each|every|it|them|this|these|anything|to|on|in|with|for|up|[a-z]+s)\b(?!')"
 )
 DOING = word_set(v.DOING)
 NO_VERB = re.compile(r".*(?:s|ed|ing|ly|[^aeiouy]{4}|tion|ment|ness)$")  # what no verb at the head ends with
@@ -87,6 +92,7 @@ HOW = Table(
     (?:,|\bbut|\band) (?:not|never|only|nothing)\b  # …, but not the name
     \b(?:in|with|using) (?:the |an? )?(?:\w+ )?(?:<manner>|person|style|case|format)\b  # in a warm tone
     \b(?:clearly|honestly|briefly|concisely|directly|immediately|simply|plainly|politely|sparingly|proactively)\b
+    \b(?:british|american|plain|simple) english\b  # in plain english
     \b(?:file by file|step by step|one by one|line by line|piece by piece)\b  # one by one
     """,
     count=v.COUNT,
@@ -95,47 +101,75 @@ HOW = Table(
 
 # --- Verbs that bind by themselves --------------------------------------------------------------------------------
 
-BINDS = Table(
-    r"""
-    (?:do not|don't|dont) (?!<states>)\w|let's (?:not|keep|stick|avoid|only|always|never)\b  # do not push
-    never (?!mind|again|<past>)\w|(?:always|only ever|strictly) (?!\w+ing\b|<past>)\w  # never push
-    only <doing>\b|<doing> only \w|not (?:a single|one \w|before|until|more|less)\b  # only edit the tests
-    (?:also |always )?(?:make (?:absolutely |very )?sure|be (?:very )?sure to|ensure)\b  # make sure it closes
-    <heeding> (?!it\b|that\b|so\b)\w|stick (?:to|with)\b|focus (?:\w+ )?on\b|treat [^.]{1,60} as\b  # avoid loops
-    follow (?:[\w'-]+ ){1,6}(?:style|conventions?|patterns?|principles|practices|format|guide|guidelines)\b
-    use (?!it\b|that\b|this\b|my\b|[^.]*(?:\d{4}|[$@]|_\d))\w|(?:stop|quit) (?!by\b|it\b)\w+ing\b  # use pytest
-    leave (?:[\w'-]+ ){1,6}(?:alone|as is|as they are|as it is|un\w+ed|intact|out|blank|empty)\b|leave no \w
-    keep (?!<goes_on>)(?:[\w'-]+ ){1,6}\w  # keep it under 200 words
-    (?:hold off|steer clear|stay (?!tuned)|spare me|hands off)\b|skip (?!to|this|that|it|ahead|\d)\w  # skip the intro
-    (?:talk|speak|write|sound) (?:to me )?(?:like|as if)\b|(?:talk|speak|write|answer|explain) (?:\w+ )?\w{3,}ly\b
-    ask (?:for |me )?(?:\w+ ){0,2}(?:questions?|clarification|confirmation|permission)\b  # ask one question
-    (?:answer|reply|respond|explain|communicate) (?:me |it |to me )?(?:only )?(?:in|with|as|like|using)\b
-    be (?!<not_how>)(?:very |more |as |extra |\w+ly )?[a-z]+(?:[.!,]|$| (?:and|with|about|in|when|but)\b)  # be brutal
-    <doing> (?:(?!the|this|these|that|my)[\w-]+,? ){0,4}<answers>\b  # give short answers
-    (?<!and )(?<!or )no (?!<reply>)[\w'/é-]+(?:[ ,]+[\w'/-]+){0,10}[.!]?$  # no new dependencies
-    nothing (?:with|over|above|under|below|too|that)\b|^should (?:not |never |always |only )?(?!<asked>)[a-z]+ \w
-    (?:every|each|all|nothing) (?!time|day|week)(?:[^.,]{1,50} )?(?:needs?|gets?|goes|go|stays?)\b
-    (?:write|name|format|prefix|spell|quote|wrap|sort|round|start|end|mark|label|put)\b.{0,40}\b(?:all|every|each|any)\b
-    """,
-    doing=any_of(v.DOING),
-    heeding=any_of(v.HEEDING),
-    answers=any_of(v.ANSWER),
+CLASSES = {
+    "not": "(?:do not|don't|dont)(?! mention it)",
+    "doing": any_of(v.DOING),
+    "verb": any_of(" ".join(sorted(DOING - word_set(v.COMMON_VERBS)))),
+    "common": any_of(v.COMMON_VERBS) + r"\b",
+    "object": OBJECT.pattern,
+    "heeding": any_of(v.HEEDING),
+    "answers": any_of(v.ANSWER),
+    "tone": any_of(v.TONE),
     # after "don't": what is told of oneself, not ordered
-    states=any_of("""
+    "states": any_of("""
         know see think believe understand have need care mind like want feel get seem exist matter really even you we i
         worry they forget quite recall find hear bother appear actually suppose agree work match yet hesitate remember
         """)
     + r"\b",
-    past=any_of(r"got had been was were saw heard did came went knew seen done found \w+ed") + r"\b",
-    goes_on=r"(?:an eye|my eye|me |up|at it|it up|on\b|track|in mind|(?!every|no|any)\w+ing\b)",
-    not_how=r"(?:there|here|back|right|able|sure|on|in|at|a|the|done|my)\b",
-    asked=r"(?:i|we|it|they|you|the|this|that|he|she|there|be|work|have)\b",
+    "past": any_of(r"got had been was were saw heard did came went knew seen done found \w+ed") + r"\b",
+    "goes_on": r"(?:an eye|my eye|me |up|at it|it up|on\b|track|in mind|in touch|(?!every|no|any)\w+ing\b)",
+    "not_how": r"(?:there|here|back|right|able|sure|on|in|at|a|the|done|my)\b",
+    "asked": r"(?:i|we|it|they|you|the|this|that|he|she|there|be|work|have)\b",
     # "No …" that answers or tells
-    reply=any_of("""
+    "reply": any_of("""
         worries problem idea need one wonder luck such i it that this the thanks? way errors? outputs? results? response
-        difference changes? clue longer matter rush news you we he she they doubt not but just please hurry don't do can
-        my what there further other explicit pending expected specific particular preference strong now questions
-        constraints more~(?:questions|errors?|issues?|problems?)
+        difference changes? clue longer matter rush news you we he she they doubts? not but just please hurry don't do
+        can my what there further other explicit pending expected specific particular preference strong now questions
+        constraints no more~(?:questions|errors?|issues?|problems?) prob
         """)
     + r"\b",
+}
+
+BINDS = Table(
+    r"""
+    <not> <verb>\b|(?:never|always|only ever|strictly) <verb>\b  # do not push
+    (?:never|<not>) (?!<common>|<states>|<past>)[a-z]+<object>  # don't paint the door
+    ^(?:please )?never (?!<common>|<past>|mind|again|be\b)[a-z]+ \w  # never catch exceptions
+    ensure\b|(?:remind me|don't forget|do not forget|remember) to <verb>\b  # ensure that it closes
+    only <doing>\b|<doing> only \w|not (?:a single|one \w|before|until|more|less)\b  # only edit the tests
+    <heeding> (?!it\b|that\b|so\b|for\b)\w  # avoid loops
+    (?:follow|stick (?:to|with)) (?:[\w'-]+ ){1,6}(?:style|conventions?|patterns?|principles|practices|format|guide\w*)
+    use (?!it\b|that\b|this\b|my\b|[^.]*(?:\d{4}|[$@]|_\d))\w|(?:stop|quit) (?!by\b|it\b)\w+ing\b  # use pytest
+    leave (?:[\w'-]+ ){1,6}(?:alone|as is|as they are|as it is|un\w+ed|intact|out|blank|empty)\b|leave no \w
+    keep (?!<goes_on>)(?:[\w'-]+ ){0,4}(?:under|below|within|to|in|at|between|as|out of) (?:[\w'-]+ ){0,3}\w
+    (?:be|stay|sound|keep (?:it|them|this|things|(?:the|your) \w+)) (?:very |more |as )?<tone>\b  # be terse
+    (?:hold off|steer clear|spare me|hands off)\b|skip (?!to|this|that|it|ahead|\d)\w  # skip the intro
+    (?:talk|speak|write|sound) (?:to me )?(?:like|as if)\b|(?:talk|speak|write|answer|explain) (?:\w+ )?\w{3,}ly\b
+    ask (?:for |me )?(?:\w+ ){0,2}(?:questions?|clarification|confirmation|permission)\b  # ask one question
+    (?:answer|reply|respond|explain|communicate) (?:me |it |to me )?(?:only )?(?:in|with|as|like|using)\b
+    <doing> (?:nothing|nobody|no one)\b  # rename nothing
+    (?:call|name) (?:the|it|this|that|your) (?:[\w-]+ ){0,3}\w*[_.\d]\w*  # call it total_cents
+    (?:indent|align|capitali[sz]e|pad|prefix|suffix|truncate|abbreviate|hyphenate|round(?: up| down)?(?: to)?) (?!of)\w
+    (?:call|address) me (?!back|when|if|at|on|now|later|tomorrow|to)\w|refer to .{1,40} as \w  # call me captain
+    <doing> (?:(?!the|this|these|that|my)[\w-]+,? ){0,4}<answers>\b  # give short answers
+    (?<!and )(?<!or )no (?!<reply>)[\w'/é-]+(?:[ ,]+[\w'/-]+){0,10}[.!]?$  # no new dependencies
+    nothing (?:with|over|above|under|below|that)\b|^should (?:not |never |always |only )?(?!<asked>)[a-z]+ \w
+    (?:write|name|format|prefix|spell|quote|wrap|sort|round|start|end|mark|label|put)\b.{0,40}\b(?:all|every|each|any)\b
+    """,
+    **CLASSES,
+)
+# what friends tell each other too: stay safe, never give up, let's keep going
+URGES = Table(
+    r"""
+    <not> (?!<states>)\w|let's (?:not|keep|stick|avoid|only|always|never)\b  # don't give up
+    never (?!mind|again|<past>)\w|(?:always|only ever|strictly) (?!\w+ing\b|<past>)\w  # never give up
+    (?:also |always )?(?:make (?:absolutely |very )?sure|be (?:very )?sure to|ensure)\b  # make sure it closes
+    stick (?:to|with)\b|focus (?:\w+ )?on\b|treat [^.]{1,60} as\b|stay (?!tuned)\w|nothing too\b
+    keep (?!<goes_on>)(?:[\w'-]+ ){1,6}\w  # keep the old names
+    be (?!<not_how>)(?:very |more |as |extra |\w+ly )?[a-z]+(?:[.!,]|$| (?:and|with|about|in|when|but)\b)  # be brutal
+    (?:every|each|all|nothing) (?!time|day|week)(?:[^.,]{1,50} )?(?:needs?|gets?|goes|go|stays?)\b
+    (?:sort|order|name|format|group|label|sign|title) (?:the|all|each|every|your)\b.{1,60}\b(?:by|as|with|after)\b
+    write (?:the|all|your) (?:\w+ )?\w+s in \w|show me .{1,60} first\b  # write the comments in english
+    """,
+    **CLASSES,
 )

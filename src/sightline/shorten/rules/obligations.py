@@ -11,6 +11,7 @@ OBLIGATION = Table(
     adverb="(?:not|never|always|only|also|all)",
     participle=r"(?:\w+(?:ed|en|wn)|met|sent|put|set|made|run|kept|held|left|paid|built|found|done)\b",
 )
+NOT = re.compile(r"(?:must|shall) (?:\w+ )?(?:not|never|only)\b|mustn't")
 SUBJECT = re.compile(r"[\w'›]+(?<!ly)(?= )")
 ADVERBS = frozenset({"also", "just", "then", "now", "always", "never", "all", "each", "both"})
 NO_THING = frozenset({"", "you", "we", "and", "or", "but", "please"})
@@ -22,7 +23,9 @@ WHO_TELLS = word_set(  # what these people must do is no rule for the agent
 )
 GUESSED = Table(
     r"""
-    \w+(?:'t| to)? (?:still |not )?(?:have (?!to|an?\b|at|the|no|\d)\w|work\b|help\b|already|probably|come from)
+    \w+(?:'t| to)? (?:still |not )?have (?:\w+ed|been|had|gone|got|taken|felt|lost|made|come|forgotten)\b
+    \w+(?:'t| to)? (?:still |not )?(?:work\b|help\b|already|probably|come from)
+    \w+ (?:feel|mean|bring|love|miss|seem|look|sound|know|enjoy|taste)\b|<be> (?:so|such|really|very|quite|\w+ing)\b
     <be> (?:some|something|because|due|related|within|wrong|missing|why|how|hard|tired|fine|able|okay?|good|\d+)\b
     <be> an? (?:\w+ )?(?:bug|issue|problem|error|mistake|glitch|typo|way|reason|joke|race|simple|quick|good|lot)\b
     """,
@@ -38,6 +41,11 @@ WEIGHT = Table(r"""
 def obliges(plain: str) -> bool:
     """Whether the sentence puts an obligation on a thing or on the agent."""
     return any(_binding(plain, found) for found in OBLIGATION.pattern.finditer(plain))
+
+
+def forbids(plain: str) -> bool:
+    """Whether the sentence says what must not be."""
+    return any(NOT.search(found[0]) and _binding(plain, found) for found in OBLIGATION.pattern.finditer(plain))
 
 
 def _binding(plain: str, found: re.Match[str]) -> bool:

@@ -38,6 +38,8 @@ class Table:
         first, word, anywhere = self._by_place
         if first.match(text) or anywhere.search(text):
             return True
+        if word.pattern == _NOTHING:
+            return False
         match = word.match
         return any(match(text, start) for start in _word_starts(text))
 

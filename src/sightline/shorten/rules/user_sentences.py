@@ -35,7 +35,7 @@ def sentences(text: str) -> Iterator[Span]:
 
 def plain(sentence: str) -> str:
     """Return the sentence as it is judged: lower case, one kind of apostrophe, no quoted text and no emphasis."""
-    unquoted = QUOTE.sub("‹›", sentence.lower().replace("’", "'"))
+    unquoted = QUOTE.sub("‹›", CAPTION.sub("", sentence.lower().replace("’", "'")))
     return " ".join(HALF_QUOTE.sub("‹›", unquoted).replace("*", "").split())
 
 
@@ -198,10 +198,11 @@ STOP = Table(
     <abbreviated>[.!?…]+[\"'”’)\]*_]{0,3}(?=\s)
     [。！？]+[\"”』」）)]{0,2}|[!?]+(?=[\u4e00-\u9fff])
     """,
-    abbreviated=r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)",
+    abbreviated=r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)",
 )
 CLAUSE = Table(r"[,;，；：]\s?|:\s|\s[-–—]+\s")
 QUOTE = re.compile(r"\"[^\"]{0,300}\"|“[^”]{0,300}”|「[^」]{0,300}」|《[^》]{0,100}》|`[^`]{1,200}`")
+CAPTION = re.compile(r"\[[^\[\]]{12,400}\](?!\()")  # what a program says of a picture; a link has an address
 HALF_QUOTE = re.compile(r"(?:^|(?<=\s))[\"“](?=\w).*$|^[^\"”]*[a-z][.!?,]?[\"”](?=\s|$)")  # the next sentence ends it
 # the rest of the paragraph is the material to work on
 MATERIAL = Table(

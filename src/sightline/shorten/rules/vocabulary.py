@@ -1,4 +1,4 @@
-"""English word classes, and the words of which at least one is in every rule or task."""
+"""English word classes, and the words of which at least one is in every constraint."""
 
 from sightline.shorten.rules.pattern_table import word_set
 
@@ -14,6 +14,39 @@ DOING = """
     handle say put wait skip stop flag mark pause name save end begin address attach calculate close compare confirm
     copy declare define describe design discuss document draw express highlight insert log organise organize phrase plot
     present provide publish render schedule split state structure take upload verify
+    """
+
+# verbs that people use of anything, not only of work: after "never" or "don't" they say little
+COMMON_VERBS = """
+    allow ask begin build buy count do end find give keep let look make move open put say start stop take tell try wait
+    work
+    """
+# what work is about: what is written, built, counted, bought and booked
+WORK = """
+    account agenda airport amount answer api article backup bill billing booking branch bucket budget bug bullet cache
+    calendar certificate changelog chart checkout citation client code column command commit config configuration
+    constant contract copyright cost credential currency customer dashboard data database dataset deadline decimal
+    dependencies dependency deploy deployment diff doc docstring document documentation draft email endpoint env error
+    essay estimate export feature file filename flag flight folder font footnote format framework function grammar
+    graph header heading host hotel import indentation input interface invoice itinerary json language layout layover
+    letter library line link linter list log markdown meeting menu merge merged method migration model module network
+    notation notebook output package page paragraph parameter parser password patch payment pdf pipeline placeholder
+    port prefix price print prod production project prompt prose punctuation python queries query quote readme rebase
+    receipt refactor refund release replies reply repo report repository request reservation response restaurant
+    result retries retry row sample schema screenshot script seat secret section sentence server shipment slide
+    snippet spelling spreadsheet sql staging style summaries summary syntax system table tax template tense terminal
+    test text ticket timeout title token tone transcript translation type typescript unit url user utc variable
+    version warning website wording workflow yaml
+    """
+# what friends talk of
+SOCIAL = """
+    yourself yourselves together family families friend friends friendship love loved loves loving lover feel feels
+    feeling feelings dream dreams heart hearts happy happiness joy fun smile smiles life journey memory memories
+    positive positivity kind kindness safe strong proud hug hugs enjoy amazing awesome beautiful wonderful great worry
+    believe hope hopes support supportive supporting community passion passions inspire inspiring inspires luck lucky
+    soul spirit god bless kid kids child children mom mum dad mother father sister brother son daughter husband wife
+    baby babies pet pets dog dogs puppy cat cats growth healing self-care motivated motivating inspiration
+    encouragement courage brave vibes special cherish relax rest judge alone difference world eachother care
     """
 
 # The words below are cues too: plain words, in every form.
@@ -59,21 +92,41 @@ CONDITION = """
 BARRED = "banned forbidden frozen mandatory prohibited read-only sacred taboo unacceptable untouchable off-limits"
 ARRANGED = "rounded sorted grouped separated formatted written spelled abbreviated capitalised capitalized aligned"
 
+# what facts are given about: things that have a number, a name or a place
+FACT = """
+    account address alias assignee bank boss branch bucket budget build card client cluster code contact cap code~name
+    codename container contractor coordinator course currency customer database deadline deposit device directory
+    domain due~date editor email endpoint environment extension fee file fiscal~year floor folder framework gate group
+    host hostname id identifier instance invoice iban ip key landlord language launch lead licence license limit
+    location login manager maximum minimum model name number order organisation organization owner package passport
+    password path phone platform policy port postcode price project provider quota rate reference region registry
+    release repo repository retention reviewer room salary schema script seat serial~number server service shift size
+    sku slot sprint stack supplier table tag target tax team template tenant threshold ticket time~zone timezone
+    timeout token tool total unit url user username vat vendor version warehouse website window zip
+    """
+FACT_VERBS = """
+    go goes lives live runs run listens listen closes opens starts ends expires costs cost holds hold seats sent kept
+    stored hosted use deploy host target support invoice need note remember that record records information know fyi
+    heads-up reminder mind aware
+    """
+
 OTHER_CUES = """
     not never must mustn't only no need needs should shouldn't always sure ensure without stop keep leave out off now
     here point forward future nothing anything most stick instead rather has have ought shall allowed permitted rule
     rules constraint constraints guidelines convention conventions requirement requirements restriction restrictions
-    do's don'ts dont don't cannot can't tops matter costs max less fewer question table no-go negotiable non-negotiable
-    option if whenever answer reply respond exactly verbatim throughout everywhere exceptions every each all interested
-    care long longer provided under over up between condition important essential critical crucial vital hold steer stay
-    stays remain remains skip treat time wait chance hands spare except default below within let's quit any unless until
-    must-have must-haves strictly before first use focus talk speak write explain be like as hate dislike want allergy
-    allergies dealbreaker deal-breaker breaker library limits aisle per least following follow prefers favor favour bad
-    eat drink drive fly smoke above person case form preferred preferably todo todos to-do to-dos forget remember remind
-    later after afterward afterwards once when still next eventually tomorrow back follow-up remaining pending soon
-    scratch disregard ignore drop cancel again anymore nobody none everything longer may
+    do's don'ts dont don't cannot can't tops matter costs max less fewer question table no-go negotiable non-
+    negotiable option if whenever answer reply respond exactly verbatim throughout everywhere exceptions every each
+    all interested care long longer provided under over up between condition important essential critical crucial
+    vital hold steer stay stays remain remains skip treat time wait chance hands spare except default below within
+    let's quit any unless until must-have must-haves strictly before first use focus talk speak write explain be like
+    as hate dislike want allergy allergies dealbreaker deal-breaker breaker library limits aisle per least following
+    follow prefers favor favour bad eat drink drive fly smoke above person case form preferred preferably todo todos
+    to-do to-dos forget remember remind later after afterward afterwards once when still next eventually tomorrow back
+    follow-up remaining pending soon scratch disregard ignore drop cancel again anymore nobody none everything may
     backlog outstanding wrap finish get another reminder file piece one clearly honestly briefly concisely directly
     immediately simply plainly politely sparingly proactively stand value love expect secrets belong rest whole entire
+    note record fyi call called named titled goes go lives live sort indent align capitalise capitalize pad prefix
+    suffix truncate abbreviate hyphenate round
     """
 CUE_CLASSES = (
     HEEDING,
@@ -87,6 +140,7 @@ CUE_CLASSES = (
     CONDITION,
     BARRED,
     ARRANGED,
+    FACT.replace("~", " "),
     OTHER_CUES,
 )
 CUES = word_set(" ".join(CUE_CLASSES))

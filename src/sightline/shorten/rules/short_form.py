@@ -1,0 +1,41 @@
+"""A constraint in fewer words, for a small context window: every number, name and negation stays.
+
+Only words that carry no meaning by themselves go: how the sentence is led in, politeness, articles, "is", and a reason
+that holds no number, name or negation. What is quoted stays as it is.
+"""
+
+import re
+
+from sightline.shorten.rules.pattern_table import any_of
+
+LEAD = re.compile(
+    any_of(r"""
+    ok(?:ay)? also and so but btw by~the~way please kindly from~now~on going~forward for~the~record just~so~you~know
+    (?:please~)?(?:note|remember|keep~in~mind|be~aware)~that make~sure~(?:that|to) be~sure~to i(?:'d|~would)~like~you~to
+    i~want~you~to you~(?:should|need~to|have~to)
+    请 麻烦你? 顺便说一下 对了 另外 还有 请?记住 请?注意 从现在开始 以后
+    """)
+    + r"(?:[,:，：]\s*|\s+|(?<=[一-鿿]))",
+    re.IGNORECASE,
+)
+EMPTY = re.compile(
+    r",? please\b(?! \w)|(?<![\w'-])(?:the|an?|is|are|kindly|just|really|very|quite|basically|actually)(?![\w'-]) ?"
+    "|一下(?![一-鿿])|的话(?=[，,])|[吧哦呢](?=[，。！,]|$)"
+)
+REASON = re.compile(r"(?:,? (?:because|since|so that|as this)\b|[，,]?因为|[，,]这样)[^,，。]*")
+MEANS = re.compile(
+    r"[\d\"“`‘「/_@#%]|\b(?:no|not|never|none|nothing|only|without|except|unless)\b|n't|\b[A-Z]|[不没别勿未无非仅只]"
+)
+QUOTED = re.compile(r"(\"[^\"]*\"|“[^”]*”|`[^`]*`|「[^」]*」)")
+
+
+def short_form(sentence: str) -> str:
+    """Return the sentence on one line, without the words that it can do without."""
+    line = " ".join(sentence.split())
+    while (lead := LEAD.match(line)) and lead.end() < len(line):
+        line = line[lead.end() :]
+    line = REASON.sub(lambda reason: reason[0] if MEANS.search(reason[0].lstrip(" ,")) else "", line)
+    line = line[:1].lower() + line[1:] if line.startswith(("The ", "A ", "An ")) else line
+    pieces = QUOTED.split(line)
+    pieces[::2] = [EMPTY.sub("", piece) for piece in pieces[::2]]
+    return "".join(pieces).strip().rstrip(".。!！") or line
