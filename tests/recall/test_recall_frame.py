@@ -65,7 +65,7 @@ def test_what_is_brought_back_after_the_message_was_sent_follows_it() -> None:
     session.user(QUESTION)
     sent = session.compose(Budget(1_000))
     session.items.expand(next(item.id for item in session.items if item.kind is Kind.USER))
-    payload = session.compose(Budget(1_000))
+    payload = session.compose(Budget(1_200))
     assert list(payload.body)[: len(sent.body)] == list(sent.body)
     assert "pier 0" in str(payload.body[-1].parts)
     assert texts(payload.openai()["messages"])[-1][1] == QUESTION
@@ -132,6 +132,12 @@ def test_a_date_stands_once_and_gaps_are_marked() -> None:
     assert lines[1:-2] == ["[8 May]", "Line 0.", "Line 1.", "…", "Line 3.", "[9 May]", "Line 4."]
 
 
+def test_a_text_need_not_repeat_its_date() -> None:
+    """A first line that says only the date above it is left out; any other first line stays, escaped."""
+    assert framed((Role.USER, "[8 May]\nAda: Hello."), when="8 May")[1:3] == ["[8 May]", "Ada: Hello."]
+    assert framed((Role.USER, "[9 May]\nAda: Hello."), when="8 May")[1:3] == ["[8 May]", "\\[9 May]"]
+
+
 @pytest.mark.parametrize("forged", [END, "…", "[8 May]", "#12 of it", "\\[8 May]"])
 @pytest.mark.parametrize("before", ["", "Well.\n", "Well.\r", "Well.\u2028"])
 def test_no_line_of_a_text_can_be_taken_for_the_frame(forged: str, before: str) -> None:
@@ -148,5 +154,6 @@ def test_a_frame_speaks_the_language_of_the_session() -> None:
     session = long_talk(settings=Settings(locale="zh"))
     session.user(QUESTION)
     recalled = texts(session.compose(Budget(1_000)).openai()["messages"])[-1][0]
-    assert recalled.startswith("[摘自本次对话较早处]\n助手：The lighthouse")
+    assert recalled.startswith("[摘自本次对话较早处]\n")
+    assert "\n助手：The lighthouse" in recalled
     assert recalled.endswith("[以下是消息本身]\n")

@@ -3,6 +3,7 @@
 import pytest
 
 from sightline import Budget, MemoryStore, Session
+from sightline.compose.verify import verify
 from sightline.testing import WordCounter
 from sightline.values.items import Call, Kind
 from sightline.wire.payload import Payload
@@ -47,16 +48,46 @@ def test_only_what_clearly_matches_comes_back(session: Session, question: str, f
     assert bool(recalled(session, question)) is found
 
 
+DOGS = {at: f"The lighthouse keeper's harbour dog of year {at} is called Bello {at}. " for at in range(9, 15)}
+ABOUT_DOGS = "What is the brown harbour dog of the lighthouse keeper called?"
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
 def test_what_comes_back_has_a_share_of_the_budget(share: float) -> None:
-    """Six answers match, 30 tokens each; as many come back as fit the share."""
-    session = talk(
-        {at: f"The lighthouse keeper's harbour dog of year {at} is called Bello {at}. " for at in range(9, 15)}
-    )
-    session.user("What is the brown harbour dog of the lighthouse keeper called?")
-    payload = session.compose(Budget(1_200, recall=share))
+    """Six answers match, 30 tokens each. Where nothing else is free, as many come back as fit the share."""
+    session = talk(DOGS)
+    session.user(ABOUT_DOGS)
+    window = int(session.preview(Budget(1_200)).tokens / 0.94)
+    assert pieces(session.preview(Budget(window))) == []
+    payload = session.compose(Budget(window, recall=share))
     tokens = sum(line.tokens for line in payload.plan.lines() if line.kind is Kind.RECALL)
-    assert share * 1_200 / 2 <= tokens <= share * 1_200
+    assert share * window / 2 <= tokens <= share * window
+
+
+def test_the_share_grows_into_what_is_free() -> None:
+    """Up to the trigger. What the sweep before it has kept stays."""
+    session = talk(DOGS)
+    session.user(ABOUT_DOGS + " " + FILLER * 20)
+    foreseen = session.preview(Budget(1_200))
+    assert foreseen.plan.reason == "sweep: forced"
+    payload = session.compose(Budget(1_200, recall=0.01))
+    tokens = sum(line.tokens for line in payload.plan.lines() if line.kind is Kind.RECALL)
+    assert 100 < tokens <= 0.95 * 1_200 - foreseen.tokens
+    assert {line.id for line in foreseen.plan.lines()} <= {line.id for line in payload.plan.lines()}
+    assert all(each.good for each in verify(session._journal))
+
+
+def test_unasked_finds_what_asked_finds() -> None:
+    """Within the same room both bring back the same passages."""
+    found = []
+    for ask in (True, False):
+        session = talk(DOGS)
+        session.user(ABOUT_DOGS)
+        payload = session.compose(Budget(1_200, recall=0.4), ask=ask)
+        (recall,) = pieces(payload)
+        found.append({source.item for source in session._journal.reader.sources(session.items.row(recall))})
+    assert {item for item in found[1] if "Bello" in session.items.text(item)} <= found[0]
+    assert sum("Bello" in session.items.text(item) for item in found[1]) == 6
 
 
 def test_a_message_is_searched_for_once(session: Session) -> None:

@@ -33,6 +33,7 @@ from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload
 
 _QUESTION_SHARE = 0.1  # of the limit: the end of the conversation that is shown when one question is asked about it
+_ENOUGH_RECALLED = 2_000  # tokens: a model's answers get worse with more passages than that
 _RECENT_UNITS = 60  # what was recalled within these units is not recalled again
 _FRAMING_TOKENS = 24  # at most, for one more message in any profile and the frame of what is recalled
 
@@ -262,14 +263,31 @@ class Composer:
         return plan
 
     def _recall_in_share(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
-        """Add passages that clearly match and are not shown, within the budget's share for recall."""
-        tokens, timeline = int(view.budget.recall * view.limit), self.journal.timeline
+        """Add passages that the message speaks of and that are not shown.
+
+        They may take the budget's share for recall and, up to what is enough, all that is free below the trigger.
+        """
+        timeline = self.journal.timeline
         recent = [timeline.unit_row[unit] for unit in plan.after(len(plan) - _RECENT_UNITS)]
         recalls = [row for row in recent if timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL]
         known = {source for row in recalls for source in self.journal.reader.sources(row)}  # what is still shown
-        note = self._recall.note(self._question_text(), tokens, reduced(plan), known, automatic=True)
-        leads = view.last is None or self._question not in view.last
-        return self._ask_strategy(self._view(view.budget, gathered)) if self._append_recall(note, leads=leads) else plan
+        free = view.fixed + int(view.budget.trigger * view.body_limit) - plan.tokens - _FRAMING_TOKENS
+        tokens = max(int(view.budget.recall * view.limit), min(free, _ENOUGH_RECALLED))
+        note = self._recall.note_for_question(self._question_text(), tokens, reduced(plan), known, asked=False)
+        if not self._append_recall(note, leads=view.last is None or self._question not in view.last):
+            return plan
+        view = self._view(view.budget, gathered)
+        recalled = timeline.unit[timeline.last_row(self.journal.path)]
+        if plan.reason and plan.tokens + view.full_tokens([recalled]) <= view.limit:  # the sweep stays as it is
+            return self._with_recalled(view, plan)
+        return self._ask_strategy(view)
+
+    def _with_recalled(self, view: View, plan: Plan) -> Plan:
+        """Return a plan that was just made, with what was recalled since."""
+        new = said_units(self.journal.timeline, self.journal.path, plan.rows)
+        recalled = Plan.extended(replace(allowed(view), last=plan, new=new), {}, {})
+        recalled.reason = plan.reason
+        return recalled
 
     def _recall_for_question(self, view: View, usual: Plan, gathered: ComposeInputs) -> Plan:
         """Show only the end of the conversation, and fill the rest of the budget with passages that may answer.
@@ -290,10 +308,7 @@ class Composer:
         note = self._recall.note_for_question(self._question_text(), tokens, reduced(plan))
         if not self._append_recall(note, leads=True):  # this payload begins anew, whatever was sent
             return usual
-        view = allowed(self._view(view.budget, gathered))
-        recalled = Plan.extended(replace(view, last=plan, new=said_units(timeline, path, plan.rows)), {}, {})
-        recalled.reason = plan.reason
-        return recalled
+        return self._with_recalled(self._view(view.budget, gathered), plan)
 
     def _question_text(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._question])

@@ -47,15 +47,18 @@ def passage(
     labelled: bool = True,
     handles: bool = True,
     goes_on: bool = False,
+    under: str = "",
 ) -> str:
     """Return one passage: its text after its speaker or, of a tool's result, its call. Further lines are indented.
 
-    `goes_on`: the passage before it is of the same item.
+    `goes_on`: the passage before it is of the same item. `under`: the date above it, which it need not repeat.
     """
     row = reader.timeline.row(source.item)
     if row is None:
         return ""
     lines = [part for line in reader.source_lines(source) for part in line.splitlines() or [""]]  # \r ends a line too
+    if len(lines) > 1 and lines[0] == f"[{under}]":
+        lines = lines[1:]
     label = "" if goes_on else _label(reader, row, "\n".join(lines[:2]), locale, labelled)
     text = label + _INDENTED.join(lines if label else [_escaped(lines[0]), *lines[1:]])
     if not handles or not (source.first or source.quotes):
@@ -81,7 +84,8 @@ def _passages(
             yield f"[{when}]"
         elif before >= 0 and (was_part or is_part or _is_gap(timeline, before, row)):
             yield _GAP
-        yield passage(reader, source, locale, labelled=labelled, handles=handles, goes_on=before == row)
+        goes_on = before == row
+        yield passage(reader, source, locale, labelled=labelled, handles=handles, goes_on=goes_on, under=when)
         before = row
 
 

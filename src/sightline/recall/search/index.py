@@ -30,7 +30,15 @@ from sightline.recall.search.index_file import (
 )
 from sightline.recall.search.neighbours import SearchScope, rank_with_neighbours
 from sightline.recall.search.postings import RecentRows, Segment
-from sightline.recall.search.terms import INDEXED_CHARS, cues, query_cues, query_terms, terms, text_to_index
+from sightline.recall.search.terms import (
+    INDEXED_CHARS,
+    cues,
+    exact_terms,
+    query_cues,
+    query_terms,
+    terms,
+    text_to_index,
+)
 
 MIN_SEEDS = 12  # matching rows around which a search looks, at least
 MAX_SEEDS = 500  # rows beyond these match far less than the best
@@ -87,7 +95,9 @@ class SearchIndex:
             scores = score_rows(segments, weighted)
             most = min(max(2 * limit, MIN_SEEDS), MAX_SEEDS)
             seeds = best_hits(scores, weighted, most, lambda row: known.size(row) > 0)
-            hits = rank_with_neighbours(segments, weighted, seeds, scores, known)
+            hits = rank_with_neighbours(
+                segments, weighted, seeds, scores, known, exact_terms(query).intersection(wanted)
+            )
             return SearchResult(" ".join(term.term for term in weighted), hits[:limit])
 
     def coverage(self, query: str, among: Callable[[int], bool]) -> float:
