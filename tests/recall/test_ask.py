@@ -170,11 +170,13 @@ def test_a_result_is_found_by_its_call(path: str, found: bool) -> None:
     assert ("9-0 17:30" in shown.partition("[from earlier")[2]) is found
 
 
-def test_a_turn_between_two_is_shown_too() -> None:
-    """What matches stands with what was said between."""
-    around = ((100, "Ada: The ferry to Marstal costs 48 crowns."), (102, "Ada: The ferry to Marstal leaves at nine."))
-    session = talk(*around, (101, "Ben: " + "Really? " * 60))
-    assert "Really?" in answered(session, MARSTAL, Budget(500)).partition("[from earlier")[2]
+@pytest.mark.parametrize(("before", "found"), [("Ada: And what then?", True), ("Ada: And so on.", False)])
+def test_an_answer_comes_with_its_question(before: str, found: bool) -> None:
+    """Before a turn of the person who is named stands the question that it answers, though it matches too little."""
+    strong, weak = "Ben: The slow ferry to Marstal costs 48 crowns.", "Ben: The slow ferry, yes."
+    session = talk((101, strong), (300, before), (301, weak))
+    shown = recalled_for(session, "What does the slow ferry to Marstal cost, Ben?", 4_000)
+    assert (strong in shown, weak in shown, before in shown) == (True, True, found)
 
 
 def test_chinese_questions_have_function_words_too() -> None:

@@ -24,9 +24,9 @@ class Pieces:
         self._exact = False  # whether `tokens_left` has been counted exactly since the last piece
         self.tokens_left = max_tokens - self._tokens(RecallNote())
 
-    def add(self, sources: Iterable[Source]) -> None:
-        """Add the sources that are new and fit."""
-        reader, count = self._reader, self._reader.counter.count
+    def add(self, sources: Iterable[Source]) -> bool:
+        """Add the sources that are new and fit. Return whether there are any."""
+        reader, count, before = self._reader, self._reader.counter.count, len(self._sources)
         for source in sources:
             if source in self._known or Source(source.item) in self._known:
                 continue
@@ -42,6 +42,7 @@ class Pieces:
                 self.tokens_left -= tokens
                 self._exact = False
             self._texts.add(words)
+        return len(self._sources) > before
 
     def fits(self, tokens: int = LINE_TOKENS) -> bool:
         """Return whether so many tokens are left.

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from math import log2
 from typing import Any, NamedTuple
 
@@ -89,9 +89,9 @@ class Recall:
                 overview = digest(items, tokens=tokens, count=count, locale=reader.locale)
                 return RecallNote((), query, overview) if overview else None
             tried = self._add_quotes(rows, pieces)
-            for row in self._finder.newest(among, asking):
-                if row not in tried and pieces.fits():
-                    self._add_row(row, "", pieces)
+            newest = (row for row in self._finder.newest(among, asking) if row not in tried)
+            for row in takewhile(lambda _: pieces.fits(), newest):
+                self._add_row(row, "", pieces)
             return pieces.note(query)
         found = self._finder.rank(query, _MAX_ROWS, asking, breadth=WIDE)
         hits = [hit._replace(row=self._answer_row(hit.row)) for hit in found.hits]
@@ -104,30 +104,39 @@ class Recall:
     def _add_answers(self, hits: Sequence[Hit], terms: str, best: float, pieces: Pieces) -> None:
         """Add the rows that match well compared with the best, while tokens are left.
 
-        The more is there already, the better a row must match: what matches less makes answers worse. A turn between
-        two that are added is added too, because half a conversation is hard to read.
+        The more is there already, the better a row must match: what matches less makes answers worse. In what is left
+        then, each gets its `_companions`.
         """
-        free, added = pieces.tokens_left, set[int]()
-        found = {hit.row for hit in hits if self._journal.timeline.kind[hit.row] in SPEECH}
+        free, added = pieces.tokens_left, dict[int, None]()
         for hit in hits:
             used = free - pieces.tokens_left
             least = _RELEVANT + _STRICTER * max(0.0, log2(max(used, 1) / _ENOUGH))
-            if not pieces.fits():
-                return
-            if hit.row not in added and (hit.exact or hit.score >= least * best):
-                added.add(hit.row)
-                self._add_row(hit.row, terms, pieces)
-                for between in (hit.row - 1, hit.row + 1):
-                    if 2 * between - hit.row in added and between in found - added:
-                        added.add(between)
-                        self._add_row(between, terms, pieces)
+            is_relevant = hit.row not in added and (hit.exact or hit.score >= least * best)
+            if is_relevant and pieces.fits() and self._add_row(hit.row, terms, pieces):
+                added[hit.row] = None
+        said = {hit.row for hit in hits if self._journal.timeline.kind[hit.row] in SPEECH}.difference(added)
+        for row in added:
+            for beside in said.intersection(self._companions(row, added)):
+                self._add_row(beside, terms, pieces)
 
-    def _add_row(self, row: int, terms: str, pieces: Pieces) -> None:
-        """Add a row. What somebody said is added whole, if it takes at most half of the tokens that are left."""
+    def _companions(self, row: int, added: Container[int]) -> Iterator[int]:
+        """Yield the turns without which a turn is hard to read: what it answers, what answers it, what is between."""
+        if row - 2 in added or self._asks(row - 1):
+            yield row - 1
+        if self._asks(row):
+            yield row + 1
+
+    def _asks(self, row: int) -> bool:
+        """Return whether a row is something that somebody said and that ends with a question."""
+        said = row >= 0 and self._journal.timeline.kind[row] in SPEECH
+        return said and self._journal.reader.text(row).rstrip().endswith(("?", "？"))
+
+    def _add_row(self, row: int, terms: str, pieces: Pieces) -> bool:
+        """Add a row if it fits, and return that. What somebody said is whole, if half of the tokens left are enough."""
         timeline = self._journal.timeline
         pieces.fits(timeline.full[row] + LINE_TOKENS)  # so that `tokens_left` is exact where this is a close call
         whole = max(_WHOLE_TOKENS, pieces.tokens_left // 2) if timeline.kind[row] in SPEECH else _WHOLE_TOKENS
-        pieces.add(self._sources(row, terms, pieces.tokens_left, whole))
+        return pieces.add(self._sources(row, terms, pieces.tokens_left, whole))
 
     def _answer_row(self, row: int) -> int:
         """Return the result of a short call, which stands before it in any case; else the row itself."""
