@@ -6,12 +6,13 @@ in that order.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from msgspec import structs
 
 from sightline.apps.host import Host
-from sightline.compose import inputs, receipts
+from sightline.compose import inputs, recall_room, receipts
 from sightline.compose.calibration import Calibration
 from sightline.compose.live_windows import LiveWindows
 from sightline.compose.render import ComposeInputs, layout, render
@@ -25,7 +26,7 @@ from sightline.plan.plan import Plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import Strategy
-from sightline.plan.view import View, complete_units, said_units
+from sightline.plan.view import View, complete_units
 from sightline.recall.recall import Recall, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Kind, Lod, Usage
@@ -33,9 +34,6 @@ from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload
 
 _QUESTION_SHARE = 0.1  # of the limit: the end of the conversation that is shown when one question is asked about it
-_ENOUGH_RECALLED = 2_000  # tokens: a model's answers get worse with more passages than that
-_RECENT_UNITS = 60  # what was recalled within these units is not recalled again
-_FRAMING_TOKENS = 24  # at most, for one more message in any profile and the frame of what is recalled
 
 
 class Composer:
@@ -189,7 +187,8 @@ class Composer:
         journal, timeline = self.journal, self.journal.timeline
         # After a payload for one question the plan before it is gone, so every unit is weighed again.
         all_again = self.receipt is not None and self.receipt.question
-        new = complete_units(timeline, journal.path, 0 if all_again else self._planned_rows)
+        known = self._planned_rows
+        new = (inputs.units_to_weigh if all_again else complete_units)(timeline, journal.path, known)
         last = self.payload.plan if self.payload is not None and not all_again else None
         asked = [unit for unit in new if timeline.unit_kind(unit) is Kind.USER]
         self._question = asked[-1] if asked else self._question
@@ -263,31 +262,24 @@ class Composer:
         return plan
 
     def _recall_in_share(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
-        """Add passages that the message speaks of and that are not shown.
-
-        They may take the budget's share for recall and, up to what is enough, all that is free below the trigger.
-        """
-        timeline = self.journal.timeline
-        recent = [timeline.unit_row[unit] for unit in plan.after(len(plan) - _RECENT_UNITS)]
-        recalls = [row for row in recent if timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL]
-        known = {source for row in recalls for source in self.journal.reader.sources(row)}  # what is still shown
-        free = view.fixed + int(view.budget.trigger * view.body_limit) - plan.tokens - _FRAMING_TOKENS
-        tokens = max(int(view.budget.recall * view.limit), min(free, _ENOUGH_RECALLED))
-        note = self._recall.note_for_question(self._question_text(), tokens, reduced(plan), known, asked=False)
-        if not self._append_recall(note, leads=view.last is None or self._question not in view.last):
+        """Add passages that the message speaks of and that are not shown. A sweep makes room for them and stays."""
+        journal, swept, known = self.journal, bool(plan.reason), recall_room.sources_shown(self.journal, plan)
+        search = partial(self._recall.note_for_question, self._question_text(), known=known, asked=False)
+        note = search(recall_room.recall_tokens(view, plan), reduced(plan))
+        leads = view.last is None or self._question not in view.last
+        if note is not None and swept and view.trims:
+            needed = journal.reader.measure(journal.drafts.recall(note, leads=leads))[0][-1]
+            if (more := needed - recall_room.free_tokens(view, plan)) > 0:
+                plan = self._ask_strategy(replace(view, budget=recall_room.deeper_budget(view, more)))
+            if needed > recall_room.free_tokens(view, plan):  # the sweep could not go so deep
+                note = search(recall_room.recall_tokens(view, plan, deeper=False), reduced(plan))
+        if not self._append_recall(note, leads=leads):
             return plan
         view = self._view(view.budget, gathered)
-        recalled = timeline.unit[timeline.last_row(self.journal.path)]
-        if plan.reason and plan.tokens + view.full_tokens([recalled]) <= view.limit:  # the sweep stays as it is
-            return self._with_recalled(view, plan)
+        recalled = journal.timeline.unit[journal.timeline.last_row(journal.path)]
+        if swept and plan.tokens + view.full_tokens([recalled]) <= view.limit:
+            return recall_room.with_recalled(view, plan)
         return self._ask_strategy(view)
-
-    def _with_recalled(self, view: View, plan: Plan) -> Plan:
-        """Return a plan that was just made, with what was recalled since."""
-        new = said_units(self.journal.timeline, self.journal.path, plan.rows)
-        recalled = Plan.extended(replace(allowed(view), last=plan, new=new), {}, {})
-        recalled.reason = plan.reason
-        return recalled
 
     def _recall_for_question(self, view: View, usual: Plan, gathered: ComposeInputs) -> Plan:
         """Show only the end of the conversation, and fill the rest of the budget with passages that may answer.
@@ -301,14 +293,14 @@ class Composer:
             notices=EngineNotices(self.journal, view.limit, lists=False),  # all free tokens are for the answer
             command=receipts.QUESTION,
             last=None,
-            new=[unit for unit in complete_units(timeline, path) if timeline.unit_kind(unit) is not Kind.RECALL],
+            new=inputs.units_to_weigh(timeline, path, len(timeline)),
         )
         plan = strategy("focus").plan(allowed(narrow))
-        tokens = view.limit - plan.tokens - _FRAMING_TOKENS
+        tokens = view.limit - plan.tokens - recall_room.FRAMING_TOKENS
         note = self._recall.note_for_question(self._question_text(), tokens, reduced(plan))
         if not self._append_recall(note, leads=True):  # this payload begins anew, whatever was sent
             return usual
-        return self._with_recalled(self._view(view.budget, gathered), plan)
+        return recall_room.with_recalled(self._view(view.budget, gathered), plan)
 
     def _question_text(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._question])

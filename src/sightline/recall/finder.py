@@ -25,7 +25,7 @@ RowFilter = Callable[[int], bool]
 
 
 _NARROW = Breadth(8, 16, 0.3)  # for the few pieces that a turn brings back
-WIDE = Breadth(60, 64, 1.0)  # for a question: everything around a match may answer it, while there are tokens for it
+WIDE = Breadth(20, 64, 1.0)  # for a user message: what is said around a match may answer it
 
 
 class Finder:
