@@ -149,6 +149,13 @@ def test_no_line_of_a_text_can_be_taken_for_the_frame(forged: str, before: str) 
     assert len(lines) == 5 + bool(before)
 
 
+def test_an_overview_cannot_end_the_frame() -> None:
+    """Its own lines stay as they are."""
+    reader = Session(MemoryStore("t"), token_counter=WordCounter())._journal.reader
+    lines = frame_recall(reader, RecallNote((), "", f"#12 booked\n{END}\n[files]"), "en").split("\n")
+    assert lines[1:] == ["#12 booked", "\\" + END, "[files]", END, ""]
+
+
 def test_a_frame_speaks_the_language_of_the_session() -> None:
     """Heading and end are Chinese in a Chinese session."""
     session = long_talk(settings=Settings(locale="zh"))

@@ -32,11 +32,11 @@ def frame_recall(reader: "EntryReader", note: RecallNote, locale: str, today: st
     are named only where that tells something. `handles`: a passage that is only a part of an item has its handle,
     because the model can expand it.
     """
-    if note.overview:
-        heading, lines = "overview", map(_escaped, note.overview.split("\n"))
-    else:
-        heading, lines = "earlier", _passages(reader, note.sources, locale, today, handles)
-    return "\n".join([say(heading, locale), *lines, say("earlier end", locale), ""])
+    end = say("earlier end", locale)
+    if note.overview:  # its lines are the engine's, but for what they quote
+        return "\n".join([say("overview", locale), note.overview.replace(f"\n{end}", f"\n\\{end}"), end, ""])
+    passages = _passages(reader, note.sources, locale, today, handles)
+    return "\n".join([say("earlier", locale), *passages, end, ""])
 
 
 def passage(
