@@ -45,11 +45,12 @@ class Mutant(NamedTuple):
 
 
 SWEEP, FOCUS, VIEW, PLAN = "plan/strategies/sweep.py", "plan/strategies/focus.py", "plan/view.py", "plan/plan.py"
-TURN, RENDER = "compose/turn.py", "compose/render.py"
+TURN, RENDER, ROOM = "compose/turn.py", "compose/render.py", "compose/recall_room.py"
 JSONL, WORTH = "log/stores/jsonl.py", ("plan/strategies/test_sweep_worth.py",)
 SWEPT, LIMITS = ("plan/strategies/test_sweep.py",), ("plan/strategies/test_focus_limits.py",)
 OVERVIEW = ("recall/overview/test_overview_question.py", "recall/overview/test_overview_settlement.py")
 COMPOSED, UNASKED = ("compose/test_turn.py",), ("recall/test_unasked.py",)
+ASKED, FRAMED = ("recall/test_ask.py",), ("recall/test_recall_frame.py",)
 STORED, ANTHROPIC = ("log/stores/test_jsonl.py",), ("wire/test_wire_anthropic.py",)
 SESSION, COMPACTED = ("session/test_session.py",), ("compaction/test_compaction.py",)
 FAILING, PLANNED = ("compaction/test_compaction_failures.py",), ("plan/test_plan.py",)
@@ -119,8 +120,14 @@ MUTANTS = (
     Mutant("compose: an overflow forces no sweep", TURN, 'self.command = "sweep: overflow"', 'self.command = ""',
            SESSION),
     # recall
-    Mutant("recall: any match comes back", "recall/finder.py", "\n_CLEAR = 0.4", "\n_CLEAR = 0.0", UNASKED),
-    Mutant("recall: no share of the budget", TURN, "int(view.budget.recall * view.limit)", "view.limit", UNASKED),
+    Mutant("recall: any match comes back", "recall/recall.py", "\n_CLEAR = 0.35", "\n_CLEAR = 0.0", UNASKED),
+    Mutant("recall: what matches less comes back", "recall/recall.py", "= 0.45, 0.05, 1500", "= 0.0, 0.0, 1500", ASKED),
+    Mutant("recall: more makes nothing stricter", "recall/recall.py", "= 0.45, 0.05, 1500", "= 0.45, 0.0, 1500", ASKED),
+    Mutant("recall: the question comes back", "recall/recall.py", "and not self._repeats(query, hit)", "", ASKED),
+    Mutant("recall: no sweep goes deeper for it", ROOM, "\n_DEEPER = 0.5", "\n_DEEPER = 0.0", UNASKED),
+    Mutant("recall: what is free is not used", ROOM, "min(free_tokens(view, plan) + spare, _ENOUGH)", "0", UNASKED),
+    Mutant("recall: after the words of the message", TURN, "leads = view.last is None or", "leads = False and", FRAMED),
+    Mutant("recall: no share of the budget", ROOM, "int(view.budget.recall * view.limit)", "view.limit", UNASKED),
     Mutant("recall: again in the middle of a turn", TURN, "self._question != self._searched and", "", UNASKED),
     Mutant("overview: words all over the conversation tell something", "recall/overview/question.py", "\nALL_OVER = 5",
            "\nALL_OVER = 9", OVERVIEW),

@@ -3,6 +3,7 @@
 import pytest
 
 from sightline import Budget, MemoryStore, Session
+from sightline.compose.verify import verify
 from sightline.testing import WordCounter
 from sightline.values.items import Call, Kind
 from sightline.wire.payload import Payload
@@ -47,16 +48,49 @@ def test_only_what_clearly_matches_comes_back(session: Session, question: str, f
     assert bool(recalled(session, question)) is found
 
 
+DOGS = {at: f"The lighthouse keeper's harbour dog of year {at} is called Bello {at}. " for at in range(9, 15)}
+ABOUT_DOGS = "What is the brown harbour dog of the lighthouse keeper called?"
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
 def test_what_comes_back_has_a_share_of_the_budget(share: float) -> None:
-    """Six answers match, 30 tokens each; as many come back as fit the share."""
-    session = talk(
-        {at: f"The lighthouse keeper's harbour dog of year {at} is called Bello {at}. " for at in range(9, 15)}
-    )
-    session.user("What is the brown harbour dog of the lighthouse keeper called?")
-    payload = session.compose(Budget(1_200, recall=share))
+    """Six answers match, 30 tokens each. Where nothing else is free, as many come back as fit the share."""
+    session = talk(DOGS)
+    session.user(ABOUT_DOGS)
+    window = int(session.preview(Budget(1_200)).tokens / 0.94)
+    assert pieces(session.preview(Budget(window))) == []
+    payload = session.compose(Budget(window, recall=share))
     tokens = sum(line.tokens for line in payload.plan.lines() if line.kind is Kind.RECALL)
-    assert share * 1_200 / 2 <= tokens <= share * 1_200
+    assert share * window / 2 <= tokens <= share * window
+
+
+@pytest.mark.parametrize(("question", "found"), [(ABOUT_DOGS, True), ("And what else is there to be said?", False)])
+def test_the_share_grows_into_what_is_free(question: str, found: bool) -> None:
+    """A sweep that is made anyway leaves more free for what the message speaks of, and stays as it is without it."""
+    session = talk(DOGS)
+    session.user(question)
+    window = int(session.preview(Budget(1_200)).tokens / 0.97)
+    foreseen = session.preview(Budget(window))
+    assert foreseen.plan.reason == "sweep: forced"
+    payload = session.compose(Budget(window, recall=0.01))
+    tokens = sum(line.tokens for line in payload.plan.lines() if line.kind is Kind.RECALL)
+    assert (tokens > 0.95 * window - foreseen.tokens) is found
+    assert (payload.tokens - tokens < foreseen.tokens) is found
+    assert payload.tokens <= 0.95 * window + 24
+    assert all(each.good for each in verify(session._journal))
+
+
+def test_unasked_finds_what_asked_finds() -> None:
+    """Within the same room both bring back the same passages."""
+    found = []
+    for ask in (True, False):
+        session = talk(DOGS)
+        session.user(ABOUT_DOGS)
+        payload = session.compose(Budget(1_200, recall=0.4), ask=ask)
+        (recall,) = pieces(payload)
+        found.append({source.item for source in session._journal.reader.sources(session.items.row(recall))})
+    assert {item for item in found[1] if "Bello" in session.items.text(item)} <= found[0]
+    assert sum("Bello" in session.items.text(item) for item in found[1]) == 6
 
 
 def test_a_message_is_searched_for_once(session: Session) -> None:

@@ -70,6 +70,12 @@ def hidden_units(journal: Journal, sent: Plan, compactions: Sequence[Compaction]
     ]
 
 
+def units_to_weigh(timeline: Timeline, path: Path, rows: int) -> list[int]:
+    """Return the complete units of a path without the recalls among the first `rows`: their sources are weighed."""
+    units = complete_units(timeline, path)
+    return [unit for unit in units if timeline.unit_kind(unit) is not Kind.RECALL or timeline.unit_row[unit] >= rows]
+
+
 def wanted_units(timeline: Timeline, path: Path, wanted: Mapping[int, Lod]) -> list[int]:
     """Return the units of rows wanted in full, unless a later compaction covers them. A pin outlives compactions."""
     active = timeline.compacted(path)

@@ -6,12 +6,13 @@ in that order.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from msgspec import structs
 
 from sightline.apps.host import Host
-from sightline.compose import inputs, receipts
+from sightline.compose import inputs, recall_room, receipts
 from sightline.compose.calibration import Calibration
 from sightline.compose.live_windows import LiveWindows
 from sightline.compose.render import ComposeInputs, layout, render
@@ -25,7 +26,7 @@ from sightline.plan.plan import Plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
 from sightline.plan.strategy import Strategy
-from sightline.plan.view import View, complete_units, said_units
+from sightline.plan.view import View, complete_units
 from sightline.recall.recall import Recall, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Kind, Lod, Usage
@@ -33,8 +34,6 @@ from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload
 
 _QUESTION_SHARE = 0.1  # of the limit: the end of the conversation that is shown when one question is asked about it
-_RECENT_UNITS = 60  # what was recalled within these units is not recalled again
-_FRAMING_TOKENS = 16  # at most, for one more message in any profile
 
 
 class Composer:
@@ -188,7 +187,8 @@ class Composer:
         journal, timeline = self.journal, self.journal.timeline
         # After a payload for one question the plan before it is gone, so every unit is weighed again.
         all_again = self.receipt is not None and self.receipt.question
-        new = complete_units(timeline, journal.path, 0 if all_again else self._planned_rows)
+        known = self._planned_rows
+        new = (inputs.units_to_weigh if all_again else complete_units)(timeline, journal.path, known)
         last = self.payload.plan if self.payload is not None and not all_again else None
         asked = [unit for unit in new if timeline.unit_kind(unit) is Kind.USER]
         self._question = asked[-1] if asked else self._question
@@ -262,13 +262,24 @@ class Composer:
         return plan
 
     def _recall_in_share(self, view: View, plan: Plan, gathered: ComposeInputs) -> Plan:
-        """Add passages that clearly match and are not shown, within the budget's share for recall."""
-        tokens, timeline = int(view.budget.recall * view.limit), self.journal.timeline
-        recent = [timeline.unit_row[unit] for unit in plan.after(len(plan) - _RECENT_UNITS)]
-        recalls = [row for row in recent if timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL]
-        known = {source for row in recalls for source in self.journal.reader.sources(row)}  # what is still shown
-        note = self._recall.note(self._question_text(), tokens, reduced(plan), known, automatic=True)
-        return self._ask_strategy(self._view(view.budget, gathered)) if self._append_recall(note) else plan
+        """Add passages that the message speaks of and that are not shown. A sweep makes room for them and stays."""
+        journal, swept, known = self.journal, bool(plan.reason), recall_room.sources_shown(self.journal, plan)
+        search = partial(self._recall.note_for_question, self._question_text(), known=known, asked=False)
+        note = search(recall_room.recall_tokens(view, plan), reduced(plan))
+        leads = view.last is None or self._question not in view.last
+        if note is not None and swept and view.trims:
+            needed = journal.reader.measure(journal.drafts.recall(note, leads=leads))[0][-1]
+            if (more := needed - recall_room.free_tokens(view, plan)) > 0:
+                plan = self._ask_strategy(replace(view, budget=recall_room.deeper_budget(view, more)))
+            if needed > recall_room.free_tokens(view, plan):  # the sweep could not go so deep
+                note = search(recall_room.recall_tokens(view, plan, deeper=False), reduced(plan))
+        if not self._append_recall(note, leads=leads):
+            return plan
+        view = self._view(view.budget, gathered)
+        recalled = journal.timeline.unit[journal.timeline.last_row(journal.path)]
+        if swept and plan.tokens + view.full_tokens([recalled]) <= view.limit:
+            return recall_room.with_recalled(view, plan)
+        return self._ask_strategy(view)
 
     def _recall_for_question(self, view: View, usual: Plan, gathered: ComposeInputs) -> Plan:
         """Show only the end of the conversation, and fill the rest of the budget with passages that may answer.
@@ -282,26 +293,27 @@ class Composer:
             notices=EngineNotices(self.journal, view.limit, lists=False),  # all free tokens are for the answer
             command=receipts.QUESTION,
             last=None,
-            new=[unit for unit in complete_units(timeline, path) if timeline.unit_kind(unit) is not Kind.RECALL],
+            new=inputs.units_to_weigh(timeline, path, len(timeline)),
         )
         plan = strategy("focus").plan(allowed(narrow))
-        tokens = view.limit - plan.tokens - _FRAMING_TOKENS
-        if not self._append_recall(self._recall.note_for_question(self._question_text(), tokens, reduced(plan))):
+        tokens = view.limit - plan.tokens - recall_room.FRAMING_TOKENS
+        note = self._recall.note_for_question(self._question_text(), tokens, reduced(plan))
+        if not self._append_recall(note, leads=True):  # this payload begins anew, whatever was sent
             return usual
-        view = allowed(self._view(view.budget, gathered))
-        recalled = Plan.extended(replace(view, last=plan, new=said_units(timeline, path, plan.rows)), {}, {})
-        recalled.reason = plan.reason
-        return recalled
+        return recall_room.with_recalled(self._view(view.budget, gathered), plan)
 
     def _question_text(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._question])
 
-    def _append_recall(self, note: RecallNote | None) -> bool:
-        """Append a recall after the user's message. Return whether there is one."""
+    def _append_recall(self, note: RecallNote | None, *, leads: bool) -> bool:
+        """Append what was recalled for the user's message. Return whether there is anything.
+
+        It is to stand before the words of the message, unless these were sent already: then it follows them.
+        """
         if note is None:
             return False
         note = structs.replace(note, query="")  # because it is the message before this entry
-        self.journal.append([self.journal.drafts.recall(note)], if_unchanged=True)
+        self.journal.append([self.journal.drafts.recall(note, leads=leads)], if_unchanged=True)
         return True
 
     # ------------------------------------------------------------------ step 5 is `render`; step 6: log the receipt

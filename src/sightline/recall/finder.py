@@ -9,15 +9,15 @@ from sightline.recall.search import TIME_MARK, Breadth, SearchIndex, SearchResul
 from sightline.values.items import Kind
 
 SPEECH = (Kind.USER, Kind.ASSISTANT)
-ROWS_AT_ONCE = 50  # rows indexed before an automatic recall: more than a turn adds, too few to be noticed
 _NEAR_BEST = 0.4  # of the best row's own match: rows that match less are noise
-_CLEAR = 0.4  # of the query's weight: a row that holds less of it matches by chance
+_LONG = 200  # tokens: a longer result is no further away from what was said before and after it
+_TASK_CHARS = 400  # of a call, and of what was said with it, by which its result is found
 
 RowFilter = Callable[[int], bool]
 
 
 _NARROW = Breadth(8, 16, 0.3)  # for the few pieces that a turn brings back
-WIDE = Breadth(60, 64, 1.0)  # for a question: everything around a match may answer it, while there are tokens for it
+WIDE = Breadth(20, 64, 1.0)  # for a user message: what is said around a match may answer it
 
 
 class Finder:
@@ -33,49 +33,33 @@ class Finder:
             self._index.close()
             self._index = None
 
-    def matches(
-        self,
-        query: str,
-        limit: int,
-        among: RowFilter | None = None,
-        ignored: Collection[int] = (),
-        *,
-        automatic: bool = False,
-    ) -> SearchResult:
+    def matches(self, query: str, limit: int, ignored: Collection[int] = ()) -> SearchResult:
         """Return the rows that match a query well by themselves, best first."""
-        found = self.rank(query, 2 * limit, among, ignored, max_new_rows=ROWS_AT_ONCE if automatic else None)
-        best = max((hit.share for hit in found.hits), default=1.0)
-        least = max(_NEAR_BEST * best, _CLEAR if automatic else 0.0)
+        found = self.rank(query, 2 * limit, ignored)
+        least = _NEAR_BEST * max((hit.share for hit in found.hits), default=1.0)
         return SearchResult(found.terms, [hit for hit in found.hits if hit.share >= least][:limit])
 
     def rank(
-        self,
-        query: str,
-        limit: int,
-        among: RowFilter | None = None,
-        ignored: Collection[int] = (),
-        *,
-        breadth: Breadth = _NARROW,
-        max_new_rows: int | None = None,
+        self, query: str, limit: int, ignored: Collection[int] = (), *, breadth: Breadth = _NARROW
     ) -> SearchResult:
         """Return the rows of the branch that match a query or stand near a row that does, best first.
 
-        `ignored` units count as if they were not there. At most `max_new_rows` are indexed before the search.
+        `ignored` units count as if they were not there. What is not indexed yet is indexed first.
         """
-        index = self.extend_index(max_new_rows)
+        index = self.extend_index()
         timeline, path = self._journal.timeline, self._journal.path
         branch, full, unit, rows = timeline.branch, timeline.full, timeline.unit, len(timeline)
 
         def size(row: int) -> int:  # another process may have indexed more rows than this one has read
             exists = row < rows and path.holds(branch[row], row) and unit[row] not in ignored
-            return max(full[row], 1) if exists else 0
+            return min(max(full[row], 1), _LONG) if exists else 0
 
         def can_be_found(row: int) -> bool:
             answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
             repeats = (
                 answer >= 0 and timeline.state[answer] & WHOLE
             )  # of `expand` or `recall`: its source is to be found
-            return full[row] > 0 and not repeats and (among is None or among(row))
+            return full[row] > 0 and not repeats
 
         return index.answers(query, limit, SearchScope(size, can_be_found, breadth))
 
@@ -87,10 +71,15 @@ class Finder:
             if has_text and path.holds(timeline.branch[row], row) and among(row):
                 yield row
 
-    def asks_for_everything(self, query: str) -> bool:
-        """Return whether a question names nothing by which some rows could be told from the others."""
+    def asks_for_everything(self, query: str, *, surely: bool = False) -> bool:
+        """Return whether a question names nothing by which some rows could be told from the others.
+
+        `surely`: it must also ask in so many words, because "OK, thanks" names nothing either.
+        """
         from sightline.recall.overview.question import asks_to_tell, is_about_everything  # takes 30 ms, few need it
 
+        if surely and not asks_to_tell(query):
+            return False
         timeline, path, asking = self._journal.timeline, self._journal.path, self.asking_units()
         index, text = self.extend_index(), self._journal.reader.text
 
@@ -110,19 +99,24 @@ class Finder:
 
     # ------------------------------------------------------------------ the index
 
-    def extend_index(self, max_rows: int | None = None) -> SearchIndex:
-        """Return the index with the rows that are new: all of them, or at most so many."""
+    def extend_index(self) -> SearchIndex:
+        """Return the index with the rows that are new."""
         if self._index is None:
             self._index = self._open_index()
-        timeline, reader = self._journal.timeline, self._journal.reader
-        end = len(timeline) if max_rows is None else min(len(timeline), self._index.upto + max_rows)
-        while self._index.upto < end:  # an index that turned out damaged begins again at 0
+        timeline = self._journal.timeline
+        while self._index.upto < (end := len(timeline)):  # an index that turned out damaged begins again at 0
             rows = (row for row in range(self._index.upto, end) if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
-            texts = ((row, f"{reader.text(row)}{TIME_MARK}{reader.entry(row).when}") for row in rows)
-            self._index.add(texts, end)
-            if max_rows is not None:
-                break
+            self._index.add(((row, self._text_to_index(row)) for row in rows), end)
         return self._index
+
+    def _text_to_index(self, row: int) -> str:
+        """Return the text by which a row is found, and its time. A result is found by its call and its task too."""
+        timeline, reader = self._journal.timeline, self._journal.reader
+        texts = [reader.text(row)]
+        if timeline.kind[row] == Kind.RESULT:
+            said = (timeline.partner[row], timeline.unit_row[timeline.unit[row]])
+            texts += [reader.text(each)[:_TASK_CHARS] for each in said if each >= 0]
+        return "\n".join(texts) + f"{TIME_MARK}{reader.entry(row).when}"
 
     def _open_index(self) -> SearchIndex:
         """Open the index file beside the log. One with more rows than the log has is another log's: it begins again."""

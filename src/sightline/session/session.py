@@ -395,7 +395,6 @@ class Session:
             drafts, unanswered = self._journal.drafted(neutral, LABELLED if in_place else 0)
             ids = self._append([*drafts, *self._calls.give_up(unanswered)]) if drafts else []
             self.interrupt()  # calls from before the list
-            self._recall.index_import(len(neutral))
             return ids[: len(neutral)]
 
     @locked

@@ -3,6 +3,7 @@
 It knows no session and no log: rows are numbers with texts. What is brought back is chosen one package up, in `recall`.
 """
 
+from sightline.recall.search.bm25 import Hit
 from sightline.recall.search.index import SearchIndex, SearchResult
 from sightline.recall.search.neighbours import Breadth, SearchScope
 from sightline.recall.search.passages import merge_ranges, passages
@@ -11,6 +12,7 @@ from sightline.recall.search.terms import TIME_MARK
 __all__ = [
     "TIME_MARK",
     "Breadth",
+    "Hit",
     "SearchIndex",
     "SearchResult",
     "SearchScope",

@@ -20,11 +20,13 @@ class Hit(NamedTuple):
 
     share: its own match, as a share of that of a row of usual length that contains every term of the query once. A row
     that is only near a match has a small share.
+    exact: it contains something rare that the query names as it is written: a number, an id, a name.
     """
 
     row: int
     score: float
     share: float = 0.0
+    exact: bool = False
 
 
 class SegmentPostings(NamedTuple):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sightline.recall.search.postings import MAX_SPAN, Postings, RecentRows, Segment, no_postings, unpack
 
-FORMAT = f"3-{sys.byteorder}"  # arrays are stored in the machine's byte order; a file of any other format is discarded
+FORMAT = f"4-{sys.byteorder}"  # arrays are stored in the machine's byte order; a file of any other format is discarded
 MAX_MERGED = 1 << 17  # postings of the largest segment made by merging: one merge takes at most about 0.2 s
 BUSY_SECONDS = 0.5  # how long to wait for another process that is writing
 

@@ -7,7 +7,7 @@ them find as much.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -16,13 +16,14 @@ from sightline.recall.search.passages import merge_ranges
 from sightline.recall.search.terms import DATED, SPEAKER
 
 WEIGHTS = {100: 2.1, 300: 2.3, 800: 2.7}  # distance in tokens → weight of a term there, divided by e
-OWN = 0.3  # a row's own match, which puts it before its neighbours
+OWN = 1.0  # a row's own match, which puts it before its neighbours; from 0.3 to 2 as much is found
 SPEAKS = 1.0  # the speaker is somebody whom the question names
 SPEAKS_AND_MATCHES = 2.2  # added to that in proportion to the row's own match
 NAMES_TIME = 1.2  # the row names a time and the question asks for one
 STEP = 8  # tokens: distances are distinguished no finer
 NEAR = [sum(w * math.exp(-STEP * i / reach) for reach, w in WEIGHTS.items()) for i in range(300)]  # to 2,400 tokens
 FAR = STEP * len(NEAR)  # tokens, beyond which a term does not count
+RARE = 5  # rows at most that contain a number, id or name for which they come first
 
 
 class Breadth(NamedTuple):
@@ -47,12 +48,18 @@ def rank_with_neighbours(
     seeds: Sequence[Hit],
     scores: RowScores,
     scope: SearchScope,
+    exact: Collection[str] = (),
 ) -> list[Hit]:
-    """Return the rows on and around the seeds that may be found, best first, of equal ones the newer first."""
+    """Return the rows on and around the seeds that may be found, best first, of equal ones the newer first.
+
+    Those come before all others that contain one of the `exact` terms, if few do.
+    """
     if not seeds:
         return []
     best, total = seeds[0].score, sum(term.idf for term in terms)
     speaker_terms = {term for segment in segments for term in segment.postings if term.startswith(SPEAKER)}
+    holding = {term: sum(len(each.postings[term].rows) for each in segments if term in each.postings) for term in exact}
+    rare = [term for term, rows in holding.items() if rows <= RARE]
     hits = []
     reach, size = scope.breadth.reach, scope.size
     for first, last in merge_ranges((_reach(hit.row, -reach, size), _reach(hit.row, reach, size)) for hit in seeds):
@@ -60,14 +67,15 @@ def rank_with_neighbours(
         here = [segment for segment in _from_row(segments, first) if segment.base < end]
         spoken = {row for term in speaker_terms for row in _rows_with(here, term, first, end)}
         dated = set(_rows_with(here, DATED, first, end))
+        named = {row for term in rare for row in _rows_with(here, term, first, end)}
         sizes = [size(row) for row in range(first, end)]
         for row, near in enumerate(_nearness(here, terms, first, sizes), first):
             if near and scope.among(row):
                 own = next((found.get(row - base, 0.0) for base, found in scores if found and row >= base), 0.0)
                 by_speaker = (SPEAKS + SPEAKS_AND_MATCHES * own / best) * (row in spoken)
                 extra = OWN * own / best + by_speaker + NAMES_TIME * (row in dated)
-                hits.append(Hit(row, near / total + extra, own / total))
-    return sorted(hits, key=lambda hit: (hit.score, hit.row), reverse=True)
+                hits.append(Hit(row, near / total + extra, own / total, row in named))
+    return sorted(hits, key=lambda hit: (hit.exact, hit.score, hit.row), reverse=True)
 
 
 def _nearness(

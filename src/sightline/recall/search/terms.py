@@ -21,6 +21,8 @@ GROUPED = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 1,200 is 1200
 CHUNK = re.compile(rf"{CJK_RUN.pattern}|{GROUPED}|[^\W{CJK}]+(?:[-./\\@'][^\W{CJK}]+)*")
 PATH = re.compile(r"[/\\]")
 JOINT = re.compile(r"[-.@_]+")
+IDENTIFIES = re.compile(r"\d|\w[-./\\@_]\w|[^\W\d_][A-Z]")  # 4711, A-17, main.py, getName, NASA
+NAME_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
 HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 SUFFIXES = (("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("ing", ""))
 
@@ -31,6 +33,16 @@ FUNCTION_WORDS = """
     no i me my we us our you your he him his she her they them their what when where who whom whose which why how
     any some many much tell say said please
 """
+
+# The same of Chinese, which has no spaces: words that end a word before them and begin none, so that no pair of
+# characters reaches across them, and characters that are also parts of other words, which only count in such a pair.
+CHINESE_FUNCTION_WORDS = """
+    什么 怎么 怎样 如何 为什么 为何 多少 几个 哪些 哪个 哪里 哪儿 哪 谁 是不是 有没有 是否 能否 能不能 可不可以 请问
+    麻烦 帮忙 帮我 一下 一遍 告诉 知道 记得 想要 可以 关于 以及 还有 并且 或者 如果 因为 所以 但是 然后 现在 之前 以前
+    前面 刚才 刚刚 上次 已经 曾经 这个 那个 这些 那些 这样 那样 我们 你们 他们 她们 它们 咱们 自己 大家 的 了 吗 呢 吧
+    啊 呀 嘛 么 请 我 你 您 他 她 它 们 这 那
+"""
+WEAK_CHARACTERS = frozenset("是在有和与或也都就还很再又给把被对从到谈说过要想能会个些地得着上下中里")
 
 
 # Cues: terms for what a row is besides its words. They begin with a NUL, so no text holds them.
@@ -80,9 +92,17 @@ def terms(text: str) -> list[str]:
 
 def query_terms(query: str) -> list[str]:
     """Return the distinct terms of a query, longest first, without function words unless there are no others."""
-    distinct = list(dict.fromkeys(terms(text_to_index(query))))
-    content_terms = [term for term in distinct if term not in STOP_TERMS] or distinct
-    return sorted(content_terms, key=len, reverse=True)[:MAX_QUERY_TERMS]
+    text = text_to_index(query)
+    distinct = dict.fromkeys(terms(CHINESE_STOPS.sub(" ", text)))
+    content_terms = [term for term in distinct if term not in STOP_TERMS and not WEAK_CHARACTERS.issuperset(term)]
+    return sorted(content_terms or dict.fromkeys(terms(text)), key=len, reverse=True)[:MAX_QUERY_TERMS]
+
+
+def exact_terms(query: str) -> set[str]:
+    """Return the terms of a query that name one thing: numbers, ids, paths, addresses, and names inside a sentence."""
+    text = unicodedata.normalize("NFKC", text_to_index(query))
+    named = [chunk for chunk in CHUNK.findall(text) if IDENTIFIES.search(chunk)] + NAME_INSIDE.findall(text)
+    return set(terms(" ".join(named))) - STOP_TERMS
 
 
 def text_to_index(text: str) -> str:
@@ -132,3 +152,4 @@ def _stem(word: str) -> str:
 
 
 STOP_TERMS = frozenset(map(_stem, FUNCTION_WORDS.split()))
+CHINESE_STOPS = re.compile("|".join(sorted(CHINESE_FUNCTION_WORDS.split(), key=len, reverse=True)))

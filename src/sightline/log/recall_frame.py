@@ -1,0 +1,117 @@
+"""How a recall looks that stands before the words of a user message: passages of the conversation in a frame.
+
+The frame is a heading, the passages, and a line after which the message itself follows. No line of a passage can look
+like one of the frame: of a text only the first line begins at the margin, and it is escaped where it must be.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from sightline.log.annotations import RecallNote, Source
+from sightline.log.columns import Timeline
+from sightline.values.items import Kind
+from sightline.values.phrases import LOCALES, SPEAKS, plain_label, say
+
+if TYPE_CHECKING:
+    from sightline.log.reader import EntryReader
+
+_GAP = "…"
+_INDENTED = "\n  "
+_FRAME_LINE = re.compile(rf"\\*(?:\[|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
+_LABELS = {Kind.USER: "by user", Kind.ASSISTANT: "by assistant"}
+_ROLES = {say(key, locale).rstrip(" :：") for key in _LABELS.values() for locale in LOCALES} | {"system"}
+_SAID = (Kind.USER, Kind.ASSISTANT, Kind.RESULT)
+_LONGEST_CALL = 80  # characters of the call that a result is labelled with
+
+
+def frame_recall(reader: "EntryReader", note: RecallNote, locale: str, today: str = "", *, handles: bool = True) -> str:
+    """Return the passages of a note in the order it has them, in their frame.
+
+    Between two passages stands their date, if it differs, or else a mark if something was said between them. Speakers
+    are named only where that tells something. `handles`: a passage that is only a part of an item has its handle,
+    because the model can expand it.
+    """
+    end = say("earlier end", locale)
+    if note.overview:  # its lines are the engine's, but for what they quote
+        return "\n".join([say("overview", locale), note.overview.replace(f"\n{end}", f"\n\\{end}"), end, ""])
+    passages = _passages(reader, note.sources, locale, today, handles)
+    return "\n".join([say("earlier", locale), *passages, end, ""])
+
+
+def passage(
+    reader: "EntryReader",
+    source: Source,
+    locale: str,
+    *,
+    labelled: bool = True,
+    handles: bool = True,
+    goes_on: bool = False,
+    under: str = "",
+) -> str:
+    """Return one passage: its text after its speaker or, of a tool's result, its call. Further lines are indented.
+
+    `goes_on`: the passage before it is of the same item. `under`: the date above it, which it need not repeat.
+    """
+    row = reader.timeline.row(source.item)
+    if row is None:
+        return ""
+    lines = [part for line in reader.source_lines(source) for part in line.splitlines() or [""]]  # \r ends a line too
+    if len(lines) > 1 and lines[0] == f"[{under}]":
+        lines = lines[1:]
+    label = "" if goes_on else _label(reader, row, "\n".join(lines[:2]), locale, labelled)
+    text = label + _INDENTED.join(lines if label else [_escaped(lines[0]), *lines[1:]])
+    if not handles or not (source.first or source.quotes):
+        return text
+    if source.first:
+        handle = say("recalled lines", locale, id=source.item, first=source.first, last=source.last)
+        return f"{handle}{_INDENTED}{text}"
+    return f"#{source.item} {text}"
+
+
+def _passages(
+    reader: "EntryReader", sources: Iterable[Source], locale: str, today: str, handles: bool
+) -> Iterator[str]:
+    timeline = reader.timeline
+    placed = [(row, source) for source in sources if (row := timeline.row(source.item)) is not None]
+    labelled = any(timeline.kind[row] == Kind.ASSISTANT for row, _ in placed)
+    when, before = today, -1
+    is_part = False
+    for row, source in placed:
+        previous, when = when, reader.when(source, today)
+        was_part, is_part = is_part, bool(source.first or source.quotes)
+        if when != previous:
+            yield f"[{when}]"
+        elif before >= 0 and (was_part or is_part or _is_gap(timeline, before, row)):
+            yield _GAP
+        goes_on = before == row
+        yield passage(reader, source, locale, labelled=labelled, handles=handles, goes_on=goes_on, under=when)
+        before = row
+
+
+def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
+    """Return whether something was said between two rows."""
+    path = timeline.path(timeline.branch[row])
+    return any(
+        timeline.kind[at] in _SAID and timeline.full[at] and path.holds(timeline.branch[at], at)
+        for at in range(before + 1, row)
+    )
+
+
+def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bool) -> str:
+    """Return who says a text, or the call that it answers. A text that names its speaker itself needs no label."""
+    kind = Kind(reader.timeline.kind[row])
+    if kind is Kind.RESULT:
+        call = reader.timeline.partner[row]
+        called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 else ""
+        return plain_label(called) + ": " if called else ""
+    if kind not in _LABELS:
+        return ""
+    speaks = SPEAKS.match(text)
+    poses = speaks is not None and speaks[1].strip().casefold() in _ROLES  # as somebody else, perhaps
+    return say(_LABELS[kind], locale) if poses or (labelled and not speaks) else ""
+
+
+def _escaped(line: str) -> str:
+    """Return a line of somebody's text that cannot be taken for one of the frame."""
+    return "\\" + line if _FRAME_LINE.match(line) else line
