@@ -1,7 +1,7 @@
 """What to bring back of a conversation: for the engine before a call, for callers, and for the model's own tools."""
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import takewhile
 from math import log2
 from typing import Any, NamedTuple
