@@ -1,5 +1,7 @@
 """When `focus` sweeps or wants a summary: each limit on both sides, with all else equal."""
 
+from typing import Literal
+
 import pytest
 from sized import FRAMING, Sized
 
@@ -110,6 +112,14 @@ def test_only_output_of_commands_appears_as_its_summary(purpose: Purpose, full: 
     row = history.result(full, summary=100)
     history.timeline.purpose[row] = purpose
     assert Focus().plan(history.view(LIMIT)).lod(row) is level
+
+
+@pytest.mark.parametrize(("economy", "level"), [("off", Lod.FULL), ("safe", Lod.SUMMARY), ("thrifty", Lod.SUMMARY)])
+def test_without_economy_output_appears_in_full_too(economy: Literal["off", "safe", "thrifty"], level: Lod) -> None:
+    history = Sized()
+    row = history.result(3_000, summary=100)
+    history.timeline.purpose[row] = Purpose.COMMAND
+    assert Focus(economy=economy).plan(history.view(LIMIT)).lod(row) is level
 
 
 @pytest.mark.parametrize(("fetched_again", "level"), [(False, Lod.SUMMARY), (True, Lod.FULL)])

@@ -47,8 +47,9 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
 
     keep: how many of the newest units a sweep leaves as they are while the limit allows it. If a question comes last,
     it is one more, because the question most likely speaks of the answer before it.
-    economy: "off" sweeps only if it must; "safe" also shortens what newer items show again, at a sweep that costs
-    nothing extra; "thrifty" also sweeps for its price although there is room, but never the files being worked on.
+    economy: "off" shortens only if it must; "safe" also large output of commands, and what newer items show again, at a
+    sweep that costs nothing extra; "thrifty" also sweeps for its price although there is room, but
+    never the files being worked on.
     """
 
     name = "focus"
@@ -60,7 +61,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
-        lods = _entry_levels(view)
+        lods = {} if self.economy == "off" else _entry_levels(view)
         why = dict.fromkeys(lods, "command output")
         question_is_newest = bool(view.new) and view.new[-1] == view.asked
         keep = self.keep and self.keep + question_is_newest
