@@ -57,7 +57,7 @@ FAILING, PLANNED = ("compaction/test_compaction_failures.py",), ("plan/test_plan
 
 MUTANTS = (
     # plan: what a sweep takes first
-    Mutant("worth: age does not count", WORTHS, "** _POWER / age", "** _POWER", WORTH),
+    Mutant("worth: age does not count", WORTHS, "worth *= brief / age", "worth *= brief", WORTH),
     Mutant("worth: the user's words age as fast", WORTHS, "_SLOWER = 10 ", "_SLOWER = 1 ", FOCUSED),
     Mutant("worth: a long item is worth as much", WORTHS, "_POWER = 400, 0.25", "_POWER = 400, 0.0", WORTH),
     Mutant("worth: a call is worth a result", WORTHS, "Kind.CALL: 3.0", "Kind.CALL: 1.0", WORTH),

@@ -76,7 +76,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
             return plan
         if is_cold and tokens > _share_of_limit(view, _COLD):
             return Sweep(view, lods, why).reduce(keep, "sweep: cold")
-        target = plan.body
+        target: float = plan.body
         if self.economy == "thrifty" and plan.tokens > _share_of_limit(view, _LEAST_FILLED):
             after = max(view.budget.target * plan.body, plan.base)
             if is_cold or _pays(view, plan, after):

@@ -60,7 +60,8 @@ class Worth:
             return inf
         worth = _RESULT.get(timeline.purpose[row], 1.0) if kind == Kind.RESULT else _KIND[kind]
         age = 1 + self._unused(row) / _SLOWER if kind in USER_KINDS else self._unused(row)
-        worth *= (_TYPICAL / max(1, timeline.full[row])) ** _POWER / age
+        brief: float = (_TYPICAL / max(1, timeline.full[row])) ** _POWER
+        worth *= brief / age
         mention = timeline.mention[row]
         if mention >= 0:  # up to twice the worth, if the newest item names something that this one names
             worth *= 1 + 1 / (1 + (len(timeline) - mention) / _SOON)
