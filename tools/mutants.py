@@ -45,10 +45,12 @@ class Mutant(NamedTuple):
 
 
 SWEEP, FOCUS, VIEW, PLAN = "plan/strategies/sweep.py", "plan/strategies/focus.py", "plan/view.py", "plan/plan.py"
+WORTHS, REPEATS, CALLS = "plan/strategies/worth.py", "log/repeats.py", "shorten/call_subject.py"
 TURN, RENDER, ROOM = "compose/turn.py", "compose/render.py", "compose/recall_room.py"
 JSONL, WORTH = "log/stores/jsonl.py", ("plan/strategies/test_sweep_worth.py",)
 SWEPT, LIMITS = ("plan/strategies/test_sweep.py",), ("plan/strategies/test_focus_limits.py",)
 OVERVIEW = ("recall/overview/test_overview_question.py", "recall/overview/test_overview_settlement.py")
+FOCUSED, REPEATED = ("plan/strategies/test_focus.py",), ("log/test_repeats.py",)
 COMPOSED, UNASKED = ("compose/test_turn.py",), ("recall/test_unasked.py",)
 ASKED, FRAMED = ("recall/test_ask.py",), ("recall/test_recall_frame.py",)
 STORED, ANTHROPIC = ("log/stores/test_jsonl.py",), ("wire/test_wire_anthropic.py",)
@@ -57,41 +59,49 @@ FAILING, PLANNED = ("compaction/test_compaction_failures.py",), ("plan/test_plan
 
 MUTANTS = (
     # plan: what a sweep takes first
-    Mutant("worth: age does not count", SWEEP, " / (1 + age / _HALF_LIFE)", "", WORTH),
-    Mutant("worth: half-life of 1000 units", SWEEP, "_HALF_LIFE = 10 ", "_HALF_LIFE = 1000 ", WORTH),
-    Mutant("worth: all kinds are equal", SWEEP, "_KIND_WORTH[timeline.kind[row]]", "1.0", WORTH),
-    Mutant("worth: a call is worth a result", SWEEP, "Kind.CALL: 1.2", "Kind.CALL: 1.0", WORTH),
-    Mutant("worth: a recalled piece is worth a message", SWEEP, "Kind.RECALL: 0.05", "Kind.RECALL: 20.0", WORTH),
-    Mutant("worth: later mentions do not count", SWEEP, "1 + 1 / (1 + (len(", "1 + 0 / (1 + (len(", WORTH),
-    Mutant("worth: a superseded read is worth as much", SWEEP, "_SUPERSEDED = 0.2", "_SUPERSEDED = 1.0", WORTH),
-    Mutant("worth: an obsolete item is worth as much", SWEEP, "_OBSOLETE = 0.05", "_OBSOLETE = 1.0", WORTH),
-    Mutant("worth: an error is worth no more", SWEEP, "_FAILED = 1.5", "_FAILED = 1.0", WORTH),
-    Mutant("worth: a gist is worth the whole", SWEEP, "Lod.GIST: 0.3", "Lod.GIST: 1.0", WORTH),
-    Mutant("worth: pins do not count", SWEEP, "if row in self.view.pinned:", "if False:", WORTH),
+    Mutant("worth: age does not count", WORTHS, "worth *= brief / age", "worth *= brief", WORTH),
+    Mutant("worth: the user's words age as fast", WORTHS, "_SLOWER = 10 ", "_SLOWER = 1 ", FOCUSED),
+    Mutant("worth: a long item is worth as much", WORTHS, "_POWER = 400, 0.25", "_POWER = 400, 0.0", WORTH),
+    Mutant("worth: a call is worth a result", WORTHS, "Kind.CALL: 3.0", "Kind.CALL: 1.0", WORTH),
+    Mutant("worth: a report is worth as little as output", WORTHS, "Purpose.REPORT: 3.0", "Purpose.REPORT: 1.0", WORTH),
+    Mutant("worth: a search is worth as much as output", WORTHS, "Purpose.SEARCH: 0.7", "Purpose.SEARCH: 1.0", WORTH),
+    Mutant("worth: a recalled piece is worth a message", WORTHS, "Kind.RECALL: 0.05", "Kind.RECALL: 20.0", WORTH),
+    Mutant("worth: later mentions do not count", WORTHS, "1 + 1 / (1 + (len(", "1 + 0 / (1 + (len(", WORTH),
+    Mutant("worth: a superseded read is worth as much", WORTHS, "_SUPERSEDED = 0.05", "_SUPERSEDED = 1.0", WORTH),
+    Mutant("worth: an obsolete item is worth as much", WORTHS, "_OBSOLETE = 0.05", "_OBSOLETE = 1.0", WORTH),
+    Mutant("worth: an error is worth no more", WORTHS, "_FAILED = 1.5", "_FAILED = 1.0", WORTH),
+    Mutant("worth: units are left out before gists", WORTHS, "None: 50.0", "None: 0.1", WORTH),
+    Mutant("worth: pins do not count", WORTHS, "if row in self._view.pinned:", "if False:", WORTH),
+    Mutant("worth: files are in use for one unit", WORTHS, "_IN_USE = 5", "_IN_USE = 1", WORTH),
+    Mutant("worth: a file's last use does not count", WORTHS, "if not self._shows_file(row):\n            return age",
+           "return age", WORTH),
+    Mutant("repeats: half of the lines are enough", REPEATS, "_NEARLY_ALL = 0.9", "_NEARLY_ALL = 0.5", REPEATED),
+    Mutant("repeats: an edit counts", REPEATS, "kind == Kind.CALL and purpose == Purpose.WRITE", "kind == Kind.CALL",
+           REPEATED),
+    Mutant("calls: cat is a command", CALLS, "(?:cat|nl|", "(?:nl|", ("shorten/test_call_subject.py",)),
     # plan: how far a sweep goes, and what it protects
     Mutant("sweep: the task is not protected", SWEEP, "self.units[-keep:], self.task,", "self.units[-keep:],", SWEPT),
     Mutant("sweep: the task may be dropped", SWEEP, "| protected | {self.task}", "| protected", SWEPT),
     Mutant("sweep: the user has no share", SWEEP, "_USER_SHARE = 0.4", "_USER_SHARE = 0.0", SWEPT),
     Mutant("sweep: fetched again, not protected", SWEEP, "_FAULT_UNITS = 30", "_FAULT_UNITS = 3", SWEPT),
     Mutant("sweep: fetched again, without limit", SWEEP, "_FAULT_SHARE = 0.25", "_FAULT_SHARE = 1.0", SWEPT),
-    Mutant("sweep: units are left out late", SWEEP, "_TO = 0.67,", "_TO = 0.99,", SWEPT),
-    Mutant("sweep: too few units are left out", SWEEP, "0.67, 0.35", "0.67, 0.6", SWEPT),
-    Mutant("sweep: a large question stays", SWEEP, "self._shorten_question(limit // 2)", "pass", SWEPT),
-    Mutant("sweep: what the last one kept stays", SWEEP, "plan.swept_count - keep - 1)", "plan.swept_count)", LIMITS),
-    Mutant("sweep: small savings are taken", VIEW, "_LEAST_SAVING = 100", "_LEAST_SAVING = 1", SWEPT),
+    Mutant("sweep: a large result erases the rest", SWEEP, "_OLDER = 0.7 ", "_OLDER = 0.0 ", SWEPT),
+    Mutant("sweep: a very large result erases the rest", SWEEP, "_LEAST_OLDER = 0.25", "_LEAST_OLDER = 0.0", SWEPT),
+    Mutant("sweep: the working set has all the room", SWEEP, "_WORKING_SHARE = 0.7", "_WORKING_SHARE = 0.95", SWEPT),
+    Mutant("sweep: a large question stays", SWEEP, "if large := self._large_questions():", "if large := []:", SWEPT),
+    Mutant("sweep: next to nothing is saved", SWEEP, "_LEAST_SAVING = 200", "_LEAST_SAVING = 1", LIMITS),
     Mutant("sweep: no tokens for the index", PLAN, "INDEX = 0.15", "INDEX = 0.0", SWEPT),
     # plan: when a sweep comes, and what is shortened at once
     Mutant("focus: forced too early", FOCUS, "tokens > _forced_above(view)", "tokens >= _forced_above(view)", LIMITS),
-    Mutant("focus: cold is no reason", FOCUS, "if view.cold and tokens >", "if False and tokens >", LIMITS),
-    Mutant("focus: cold needs half", FOCUS, "_COLD_SAVING = 0.1", "_COLD_SAVING = 0.5", LIMITS),
+    Mutant("focus: cold is no reason", FOCUS, "view.cold and bool(", "False and bool(", LIMITS),
+    Mutant("focus: cold at half", FOCUS, "_COLD = 0.75", "_COLD = 0.5", LIMITS),
+    Mutant("focus: off is safe", FOCUS, 'if self.economy == "off":', "if False:", LIMITS),
     Mutant("focus: shortens an empty payload", FOCUS, "_LEAST_FILLED = 0.25", "_LEAST_FILLED = 0.0", LIMITS),
     Mutant("focus: sweeps twice as late", FOCUS, "_READING_WEIGHT = 2.0", "_READING_WEIGHT = 1.0", LIMITS),
-    Mutant("focus: retried at every call", FOCUS, "_RETRY_GROWTH = 0.1", "_RETRY_GROWTH = 0.0",
-           ("plan/strategies/test_focus.py",)),
-    Mutant("focus: a result fills a small window", FOCUS, "_ENTRY_PART = 20", "_ENTRY_PART = 4", LIMITS),
-    Mutant("focus: small results are shortened", FOCUS, "_ALWAYS_FULL = 200", "_ALWAYS_FULL = 50", LIMITS),
-    Mutant("focus: fetched again, shortened again", FOCUS, "fetched_again = row in view.faults and",
-           "fetched_again = 0 and", LIMITS),
+    Mutant("focus: retried at every call", FOCUS, "_RETRY_GROWTH = 0.1", "_RETRY_GROWTH = 0.0", FOCUSED),
+    Mutant("focus: output of commands is cut early", FOCUS, "_COMMAND_OUTPUT = 2000", "_COMMAND_OUTPUT = 500", LIMITS),
+    Mutant("focus: files are cut like output", FOCUS, "and timeline.purpose[row] == Purpose.COMMAND", "", LIMITS),
+    Mutant("focus: fetched again, shortened again", FOCUS, "and row not in view.faults", "", LIMITS),
     Mutant("focus: the answer before a question goes", FOCUS, "self.keep + question_is_newest", "self.keep", SWEPT),
     Mutant("focus: a summary is wanted at 20 %", FOCUS, "_SUMMARY_ABOVE = 0.7", "_SUMMARY_ABOVE = 0.2", LIMITS),
     Mutant("focus: half is not summarised", FOCUS, "_RETAINED = 0.2", "_RETAINED = 0.5", LIMITS),

@@ -53,8 +53,10 @@ def go_on(session: Session, turns: int = 44) -> Payload:
         session.tool_result(
             session.open_calls[0].id, "\n".join(words(9, f"line{number}x{line}y") for line in range(30))
         )
-        payload = session.compose(ROOM)
-    return payload
+        session.compose(ROOM)
+    session.assistant([Call(f"c{session.size}", "run", {"command": "make"})])
+    session.tool_result(session.open_calls[0].id, words(2_100, "built"))  # shown as its summary
+    return session.compose(ROOM)
 
 
 @pytest.mark.parametrize("locale", ["en", "zh"])

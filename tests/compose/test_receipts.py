@@ -152,7 +152,7 @@ def test_receipts_grow_with_what_changed_not_with_the_history(session: Session) 
 def test_a_shortened_text_is_logged_when_it_is_first_sent(session: Session) -> None:
     """Once; from then on it is read back."""
     session.user("look")
-    session.assistant([Call("a", "read", {})])
+    session.assistant([Call("a", "run", {"command": "make"})])
     session.tool_result("a", words(3_000))
     reader = session._journal.reader
     assert reader.logged(3, Lod.SUMMARY) is None

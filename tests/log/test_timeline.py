@@ -96,14 +96,14 @@ def test_state_bits_say_what_is_known_of_a_row(session: Session) -> None:
     ]  # fmt: skip
 
 
-def test_a_later_result_about_the_same_thing_supersedes(session: Session) -> None:
-    """Reading a file again makes the earlier reading the less interesting one."""
+def test_the_last_use_of_a_subject(session: Session) -> None:
+    """The newest result about the same file, for its call and its earlier results."""
     for call_id, path in (("a", "x.py"), ("b", "y.py"), ("c", "x.py")):
         session.assistant([Call(call_id, "read_file", {"path": path})])
         session.tool_result(call_id, f"text of {path}")
     rows = timeline(session)
     results = [row for row in range(len(rows)) if rows.kind[row] == Kind.RESULT]
-    assert [rows.superseded(row) for row in results] == [True, False, False]
+    assert [rows.last_use(row, session._journal.path) for row in results] == [results[2], results[1], results[2]]
 
 
 def test_a_branch_shares_its_parents_rows_up_to_where_it_left(session: Session) -> None:

@@ -159,7 +159,7 @@ def changes_by_hand(before: Payload | None, step: Step) -> Changes:
 def test_the_full_history_is_what_an_unlimited_session_without_us_would_send(name: str) -> None:
     """Its tokens are those of the same conversation in a session that never shortens and has no tools of ours."""
     recording = sample(name)
-    whole = session(settings=Settings(config={"entry": 1 << 40}))
+    whole = session(settings=Settings(config={"economy": "off"}))
     if recording.tools:
         whole.tools(recording.tools, recall=False)
     answered = recording.messages[-1].role is Role.ASSISTANT

@@ -657,7 +657,7 @@ def test_an_unknown_profile() -> None:
     names_choices("profile", "abacus", "openai", "anthropic")
 
 
-@pytest.mark.parametrize("bad", [{"bogus": 1}, {"entry": "many"}, 5])
+@pytest.mark.parametrize("bad", [{"bogus": 1}, {"economy": "many"}, 5])
 def test_a_configuration_that_the_strategy_does_not_accept(bad: Any) -> None:
     """The strategy goes on as it was."""
     session = new()

@@ -339,11 +339,12 @@ def test_any_json_value_is_a_result(session: Session) -> None:
 # ------------------------------------------------------------------ levels
 
 
-def test_a_large_result_enters_as_its_summary_and_can_be_expanded(session: Session) -> None:
+def test_large_output_enters_as_its_summary_and_can_be_expanded(session: Session) -> None:
     """What was shortened names its handle; expanding it puts its lines at the end, and the prefix stays."""
     session.user("look")
     lines = [f"row {n} value{n}" for n in range(1_200)]
-    item = answered(session, "a", "\n".join(lines))
+    session.assistant([Call("a", "run", {"command": "make"})])
+    item = session.tool_result("a", "\n".join(lines))
     before = session.compose(Budget(20_000))
     assert f"#{item}" in spoken(before)[-1][1]
     assert before.tokens < 2_000
@@ -367,7 +368,8 @@ def test_expanding_by_word_brings_back_the_lines_that_match(session: Session) ->
 def test_expanding_now_raises_the_item_in_its_place(session: Session) -> None:
     """By a sweep at the next call, which the receipt names as a command."""
     session.user("look")
-    item = answered(session, "a", words(2_500))
+    session.assistant([Call("a", "run", {"command": "make"})])
+    item = session.tool_result("a", words(2_500))
     session.compose(Budget(20_000))
     session.items.expand(item, now=True)
     payload = session.compose(Budget(20_000))
@@ -846,9 +848,9 @@ def test_a_providers_own_blocks_come_back_untouched_while_their_turn_is_open(ses
     session.tool_result("a", "written")
     assert thinking() in session.compose(Budget(4_000)).body[1].parts
     session.user("thanks")
-    for n in range(14):
+    for n in range(12):
         session.user(words(190, f"u{n}x"))
-    payload = session.compose(Budget(4_000))
+    payload = session.compose(Budget(4_000, target=0.8))
     message = next(m for m in payload.body if m.role is Role.ASSISTANT)
     assert not any(isinstance(part, Opaque) for part in message.parts)
     assert isinstance(message.parts[-1], Call)

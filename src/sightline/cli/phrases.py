@@ -90,8 +90,8 @@ _PHRASES = {
     "default": ("default", "默认值"),
     "about": ("what it does", "作用"),
     "strategy focus": (
-        "Shows long results as summaries, all else in full while it fits; then shortens older items. The default.",
-        "长结果显示为摘要，其余放得下时全部显示；放不下时缩短较早的内容。默认策略。",
+        "Shows everything in full while it fits; then shortens what is older and less useful. The default.",
+        "放得下时全部完整显示；放不下时再缩短较早、较少用到的内容。默认策略。",
     ),
     "strategy sliding": (
         "Shows the newest messages that fit and shortens nothing. For short questions and answers.",

@@ -212,9 +212,6 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     plan.preface, plan.preface_tokens = whole.preface, preface
     plan.rows = bisect_right(timeline.seq, newest.seq)
     plan.calls_since_sweep = calls if whole.base else calls + 1
-    if whole.base:
-        plan.swept_count = bisect_left(units, bisect_left(timeline.unit_row, bisect_right(timeline.seq, known)))
-    plan.possible_saving = sum(view.possible_saving(unit, by_row) for unit in plan.after(plan.swept_count))
     return plan
 
 

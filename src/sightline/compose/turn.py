@@ -20,6 +20,7 @@ from sightline.errors import BadInput, OpenCalls, PinnedOverflow, StrategyError
 from sightline.log import entries
 from sightline.log.annotations import RecallNote
 from sightline.log.journal import Journal
+from sightline.log.repeats import Repeats
 from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
 from sightline.plan.plan import Plan
@@ -41,7 +42,7 @@ class Composer:
 
     def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Strategy | None) -> None:
         self.journal, self._recall, self._clock, self._host, self._custom = journal, recall, clock, host, custom
-        self._windows = LiveWindows(journal, host)
+        self._windows, self._repeats = LiveWindows(journal, host), Repeats(journal.reader)
         self.begin()
 
     def begin(self) -> None:
@@ -223,6 +224,7 @@ class Composer:
             faults=inputs.find_faults(journal, new, last),
             back=[*back, *inputs.wanted_units(timeline, journal.path, wanted)] if wanted else back,
             notices=EngineNotices(journal, limit),
+            superseded=self._repeats.superseded,
             reductions=self._reductions,
         )
 
@@ -295,7 +297,7 @@ class Composer:
             last=None,
             new=inputs.units_to_weigh(timeline, path, len(timeline)),
         )
-        plan = strategy("focus").plan(allowed(narrow))
+        plan = strategy("focus", {"keep": 1}).plan(allowed(narrow))
         tokens = view.limit - plan.tokens - recall_room.FRAMING_TOKENS
         note = self._recall.note_for_question(self._question_text(), tokens, reduced(plan))
         if not self._append_recall(note, leads=True):  # this payload begins anew, whatever was sent

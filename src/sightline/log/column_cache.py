@@ -19,7 +19,7 @@ from sightline.log.columns import Column, State, Timeline
 from sightline.log.stores import Span, Tips
 from sightline.shorten import FORMAT as RENDITIONS
 
-FORMAT = 13
+FORMAT = 14
 SUFFIX = ".idx"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 

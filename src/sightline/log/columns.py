@@ -79,6 +79,7 @@ class Timeline(State, eq=False):
     full: Column = _column("i")
     partner: Column = _column("i")  # of a call: the row of its result; of a result: the row of its call
     subject: Column = _column("i")
+    purpose: Column = _column("B")  # of a call, and of its result: what the call does
     mention: Column = _column("i")  # the latest row that names something its entry names
     same: Column = _column("i")  # of a result: the one before it about the same subject
     offset: Column = _column("q")
@@ -148,10 +149,13 @@ class Timeline(State, eq=False):
             return Lod.GIST
         return Lod.SUMMARY if lod <= Lod.SUMMARY and self.summary[row] != NONE else Lod.FULL
 
-    def superseded(self, row: int) -> bool:
-        """Whether a later result is about the same subject."""
+    def last_use(self, row: int, path: Path) -> int:
+        """The last result on a path about the subject of this row; the row itself if there is none."""
         subject = self.subject[row]
-        return subject != NONE and self.subject_row[subject] > row
+        last = self.subject_row[subject] if subject != NONE else NONE
+        while last > row and not path.holds(self.branch[last], last):
+            last = self.same[last]
+        return max(row, last)
 
     def open_call(self, call_id: str, branch: int) -> int | None:
         """The row of the pending call of this id on a branch: the first one in the newest message that has any."""

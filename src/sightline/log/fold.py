@@ -45,6 +45,7 @@ class GrowingTimeline(Timeline, kw_only=True):
 
     measure: Callable[[Entry], Sequence[Sizes]]  # tokens of an entry's items, for entries that do not state them
     subject_of: Callable[[Call], str]  # what a call is about: a path, a command, a URL
+    purpose_of: Callable[[Call], int] = lambda _call: 0  # what a call does
     is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False  # of a call, by its id and tool
     _subject_ids: dict[str, int] | None = None  # the inverse of `subjects`, made when first needed
 
@@ -118,6 +119,7 @@ class GrowingTimeline(Timeline, kw_only=True):
             own = state & OPAQUE | (FILE_READ if self.is_file_read(call.id, call.name) else 0)
             row = self._add_row(entry.seq, number, unit, branch, Kind.CALL, own, sizes[number], span)
             self.subject[row] = self._subject_id(self.subject_of(call))
+            self.purpose[row] = self.purpose_of(call)
 
     def _add_result(self, entry: Entry, span: Span, branch: int, sizes: Sizes) -> None:
         assert entry.tool_result is not None
@@ -133,6 +135,7 @@ class GrowingTimeline(Timeline, kw_only=True):
             state |= self.state[call] & FILE_READ
         row = self._add_row(entry.seq, 0, self.unit[call], branch, Kind.RESULT, state, sizes, span)
         self.partner[row], self.partner[call] = call, row
+        self.purpose[row] = self.purpose[call]
         self.interrupted.pop(entry.tool_result.id, None)
         if entry.tool_result.error == "interrupted":
             self.interrupted[entry.tool_result.id] = entry.tool_result.name
@@ -163,6 +166,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.length.append(span.length)
         for column in (self.partner, self.subject, self.mention, self.same, self.gist_offset, self.summary_offset):
             column.append(NONE)
+        self.purpose.append(0)
         self.gist_length.append(0)
         self.summary_length.append(0)
         row = self.branches[branch].last = len(self.seq) - 1

@@ -13,7 +13,7 @@ from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.reader import EntryReader, item_text, orphan
 from sightline.log.stores import Span, Store
-from sightline.shorten import Shorter, identifiers, shorten, subject_of
+from sightline.shorten import Shorter, identifiers, purpose_of, shorten, subject_of
 from sightline.shorten.file_reads import is_file_read
 from sightline.shorten.labels import without_how
 from sightline.values import excerpt
@@ -33,7 +33,12 @@ class Reader(EntryReader):
     timeline: GrowingTimeline
 
     def __init__(self, store: Store, counter: TokenCounter, profile: Profile, locale: str = "en") -> None:
-        super().__init__(store, GrowingTimeline(measure=self.measure, subject_of=subject_of, is_file_read=is_file_read))
+        super().__init__(
+            store,
+            GrowingTimeline(
+                measure=self.measure, subject_of=subject_of, purpose_of=purpose_of, is_file_read=is_file_read
+            ),
+        )
         self.counter, self.profile, self.locale = counter, profile, locale
         self._shorter: OrderedDict[str, Shorter] = OrderedDict()  # item id → its shortened texts
         self._constraint_tokens: dict[int, int] = {}

@@ -37,8 +37,8 @@ class Plan:
 
     __slots__ = (
         "_count", "_extended_key", "_key", "_units", "base", "body", "calls_since_sweep", "checked", "fixed",
-        "left_out", "limit", "lods", "marker", "path", "possible_saving", "preface", "preface_tokens", "profile",
-        "reason", "rows", "swept_count", "timeline", "why",
+        "left_out", "limit", "lods", "marker", "path", "preface", "preface_tokens", "profile", "reason", "rows",
+        "timeline", "why",
     )  # fmt: skip
 
     def __init__(
@@ -59,8 +59,6 @@ class Plan:
         self.lods, self.why = lods, why  # by row; a plan that extends this one adds rows to the same dicts
         self.body, self.fixed, self.limit = body, view.fixed, view.limit  # in tokens
         self.base = base  # tokens of the body right after the last sweep
-        self.swept_count = 0  # how many of its units were there at the last sweep: they come first
-        self.possible_saving = 0  # tokens that shortening the units since then would save
         self.calls_since_sweep = 0  # how many plans were made since then, this one included
         self.reason, self.left_out, self.marker = reason, left_out, marker
         self.preface, self.preface_tokens = "", 0
@@ -148,8 +146,7 @@ class Plan:
         plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker)
         plan.preface, plan.preface_tokens = last.preface, last.preface_tokens
         plan.base, plan._extended_key, plan.checked = last.base, last._key, True
-        plan.swept_count, plan.calls_since_sweep = last.swept_count, last.calls_since_sweep + 1
-        plan.possible_saving = last.possible_saving + sum(view.possible_saving(unit, lods) for unit in view.new)
+        plan.calls_since_sweep = last.calls_since_sweep + 1
         return plan
 
     @classmethod
@@ -193,7 +190,6 @@ class Plan:
             _raise_overflow(view, view.fixed + body, preface[1] if says else 0)
         plan = cls(view, units, lods, why, body=body, base=body, reason=reason, left_out=left_out, marker=text)
         plan.preface, plan.preface_tokens, plan.checked = *preface, True
-        plan.swept_count = len(plan)
         return plan
 
     def lines(self) -> Iterator[Line]:

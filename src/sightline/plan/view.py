@@ -1,6 +1,6 @@
 """What a strategy sees of a conversation: numbers, never text. Also the seam through which `notices` adds text."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,9 +14,6 @@ from sightline.values.settings import REDUCTIONS
 
 if TYPE_CHECKING:
     from sightline.plan.plan import Plan
-
-_LEAST_SAVING = 100  # tokens: below, a shorter text is not worth its loss while the payload still fits
-_SHORTENED_KINDS = frozenset((Kind.ASSISTANT, Kind.CALL, Kind.RESULT))  # never what the user wrote
 
 
 class LeftOut(NamedTuple):
@@ -84,6 +81,7 @@ class View:
     faults: frozenset[int] = frozenset()  # new results that show again what had been shortened
     back: Sequence[int] = ()  # units to show again: of an undone compaction, or asked for
     notices: "Notices" = field(default_factory=Notices)
+    superseded: Callable[[Iterable[int]], set[int]] = lambda _rows: set()  # see `Repeats.superseded`; reads texts
     reductions: Collection[str] = REDUCTIONS  # those that are allowed; without gists the timeline has no lower levels
 
     @property
@@ -122,20 +120,6 @@ class View:
         """Tokens that these levels save, compared with showing their rows in full."""
         full, size = self.timeline.full, self.timeline.size
         return sum(full[row] - size(row, lod) for row, lod in lods.items())
-
-    def possible_saving(self, unit: int, lods: Mapping[int, Lod]) -> int:
-        """Tokens saved if every item of the unit that `is_worth_shortening` went to its lowest level."""
-        timeline = self.timeline
-        if timeline.unit_full[unit] - timeline.unit_least[unit] < _LEAST_SAVING:
-            return 0
-        rows = timeline.rows_of(unit)
-        saved = [timeline.size(row, lods.get(row, Lod.FULL)) - timeline.size(row, Lod.GIST) for row in rows]
-        return sum(tokens for row, tokens in zip(rows, saved, strict=True) if self.is_worth_shortening(row, tokens))
-
-    def is_worth_shortening(self, row: int, saved_tokens: int) -> bool:
-        """Whether a sweep may shorten this item while it still fits: it saves enough and is not the user's message."""
-        kind = self.timeline.kind[row]
-        return saved_tokens >= _LEAST_SAVING and kind in _SHORTENED_KINDS and not self.never_reduced(row)
 
     def candidates(self) -> list[int]:
         """The units a sweep chooses from: those in the last plan, the new ones, those to show again, and summaries.

@@ -1,15 +1,59 @@
-"""The subject of a tool call."""
+"""The subject of a tool call: what it is about, and what it does with it."""
 
+import re
+from enum import IntEnum
 from typing import Any
 
 from sightline.values.items import Call
 
+_PATHS = ("file_path", "filePath", "notebook_path", "path", "filename", "file", "target_file")
+_COMMANDS = ("command", "cmd", "script")
+_SEARCHES = ("pattern", "query", "q", "glob", "regex")
 KEYS = (
     # If several are given, the first one here is the subject: a path says more than the pattern that is searched in it.
-    "file_path", "filePath", "notebook_path", "path", "filename", "file", "target_file", "url", "uri", "command", "cmd",
-    "pattern", "query", "q", "script", "code", "name", "id",
+    *_PATHS, "url", "uri", "command", "cmd", "pattern", "query", "q", "script", "code", "name", "id",
 )  # fmt: skip
 LONGEST = 2000  # characters; a command may be a whole script, and its beginning says what it is
+
+# Arguments that hold all of a file's new text, or a part of it.
+_WHOLE_TEXTS = ("content", "contents", "file_text")
+_PART_TEXTS = ("old_string", "old_str", "old_text", "new_string", "new_str", "new_text", "insert_text", "edits", "diff")
+_LISTING = re.compile(r"(?i)^(?:ls|dir|tree)$|list|glob|search|find|grep")  # in a tool's name
+_SHELL = re.compile(r"(?i)shell|bash|terminal|stdin|exec|console")
+_OTHER_AGENT = re.compile(r"(?i)^task$|agent$|delegate$")
+_SHOWS_FILE = re.compile(r"(?:cd\s[^&|;]*&&\s*)?(?:cat|nl|head|tail|less|more|bat|type|Get-Content|sed\s+-n)\s+[^<>]*$")
+
+
+class Purpose(IntEnum):
+    """What a call does."""
+
+    OTHER = 0
+    READ = 1  # shows a file, or lines of it
+    CHANGE = 2  # changes a part of a file
+    WRITE = 3  # writes a whole file
+    SEARCH = 4  # searches or lists
+    COMMAND = 5  # runs a shell command that does not just show a file
+    REPORT = 6  # asks another agent, whose answer is its report
+
+
+def purpose_of(call: Call) -> Purpose:
+    """Return what a call does, by its arguments and by the name of its tool or command."""
+    given = call.input if isinstance(call.input, dict) else {}
+    if any(text_of(given.get(key)) for key in _PATHS):
+        if any(key in given for key in _PART_TEXTS):
+            return Purpose.CHANGE
+        if any(key in given for key in _WHOLE_TEXTS):
+            return Purpose.WRITE
+        is_search = any(key in given for key in _SEARCHES) or _LISTING.search(call.name)
+        return Purpose.SEARCH if is_search else Purpose.READ
+    if command := next(filter(None, (text_of(given.get(key)) for key in _COMMANDS)), ""):
+        return Purpose.READ if _SHOWS_FILE.match(command.replace("2>&1", "")) else Purpose.COMMAND
+    if _SHELL.search(call.name):
+        return Purpose.COMMAND
+    if _OTHER_AGENT.search(call.name):
+        return Purpose.REPORT
+    is_search = any(key in given for key in _SEARCHES) or _LISTING.search(call.name)
+    return Purpose.SEARCH if is_search else Purpose.OTHER
 
 
 def subject_of(call: Call) -> str:

@@ -1,11 +1,13 @@
-"""When `focus` sweeps, shortens on entry or wants a summary: each limit on both sides, with all else equal."""
+"""When `focus` sweeps or wants a summary: each limit on both sides, with all else equal."""
+
+from typing import Literal
 
 import pytest
 from sized import FRAMING, Sized
 
-from sightline.log.columns import WHOLE
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import Focus
+from sightline.shorten import Purpose
 from sightline.values.items import Lod
 
 LIMIT = 10_000
@@ -34,9 +36,9 @@ def test_a_sweep_is_forced_above_the_trigger(tokens: int, reason: str) -> None:
 
 
 @pytest.mark.parametrize(("tokens", "cold", "reason"), [
-    (5_000, True, ""), (5_001, True, "sweep: cold"), (5_001, False, ""),
+    (7_500, True, ""), (7_501, True, "sweep: cold"), (7_501, False, ""),
 ])  # fmt: skip
-def test_a_cold_cache_is_a_reason_above_the_target(tokens: int, cold: bool, reason: str) -> None:
+def test_a_cold_cache_is_a_reason_above_three_quarters(tokens: int, cold: bool, reason: str) -> None:
     history = Sized()
     fill(history, 1_000)
     first = sent(history)
@@ -44,25 +46,40 @@ def test_a_cold_cache_is_a_reason_above_the_target(tokens: int, cold: bool, reas
     assert Focus().plan(history.view(LIMIT, last=first, trigger=0.95, target=0.5, cold=cold)).reason == reason
 
 
-@pytest.mark.parametrize(("saving", "reason"), [(399, ""), (400, "sweep: cold")])
-def test_below_the_target_a_cold_cache_is_a_reason_if_a_tenth_is_saved(saving: int, reason: str) -> None:
+@pytest.mark.parametrize(("saving", "cold", "economy", "level"), [
+    (199, True, "safe", Lod.FULL), (200, True, "safe", Lod.GIST), (200, False, "safe", Lod.FULL),
+    (200, True, "off", Lod.FULL),
+])  # fmt: skip
+def test_below_that_only_what_is_superseded_is_shortened(saving: int, cold: bool, economy: str, level: Lod) -> None:
+    """If that saves enough. Other results stay as they are."""
     history = Sized()
-    history.assistant(1_000 - FRAMING, gist=1_000 - FRAMING - saving)
+    row, other = (history.result(500, gist=500 - saving) for _ in range(2))
     first = sent(history)
     fill(history, 3_000)
-    assert Focus().plan(history.view(LIMIT, last=first, trigger=0.95, target=0.5, cold=True)).reason == reason
+    view = history.view(LIMIT, last=first, trigger=0.95, target=0.5, cold=cold, superseded=lambda _: {row})
+    plan = Focus(economy=economy).plan(view)
+    assert (plan.lod(row), plan.lod(other)) == (level, Lod.FULL)
 
 
-def calls_until_it_pays(filled: int, *, long: int = 1_000, keep: int = 1) -> int:
-    """After how many calls a result of 1,000 tokens that can save 990 is shortened; 0: not within 60."""
+@pytest.mark.parametrize(("economy", "level"), [("off", Lod.FULL), ("safe", Lod.GIST)])
+def test_a_command_takes_what_is_superseded_and_nothing_else(economy: str, level: Lod) -> None:
     history = Sized()
-    fill(history, filled - long - 100)
-    first = history.view(LIMIT)
-    last = Focus(keep=keep).plan(first)
-    history.result(long - 4 * FRAMING, gist=long - 4 * FRAMING - 900)
-    fill(history, 100)  # the newest unit, which is kept
+    row, other = (history.result(500, gist=10) for _ in range(2))
+    fill(history, 3_000)
+    view = history.view(LIMIT, trigger=0.95, target=0.1, command="command: test", superseded=lambda _: {row})
+    plan = Focus(economy=economy).plan(view)
+    assert (plan.lod(row), plan.lod(other)) == (level, Lod.FULL)
+
+
+def calls_until_it_pays(filled: int, *, economy: str = "thrifty") -> int:
+    """After how many calls a body of so many tokens, of which results can save 1,000, is swept; 0: not within 60."""
+    history = Sized()
+    for _ in range(2):
+        history.result(500 + 10 - FRAMING * 4, gist=10)
+    fill(history, filled - 2 * 510)
+    last = None
     for call in range(1, 61):
-        last = Focus(keep=keep).plan(history.view(LIMIT, last=last))
+        last = Focus(economy=economy).plan(history.view(LIMIT, last=last, target=0.5, trigger=0.95))
         if last.reason:
             assert last.reason == "sweep: pays"
             return call
@@ -70,78 +87,48 @@ def calls_until_it_pays(filled: int, *, long: int = 1_000, keep: int = 1) -> int
 
 
 def test_a_sweep_pays_when_reading_has_cost_as_much_as_writing_again() -> None:
-    """Reading 900 tokens costs 90 a call, on average half, counted twice; writing 2,500 - 900 again costs 1,840."""
-    assert calls_until_it_pays(2_500) == 20
+    """Half of 4,000 tokens: reading them costs 200 a call, on average half, counted twice; writing the rest 2,300."""
+    assert calls_until_it_pays(4_000) == 12
 
 
-@pytest.mark.parametrize(("filled", "pays"), [(2_499, False), (2_500, True)])
+@pytest.mark.parametrize(("filled", "pays"), [(2_500, False), (2_501, True)])
 def test_nothing_is_shortened_for_its_price_below_a_quarter(filled: int, pays: bool) -> None:
     assert bool(calls_until_it_pays(filled)) is pays
 
 
-def test_what_the_last_sweep_has_kept_is_shortened_by_the_next() -> None:
-    """The newest unit at a sweep is kept whole. Once it is older, the next sweep that pays takes it too."""
-    history = Sized()
-    fill(history, 2_000)
-    kept = history.assistant(900, gist=10)
-    first = Focus().plan(history.view(LIMIT, command="command: test"))
-    assert first.lod(kept) is Lod.FULL
-    fill(history, 500)
-    last = first
-    for _ in range(60):
-        last = Focus().plan(history.view(LIMIT, last=last))
-        if last.reason:
-            break
-    assert last.reason == "sweep: pays"
-    assert last.lod(kept) is Lod.GIST
+def test_only_a_thrifty_one_shortens_for_its_price() -> None:
+    assert calls_until_it_pays(4_000, economy="safe") == 0
 
 
 # ------------------------------------------------------------------ on entry
 
 
-@pytest.mark.parametrize(("limit", "full", "level"), [
-    (10_000, 500, Lod.FULL), (10_000, 501, Lod.SUMMARY),  # a twentieth
-    (1_000, 200, Lod.FULL), (1_000, 201, Lod.SUMMARY),  # but 200 tokens always
-    (100_000, 2_000, Lod.FULL), (100_000, 2_001, Lod.SUMMARY),  # and never more than `entry`
+@pytest.mark.parametrize(("purpose", "full", "level"), [
+    (Purpose.COMMAND, 2_000, Lod.FULL), (Purpose.COMMAND, 2_001, Lod.SUMMARY), (Purpose.READ, 2_001, Lod.FULL),
+    (Purpose.OTHER, 2_001, Lod.FULL),
 ])  # fmt: skip
-def test_results_up_to_a_limit_appear_in_full(limit: int, full: int, level: Lod) -> None:
+def test_only_output_of_commands_appears_as_its_summary(purpose: Purpose, full: int, level: Lod) -> None:
     history = Sized()
-    rows = [history.result(full, summary=100), history.call(full, summary=100)]
-    plan = Focus().plan(history.view(limit))
-    assert [plan.lod(row) for row in rows] == [level, level]
-
-
-@pytest.mark.parametrize("kind", ["page", "message", "fault"])
-@pytest.mark.parametrize(("full", "level"), [(2_500, Lod.FULL), (2_501, Lod.SUMMARY)])
-def test_pages_messages_and_what_was_fetched_again_appear_in_full_up_to_a_quarter(
-    kind: str, full: int, level: Lod
-) -> None:
-    history = Sized()
-    row = history.assistant(full, summary=100) if kind == "message" else history.result(full, summary=100)
-    if kind == "page":
-        history.timeline.state[row] |= WHOLE
-    faults = frozenset({row} if kind == "fault" else ())
-    assert Focus().plan(history.view(LIMIT, faults=faults)).lod(row) is level
-
-
-@pytest.mark.parametrize(("summary", "level"), [(5_000, Lod.SUMMARY), (5_001, Lod.GIST)])
-def test_a_summary_of_more_than_half_is_not_used_on_entry(summary: int, level: Lod) -> None:
-    history = Sized()
-    row = history.result(6_000, summary=summary, gist=100)
+    row = history.result(full, summary=100)
+    history.timeline.purpose[row] = purpose
     assert Focus().plan(history.view(LIMIT)).lod(row) is level
 
 
-@pytest.mark.parametrize(("before", "question", "level"), [
-    (6_000, 5_000, Lod.FULL), (6_000, 5_001, Lod.SUMMARY),  # half, for which older units are reduced
-    (2_000, 8_000 - FRAMING, Lod.FULL), (2_000, 8_001, Lod.SUMMARY),  # or all that is free
-])  # fmt: skip
-def test_a_question_appears_in_full_up_to_half_or_what_is_free(before: int, question: int, level: Lod) -> None:
+@pytest.mark.parametrize(("economy", "level"), [("off", Lod.FULL), ("safe", Lod.SUMMARY), ("thrifty", Lod.SUMMARY)])
+def test_without_economy_output_appears_in_full_too(economy: Literal["off", "safe", "thrifty"], level: Lod) -> None:
     history = Sized()
-    for _ in range(before // 1_000):
-        history.assistant(1_000 - FRAMING, gist=100)
-    first = sent(history)
-    row = history.user(question, summary=1_000)
-    assert Focus().plan(history.view(LIMIT, last=first)).lod(row) is level
+    row = history.result(3_000, summary=100)
+    history.timeline.purpose[row] = Purpose.COMMAND
+    assert Focus(economy=economy).plan(history.view(LIMIT)).lod(row) is level
+
+
+@pytest.mark.parametrize(("fetched_again", "level"), [(False, Lod.SUMMARY), (True, Lod.FULL)])
+def test_output_that_was_fetched_again_appears_in_full(fetched_again: bool, level: Lod) -> None:
+    history = Sized()
+    row = history.result(3_000, summary=100)
+    history.timeline.purpose[row] = Purpose.COMMAND
+    faults = frozenset({row} if fetched_again else ())
+    assert Focus().plan(history.view(LIMIT, faults=faults)).lod(row) is level
 
 
 # ------------------------------------------------------------------ summaries by a model

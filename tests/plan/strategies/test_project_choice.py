@@ -132,7 +132,7 @@ def test_the_files_in_their_order(tmp_path: Path) -> None:
         ("sightline.toml", 'stategy = "focus"', "unknown key 'stategy'; choose among strategy, config"),
         ("sightline.toml", "[config]\nkeep = 3", "config without a strategy"),
         ("sightline.toml", 'strategy = "wishful"', "strategy is 'wishful'; choose one of focus, sliding, summary"),
-        ("sightline.toml", 'strategy = "focus"\n[config]\nkep = 3', "unknown field `kep`; it takes entry, keep"),
+        ("sightline.toml", 'strategy = "focus"\n[config]\nkep = 3', "unknown field `kep`; it takes keep, economy"),
         ("sightline.toml", '[strategy]\nname = "focus"\n[config]\nkeep = 1', "say it once"),
         ("pyproject.toml", "[tool.sightline]\nstrategy = 3", r"\[tool.sightline\]: strategy is 3"),
         ("plugin.json", '{"id": 3, "contextStrategy": null}', '"id" must be'),

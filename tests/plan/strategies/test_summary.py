@@ -114,8 +114,8 @@ def test_the_model_sees_what_the_window_had_no_room_for() -> None:
     assert "question 1" not in said(session.preview(Budget(500, recall=0)))
     assert session.summaries.in_background(model)
     session.summaries.wait()
-    assert model.shown[0] == exchanges(1, 2)  # as many whole turns as the model has room for
-    assert said(session.preview(Budget(2_000, recall=0)))[:3] == ["summary 1", "question 3", "answer 3"]
+    assert model.shown[0] == exchanges(1, 3)  # as many whole turns as the model has room for
+    assert said(session.preview(Budget(2_000, recall=0)))[:3] == ["summary 1", "question 4", "answer 4"]
 
 
 @pytest.mark.accepts(275)

@@ -14,6 +14,7 @@ from sightline.plan.budget import Budget
 from sightline.plan.plan import MARKER, Plan
 from sightline.plan.strategies.sweep import Sweep
 from sightline.session.session import Session
+from sightline.shorten import Purpose
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Lod
 from sightline.values.settings import Settings
@@ -47,6 +48,8 @@ def read(session: Session, names: str, text: str = words(60), *, error: bool = F
 
 def sweep(session: Session, *, tokens: int = 1_015) -> set[str]:
     """The ids of what is shown after a question makes the payload so large that 300 tokens must be left out."""
+    for _ in range(5):
+        session.assistant("good")  # so that no file is being worked on
     used = session.preview(Budget(100_000, recall=0)).tokens
     session.user(words(tokens - used))
     payload = compose(session)
@@ -70,7 +73,7 @@ def test_of_equal_units_the_older_is_left_out(session: Session) -> None:
 
 
 @pytest.mark.parametrize(("between", "stays"), [(0, True), (6, False)])
-def test_worth_halves_with_ten_newer_units(session: Session, between: int, stays: bool) -> None:
+def test_worth_falls_with_newer_units(session: Session, between: int, stays: bool) -> None:
     """An error counts half as much again: it outlasts a result that is one unit newer, but not one much newer."""
     older = read(session, "abcd", error=True)
     for _ in range(between):
@@ -92,9 +95,10 @@ def test_an_error_outlasts_another_result(session: Session, error: bool) -> None
 
 @pytest.mark.parametrize("again", [False, True])
 def test_what_was_read_again_is_left_out_first(session: Session, again: bool) -> None:
-    """The older unit goes, unless a later result is about the files of the newer one."""
-    older, newer = read(session, "abcd"), read(session, "efgh")
-    read(session, "efgh" if again else "ijkl", "same")
+    """The older unit goes, unless a later result shows the files of the newer one again."""
+    text = "\n".join([words(12)] * 5)
+    older, newer = read(session, "abcd", text), read(session, "efgh", text)
+    read(session, "efgh" if again else "ijkl", text)
     found = sweep(session)
     assert found.issuperset(older if again else newer)
     assert found.isdisjoint(newer if again else older)
@@ -135,7 +139,7 @@ def sweep_sized(history: Sized, saving: int, **more: Any) -> Plan:
     return Sweep(replace(view, budget=budget, limit=limit), {}, {}).reduce(0, "sweep: test")
 
 
-@pytest.mark.parametrize(("dearer", "cheaper"), [("user", "assistant"), ("assistant", "call"), ("call", "result")])
+@pytest.mark.parametrize(("dearer", "cheaper"), [("user", "assistant"), ("assistant", "result"), ("call", "result")])
 def test_kinds_in_order_of_worth(dearer: str, cheaper: str) -> None:
     """The item of the cheaper kind is shortened, though it is newer and the sizes are the same."""
     history = Sized()
@@ -144,23 +148,67 @@ def test_kinds_in_order_of_worth(dearer: str, cheaper: str) -> None:
     assert (plan.lod(older), plan.lod(newer)) == (Lod.FULL, Lod.SUMMARY)
 
 
-@pytest.mark.parametrize("full", [300, 500])
-def test_a_gist_is_left_out_before_an_item_in_full(full: int) -> None:
-    """Both take 300 tokens. The older one is left out, unless the newer one is the gist of a longer text."""
+@pytest.mark.parametrize(("dearer", "cheaper"), [
+    (Purpose.REPORT, Purpose.COMMAND), (Purpose.READ, Purpose.COMMAND), (Purpose.COMMAND, Purpose.SEARCH),
+])  # fmt: skip
+def test_results_in_order_of_worth(dearer: Purpose, cheaper: Purpose) -> None:
+    """Reports and files outlast the output of commands, and that outlasts searches."""
     history = Sized()
-    older, newer = history.result(300), history.result(full, gist=300 if full > 300 else -1)
-    history.user(600, gist=10)
-    plan = sweep_sized(history, full - 300 + 1)
-    assert (history.shows(plan, older), history.shows(plan, newer)) == (full > 300, full == 300)
+    older, newer = (history.result(90, summary=10) for _ in range(2))
+    history.timeline.purpose[older], history.timeline.purpose[newer] = dearer, cheaper
+    for _ in range(10):
+        history.assistant(1)
+    plan = sweep_sized(history, 80)
+    assert (plan.lod(older), plan.lod(newer)) == (Lod.FULL, Lod.SUMMARY)
 
 
-@pytest.mark.parametrize(("saving", "level"), [(50, Lod.FULL), (120, Lod.SUMMARY)])
-def test_a_summary_is_taken_before_a_gist(saving: int, level: Lod) -> None:
-    """Two items become summaries before one of them becomes a gist, because a gist keeps less of the worth."""
+@pytest.mark.parametrize(("newer_units", "used", "level"), [
+    (4, False, Lod.FULL), (5, False, Lod.SUMMARY), (5, True, Lod.FULL),
+])  # fmt: skip
+def test_a_file_that_is_being_worked_on_outlasts_the_rest(newer_units: int, used: bool, level: Lod) -> None:
+    """Until five units have come since it was last read or changed, even the assistant's newest words go first."""
+    history = Sized()
+    row = history.result(9_000, summary=10)
+    timeline = history.timeline
+    for each in range(newer_units):
+        newest = history.result(9_000, summary=10) if used and each == 4 else history.assistant(90, summary=10)
+    timeline.subjects.append("a.py")
+    timeline.subject_row.append(newest if used else row)
+    timeline.subject[row], timeline.purpose[row] = 0, Purpose.READ
+    plan = sweep_sized(history, 80)
+    assert plan.lod(row) is level
+
+
+@pytest.mark.parametrize(("full", "level"), [(400, Lod.FULL), (4_000, Lod.SUMMARY)])
+def test_a_long_item_is_taken_a_little_before_a_short_one(full: int, level: Lod) -> None:
+    """The older one is taken, unless the newer one is much longer."""
+    history = Sized()
+    older, newer = history.result(400, summary=10), history.result(full, summary=10)
+    history.assistant(1)
+    plan = sweep_sized(history, 80)
+    assert (plan.lod(older) is Lod.FULL, plan.lod(newer)) == (level is not Lod.FULL, level)
+
+
+@pytest.mark.parametrize(("saving", "older_level", "newer_level"), [
+    (50, Lod.SUMMARY, Lod.FULL), (80, Lod.GIST, Lod.FULL), (120, Lod.GIST, Lod.SUMMARY),
+])  # fmt: skip
+def test_an_item_goes_down_to_its_gist_before_the_next_one_is_touched(
+    saving: int, older_level: Lod, newer_level: Lod
+) -> None:
+    """Its summary is in between: each is taken only if it is needed."""
     history = Sized()
     older, newer = history.result(190, summary=130, gist=100), history.result(190, summary=130, gist=100)
     plan = sweep_sized(history, saving)
-    assert (plan.lod(older), plan.lod(newer)) == (Lod.SUMMARY, level)
+    assert (plan.lod(older), plan.lod(newer)) == (older_level, newer_level)
+
+
+def test_gists_of_older_units_stay_while_newer_ones_can_be_shortened() -> None:
+    """A unit is left out only when that is cheaper than shortening one that is fifty times as new."""
+    history = Sized()
+    older, newer = history.result(100), history.result(1_000, gist=100)
+    plan = sweep_sized(history, 80)
+    assert history.shows(plan, older)
+    assert plan.lod(newer) is Lod.GIST
 
 
 def test_a_recalled_piece_is_left_out_first() -> None:

@@ -1,37 +1,39 @@
 """The default strategy: when to sweep. What a sweep takes is in `sweep`.
 
-A provider charges little for a prompt prefix that is in its cache, and full price for all after the first change. So
-`focus` adds each new unit at the end and changes nothing before it, except in a sweep. A sweep happens
+While it fits, everything is shown in full: a model works with what it can read. A provider charges little for a prompt
+prefix that is in its cache, and full price for all after the first change. So `focus` adds each new unit at the end and
+changes nothing before it, except in a sweep. A sweep happens
 
 - on command: after a pin, a compaction or a change of settings, for example;
 - "forced": when the payload is above the budget's trigger;
 - "cold": when the provider no longer has the prefix in its cache, so that the change costs nothing extra;
-- "pays": when reading the long items that came since the last sweep has cost as much as the sweep will.
+- "pays": with `economy="thrifty"` only, when reading what it would save has cost as much as the sweep will.
 
-A forced or commanded sweep may reduce anything. One that pays shortens only what came since the last sweep.
+A forced sweep may reduce anything, and so may a cold one if the payload is large. Otherwise only what newer items show
+again is shortened.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from sightline.log.columns import OPAQUE, WHOLE
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
-from sightline.plan.strategies.sweep import Sweep, first_unshortened
+from sightline.plan.strategies.sweep import Sweep
 from sightline.plan.view import View, oldest
+from sightline.shorten import Purpose
 from sightline.values.items import Kind, Lod
 
-# Entry: how large a new tool result or call may be to be shown in full.
-_ENTRY_PART = 20  # a twentieth of the body's tokens, so that one result does not fill a small context window
-_ALWAYS_FULL = 200  # but up to so many tokens in any case, because the model has just asked for it
+# Tokens up to which the output of a command is shown in full. Agents that run commands cut it like this themselves;
+# on recorded runs twice the limit costs up to a tenth more, half of it hides what is used later.
+_COMMAND_OUTPUT = 2000
+_COLD = 0.75  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
 
-# Price: when a sweep pays.
-_LEAST_FILLED = 0.25  # of the body's tokens: below, no sweep for its price, because replayed runs cost the same without
+# Thrifty: when a sweep pays.
+_LEAST_FILLED = 0.25  # of the body's tokens: below, no sweep for its price
 # How many times the price of reading counts against the price of a sweep. More than once, because what is shortened
-# stays so until the end of the conversation. From 1.5 to 4 the cost of replayed runs differs by less than 5 %.
+# stays so until the end of the conversation.
 _READING_WEIGHT = 2.0
-_COLD_SAVING = 0.1  # of the body: what a sweep must save if the prefix has to be written anyway
 
 # Summaries by a model.
 _SUMMARY_ABOVE = 0.7  # of the body's tokens: early enough that the summary is there before a sweep is forced
@@ -41,31 +43,48 @@ _RETRY_GROWTH = 0.1  # of the body's tokens: what must come until a sweep that c
 
 
 class Focus(Struct, frozen=True, forbid_unknown_fields=True):
-    """Full detail where the model is working; older and less useful items are shortened, rarely and in batches.
+    """Everything in full while it fits; then older and less useful items are shortened, rarely and in batches.
 
-    entry: a tool result or call larger than this is shown as its summary from the start, so that the rest of it is
-    never in the cache.
     keep: how many of the newest units a sweep leaves as they are while the limit allows it. If a question comes last,
     it is one more, because the question most likely speaks of the answer before it.
+    economy: "off" shortens only if it must; "safe" also large output of commands, and what newer items show again, at a
+    sweep that costs nothing extra; "thrifty" also sweeps for its price although there is room, but
+    never the files being worked on.
     """
 
     name = "focus"
-    entry: Annotated[int, Meta(description="tokens above which a tool result or call first appears as a summary")] = (
-        2000
-    )
-    keep: Annotated[int, Meta(description="newest units that a sweep does not shorten if it can")] = 1
+    keep: Annotated[int, Meta(description="newest units that a sweep does not shorten if it can")] = 2
+    economy: Annotated[
+        Literal["off", "safe", "thrifty"],
+        Meta(description="what may be shortened while there is room: see strategies.md"),
+    ] = "safe"
 
     def plan(self, view: View) -> Plan:
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
-        lods = self._entry_levels(view)
-        why = dict.fromkeys(lods, "large on entry")
+        lods = {} if self.economy == "off" else _entry_levels(view)
+        why = dict.fromkeys(lods, "command output")
         question_is_newest = bool(view.new) and view.new[-1] == view.asked
         keep = self.keep and self.keep + question_is_newest
-        if reason := _sweep_reason(view, view.tokens_with_new(lods)):
-            return Sweep(view, lods, why).reduce(keep, reason)
+        tokens = view.tokens_with_new(lods)
+        is_forced, is_cold = tokens > _forced_above(view), view.cold and bool(view.last and len(view.last))
+        if is_forced or view.command:
+            tidy = is_forced or self.economy != "off"
+            reason = view.command or "sweep: forced"
+            return Sweep(view, lods, why).reduce(keep, reason, to_target=is_forced, tidy=tidy)
         plan = Plan.extended(view, lods, why)
-        reason = _saving_reason(view, plan, keep)
-        return Sweep(view, lods, why).shorten_recent(keep, reason) if reason else plan
+        if self.economy == "off":
+            return plan
+        if is_cold and tokens > _share_of_limit(view, _COLD):
+            return Sweep(view, lods, why).reduce(keep, "sweep: cold")
+        target: float = plan.body
+        if self.economy == "thrifty" and plan.tokens > _share_of_limit(view, _LEAST_FILLED):
+            after = max(view.budget.target * plan.body, plan.base)
+            if is_cold or _pays(view, plan, after):
+                target = after
+        if is_cold or target < plan.body:
+            reason = "sweep: cold" if is_cold else "sweep: pays"
+            return Sweep(view, lods, why).economise(keep, reason, target) or plan
+        return plan
 
     def wants(self, view: View) -> tuple[int, int] | None:
         """The first and last unit to summarise, once most of the body's tokens are used; None before that."""
@@ -73,49 +92,33 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
             return None
         return oldest(view, view.candidates(), _RETAINED)
 
-    def _entry_levels(self, view: View) -> dict[int, Lod]:
-        """The levels of the new items that first appear below FULL. That costs nothing: they are not cached yet."""
-        lods: dict[int, Lod] = {}
-        timeline, least = view.timeline, self._tool_entry_limit(view)
-        for unit in view.new:
-            for row in timeline.rows_of(unit) if timeline.unit_full[unit] > least else ():
-                full = timeline.full[row]
-                if full <= least or view.never_reduced(row) or timeline.state[row] & OPAQUE:
-                    continue
-                most = self._entry_limit(view, row)
-                fetched_again = row in view.faults and full <= view.limit // 4
-                if full <= most or fetched_again:  # shortened again, it would be fetched again
-                    continue
-                lod = Lod.SUMMARY if timeline.size(row, Lod.SUMMARY) <= max(most, view.limit // 2) else Lod.GIST
-                if timeline.level(row, lod) is not Lod.FULL:
-                    lods[row] = timeline.level(row, lod)
-        return lods
 
-    def _entry_limit(self, view: View, row: int) -> int:
-        """Tokens up to which a new item appears in full: a quarter of the limit, for tool results and calls less."""
-        quarter, timeline = view.limit // 4, view.timeline
-        if timeline.unit[row] == view.asked:  # half of the body, for which older units are reduced, or all that is free
-            others = view.tokens_with_new() - timeline.full[row]
-            return max(quarter, view.body_limit // 2, int(_forced_above(view)) - others)
-        if timeline.kind[row] == Kind.SUMMARY:
-            return view.limit  # it was made to fit
-        if timeline.state[row] & WHOLE or timeline.kind[row] not in (Kind.RESULT, Kind.CALL):
-            return quarter
-        return min(quarter, self._tool_entry_limit(view))
-
-    def _tool_entry_limit(self, view: View) -> int:
-        return min(self.entry, max(_ALWAYS_FULL, view.body_limit // _ENTRY_PART))
+def _entry_levels(view: View) -> dict[int, Lod]:
+    """The levels of the new items that first appear below FULL: large output of commands, unless fetched again."""
+    timeline = view.timeline
+    large = [unit for unit in view.new if timeline.unit_full[unit] > _COMMAND_OUTPUT]
+    rows = [row for unit in large for row in timeline.rows_of(unit) if timeline.full[row] > _COMMAND_OUTPUT]
+    return {
+        row: Lod.SUMMARY
+        for row in rows
+        if timeline.kind[row] == Kind.RESULT
+        and timeline.purpose[row] == Purpose.COMMAND
+        and timeline.level(row, Lod.SUMMARY) is Lod.SUMMARY
+        and row not in view.faults
+        and view.may_shorten(row)
+    }
 
 
-def _sweep_reason(view: View, tokens: int) -> str:
-    """Why a payload of so many tokens needs a sweep that may reduce anything; empty: it does not."""
-    if view.command:
-        return view.command
-    if tokens > _forced_above(view):
-        return "sweep: forced"
-    if view.cold and tokens > _share_of_limit(view, view.budget.target) and view.last and len(view.last):
-        return "sweep: cold"
-    return ""
+def _pays(view: View, plan: Plan, after: float) -> bool:
+    """Whether reading what a sweep would save has cost as much as the sweep will, which leaves `after` tokens.
+
+    What it would save is read at every call. Since the last sweep that was half of it on average, because it came bit
+    by bit. A sweep is paid once: the provider writes the rest into its cache again. So nobody has to guess how long the
+    conversation will be.
+    """
+    prices = view.profile.prices
+    reading = prices.read * (plan.body - after) * plan.calls_since_sweep / 2
+    return reading * _READING_WEIGHT >= (prices.write - prices.read) * after
 
 
 def _forced_above(view: View) -> float:
@@ -137,27 +140,3 @@ def trigger(budget: Budget, limit: int, base: int, fixed: int = 0) -> float:
 def _share_of_limit(view: View, share: float) -> float:
     """Tokens of a payload whose body has this share of the tokens that it may have."""
     return view.fixed + share * view.body_limit
-
-
-def _saving_reason(view: View, plan: Plan, keep: int) -> str:
-    """Why to shorten what came since the last sweep although everything fits; empty: it would cost more than it saves.
-
-    The tokens that it would save are read at every call. Since the last sweep that was half of them on average,
-    because they came one by one. A sweep is paid once: all from the first changed item on is written again. It
-    happens when the first price has reached the second, so nobody has to guess how long the conversation will be.
-    """
-    if view.last is None or plan.tokens < _share_of_limit(view, _LEAST_FILLED):
-        return ""
-    first = first_unshortened(plan, keep)
-    kept_by_last_sweep = plan.after(first, plan.swept_count - first)
-    kept_now = plan.after(len(plan) - keep) if keep else ()
-    saved = plan.possible_saving + sum(view.possible_saving(unit, plan.lods) for unit in kept_by_last_sweep)
-    saved -= sum(view.possible_saving(unit, plan.lods) for unit in kept_now)
-    if saved <= 0:
-        return ""
-    if view.cold and saved >= _COLD_SAVING * plan.body:
-        return "sweep: cold"
-    rewritten = plan.body - plan.base + sum(view.unit_tokens(unit, plan.lods) for unit in kept_by_last_sweep) - saved
-    prices = view.profile.prices
-    reading = prices.read * saved * plan.calls_since_sweep / 2
-    return "sweep: pays" if reading * _READING_WEIGHT >= (prices.write - prices.read) * rewritten else ""

@@ -1,55 +1,37 @@
 """What a sweep takes: one batch of level changes, so that a payload fits again. When to sweep is up to a strategy.
 
 Every sweep makes the provider write all from the first changed item on into its cache again. So one sweep does enough
-that the next one is far away. `Sweep.reduce` takes these steps in this order, each only if the body is still too large:
+that the next one is far away. `Sweep.reduce` takes these steps in this order:
 
 1. Set the levels that somebody asked for (pin, expand, collapse), because the prefix changes anyway.
-2. If not even gists of everything fit, leave out the oldest units.
-3. Shorten the long items of the units that came since the last sweep to gists. All before them stays in the cache.
-4. Lower levels anywhere, FULL to SUMMARY to GIST, the demotions first that lose least worth per token saved.
-5. Shorten a question or task that takes more than half of the body's tokens.
-6. Leave out whole units, again those first that lose least worth per token. Index lines replace them.
-7. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
+2. Show what is superseded or obsolete as gists: newer items show its lines. If the rest fits, that is all.
+3. If not even gists of everything fit, shorten a question or task of more than half of the body that was shown before,
+   then leave out the oldest units.
+4. Lower levels, FULL to SUMMARY to GIST, and leave units out, the demotions first that lose least worth per token, down
+   to the target. The files that the model is working on and what the user wrote are not touched.
+5. If much more than the target is left, these too.
+6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 from typing import NamedTuple
 
-from sightline.log.columns import FAILED, OBSOLETE
+from sightline.log.columns import OBSOLETE
 from sightline.plan.plan import INDEX, MARKER, Plan
+from sightline.plan.strategies.worth import USER_KINDS, Worth
 from sightline.plan.view import LeftOut, View, body_units, messages_of
 from sightline.values.items import Kind, Lod
-
-# An item's worth is the product of the factors below (see `_worth`). They are first guesses that behave well on the
-# recorded runs; only their relation to each other matters.
-# What losing an item of each kind costs, compared with a tool result. What the user wrote is the task. A summary
-# replaces many messages. A recalled piece can go first, because its source remains.
-_KIND_WORTH: dict[int, float] = {
-    Kind.SYSTEM: inf, Kind.USER: 20.0, Kind.ASSISTANT: 2.0, Kind.CALL: 1.2, Kind.RESULT: 1.0, Kind.WINDOW: 1.0,
-    Kind.SUMMARY: 50.0, Kind.RECALL: 0.05,
-}  # fmt: skip
-_USER_KINDS = frozenset(kind for kind, worth in _KIND_WORTH.items() if worth >= _KIND_WORTH[Kind.USER])
-_HALF_LIFE = 10  # an item is worth half as much after so many newer units; a mention counts half after so many rows
-_SUPERSEDED = 0.2  # a newer result is about the same file, command or URL
-_OBSOLETE = 0.05  # its window is closed
-_FAILED = 1.5  # an error, which the model should not run into again
-_LEVEL_SHARE = {Lod.FULL: 1.0, Lod.SUMMARY: 0.65, Lod.GIST: 0.3}  # how much of its worth an item has at a level
 
 _USER_SHARE = 0.4  # of the tokens to reach: the user's messages get so much even if other units are newer
 _FAULT_UNITS = 30  # what was fetched again stays protected until so many newer units have come,
 _FAULT_SHARE = 0.25  # in up to this share of the body's tokens
-# Where between target (0) and trigger (1) a sweep begins to leave units out, and how far it goes then. The two are far
-# apart, because the index lines for left-out units stand first: each time they change, all after them is written again.
-_LEAVE_OUT_ABOVE, _LEAVE_OUT_TO = 0.67, 0.35
-
-
-def first_unshortened(plan: Plan | None, keep: int) -> int:
-    """The index in a plan of the first unit that no sweep may have shortened yet.
-
-    The last sweep has kept its newest units as they were: `keep` of them, or one more if a question came last then.
-    """
-    return max(0, plan.swept_count - keep - 1) if plan else 0
+_WORKING_SHARE = 0.7  # of the body's tokens: above, the working set is reduced too. A lower share hides what is edited
+_OLDER = 0.7  # of the target: what older units keep although the protected ones are large
+_FULLEST = 0.85  # of the body's tokens: but no more than this is in use after a sweep,
+_LEAST_OLDER = 0.25  # of the target: except so much for older units, so that one large result does not erase them all
+_LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
+_INDEX_LINE = 25  # tokens of the line that replaces a unit
 
 
 class _Step(NamedTuple):
@@ -64,7 +46,7 @@ class _Step(NamedTuple):
 
 
 class Sweep:
-    """One sweep over the units of a view. Call `reduce` or `shorten_recent`, once.
+    """One sweep over the units of a view. Call `reduce` or `economise`, once.
 
     `lods` are the levels at which the new units would appear, `why` the reasons for them. `keep` is how many of the
     newest units are protected.
@@ -80,44 +62,79 @@ class Sweep:
         self.why = dict(last.why if last else {}) | why
         self.body = view.full_tokens(self.units) - view.saved(self.lods)  # tokens, with the changes made so far
         self.out: set[int] = set()  # units that are left out
+        self.index_limit = int(INDEX * view.body_limit)  # tokens that index lines may take
         self.task = next((unit for unit in self.units if self._is_by_user(unit)), -1)  # the user's first message
         self.summaries = [unit for each in view.compactions for unit in each.summaries]
+        rows = [row for unit in self.units for row in self.timeline.rows_of(unit)]
+        self.superseded = view.superseded(row for row in rows if self.lods.get(row, Lod.FULL) is Lod.FULL)
+        self.worth = Worth(view, self.units, self.superseded)
 
-    def shorten_recent(self, keep: int, reason: str) -> Plan:
-        """Shorten the units that came since the last sweep. All before them stays as it is, and in the cache."""
-        self._set_wanted_levels()
-        self._shorten_recent(keep, self._protected_units(keep))
-        return self._plan(reason)
-
-    def reduce(self, keep: int, reason: str) -> Plan:
+    def reduce(self, keep: int, reason: str, *, to_target: bool = True, tidy: bool = True) -> Plan:
         """Reduce the body as far as its budget demands, in the steps that the module lists.
+
+        Without `to_target`, nothing that is still of use is reduced while the body is below the trigger. With `tidy`,
+        what is superseded or obsolete is shortened.
 
         Raises:
             PinnedOverflow: the items that may not be reduced are larger than the limit.
         """
         view, limit = self.view, self.view.body_limit
         notices = MARKER + view.notices.preface_limit
-        last_index = int(INDEX * limit) if view.last and view.last.left_out else 0
-        target, trigger = view.budget.target * limit - notices, view.budget.trigger * limit - notices
-        leave_out_above = target + _LEAVE_OUT_ABOVE * (trigger - target) - last_index
-        leave_out_to = int(target + _LEAVE_OUT_TO * (trigger - target)) - int(INDEX * limit)
         protected = self._protected_units(keep)
         self._set_wanted_levels()
-        if view.trims and sum(map(view.least_tokens, self.units)) > leave_out_above:
-            self._leave_out_oldest(leave_out_to, protected)
-        self._shorten_recent(keep, protected)
-        if self.body > leave_out_above:
-            self._take_steps(int(target), self.units, protected, leave_out=False)
-        if self.body > leave_out_above:
-            self._shorten_question(limit // 2)
-        if self.body > leave_out_above:
-            self._take_steps(leave_out_to, self.units, protected)
+        if tidy:
+            self._shorten_superseded(protected)
+        if to_target or self.body > view.budget.trigger * limit - notices:
+            self._reduce_to(min(self._goal(protected), limit - notices), protected)
+        self.index_limit = 0  # the index lines take what is free, so nothing more is reduced for them
         # The protected units: the newest after the others, and last the question, which is never left out.
         most, asked, newest = limit - notices, view.asked, self.units[-1:]
-        self._take_steps(most, sorted(protected - {asked, *newest}))
-        self._take_steps(most, [unit for unit in newest if unit in protected and unit != asked])
+        self._take_steps(most, sorted(protected - {asked, *newest}), level_by_level=True)
+        self._take_steps(most, [unit for unit in newest if unit in protected and unit != asked], level_by_level=True)
         self._take_steps(most, [unit for unit in self.units if unit == asked], leave_out=False)
         return self._plan(reason)
+
+    def economise(self, keep: int, reason: str, target: float) -> Plan | None:
+        """Lower levels although there is room, down to `target` tokens; None if that would save next to nothing.
+
+        The working set and what was not shown yet stay as they are, and nothing is left out.
+        """
+        before, protected = self.body, self._protected_units(keep) | {*self.view.new}
+        self._set_wanted_levels()
+        self._shorten_superseded(protected)
+        self._take_steps(target, self.units, protected, self._spared_rows(), leave_out=False)
+        return self._plan(reason) if before - self.body >= _LEAST_SAVING else None
+
+    def _goal(self, protected: set[int]) -> float:
+        """Tokens of the body to reach: the target, or more where the protected units are large."""
+        limit, target = self.view.body_limit, self.view.budget.target * self.view.body_limit
+        kept = sum(self.view.unit_tokens(unit, self.lods) for unit in protected & self.unit_set)
+        fullest = min(_FULLEST, self.view.budget.trigger) * limit
+        return max(target, min(kept + _OLDER * target, max(fullest, kept + _LEAST_OLDER * target)))
+
+    def _reduce_to(self, goal: float, protected: set[int]) -> None:
+        view, spared = self.view, self._spared_rows()
+        if large := self._large_questions():
+            self._take_steps(goal, self.units, protected, spared, leave_out=False)
+            for row in large if self.body > goal else ():
+                self._set_level(row, self._lower_levels(row, self.lods.get(row, Lod.FULL))[0])
+        if view.trims and sum(map(view.least_tokens, self.units)) > view.body_limit:
+            self._leave_out_oldest(int(goal) - self.index_limit, protected)
+        self._take_steps(goal, self.units, protected, spared)
+        most = min(_WORKING_SHARE, view.budget.trigger) * view.body_limit
+        self._take_steps(max(goal, most), self.units, protected)
+
+    def _spared_rows(self) -> set[int]:
+        """The working set, and what the user wrote: reduced after all else."""
+        rows = [row for unit in self.units for row in self.timeline.rows_of(unit)]
+        return {row for row in rows if self.timeline.kind[row] in USER_KINDS or self.worth.in_working_set(row)}
+
+    def _large_questions(self) -> list[int]:
+        """The question and the task, if they take more than half of the body and were shown in full before."""
+        units = {self.view.asked, self.task}.intersection(self.units).difference(self.view.new)
+        large = [unit for unit in sorted(units) if self.view.unit_tokens(unit, self.lods) > self.view.body_limit // 2]
+        rows = [row for unit in large for row in self.timeline.rows_of(unit)]
+        return [row for row in rows if self._lower_levels(row, self.lods.get(row, Lod.FULL))]
 
     def _protected_units(self, keep: int) -> set[int]:
         """The units that are reduced only if the limit demands it.
@@ -138,7 +155,7 @@ class Sweep:
         free = _FAULT_SHARE * self.view.body_limit
         found: set[int] = set()
         for row in sorted({*timeline.faults[-_FAULT_UNITS:], *self.view.faults}, reverse=True):
-            if unit[row] >= first and unit[row] in self.unit_set and not timeline.superseded(row):
+            if unit[row] >= first and unit[row] in self.unit_set and row not in self.superseded:
                 free -= timeline.unit_full[unit[row]]
                 if free < 0:
                     break
@@ -182,45 +199,41 @@ class Sweep:
 
     def _is_by_user(self, unit: int) -> bool:
         """Whether a unit is a message of the user, or as valuable: a system item or a summary."""
-        return self.timeline.kind[self.timeline.unit_row[unit]] in _USER_KINDS
+        return self.timeline.kind[self.timeline.unit_row[unit]] in USER_KINDS
 
-    def _shorten_recent(self, keep: int, protected: set[int]) -> None:
-        """Shorten what no sweep has shortened yet: straight to gists, so that it is written again only once."""
-        timeline = self.timeline
-        for unit in self.units[first_unshortened(self.view.last, keep) :]:
+    def _shorten_superseded(self, protected: set[int]) -> None:
+        """Show what is superseded or obsolete at its lowest level: that loses nothing that can be read elsewhere."""
+        for unit in self.units:
             if unit in protected or unit in self.out:
                 continue
-            for row in timeline.rows_of(unit):
-                now = self.lods.get(row, Lod.FULL)
-                lower = self._lower_levels(row, now)
-                saved = timeline.size(row, now) - timeline.size(row, lower[-1]) if lower else 0
-                if self.view.is_worth_shortening(row, saved):
-                    self._set_level(row, lower[-1])
-
-    def _shorten_question(self, most: int) -> None:
-        """Lower the question and the task by one level if they take more than this. Nothing else is left out before.
-
-        They may take more while the tokens are free (see `Focus`).
-        """
-        for unit in sorted({self.view.asked, self.task}.intersection(self.units)):
-            if self.view.unit_tokens(unit, self.lods) <= most:
-                continue
             for row in self.timeline.rows_of(unit):
-                if lower := self._lower_levels(row, self.lods.get(row, Lod.FULL)):
-                    self._set_level(row, lower[0])
+                if row in self.superseded or self.timeline.state[row] & OBSOLETE:
+                    for lower in self._lower_levels(row, self.lods.get(row, Lod.FULL))[-1:]:
+                        self._set_level(row, lower, "superseded")
 
     def _take_steps(
-        self, target: int, units: Sequence[int], protected: Iterable[int] = (), *, leave_out: bool = True
+        self,
+        target: float,
+        units: Sequence[int],
+        protected: Collection[int] = (),
+        spared: Collection[int] = (),
+        *,
+        leave_out: bool = True,
+        level_by_level: bool = False,
     ) -> None:
-        """Take the demotions that lose least worth per token saved, until the body has at most `target` tokens."""
-        if self.body <= target:
+        """Take the demotions that lose least worth per token saved, until the body has at most `target` tokens.
+
+        `protected` units and `spared` rows stay as they are. `level_by_level`: no item becomes a gist before all are
+        summaries, which begin as the items do.
+        """
+        if self.body + self._index_tokens() <= target:
             return
         steps: list[_Step] = []
-        for age, unit in enumerate(reversed(units)):
+        for unit in units:
             if unit not in protected and unit not in self.out:
-                self._add_steps(steps, unit, age, leave_out)
-        for step in sorted(steps):
-            if self.body <= target:
+                self._add_steps(steps, unit, spared, leave_out)
+        for step in sorted(steps, key=lambda step: (step.stage, step) if level_by_level else (0, step)):
+            if self.body + self._index_tokens() <= target:
                 break
             if step.to is None:
                 self.out.add(step.unit)
@@ -228,26 +241,30 @@ class Sweep:
             else:
                 self._set_level(-step.minus_row, step.to)
 
-    def _add_steps(self, steps: list[_Step], unit: int, age: int, leave_out: bool) -> None:
+    def _index_tokens(self) -> int:
+        """About how many tokens the index lines will take. A unit has two messages on average."""
+        before = self.view.last.left_out if self.view.last else None
+        return min(self.index_limit, _INDEX_LINE * (len(self.out) + (before.messages // 2 if before else 0)))
+
+    def _add_steps(self, steps: list[_Step], unit: int, spared: Collection[int], leave_out: bool) -> None:
         """Add the steps down of each item of a unit, and after them the step that leaves the unit out."""
         timeline = self.timeline
         highest = worth_left = 0.0
         tokens_left = self.view.framing(unit)
         rows = timeline.rows_of(unit)
-        for row in rows:
-            worth = self._worth(row, age)
+        for row in (row for row in rows if row not in spared):
             lod = self.lods.get(row, Lod.FULL)
             lost, size = 0.0, timeline.size(row, lod)
             for to in self._lower_levels(row, lod):
-                saved = size - timeline.size(row, to)
                 # A later step never counts as cheaper than an earlier one of the same item: so they stay in order.
-                lost = max(lost, worth * (_LEVEL_SHARE[lod] - _LEVEL_SHARE[to]) / saved)
+                lost = max(lost, self.worth.of_step(row, to))
+                saved = size - timeline.size(row, to)
                 steps.append(_Step(lost, 1 - to, -row, unit, to, saved))
-                lod, size = to, size - saved
+                size -= saved
             highest = max(highest, lost)
-            worth_left += worth * _LEVEL_SHARE[lod]
+            worth_left += self.worth.of_step(row, None) * size
             tokens_left += size
-        if leave_out and worth_left < inf and self.view.trims:
+        if leave_out and worth_left < inf and self.view.trims and not any(row in spared for row in rows):
             steps.append(_Step(max(highest, worth_left / tokens_left), 2, -rows[0], unit, None, tokens_left))
 
     def _lower_levels(self, row: int, lod: Lod) -> Sequence[Lod]:
@@ -256,21 +273,6 @@ class Sweep:
             return ()
         sizes = ((Lod.SUMMARY, self.timeline.summary[row]), (Lod.GIST, self.timeline.gist[row]))
         return [level for level, tokens in sizes if tokens >= 0 and level < lod]
-
-    def _worth(self, row: int, age: int) -> float:
-        """What losing an item would cost: kind × recency × mentioned since × superseded × obsolete × failed."""
-        timeline, state = self.timeline, self.timeline.state[row]
-        if row in self.view.pinned:
-            return inf
-        worth = _KIND_WORTH[timeline.kind[row]] / (1 + age / _HALF_LIFE)
-        mention = timeline.mention[row]
-        if mention >= 0:  # up to twice the worth, if the newest item names something that this one names
-            worth *= 1 + 1 / (1 + (len(timeline) - mention) / _HALF_LIFE)
-        if timeline.superseded(row):
-            worth *= _SUPERSEDED
-        if state & OBSOLETE:
-            worth *= _OBSOLETE
-        return worth * _FAILED if state & FAILED else worth
 
     def _plan(self, reason: str) -> Plan:
         units = [unit for unit in self.units if unit not in self.out]

@@ -1,0 +1,66 @@
+"""Which results need not be shown any more, because newer ones about the same file or command show their lines."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from zlib import crc32
+
+from sightline.log.branches import NONE
+from sightline.log.reader import EntryReader
+from sightline.shorten import Purpose
+from sightline.values.items import Call, Kind
+
+_NEARLY_ALL = 0.9  # of its lines: the rest is what was edited since, or what a tool adds around the lines
+_SHORTEST = 4  # characters: shorter lines, such as brackets, are the same everywhere
+_NUMBER = re.compile(r"\s*\d+\s*[→:|\t]")  # what a tool puts before the lines of a file
+
+
+class Repeats:
+    """Compares results by their lines. Made for sweeps; it keeps the lines of what the last sweep compared."""
+
+    def __init__(self, reader: EntryReader) -> None:
+        self._reader, self._timeline = reader, reader.timeline
+        self._lines: dict[int, frozenset[int]] = {}  # row → hashes of its lines
+
+    def superseded(self, rows: Iterable[int]) -> set[int]:
+        """Those of these rows, shown in full, (nearly) all of whose lines newer ones of them show.
+
+        A newer one counts if it is about the same file or command: a result of reading, searching or running it again,
+        or a call that writes the whole file. An edit does not count, nor does what its tool answers.
+        """
+        about: dict[int, list[int]] = defaultdict(list)  # subject → rows, the newest first
+        for row in sorted(rows, reverse=True):
+            if self._shows_its_subject(row):
+                about[self._timeline.subject[row]].append(row)
+        compared = [found for found in about.values() if len(found) > 1]
+        self._lines = {row: self._line_hashes(row) for found in compared for row in found}
+        superseded: set[int] = set()
+        for found in compared:
+            newer: set[int] = set()
+            for row in found:
+                lines = self._lines[row]
+                if newer and len(lines & newer) >= _NEARLY_ALL * len(lines):
+                    superseded.add(row)
+                newer |= lines
+        return superseded
+
+    def _shows_its_subject(self, row: int) -> bool:
+        """Whether a row shows what it is about: a result, unless its call changed a file; or a call that writes one."""
+        timeline = self._timeline
+        purpose, kind = timeline.purpose[row], timeline.kind[row]
+        shows = kind == Kind.RESULT and purpose not in (Purpose.CHANGE, Purpose.WRITE)
+        return timeline.subject[row] != NONE and (shows or (kind == Kind.CALL and purpose == Purpose.WRITE))
+
+    def _line_hashes(self, row: int) -> frozenset[int]:
+        if (known := self._lines.get(row)) is not None:
+            return known
+        lines = (_NUMBER.sub("", line, count=1).strip() for line in self._text(row).splitlines())
+        return frozenset(crc32(line.encode(errors="replace")) for line in lines if len(line) >= _SHORTEST)
+
+    def _text(self, row: int) -> str:
+        """The text of a result, or the texts that a call writes."""
+        if self._timeline.kind[row] != Kind.CALL:
+            return self._reader.text(row)
+        part = self._reader.item(row).parts[0]
+        given = part.input if isinstance(part, Call) and isinstance(part.input, dict) else {}
+        return "\n".join(value for value in given.values() if isinstance(value, str))

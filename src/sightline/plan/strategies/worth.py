@@ -1,0 +1,86 @@
+"""What losing an item would cost: its worth for each of its tokens, compared with that of other items.
+
+Worth = kind × recency × mentioned since × failed × superseded × obsolete, and a little more for a short item than for a
+long one. What the model works with, the working set, is not compared by its worth: a sweep takes it after all else.
+The numbers behave well on recorded runs; only their relation to each other matters. They give this order of loss:
+superseded results, closed windows, searches and listings, command output, the text of files that nobody used since,
+the assistant's words and other agents' reports, and last what the user wrote.
+"""
+
+from collections.abc import Collection, Sequence
+from math import inf
+
+from sightline.log.columns import FAILED, OBSOLETE
+from sightline.plan.view import View
+from sightline.shorten import Purpose
+from sightline.values.items import Kind, Lod
+
+# What losing an item of each kind costs, compared with command output. What the user wrote is the task. A summary
+# replaces many messages. A recalled piece can go first, because its source remains.
+_KIND: dict[int, float] = {
+    Kind.SYSTEM: inf, Kind.USER: 20.0, Kind.ASSISTANT: 3.0, Kind.CALL: 3.0, Kind.RESULT: 1.0, Kind.WINDOW: 1.0,
+    Kind.SUMMARY: 50.0, Kind.RECALL: 0.05,
+}  # fmt: skip
+# The same for results: a report of another agent is worth as much as the assistant's words.
+_RESULT: dict[int, float] = {
+    Purpose.READ: 3.0, Purpose.CHANGE: 3.0, Purpose.WRITE: 3.0, Purpose.REPORT: 3.0, Purpose.SEARCH: 0.7,
+}  # fmt: skip
+USER_KINDS = frozenset(kind for kind, worth in _KIND.items() if worth >= _KIND[Kind.USER])
+
+_SLOWER = 10  # times: what the user wrote ages slower than the rest
+_SUPERSEDED = 0.05  # newer results show nearly all of its lines
+_OBSOLETE = 0.05  # its window is closed
+_FAILED = 1.5  # an error, which the model should not run into again
+_SOON = 10  # rows: a later mention counts half after so many
+_TYPICAL, _POWER = 400, 0.25  # tokens: a long item is taken a little before a short one, because that saves more
+_STEPS = {Lod.SUMMARY: 1.0, Lod.GIST: 1.0, None: 50.0}  # None: left out. Then not even its values can be read
+
+_FILE_TEXT = frozenset((Purpose.READ, Purpose.CHANGE, Purpose.WRITE))
+_IN_USE = 5  # units: a file is being worked on until so many have come since it was last read or changed
+
+
+class Worth:
+    """The worth of the items of these units at a sweep."""
+
+    def __init__(self, view: View, units: Sequence[int], superseded: Collection[int]) -> None:
+        self._view, self._timeline, self._superseded = view, view.timeline, superseded
+        self._ages = {unit: age for age, unit in enumerate(reversed(units), start=1)}  # 1: the newest
+
+    def of_step(self, row: int, to: Lod | None) -> float:
+        """What each token costs that a step down to this level saves; None: the item is left out."""
+        return self._per_token(row) * _STEPS[to]
+
+    def in_working_set(self, row: int) -> bool:
+        """Whether an item shows text of a file that is being worked on."""
+        return self._shows_file(row) and self._unused(row) <= _IN_USE
+
+    def _per_token(self, row: int) -> float:
+        timeline, state, kind = self._timeline, self._timeline.state[row], self._timeline.kind[row]
+        if row in self._view.pinned:
+            return inf
+        worth = _RESULT.get(timeline.purpose[row], 1.0) if kind == Kind.RESULT else _KIND[kind]
+        age = 1 + self._unused(row) / _SLOWER if kind in USER_KINDS else self._unused(row)
+        brief: float = (_TYPICAL / max(1, timeline.full[row])) ** _POWER
+        worth *= brief / age
+        mention = timeline.mention[row]
+        if mention >= 0:  # up to twice the worth, if the newest item names something that this one names
+            worth *= 1 + 1 / (1 + (len(timeline) - mention) / _SOON)
+        if row in self._superseded:
+            worth *= _SUPERSEDED
+        if state & OBSOLETE:
+            worth *= _OBSOLETE
+        return worth * _FAILED if state & FAILED else worth
+
+    def _unused(self, row: int) -> int:
+        """How many units have come since an item; for the text of a file, since the file was last used."""
+        timeline = self._timeline
+        age = self._ages[timeline.unit[row]]
+        if not self._shows_file(row):
+            return age
+        return min(age, self._ages.get(timeline.unit[timeline.last_use(row, self._view.path)], age))
+
+    def _shows_file(self, row: int) -> bool:
+        """Whether an item shows text of a file that no newer item shows: a result, or a call that writes it."""
+        timeline = self._timeline
+        shows = timeline.kind[row] == Kind.RESULT or timeline.purpose[row] != Purpose.READ
+        return shows and timeline.purpose[row] in _FILE_TEXT and row not in self._superseded
