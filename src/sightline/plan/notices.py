@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sightline.log.columns import BY_RULE
 from sightline.log.journal import Journal
 from sightline.plan.view import LeftOut, Notices
-from sightline.shorten import subject_of
+from sightline.shorten import subject_of, unusual_value
 from sightline.shorten.rules.revocations import Lifted
 from sightline.shorten.rules.short_form import short_form
 from sightline.values.excerpt import stands_alone
@@ -119,7 +119,7 @@ class EngineNotices(Notices):
         return lines[::-1]
 
     def _index_line(self, unit: int, preface: str) -> str:
-        """What a unit was about, with its handles: in the model's and the user's words, nothing of a tool's answer.
+        """What a unit was about, with its handles: in the model's and the user's words, and what is odd in results.
 
         Of a message with constraints it says those that the preface does not show.
         """
@@ -137,12 +137,15 @@ class EngineNotices(Notices):
         return f"#{timeline.id(rows[0])} {speaker}" + (f": {_on_one_line(' '.join(unseen))}" if unseen else "")
 
     def _describe_call(self, row: int) -> str:
-        timeline = self._journal.timeline
-        call = self._journal.reader.item(row).parts[0]
+        timeline, reader = self._journal.timeline, self._journal.reader
+        call = reader.item(row).parts[0]
         assert isinstance(call, Call)
-        result = timeline.partner[row]
-        answer = f"→ #{timeline.id(result)}" if result >= 0 else ""
-        return " ".join(filter(None, (call.name, _on_one_line(subject_of(call)), answer)))
+        words = [call.name, _on_one_line(subject_of(call))]
+        if (result := timeline.partner[row]) >= 0:
+            has_gist = timeline.level(result, Lod.GIST) is Lod.GIST
+            shown = reader.rendition(result, Lod.GIST) if has_gist else reader.text(result)
+            words += [f"→ #{timeline.id(result)}", _on_one_line(unusual_value(shown))]
+        return " ".join(filter(None, words))
 
     def preface(
         self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
