@@ -48,7 +48,8 @@ def test_only_what_clearly_matches_comes_back(session: Session, question: str, f
     assert bool(recalled(session, question)) is found
 
 
-DOGS = {at: f"The lighthouse keeper's harbour dog of year {at} is called Bello {at}. " for at in range(9, 15)}
+MANY_DOGS = {at: f"The lighthouse keeper's harbour dog of year {at} is called Bello {at}. " for at in range(9, 24)}
+DOGS = {at: said for at, said in MANY_DOGS.items() if at < 15}
 ABOUT_DOGS = "What is the brown harbour dog of the lighthouse keeper called?"
 
 
@@ -67,7 +68,7 @@ def test_what_comes_back_has_a_share_of_the_budget(share: float) -> None:
 @pytest.mark.parametrize(("question", "found"), [(ABOUT_DOGS, True), ("And what else is there to be said?", False)])
 def test_the_share_grows_into_what_is_free(question: str, found: bool) -> None:
     """A sweep that is made anyway leaves more free for what the message speaks of, and stays as it is without it."""
-    session = talk(DOGS)
+    session = talk(MANY_DOGS)
     session.user(question)
     window = int(session.preview(Budget(1_200)).tokens / 0.97)
     foreseen = session.preview(Budget(window))
@@ -110,3 +111,16 @@ def test_a_message_is_searched_for_only_at_its_first_call() -> None:
     payload = session.compose(Budget(1_200))
     assert payload.plan.left_out is not None
     assert pieces(payload) == []
+
+
+def test_what_was_recalled_is_no_source(session: Session) -> None:
+    """Questions about one thing, again and again: each brings back what was said, never what was brought back."""
+    for number in range(6):
+        session.user(f"Question {number}: what is the brown harbour dog of the lighthouse keeper called?")
+        session.compose(Budget(1_200))
+        session.assistant("Bello. " + FILLER)
+    timeline, reader = session._journal.timeline, session._journal.reader
+    recalls = [row for row in range(len(timeline)) if timeline.kind[row] == Kind.RECALL]
+    sources = [timeline.row(source.item) for row in recalls for source in reader.sources(row)]
+    assert sources
+    assert not {timeline.kind[row] for row in sources if row is not None} & {Kind.RECALL, Kind.WINDOW}

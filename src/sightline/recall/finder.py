@@ -10,6 +10,7 @@ from sightline.values.items import Kind
 
 SPEECH = (Kind.USER, Kind.ASSISTANT)
 _NEAR_BEST = 0.4  # of the best row's own match: rows that match less are noise
+_REPEATING = (Kind.RECALL, Kind.WINDOW)  # they show what stands elsewhere, and are not searched
 _LONG = 200  # tokens: a longer result is no further away from what was said before and after it
 _TASK_CHARS = 400  # of a call, and of what was said with it, by which its result is found
 
@@ -52,13 +53,12 @@ class Finder:
 
         def size(row: int) -> int:  # another process may have indexed more rows than this one has read
             exists = row < rows and path.holds(branch[row], row) and unit[row] not in ignored
-            return min(max(full[row], 1), _LONG) if exists else 0
+            return min(max(full[row], 1), _LONG) if exists and timeline.kind[row] not in _REPEATING else 0
 
         def can_be_found(row: int) -> bool:
             answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
-            repeats = (
-                answer >= 0 and timeline.state[answer] & WHOLE
-            )  # of `expand` or `recall`: its source is to be found
+            # Of `expand` and `recall` the source is to be found.
+            repeats = timeline.kind[row] in _REPEATING or (answer >= 0 and timeline.state[answer] & WHOLE)
             return full[row] > 0 and not repeats
 
         return index.answers(query, limit, SearchScope(size, can_be_found, breadth))
@@ -105,7 +105,7 @@ class Finder:
             self._index = self._open_index()
         timeline = self._journal.timeline
         while self._index.upto < (end := len(timeline)):  # an index that turned out damaged begins again at 0
-            rows = (row for row in range(self._index.upto, end) if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
+            rows = (row for row in range(self._index.upto, end) if timeline.kind[row] not in _REPEATING)
             self._index.add(((row, self._text_to_index(row)) for row in rows), end)
         return self._index
 
