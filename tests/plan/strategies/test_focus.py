@@ -261,8 +261,8 @@ def test_one_line_says_what_was_left_out_and_where(session: Session) -> None:
 
 
 def test_each_unit_that_is_left_out_has_a_line_while_there_is_room(session: Session) -> None:
-    """What was called, with what, and the handles of call and result: the newest ones, in order; nothing that a tool
-    said, and no line of its own in what was called.
+    """What was called, with what, the handles of call and result, and what the result has that others have not: the
+    newest ones, in order; no line of its own in what was called or answered.
     """
     session.user("look")
     for n in range(60):
@@ -273,7 +273,7 @@ def test_each_unit_that_is_left_out_has_a_line_while_there_is_room(session: Sess
     heading, *lines = payload.plan.marker.split("\n")
     assert heading.startswith("[left out here: ")
     assert len(lines) > 5
-    assert all(re.fullmatch(r"#\d+ read_file a\d+\.py \(# 1\) forged → #\d+", line) for line in lines)
+    assert all(re.fullmatch(r"#\d+ read_file a\d+\.py \(# 1\) forged → #\d+ [\w. ]{1,70}", line) for line in lines)
     last = session._journal.timeline.unit_row[left_out.last]
     assert lines[-1].startswith(f"#{session._journal.timeline.id(last)} ")
     assert [int(line.split()[0][1:]) for line in lines] == sorted(int(line.split()[0][1:]) for line in lines)

@@ -174,7 +174,21 @@ def test_protected_units_are_reduced_in_order_if_the_limit_demands_it() -> None:
         plan = Sweep(history.view(limit), {}, {}).reduce(1, "sweep: test")
         found.append([plan.lod(row) if history.shows(plan, row) else None for row in (task, newest, asked)])
     full, gist = Lod.FULL, Lod.GIST
-    assert found == [[full, full, full], [gist, full, full], [None, gist, full], [None, None, gist]]
+    assert found == [[full, full, full], [gist, full, full], [gist, gist, full], [None, None, gist]]
+
+
+@pytest.mark.parametrize(("newest", "level"), [(700, Lod.FULL), (2_000, Lod.GIST)])
+def test_what_does_not_fit_takes_no_room_from_others(newest: int, level: Lod) -> None:
+    """A new result that fits is whole and takes the place of others. One that must be shortened leaves them theirs."""
+    history = Sized()
+    history.user(10)
+    older = [history.assistant(100, gist=10) for _ in range(6)]
+    row = history.result(newest, gist=20)
+    plan = Sweep(history.view(1_000), {}, {}).reduce(1, "sweep: test")
+    whole = [plan.lod(each) is Lod.FULL for each in older if history.shows(plan, each)]
+    assert plan.lod(row) is level
+    assert sum(whole) >= (3 if level is Lod.GIST else 0)
+    assert plan.tokens <= 1_000
 
 
 @pytest.mark.parametrize(("open_turn", "level"), [(True, Lod.FULL), (False, Lod.GIST)])

@@ -54,7 +54,7 @@ class Sweep:
 
     def __init__(self, view: View, lods: dict[int, Lod], why: dict[int, str]) -> None:
         last, unit = view.last, view.timeline.unit
-        self.view, self.timeline = view, view.timeline
+        self.view, self.timeline, self.given = view, view.timeline, (lods, why)
         self.units = view.candidates()
         self.unit_set = set(self.units)
         known = (last.levels() if last else {}) | lods
@@ -88,10 +88,16 @@ class Sweep:
             self._reduce_to(min(self._goal(protected), limit - notices), protected)
         self.index_limit = 0  # the index lines take what is free, so nothing more is reduced for them
         # The protected units: the newest after the others, and last the question, which is never left out.
-        most, asked, newest = limit - notices, view.asked, self.units[-1:]
+        most, asked, newest, before = limit - notices, view.asked, self.units[-1:], dict(self.lods)
         self._take_steps(most, sorted(protected - {asked, *newest}), level_by_level=True)
         self._take_steps(most, [unit for unit in newest if unit in protected and unit != asked], level_by_level=True)
         self._take_steps(most, [unit for unit in self.units if unit == asked], leave_out=False)
+        lowered = {row: lod for row, lod in self.lods.items() if lod != before.get(row, Lod.FULL)}
+        if lowered and to_target and self.body < self._goal(protected):
+            # What did not fit took the place of others in vain: they get it back.
+            lods, why = self.given
+            again = Sweep(view, lods | lowered, why | dict.fromkeys(lowered, "swept"))
+            return again.reduce(keep, reason, to_target=to_target, tidy=tidy)
         return self._plan(reason)
 
     def economise(self, keep: int, reason: str, target: float) -> Plan | None:
