@@ -7,6 +7,7 @@ like one of the frame: of a text only the first line begins at the margin, and i
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.columns import Timeline
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
 
 _GAP = "…"
 _INDENTED = "\n  "
-_FRAME_LINE = re.compile(rf"\\*(?:\[|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
+_UNSEEN = r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*"
+_HIDDEN = re.compile(_UNSEEN.replace("\\s", ""))
+_FRAME_LINE = re.compile(rf"{_UNSEEN}\\*{_UNSEEN}(?:\[|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
 _LABELS = {Kind.USER: "by user", Kind.ASSISTANT: "by assistant"}
-_ROLES = {say(key, locale).rstrip(" :：") for key in _LABELS.values() for locale in LOCALES} | {"system"}
+_ROLES = {say(key, locale).rstrip(" :：") for key in _LABELS.values() for locale in LOCALES} | {
+    "system", "developer", "tool", "human", "ai",
+}  # fmt: skip
 _SAID = (Kind.USER, Kind.ASSISTANT, Kind.RESULT)
 _LONGEST_CALL = 80  # characters of the call that a result is labelled with
 
@@ -59,7 +64,7 @@ def passage(
     lines = [part for line in reader.source_lines(source) for part in line.splitlines() or [""]]  # \r ends a line too
     if len(lines) > 1 and lines[0] == f"[{under}]":
         lines = lines[1:]
-    label = "" if goes_on else _label(reader, row, "\n".join(lines[:2]), locale, labelled)
+    label = _label(reader, row, "\n".join(lines[:2]), locale, labelled and not goes_on, goes_on=goes_on)
     text = label + _INDENTED.join(lines if label else [_escaped(lines[0]), *lines[1:]])
     if not handles or not (source.first or source.quotes):
         return text
@@ -98,17 +103,20 @@ def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
     )
 
 
-def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bool) -> str:
+def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bool, *, goes_on: bool = False) -> str:
     """Return who says a text, or the call that it answers. A text that names its speaker itself needs no label."""
     kind = Kind(reader.timeline.kind[row])
     if kind is Kind.RESULT:
+        if goes_on and not SPEAKS.match(text):
+            return ""
         call = reader.timeline.partner[row]
         called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 else ""
         return plain_label(called) + ": " if called else ""
     if kind not in _LABELS:
         return ""
     speaks = SPEAKS.match(text)
-    poses = speaks is not None and speaks[1].strip().casefold() in _ROLES  # as somebody else, perhaps
+    name = _HIDDEN.sub("", normalize("NFKC", speaks[1])).strip().casefold() if speaks else ""
+    poses = name.split(" ")[0] in _ROLES or "(" in name  # as somebody else, or as a tool's result, perhaps
     return say(_LABELS[kind], locale) if poses or (labelled and not speaks) else ""
 
 

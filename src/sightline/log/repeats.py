@@ -39,9 +39,10 @@ class Repeats:
             newer: set[int] = set()
             for row in found:
                 lines = self._lines[row]
-                if newer and len(lines & newer) >= _NEARLY_ALL * len(lines):
+                if lines and len(lines & newer) >= _NEARLY_ALL * len(lines):
                     superseded.add(row)
-                newer |= lines
+                else:  # what is superseded itself is no longer shown, so its lines do not count
+                    newer |= lines
         return superseded
 
     def _shows_its_subject(self, row: int) -> bool:
@@ -54,8 +55,12 @@ class Repeats:
     def _line_hashes(self, row: int) -> frozenset[int]:
         if (known := self._lines.get(row)) is not None:
             return known
-        lines = (_NUMBER.sub("", line, count=1).strip() for line in self._text(row).splitlines())
-        return frozenset(crc32(line.encode(errors="replace")) for line in lines if len(line) >= _SHORTEST)
+        whole = {line for line in map(str.strip, self._text(row).splitlines()) if line}
+        bare = {_NUMBER.sub("", line, count=1).strip() for line in whole}
+        lines = bare if 2 * len(bare) > len(whole) else whole  # the numbers are all that tells these lines apart
+        long = [line for line in lines if len(line) >= _SHORTEST]
+        shown = long if 2 * len(long) > len(lines) else lines
+        return frozenset(crc32(line.encode(errors="replace")) for line in shown)
 
     def _text(self, row: int) -> str:
         """The text of a result, or the texts that a call writes."""

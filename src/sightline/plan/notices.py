@@ -140,7 +140,7 @@ class EngineNotices(Notices):
         timeline, reader = self._journal.timeline, self._journal.reader
         call = reader.item(row).parts[0]
         assert isinstance(call, Call)
-        words = [call.name, _on_one_line(subject_of(call))]
+        words = [_on_one_line(call.name), _on_one_line(subject_of(call))]
         if (result := timeline.partner[row]) >= 0:
             has_gist = timeline.level(result, Lod.GIST) is Lod.GIST
             shown = reader.rendition(result, Lod.GIST) if has_gist else reader.text(result)

@@ -76,9 +76,9 @@ class Finder:
 
         `surely`: it must also ask in so many words, because "OK, thanks" names nothing either.
         """
-        from sightline.recall.overview.question import asks_to_tell, is_about_everything  # takes 30 ms, few need it
+        from sightline.recall.overview.question import asks_to_tell, is_about_everything, surely_asks
 
-        if surely and not asks_to_tell(query):
+        if surely and not surely_asks(query):
             return False
         timeline, path, asking = self._journal.timeline, self._journal.path, self.asking_units()
         index, text = self.extend_index(), self._journal.reader.text
@@ -90,6 +90,12 @@ class Finder:
             return kind in SHOWN_KINDS and not (kind == Kind.USER and asks_to_tell(text(row)))
 
         return is_about_everything(query, index.places, states_something, len(timeline))
+
+    def speaks_of_anything(self, query: str) -> bool:
+        """Return whether a message has a word to look for, or asks for everything. "OK, thanks" and "Go on" do not."""
+        from sightline.recall.overview.question import says_something, surely_asks  # takes 30 ms
+
+        return says_something(query) or surely_asks(query)
 
     def asking_units(self) -> set[int]:
         """Return the units that ask: the last user message, and those with pending calls. They are no answer."""

@@ -75,6 +75,8 @@ class Recall:
         If the question asks for everything and names nothing ("what have we settled so far?"), return an overview: for
         work with tools a digest, for a conversation the values that were settled, quoted.
         """
+        if not asked and not self._finder.speaks_of_anything(query):
+            return None
         pieces, asking = Pieces(self._journal, max_tokens, framed=True, known=known), self._finder.asking_units()
         if self._finder.asks_for_everything(query, surely=not asked):
             told = overview(self._journal, self._finder.newest(among, asking, SHOWN_KINDS), max_tokens)

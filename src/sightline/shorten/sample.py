@@ -66,7 +66,7 @@ def read_sample(text: str, longest: int = SEGMENT) -> Sample:
     lines: list[str] = []
     numbers: list[int] = []
     before = number = 0
-    for start, end in read_windows(len(text)):
+    for start, end in (_whole_lines(text, *window) for window in read_windows(len(text))):
         number += text.count("\n", before, start)
         before = start
         found = list(map(str.rstrip, _as_displayed(text[start:end]).split("\n")))
@@ -79,6 +79,13 @@ def read_sample(text: str, longest: int = SEGMENT) -> Sample:
             lines += pieces
             numbers += [number + offset] * len(pieces)
     return Sample(lines, numbers)
+
+
+def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the part of a stretch that is whole lines, or all of it if it has none: half a value is a wrong one."""
+    first = start if not start or text[start - 1] == "\n" else text.find("\n", start, end) + 1 or start
+    last = end if end == len(text) or text[end] == "\n" else text.rfind("\n", first, end)
+    return first, last if last > first else end
 
 
 def read_opening(text: str, sample: Sample, most: int) -> Opening:

@@ -54,7 +54,7 @@ class Sweep:
 
     def __init__(self, view: View, lods: dict[int, Lod], why: dict[int, str]) -> None:
         last, unit = view.last, view.timeline.unit
-        self.view, self.timeline, self.given = view, view.timeline, (lods, why)
+        self.view, self.timeline = view, view.timeline
         self.units = view.candidates()
         self.unit_set = set(self.units)
         known = (last.levels() if last else {}) | lods
@@ -84,20 +84,13 @@ class Sweep:
         self._set_wanted_levels()
         if tidy:
             self._shorten_superseded(protected)
+        # What cannot be shown whole even if nothing else is shown gives way first, or all else would go for nothing.
+        others = self.body - sum(self.view.unit_tokens(unit, self.lods) for unit in protected & self.unit_set)
+        self._reduce_protected(others, protected)
         if to_target or self.body > view.budget.trigger * limit - notices:
             self._reduce_to(min(self._goal(protected), limit - notices), protected)
         self.index_limit = 0  # the index lines take what is free, so nothing more is reduced for them
-        # The protected units: the newest after the others, and last the question, which is never left out.
-        most, asked, newest, before = limit - notices, view.asked, self.units[-1:], dict(self.lods)
-        self._take_steps(most, sorted(protected - {asked, *newest}), level_by_level=True)
-        self._take_steps(most, [unit for unit in newest if unit in protected and unit != asked], level_by_level=True)
-        self._take_steps(most, [unit for unit in self.units if unit == asked], leave_out=False)
-        lowered = {row: lod for row, lod in self.lods.items() if lod != before.get(row, Lod.FULL)}
-        if lowered and to_target and self.body < self._goal(protected):
-            # What did not fit took the place of others in vain: they get it back.
-            lods, why = self.given
-            again = Sweep(view, lods | lowered, why | dict.fromkeys(lowered, "swept"))
-            return again.reduce(keep, reason, to_target=to_target, tidy=tidy)
+        self._reduce_protected(0, protected)
         return self._plan(reason)
 
     def economise(self, keep: int, reason: str, target: float) -> Plan | None:
@@ -106,15 +99,32 @@ class Sweep:
         The working set and what was not shown yet stay as they are, and nothing is left out.
         """
         before, protected = self.body, self._protected_units(keep) | {*self.view.new}
+        self.index_limit = 0  # nothing is left out, so the index lines stay as they are
         self._set_wanted_levels()
         self._shorten_superseded(protected)
         self._take_steps(target, self.units, protected, self._spared_rows(), leave_out=False)
         return self._plan(reason) if before - self.body >= _LEAST_SAVING else None
 
+    def _reduce_protected(self, others: int, protected: set[int]) -> None:
+        """Reduce the protected units so that the body fits without `others` tokens: the newest after the rest, and last
+        the question, which is never left out. For those two the constraints are shortened further than for the rest.
+        """
+        view, limit = self.view, self.view.body_limit
+        index, self.index_limit = self.index_limit, 0
+        preface = view.notices.preface_limit
+        most = others + limit - MARKER - preface
+        last = others + limit - MARKER - min(preface, limit // 4)
+        asked, newest = view.asked, self.units[-1:]
+        self._take_steps(most, sorted(protected - {asked, *newest}), level_by_level=True)
+        self._take_steps(last, [unit for unit in newest if unit in protected and unit != asked], level_by_level=True)
+        self._take_steps(last, [unit for unit in self.units if unit == asked], leave_out=False)
+        self.index_limit = index
+
     def _goal(self, protected: set[int]) -> float:
         """Tokens of the body to reach: the target, or more where the protected units are large."""
         limit, target = self.view.body_limit, self.view.budget.target * self.view.body_limit
-        kept = sum(self.view.unit_tokens(unit, self.lods) for unit in protected & self.unit_set)
+        grown = protected & self.unit_set - {self.view.asked, self.task}.difference(self.view.new)
+        kept = sum(self.view.unit_tokens(unit, self.lods) for unit in grown)
         fullest = min(_FULLEST, self.view.budget.trigger) * limit
         return max(target, min(kept + _OLDER * target, max(fullest, kept + _LEAST_OLDER * target)))
 
@@ -122,7 +132,9 @@ class Sweep:
         view, spared = self.view, self._spared_rows()
         if large := self._large_questions():
             self._take_steps(goal, self.units, protected, spared, leave_out=False)
-            for row in large if self.body > goal else ():
+            for row in large:
+                if self.body <= goal:
+                    break
                 self._set_level(row, self._lower_levels(row, self.lods.get(row, Lod.FULL))[0])
         if view.trims and sum(map(view.least_tokens, self.units)) > view.body_limit:
             self._leave_out_oldest(int(goal) - self.index_limit, protected)
@@ -138,7 +150,8 @@ class Sweep:
     def _large_questions(self) -> list[int]:
         """The question and the task, if they take more than half of the body and were shown in full before."""
         units = {self.view.asked, self.task}.intersection(self.units).difference(self.view.new)
-        large = [unit for unit in sorted(units) if self.view.unit_tokens(unit, self.lods) > self.view.body_limit // 2]
+        tokens = sum(self.view.unit_tokens(unit, self.lods) for unit in units)
+        large = sorted(units) if tokens > self.view.body_limit // 2 else []
         rows = [row for unit in large for row in self.timeline.rows_of(unit)]
         return [row for row in rows if self._lower_levels(row, self.lods.get(row, Lod.FULL))]
 

@@ -35,7 +35,9 @@ def overview(journal: Journal, newest: Iterable[int], max_tokens: int) -> Overvi
     count, rows = reader.counter.count, list(newest)[::-1]
     kinds = Counter(timeline.kind[row] for row in rows[-_DIGEST_ROWS:])
     if kinds[Kind.CALL] > kinds[Kind.USER]:  # this is work with tools
-        items = [reader.item(row) for row in rows[-_DIGEST_ROWS:]]
+        # What was asked first, and is asked now, is shown elsewhere perhaps; the digest would call others so.
+        asked = [row for row in timeline.rows_on(journal.path, range(len(timeline))) if timeline.kind[row] == Kind.USER]
+        items = [reader.item(row) for row in sorted({*asked[:1], *asked[-1:], *rows[-_DIGEST_ROWS:]})]
         tokens = max_tokens - count(say("overview", reader.locale)) - 1
         return Overview(digest(items, tokens=tokens, count=count, locale=reader.locale), [], set())
     from sightline.recall.overview.settlement import DONE, Turn, quotes  # 30 ms of patterns that few need

@@ -6,7 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from sightline.recall.overview.words import ASKING_CHINESE, MEANS_ALL, SUMS_UP, TALKS, is_asking
+from sightline.recall.overview.words import (
+    ASKING_CHINESE,
+    CHINESE,
+    MEANS_ALL,
+    REPORTS,
+    SUMS_UP,
+    TALKS,
+    TELLS,
+    is_asking,
+    names_nothing,
+)
 from sightline.recall.search.terms import CHUNK, CJK_RUN, terms
 
 STRETCHES = 8  # of the conversation
@@ -16,6 +26,7 @@ FOUND = 0.3  # of the weight of a question that asks to sum up, anywhere: with m
 MAX_PLACES = 200  # rows with a term that are looked at
 LONGEST = 200  # characters of a question for everything; who writes more tells something
 NAMES = re.compile(r"[A-Z]|.*[\d_@/\\]")  # a name or an identifier; what begins a sentence may be any word
+EMPTY_CHINESE = re.compile(f"{CHINESE}|[都全行对]")
 BEGINNING = re.compile(r"(?:^|[.!?:\n])\W*$")
 
 Places = Callable[[Sequence[str]], Mapping[str, list[int]]]
@@ -32,6 +43,18 @@ def asks_to_tell(text: str) -> bool:
     """Return whether a text clearly asks for what was said before: to sum it up, or to tell all of it."""
     asks = SUMS_UP.search(text) or (MEANS_ALL.search(text) and TALKS.search(text))
     return bool(asks) and len(text) <= LONGEST
+
+
+def says_something(text: str) -> bool:
+    """Return whether a text has a word that is neither of grammar nor of politeness."""
+    chunks = CHUNK.findall(text.replace("’", "'"))
+    return any(EMPTY_CHINESE.sub("", each) if CJK_RUN.match(each) else not names_nothing(each) for each in chunks)
+
+
+def surely_asks(text: str) -> bool:
+    """Return whether a text asks in so many words for what was said, and for nothing less: not to do something."""
+    asks = REPORTS.search(text) or (MEANS_ALL.search(text) and TELLS.search(text))
+    return bool(asks) and len(text) <= LONGEST and not subject(text).terms
 
 
 def is_about_everything(query: str, places: Places, states_something: Callable[[int], bool], rows: int) -> bool:

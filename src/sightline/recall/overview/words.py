@@ -21,7 +21,7 @@ POLITE = """
 LIGHT = """
     get got go went gone come came make made take took give gave put bring want need like look find found keep help see
     seen saw know knew think thought try use seem sound work run start end thing something anything nothing someone
-    anyone time kind sort place stuff able possible today
+    anyone time kind sort place stuff able possible today continue proceed
 """
 ALL = "all everything every each whole entire full complete overall altogether total"
 SUMMING = "recap recapitulate summary summarise summarize overview outline rundown checklist sum wrap gist"
@@ -60,7 +60,7 @@ GRAMMAR_ZH = """
 POLITE_ZH = """
     您好 你好 早上好 上午好 下午好 晚上好 晚安 再见 拜拜 谢谢 谢 感谢 多谢 不客气 客气 请问 请 麻烦 帮我 帮忙
     帮您 帮你 帮助 欢迎 抱歉 对不起 不好意思 收到 明白 了解 清楚 愉快 没问题 没关系 没事 放心 祝您 祝你 高兴 开心
-    哈哈 好的 好啊 好吧 嗯 恩 当然 稍等 马上 随时 不错 满意 合适 适合 符合 满足 推荐 建议 介绍 提供 选择 考虑
+    哈哈 继续 好的 好啊 好吧 嗯 恩 当然 稍等 马上 随时 不错 满意 合适 适合 符合 满足 推荐 建议 介绍 提供 选择 考虑
     查到 查询
 """
 LEADING = "去在有到从找或与及给把要想能再也都看用为对让那又等做个好没最太会才只更被向跟叫几每各"  # no name begins so
@@ -90,3 +90,14 @@ SUMS_UP = re.compile(
     re.IGNORECASE,
 )
 TALKS = re.compile(rf"\b(?:{_any(TALK)})|{_any(TALK_ZH)}", re.IGNORECASE)
+# What asks for a report in any conversation: "fix all of it" and "did you check?" do not.
+REPORTS = re.compile(
+    r"\b(?:recap|recapitulate|summary|summari[sz]e|overview|rundown|gist|sum(?: \w+)? up"
+    r"|(?:what|which)\b[^.!?]*\b(?:(?:have|did|had) we|so far|(?:up to|until) now))\b"
+    rf"|{_any(SUMMING_ZH.replace('清单', ''))}",
+    re.IGNORECASE,
+)
+TELLS = re.compile(
+    r"\b(?:tell|repeat|list|remind|recite|go (?:over|through))\b|(?<![你您我])(?:说|讲|聊|谈)|复述|重复|列|念",
+    re.IGNORECASE,
+)

@@ -65,7 +65,7 @@ class Lifted:
             self._subjects.append(subject)
             return False
         for lifted in reversed(self._subjects):
-            if len(lifted & subject) >= SHARED * len(lifted):
+            if lifted and len(lifted & subject) >= SHARED * len(lifted):
                 self._subjects.remove(lifted)
                 return True
         return False

@@ -19,12 +19,13 @@ LEAD = re.compile(
     re.IGNORECASE,
 )
 EMPTY = re.compile(
-    r",? please\b(?! \w)|(?<![\w'-])(?:the|an?|is|are|kindly|just|really|very|quite|basically|actually)(?![\w'-]) ?"
-    "|一下(?![一-鿿])|的话(?=[，,])|[吧哦呢](?=[，。！,]|$)"
+    r",? please\b(?! \w)|(?<!\S)(?:the|an?(?! (?:or|and|to|in|by|for|with)\b)|is|are|kindly|really|very|quite|basically|"
+    r"actually) (?=\S)|一下(?![一-鿿])|的话(?=[，,])|[吧哦呢](?=[，。！,]|$)"
 )
-REASON = re.compile(r"(?:,? (?:because|since|so that|as this)\b|[，,]?因为|[，,]这样)[^,，。]*")
+REASON = re.compile(r"(?:,? because\b|[，,]?因为)[^,，。]*")
 MEANS = re.compile(
-    r"[\d\"“`‘「/_@#%]|\b(?:no|not|never|none|nothing|only|without|except|unless)\b|n't|\b[A-Z]|[不没别勿未无非仅只]"
+    r"[\d\"“`‘「/_@#%]|\b(?:no|not|nor|neither|never|none|nothing|nobody|cannot|only|without|except|unless|avoid|one|two|"
+    r"three|four|five|six|seven|eight|nine|ten)\b|n['’]t|\b[A-Z]|\w\.\w|[不没别勿未无非仅只禁零一二两三四五六七八九十百千万]"
 )
 QUOTED = re.compile(r"(\"[^\"]*\"|“[^”]*”|`[^`]*`|「[^」]*」)")
 
@@ -35,7 +36,7 @@ def short_form(sentence: str) -> str:
     while (lead := LEAD.match(line)) and lead.end() < len(line):
         line = line[lead.end() :]
     line = REASON.sub(lambda reason: reason[0] if MEANS.search(reason[0].lstrip(" ,")) else "", line)
-    line = line[:1].lower() + line[1:] if line.startswith(("The ", "A ", "An ")) else line
+    line = line[:1].lower() + line[1:] if line.startswith("The ") else line
     pieces = QUOTED.split(line)
     pieces[::2] = [EMPTY.sub("", piece) for piece in pieces[::2]]
     return "".join(pieces).strip().rstrip(".。!！") or line
