@@ -161,7 +161,7 @@ def _are_alike(members: list[Any]) -> bool:
 
 def _shared_keys(members: list[Any]) -> list[str]:
     keys = list(members[0]) if _are_alike(members) else []
-    return keys if len(keys) <= 24 and all(list(member) == keys for member in members) else []
+    return keys if 0 < len(keys) <= 24 and all(list(member) == keys for member in members) else []
 
 
 def _member_worth(key: str, value: Any) -> float:
