@@ -302,3 +302,22 @@ def test_a_short_reply_has_only_a_gist() -> None:
     assert shorten(Item("7", Kind.ASSISTANT, (Text(text),)), count=count).summary is None
     assert shorten(Item("7", Kind.ASSISTANT, (Text(text),)), count=count).gist is not None
     assert shorten(Item("7", Kind.USER, (Text(text),)), count=count).summary is not None
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12)
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=8), inner), max_leaves=20)
+
+
+@pytest.mark.parametrize("value", [list(range(500)), {"scores": list(range(500))}, {"a": [1], "b": [True, None] * 200}])
+def test_lists_of_numbers_are_shortened(value: object) -> None:
+    """They are no tables."""
+    shorter = shorten(result(json.dumps(value)), count=count)
+    assert shorter.gist
+    assert count(shorter.gist) < count(json.dumps(value))
+
+
+@given(JSON)
+def test_no_json_makes_it_raise(value: object) -> None:
+    """Repeated until it is long enough to be shortened."""
+    for document in ([value] * 60, {f"k{i}": value for i in range(60)}):
+        shorten(result(json.dumps(document)), count=count)
