@@ -33,6 +33,9 @@ def shortened(tool: str = "Read", strategy: str = "large") -> tuple[Session, str
         talk(session, 10)
         session.compose(ROOM)
         session.summaries.compact(model=says("The crane was looked at."))
+    else:
+        talk(session, 4)
+        session.compose(Budget(1_000, recall=0.0))  # a sweep is forced
     session.user("and then?")
     assert level(session, session.compose(ROOM), first) is not Lod.FULL
     return session, text
@@ -41,7 +44,7 @@ def shortened(tool: str = "Read", strategy: str = "large") -> tuple[Session, str
 @pytest.mark.parametrize("tool", ["Read", "bash"])
 @pytest.mark.parametrize("strategy", ["large", "compacted"])
 def test_fetching_again_what_was_shortened_is_a_fault(tool: str, strategy: str) -> None:
-    """Of a file or a command, shortened on entry or covered: counted once, shown in full, in receipt and log."""
+    """Of a file or a command, shortened by a sweep or covered: counted once, shown in full, in receipt and log."""
     session, text = shortened(tool, strategy)
     assert session.items.faults == []
     again = read(session, text, tool)
