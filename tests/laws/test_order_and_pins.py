@@ -8,7 +8,7 @@ from recorded import conversations, play, sample
 from world import Sent, World, counters
 
 from sightline import samples
-from sightline.log.columns import HEAD, LABELLED, REPLACING
+from sightline.log.columns import HEAD, LABELLED, LEADING, REPLACING
 from sightline.plan.budget import Budget
 from sightline.values.items import Kind, Lod, Opaque, Role, Text
 from sightline.values.phrases import said_by_another
@@ -26,7 +26,8 @@ def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
 def check_order(world: World, sent: Sent) -> None:
     """Messages stand as their units began, each unit's results in call order behind it.
 
-    A summary stands where the first unit stood that it covers, or, where the layout wants that, before everything.
+    A summary stands where the first unit stood that it covers, or, where the layout wants that, before everything. What
+    was recalled for a user's message stands right before it.
     """
     timeline, payload = world.session._journal.timeline, sent.payload
     if world.session.settings.layout.startswith("ba-agent"):
@@ -35,6 +36,10 @@ def check_order(world: World, sent: Sent) -> None:
     if world.session.settings.layout == "openstarry":
         covered = dict.fromkeys(covered, -1)
     rows = [timeline.row(message.id) for message in payload.body if message.id]
+    for unit in payload.plan:
+        row = timeline.unit_row[unit]
+        if timeline.state[row] & LEADING and (asked := timeline.last_user(payload.plan.path, row)) in payload.plan:
+            covered[unit] = asked
     expected = [
         row
         for unit in sorted(payload.plan, key=lambda unit: (covered.get(unit, unit), unit not in covered, unit))

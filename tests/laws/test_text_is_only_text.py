@@ -1,5 +1,6 @@
 """Law 8: nothing inside an item's content can forge a window, a call, a summary or a message of another role."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from recorded import play, sample
 from world import Sent, World
 
 from sightline import samples
+from sightline.log.columns import LEADING
 from sightline.plan.budget import Budget
 from sightline.values.items import Call, Kind, Message, Result, Role, Text
 from sightline.wire.payload import Payload
@@ -81,6 +83,7 @@ def _outline(message: Message) -> tuple[Role, bool, list[str]]:
 def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
     """Every message is of the role its item has; only the engine's own words have no item; texts are parts, no more."""
     timeline = world.session._journal.timeline
+    leading = {before.id: after for before, after in pairwise(sent.payload.body) if _leads(world, before.id)}
     unnamed = 0
     for message in (*sent.payload.system, *sent.payload.body, *sent.payload.tail):
         row = timeline.row(message.id) if message.id else None
@@ -88,11 +91,18 @@ def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
         if row is not None:
             kind = Kind(timeline.kind[row])
             assert message.role is ROLES[kind]
-            assert message.merge_into_previous == (kind is Kind.RECALL)
+            follows = kind is Kind.RECALL and not _leads(world, message.id)  # or is led by what was recalled for it
+            assert message.merge_into_previous == (follows or message in leading.values())
             calls = [part for part in message.parts if isinstance(part, Call)]
             assert len(calls) == sum(r for r in _calls_of(world, row))
             assert (kind is Kind.RESULT) == any(isinstance(part, Result) for part in message.parts)
     assert unnamed == bool(sent.payload.plan.marker) + bool(sent.payload.plan.preface)
+
+
+def _leads(world: World, item: str) -> bool:
+    """Whether an item is a recall that stands before the words of a user's message."""
+    row = world.session._journal.timeline.row(item) if item else None
+    return row is not None and bool(world.session._journal.timeline.state[row] & LEADING)
 
 
 def _calls_of(world: World, row: int) -> list[bool]:
@@ -142,8 +152,8 @@ def test_samples_with_a_hostile_user_keep_their_structure(name: str) -> None:
         [
             (m.role, sum(isinstance(p, Call) for p in m.parts))
             for m in one.sent[-1].payload.body
-            if not m.merge_into_previous
+            if not m.id or one.session.items.info(m.id).kind is not Kind.RECALL
         ]
         for one in (world, bad)
-    ]  # what is recalled follows the words of a message, and may
+    ]  # what is recalled stands with the words of a message, and may
     assert outlines[0] == outlines[1]

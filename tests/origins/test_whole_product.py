@@ -17,7 +17,7 @@ from sightline.origins import clawdcode, contextui
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, WordCounter, numbered_ids
-from sightline.values.items import Message, Result, Role, plain_text
+from sightline.values.items import Kind, Message, Result, Role, plain_text
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter
 from sightline.wire.payload import Payload
@@ -111,8 +111,9 @@ def check_pairs(messages: Sequence[Message]) -> None:
 
 
 def check_order(payload: Payload) -> None:
-    """Dialogue stands in the order it was said."""
-    said = [int(m.id) for m in payload.body if m.id and m.role in (Role.USER, Role.ASSISTANT)]
+    """Dialogue stands in the order it was said. What was recalled for a message was not said: it stands before it."""
+    recalled = {line.id for line in payload.plan.lines() if line.kind is Kind.RECALL}
+    said = [int(m.id) for m in payload.body if m.id not in ("", *recalled) and m.role in (Role.USER, Role.ASSISTANT)]
     assert said == sorted(said)
     assert len(said) == len(set(said))
 

@@ -76,3 +76,16 @@ def test_a_message_is_searched_for_only_at_its_first_call() -> None:
     payload = session.compose(Budget(1_200))
     assert payload.plan.left_out is not None
     assert pieces(payload) == []
+
+
+def test_what_was_recalled_is_no_source(session: Session) -> None:
+    """Questions about one thing, again and again: each brings back what was said, never what was brought back."""
+    for number in range(6):
+        session.user(f"Question {number}: what is the brown harbour dog of the lighthouse keeper called?")
+        session.compose(Budget(1_200))
+        session.assistant("Bello. " + FILLER)
+    timeline, reader = session._journal.timeline, session._journal.reader
+    recalls = [row for row in range(len(timeline)) if timeline.kind[row] == Kind.RECALL]
+    sources = [timeline.row(source.item) for row in recalls for source in reader.sources(row)]
+    assert sources
+    assert not {timeline.kind[row] for row in sources if row is not None} & {Kind.RECALL, Kind.WINDOW}

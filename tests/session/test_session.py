@@ -432,7 +432,7 @@ def test_collapsing_what_is_left_out_changes_no_sum(session: Session) -> None:
 
 
 def test_a_question_brings_back_what_it_is_about(session: Session) -> None:
-    """What matches and is not shown in full stands right after the question, once."""
+    """What matches and is not shown in full stands before the question, in one message with it, once."""
     session.user("look")
     answered(session, "a", "\n".join(f"row {n} zebra{n}" for n in range(2_000)))
     session.compose(Budget(4_000))
@@ -440,7 +440,8 @@ def test_a_question_brings_back_what_it_is_about(session: Session) -> None:
     session.user("what is in the row of zebra1234 ?")
     payload = session.compose(Budget(4_000))
     assert payload.body[-1].merge_into_previous
-    assert "row 1234 zebra1234" in spoken(payload)[-1][1]
+    assert spoken(payload)[-1][1] == "what is in the row of zebra1234 ?"
+    assert "row 1234 zebra1234" in spoken(payload)[-2][1]
     count = len(session.items)
     session.compose(Budget(4_000))
     assert len(session.items) == count

@@ -11,7 +11,7 @@ from msgspec import Struct
 from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.log.annotations import WindowNote
-from sightline.log.columns import HEAD, LABELLED, ORPHAN
+from sightline.log.columns import HEAD, LABELLED, LEADING, ORPHAN
 from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of
@@ -128,21 +128,42 @@ def first_change(before: Sequence[bytes], after: Sequence[bytes]) -> int | None:
     return len(after) if len(after) < len(before) else None
 
 
-def unit_messages(reader: Reader, plan: Plan, unit: int, tools: Collection[str]) -> Iterator[Message]:
+def _led_message(plan: Plan, unit: int) -> int:
+    """Return the unit of the user message that a recall stands before; -1 if this unit is no such recall."""
+    row = plan.timeline.unit_row[unit]
+    return plan.timeline.last_user(plan.path, row) if plan.timeline.state[row] & LEADING else -1
+
+
+def _reading_order(plan: Plan, units: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
+    """Yield these units as they are read: the place of each, the unit, and whether it continues the message before it.
+
+    What was recalled for a user message stands before its words, in one message with them and at its place. A recall of
+    another kind continues the user message before it.
+    """
+    recalls: dict[int, list[int]] = {}
+    for unit in units:
+        if (message := _led_message(plan, unit)) >= 0:
+            recalls.setdefault(message, []).append(unit)
+    leading = {recall for message in recalls.keys() & {*units} for recall in recalls[message]}
+    for unit in units:
+        if unit not in leading:
+            parts = [*recalls.get(unit, ()), unit]
+            yield unit, parts[0], plan.timeline.unit_kind(unit) is Kind.RECALL and _led_message(plan, unit) < 0
+            yield from ((unit, part, True) for part in parts[1:])
+
+
+def unit_messages(
+    reader: Reader, plan: Plan, unit: int, tools: Collection[str], *, continues: bool = False
+) -> Iterator[Message]:
     """Yield the messages of a unit as the plan shows them: its message, then its results in call order.
 
-    They name only those of our tools that the payload has.
+    They name only those of our tools that the payload has. `continues`: the first is part of the message before it.
     """
     timeline = reader.timeline
     first, *others = timeline.rows_of(unit)
     kind = Kind(timeline.kind[first])
     if kind is not Kind.ASSISTANT:
-        yield Message(
-            _ROLES[kind],
-            reader.parts(first, plan.lod(first), tools),
-            timeline.id(first),
-            merge_into_previous=kind is Kind.RECALL,
-        )
+        yield Message(_ROLES[kind], reader.parts(first, plan.lod(first), tools), timeline.id(first), continues)
         return
     calls = [row for row in others if timeline.kind[row] == Kind.CALL]
     yield Message(Role.ASSISTANT, _assistant_parts(reader, plan, first, calls, tools), timeline.id(first))
@@ -182,7 +203,7 @@ def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
     0 also if there are summaries, or if the notices differ.
     """
     if plan.extends(before):
-        return len(before)
+        return _whole_messages(plan, len(before))
     notices = [(each.marker, each.preface, each.left_out and each.left_out.first) for each in (plan, before)]
     if notices[0] != notices[1] or reader.timeline.compactions:
         return 0
@@ -194,7 +215,14 @@ def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
         differ = (at for at, (mine, theirs) in enumerate(zip(one, other, strict=False)) if mine != theirs)
         same = next(differ, min(same, len(other)))
     marked = plan.left_out is None or not plan.marker or bisect_right(one, plan.left_out.first) < same
-    return same if marked else 0
+    return min(_whole_messages(each, same) for each in (plan, before)) if marked else 0
+
+
+def _whole_messages(plan: Plan, count: int) -> int:
+    """Return how many of the first `count` units are whole messages: one that a later recall stands before is not."""
+    later = plan.after(count)
+    led = [message for unit in later if 0 <= (message := _led_message(plan, unit)) < later[0] and message in plan]
+    return bisect_left(list(plan), min(led)) if led else count
 
 
 def _extend(
@@ -203,8 +231,12 @@ def _extend(
     """Return the body and hash chain of `base` up to the last unchanged unit, and those of all later units after it."""
     assert isinstance(base.body, PrefixList)
     assert isinstance(base.chain, PrefixList)
-    more = [message for unit in plan.after(same) for message in unit_messages(reader, plan, unit, tools)]
-    if plan.extends(base.plan):
+    more = [
+        message
+        for _, unit, continues in _reading_order(plan, plan.after(same))
+        for message in unit_messages(reader, plan, unit, tools, continues=continues)
+    ]
+    if same == len(base.plan) and plan.extends(base.plan):
         return base.body.grown(more), base.chain.grown(list(_hash_chain(base.chain[-1], more))[1:])
     kept = (
         bool(plan.preface) + bool(plan.marker) + sum(messages_of(reader.timeline, unit) for unit in plan.after(0, same))
@@ -255,7 +287,7 @@ def _in_order(
     units, tools = list(plan), offered(inputs.tools)
     if places or stands:
         units = sorted({*units, *places}, key=lambda unit: (stands.get(unit, unit), unit not in stands, unit))
-    for unit in units:
+    for place, unit, continues in _reading_order(plan, units):
         if not prefaced and reader.timeline.unit_kind(unit) is not Kind.SUMMARY:
             yield None, Message(Role.USER, (Text(plan.preface),))
             prefaced = True
@@ -265,8 +297,8 @@ def _in_order(
         if unit in windows:
             yield unit, _window(inputs, windows[unit], reader)
         else:
-            for message in unit_messages(reader, plan, unit, tools):
-                yield unit, message
+            for message in unit_messages(reader, plan, unit, tools, continues=continues):
+                yield place, message
     for said, text in ((prefaced, plan.preface), (marked, plan.marker)):
         if not said:
             yield None, Message(Role.USER, (Text(text),))

@@ -34,7 +34,7 @@ from sightline.wire.payload import Payload
 
 _QUESTION_SHARE = 0.1  # of the limit: the end of the conversation that is shown when one question is asked about it
 _RECENT_UNITS = 60  # what was recalled within these units is not recalled again
-_FRAMING_TOKENS = 16  # at most, for one more message in any profile
+_FRAMING_TOKENS = 24  # at most, for one more message in any profile and the frame of what is recalled
 
 
 class Composer:
@@ -268,7 +268,8 @@ class Composer:
         recalls = [row for row in recent if timeline.kind[row] == Kind.RECALL and plan.lod(row) is Lod.FULL]
         known = {source for row in recalls for source in self.journal.reader.sources(row)}  # what is still shown
         note = self._recall.note(self._question_text(), tokens, reduced(plan), known, automatic=True)
-        return self._ask_strategy(self._view(view.budget, gathered)) if self._append_recall(note) else plan
+        leads = view.last is None or self._question not in view.last
+        return self._ask_strategy(self._view(view.budget, gathered)) if self._append_recall(note, leads=leads) else plan
 
     def _recall_for_question(self, view: View, usual: Plan, gathered: ComposeInputs) -> Plan:
         """Show only the end of the conversation, and fill the rest of the budget with passages that may answer.
@@ -286,7 +287,8 @@ class Composer:
         )
         plan = strategy("focus").plan(allowed(narrow))
         tokens = view.limit - plan.tokens - _FRAMING_TOKENS
-        if not self._append_recall(self._recall.note_for_question(self._question_text(), tokens, reduced(plan))):
+        note = self._recall.note_for_question(self._question_text(), tokens, reduced(plan))
+        if not self._append_recall(note, leads=True):  # this payload begins anew, whatever was sent
             return usual
         view = allowed(self._view(view.budget, gathered))
         recalled = Plan.extended(replace(view, last=plan, new=said_units(timeline, path, plan.rows)), {}, {})
@@ -296,12 +298,15 @@ class Composer:
     def _question_text(self) -> str:
         return self.journal.reader.text(self.journal.timeline.unit_row[self._question])
 
-    def _append_recall(self, note: RecallNote | None) -> bool:
-        """Append a recall after the user's message. Return whether there is one."""
+    def _append_recall(self, note: RecallNote | None, *, leads: bool) -> bool:
+        """Append what was recalled for the user's message. Return whether there is anything.
+
+        It is to stand before the words of the message, unless these were sent already: then it follows them.
+        """
         if note is None:
             return False
         note = structs.replace(note, query="")  # because it is the message before this entry
-        self.journal.append([self.journal.drafts.recall(note)], if_unchanged=True)
+        self.journal.append([self.journal.drafts.recall(note, leads=leads)], if_unchanged=True)
         return True
 
     # ------------------------------------------------------------------ step 5 is `render`; step 6: log the receipt

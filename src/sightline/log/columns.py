@@ -30,6 +30,7 @@ BY_RULE = 256  # a summary that no model made
 FAULT = 512  # a result fetched again because the earlier one was shortened
 NOTICE = 1024  # a summary that only says that there is none
 FILE_READ = 2048  # a call that reads a file, and its result if it is no error
+LEADING = 4096  # a recall for the user message before it: shown in that message, before its words
 
 
 class State(Struct):

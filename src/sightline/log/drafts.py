@@ -9,7 +9,7 @@ from msgspec import Raw
 from sightline import __version__
 from sightline.files.project import Place
 from sightline.log import entries
-from sightline.log.columns import LABELLED, OPAQUE
+from sightline.log.columns import LABELLED, LEADING, OPAQUE
 from sightline.log.entries import Body, CompactMetadata, Entry, ToolResult, ToolUse
 from sightline.shorten import rules, subject_of
 from sightline.values.clock import Clock, Ids, iso
@@ -52,9 +52,10 @@ class Drafts:
         """Draft an annotation with this content."""
         return self._entry("system", Body("system"), subtype=subtype, data=Raw(msgspec.json.encode(note)))
 
-    def recall(self, note: Any) -> Entry:
-        """Draft a recall of the pieces that this note names."""
-        return self._entry("system", Body("user"), subtype="recall", data=Raw(msgspec.json.encode(note)))
+    def recall(self, note: Any, *, leads: bool = False) -> Entry:
+        """Draft a recall of the pieces that this note names. `leads`: it stands before the last message's words."""
+        data, flags = Raw(msgspec.json.encode(note)), LEADING if leads else 0
+        return self._entry("system", Body("user"), subtype="recall", data=data, flags=flags)
 
     def boundary(self, note: Any, metadata: CompactMetadata) -> Entry:
         """Draft the boundary of a compaction. The summaries follow it."""

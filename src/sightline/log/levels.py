@@ -161,7 +161,7 @@ class Reader(EntryReader):
         """
         item = self.item(row)
         if item.kind is Kind.RECALL:
-            return self.recalled_parts(self.entry(row), self.locale_at(row))
+            return self.recalled_parts(self.entry(row), self.locale_at(row), handles="expand" in tools)
         if lod is Lod.FULL:
             is_labelled = bool(self.timeline.state[row] & (LABELLED | ORPHAN))
             locale = self.locale_at(row) if item.kind is Kind.SUMMARY else ""

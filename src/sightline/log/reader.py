@@ -10,8 +10,9 @@ from sightline.errors import BadInput, Damaged
 from sightline.log import entries
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.branches import UNBOUNDED, Path, Placed
-from sightline.log.columns import ORPHAN, Timeline
+from sightline.log.columns import LEADING, ORPHAN, Timeline
 from sightline.log.entries import Entry
+from sightline.log.recall_frame import frame_recall
 from sightline.log.stores import Span, Store
 from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, Text, arguments, plain_text
 from sightline.values.phrases import SPEAKS, plain_label, say
@@ -135,13 +136,16 @@ class EntryReader:
         """The pieces that a recall shows again."""
         return _recall_note(self.entry(row)).sources
 
-    def recalled(self, entry: Entry, locale: str) -> str:
-        """The text of a recall entry: the lines of its sources, each after its handle."""
-        return self.recall_text(_recall_note(entry), locale, entry.timestamp[:_DATE])
+    def recalled(self, entry: Entry, locale: str, *, handles: bool = True) -> str:
+        """The text of a recall entry: in a frame if it stands before a user's words, else a list with handles."""
+        note, today = _recall_note(entry), entry.timestamp[:_DATE]
+        if entry.flags & LEADING:
+            return frame_recall(self, note, locale, today, handles=handles)
+        return self.recall_text(note, locale, today)
 
-    def recalled_parts(self, entry: Entry, locale: str) -> tuple[Part, ...]:
+    def recalled_parts(self, entry: Entry, locale: str, *, handles: bool = True) -> tuple[Part, ...]:
         """The text of a recall entry, and the images and files of items that it shows again whole."""
-        return (Text(self.recalled(entry, locale)), *self.media(_recall_note(entry)))
+        return (Text(self.recalled(entry, locale, handles=handles)), *self.media(_recall_note(entry)))
 
     def media(self, note: RecallNote) -> tuple[Image | File, ...]:
         """The images and files of the items that a recall shows again whole."""
@@ -170,16 +174,25 @@ class EntryReader:
         newline = "\n" if is_only else _INDENTED
         if (row := self.timeline.row(source.item)) is None:
             return f"#{source.item}"
+        lines = self.source_lines(source)
         if source.first:
-            lines = self.lines(row)[source.first - 1 : source.last]
             label = say("recalled lines", locale, id=source.item, first=source.first, last=source.last)
             return newline.join([label, *lines])
+        role = {Kind.USER: "user: ", Kind.ASSISTANT: "assistant: "}.get(Kind(self.timeline.kind[row]), "")
+        names_itself = source.quotes or SPEAKS.match("\n".join(lines[:2]))  # a text may begin with its speaker's name
+        speaker = "" if names_itself else role
+        return f"#{source.item} {speaker}" + newline.join(lines)
+
+    def source_lines(self, source: Source) -> list[str]:
+        """The lines of a piece, or its quotes in one line. At least one."""
+        if (row := self.timeline.row(source.item)) is None:
+            return [""]
+        if source.first:
+            return self.lines(row)[source.first - 1 : source.last] or [""]
         text = self.text(row)
         if source.quotes:
-            return f"#{source.item} " + _BETWEEN_QUOTES.join(text[first:end] for first, end in source.quotes)
-        role = {Kind.USER: "user: ", Kind.ASSISTANT: "assistant: "}.get(Kind(self.timeline.kind[row]), "")
-        speaker = "" if SPEAKS.match(text) else role  # a text may begin with its speaker's name
-        return f"#{source.item} {speaker}" + text.replace("\n", newline)
+            text = _BETWEEN_QUOTES.join(text[first:end] for first, end in source.quotes)
+        return text.split("\n")
 
     def when(self, source: Source, today: str) -> str:
         """When an item was written: the caller's own words, or else the date. Quotes have no date of their own."""

@@ -84,7 +84,7 @@ class EngineNotices(Notices):
         assert isinstance(call, Call)
         result = timeline.partner[row]
         answer = f"→ #{timeline.id(result)}" if result >= 0 else ""
-        return " ".join(filter(None, (call.name, _on_one_line(subject_of(call)), answer)))
+        return " ".join(filter(None, (_on_one_line(call.name), _on_one_line(subject_of(call)), answer)))
 
     def preface(
         self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None

@@ -16,6 +16,7 @@ from sightline.recall.search import (
 from sightline.values.items import Kind
 
 SPEECH = (Kind.USER, Kind.ASSISTANT)
+_REPEATING = (Kind.RECALL, Kind.WINDOW)  # they show what stands elsewhere, and are not searched
 _VAGUE = 0.3  # of a question's weight in any one row: with less, the question names nothing to look for
 ROWS_AT_ONCE = 50  # rows indexed before an automatic recall: more than a turn adds, too few to be noticed
 _NEAR_BEST = 0.4  # of the best row's own match: rows that match less are noise
@@ -76,13 +77,12 @@ class Finder:
 
         def size(row: int) -> int:  # another process may have indexed more rows than this one has read
             exists = row < rows and path.holds(branch[row], row) and unit[row] not in ignored
-            return max(full[row], 1) if exists else 0
+            return max(full[row], 1) if exists and timeline.kind[row] not in _REPEATING else 0
 
         def can_be_found(row: int) -> bool:
             answer = timeline.partner[row] if timeline.kind[row] == Kind.CALL else row
-            repeats = (
-                answer >= 0 and timeline.state[answer] & WHOLE
-            )  # of `expand` or `recall`: its source is to be found
+            # Of `expand` and `recall` the source is to be found.
+            repeats = timeline.kind[row] in _REPEATING or (answer >= 0 and timeline.state[answer] & WHOLE)
             return full[row] > 0 and not repeats and (among is None or among(row))
 
         return index.answers(query, limit, SearchScope(size, can_be_found, breadth))
@@ -126,7 +126,7 @@ class Finder:
         timeline, reader = self._journal.timeline, self._journal.reader
         end = len(timeline) if max_rows is None else min(len(timeline), self._index.upto + max_rows)
         while self._index.upto < end:  # an index that turned out damaged begins again at 0
-            rows = (row for row in range(self._index.upto, end) if timeline.kind[row] not in (Kind.RECALL, Kind.WINDOW))
+            rows = (row for row in range(self._index.upto, end) if timeline.kind[row] not in _REPEATING)
             texts = ((row, f"{reader.text(row)}{TIME_MARK}{reader.entry(row).when}") for row in rows)
             self._index.add(texts, end)
             if max_rows is not None:

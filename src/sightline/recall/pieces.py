@@ -1,10 +1,11 @@
 """The pieces that one recall brings back, chosen within a token budget."""
 
 from collections.abc import Container, Iterable
+from functools import partial
 
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.journal import Journal
-from sightline.values.phrases import say
+from sightline.log.recall_frame import frame_recall, passage
 
 LINE_TOKENS = 10  # a piece is seldom smaller
 
@@ -12,16 +13,16 @@ LINE_TOKENS = 10  # a piece is seldom smaller
 class Pieces:
     """The pieces chosen so far, best first, and the tokens that are left for more."""
 
-    def __init__(self, journal: Journal, max_tokens: int, known: Container[Source] = ()) -> None:
-        """`known`: sources that the payload shows already; they are not added."""
-        self._known = known
+    def __init__(self, journal: Journal, max_tokens: int, *, framed: bool, known: Container[Source] = ()) -> None:
+        """`known`: sources that the payload shows already; they are not added. `framed`: for a user message."""
+        self._known, self._framed = known, framed
         self._journal, self._reader = journal, journal.reader
         self._today, self._max_tokens = journal.today, max_tokens
         self._sources: list[Source] = []  # best first
         self._dates = {self._today}  # those that are shown, or need not be
         self._texts: set[str] = set()  # of all pieces that were tried
         self._exact = False  # whether `tokens_left` has been counted exactly since the last piece
-        self.tokens_left = max_tokens - self._reader.counter.count(say("recalled", self._reader.locale))
+        self.tokens_left = max_tokens - self._tokens(RecallNote())
 
     def add(self, sources: Iterable[Source]) -> None:
         """Add the sources that are new and fit."""
@@ -29,12 +30,12 @@ class Pieces:
         for source in sources:
             if source in self._known or Source(source.item) in self._known:
                 continue
-            text = reader.source_text(source, reader.locale)
+            words = "\n".join(reader.source_lines(source))  # repeated text is shown once
+            text = passage(reader, source, reader.locale) if self._framed else reader.source_text(source, reader.locale)
             tokens = count(text) + 1 + reader.full_tokens(reader.media(RecallNote((source,))))
             when = reader.when(source, self._today)
             if when not in self._dates:
                 tokens += count(f"[{when}]") + 1
-            words = text.partition(" ")[2]  # after its handle; repeated text is shown once
             if words not in self._texts and self.fits(tokens):
                 self._sources.append(source)
                 self._dates.add(when)
@@ -64,7 +65,8 @@ class Pieces:
         return RecallNote(tuple(sorted(self._sources, key=self._position)), query)
 
     def _tokens(self, note: RecallNote) -> int:
-        text = self._reader.recall_text(note, self._reader.locale, self._today)
+        render = partial(frame_recall, self._reader) if self._framed else self._reader.recall_text
+        text = render(note, self._reader.locale, self._today)
         return self._reader.counter.count(text) + self._reader.full_tokens(self._reader.media(note))
 
     def _position(self, source: Source) -> tuple[int, int]:

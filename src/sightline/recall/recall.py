@@ -70,7 +70,7 @@ class Recall:
         With `automatic`, for a recall that nobody asked for, only clear matches come back. A long history that was
         never searched is then not indexed at once, because nobody should wait for that: each such call indexes a part.
         """
-        pieces = Pieces(self._journal, max_tokens, known)
+        pieces = Pieces(self._journal, max_tokens, framed=automatic, known=known)
         found = self._finder.matches(query, _MAX_HITS, among, self._finder.asking_units(), automatic=automatic)
         for hit in found.hits:
             pieces.add(self._sources(hit.row, found.terms, pieces.tokens_left))
@@ -82,7 +82,7 @@ class Recall:
         If the question asks for everything and names nothing ("what have we settled so far?"), return an overview: for
         work with tools a digest, for a conversation the values that were settled, quoted.
         """
-        pieces, asking = Pieces(self._journal, max_tokens), self._finder.asking_units()
+        pieces, asking = Pieces(self._journal, max_tokens, framed=True), self._finder.asking_units()
         if self._finder.wants_overview(query):
             rows = list(islice(self._finder.newest(among, asking, (*SPEECH, Kind.CALL, Kind.RESULT)), _OVERVIEW_ROWS))
             kinds = Counter(self._journal.timeline.kind[row] for row in rows)

@@ -112,7 +112,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     role: Role
     parts: tuple[Part, ...]
     id: str = ""  # of the item it shows: "412"
-    merge_into_previous: bool = False  # it continues the user message before it (recall)
+    merge_into_previous: bool = False  # it continues the user message before it
     model: str = ""
     usage: "Usage | None" = None
     when: str = ""  # when it was said, in any form; empty: now. Shown with the message when it is recalled

@@ -66,6 +66,10 @@ _ENGINE = {
         "[recalled from earlier in this conversation]",
         "[从本次对话较早处取回]",
     ),
+    "earlier": ("[from earlier in this conversation]", "[摘自本次对话较早处]"),
+    "earlier end": ("[the message itself]", "[以下是消息本身]"),
+    "by user": ("user: ", "用户："),
+    "by assistant": ("assistant: ", "助手："),
     "overview": (
         "[overview of what was said and done earlier in this conversation]",
         "[本次对话较早内容的概览]",

@@ -174,7 +174,8 @@ def write(payload: Payload) -> Json:
             messages += _user(media)
             media = []
             if message.merge_into_previous and message.role is Role.USER and last is Role.USER:
-                messages[-1]["content"] += _message(message)["content"]
+                more = _message(message)
+                messages[-1] |= {**more, "content": messages[-1]["content"] + more["content"]}
             else:
                 messages.append(_message(message))
         last = message.role

@@ -184,7 +184,8 @@ def write(payload: Payload) -> Json:
     last: Role | None = None  # of the neutral message before
     for message in pair([*payload.body, *payload.tail], STRICT):
         if message.merge_into_previous and message.role is Role.USER and last is Role.USER:
-            items[-1]["content"] += _with_content(_message("user", message.parts))["content"]
+            more = _with_content(_message("user", message.parts))
+            items[-1] |= {**more, "content": items[-1]["content"] + more["content"]}
         else:
             written = _items(message, custom)
             custom |= {

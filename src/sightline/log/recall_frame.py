@@ -1,0 +1,124 @@
+"""How a recall looks that stands before the words of a user message: passages of the conversation in a frame.
+
+The frame is a heading, the passages, and a line after which the message itself follows. No line of a passage can look
+like one of the frame: of a text only the first line begins at the margin, and it is escaped where it must be.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+from sightline.log.annotations import RecallNote, Source
+from sightline.log.columns import Timeline
+from sightline.values.items import Kind
+from sightline.values.phrases import LOCALES, SPEAKS, plain_label, say
+
+if TYPE_CHECKING:
+    from sightline.log.reader import EntryReader
+
+_GAP = "…"
+_INDENTED = "\n  "
+_UNSEEN = r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"  # characters that nobody sees
+_HIDDEN = re.compile(rf"[{_UNSEEN}]+")
+_FRAME_LINE = re.compile(rf"[\s\\{_UNSEEN}]*(?:\[|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
+_LABELS = {Kind.USER: "by user", Kind.ASSISTANT: "by assistant"}
+_ROLES = {say(key, locale).rstrip(" :：") for key in _LABELS.values() for locale in LOCALES} | {
+    "system", "developer", "tool", "human", "ai",
+}  # fmt: skip
+_SAID = (Kind.USER, Kind.ASSISTANT, Kind.RESULT)
+_LONGEST_CALL = 80  # characters of the call that a result is labelled with
+
+
+def frame_recall(reader: "EntryReader", note: RecallNote, locale: str, today: str = "", *, handles: bool = True) -> str:
+    """Return the passages of a note in the order it has them, in their frame.
+
+    Between two passages stands their date, if it differs, or else a mark if something was said between them. Speakers
+    are named only where that tells something. `handles`: a passage that is only a part of an item has its handle,
+    because the model can expand it.
+    """
+    if note.overview:
+        heading, lines = "overview", map(_escaped, note.overview.split("\n"))
+    else:
+        heading, lines = "earlier", _passages(reader, note.sources, locale, today, handles)
+    return "\n".join([say(heading, locale), *lines, say("earlier end", locale), ""])
+
+
+def passage(
+    reader: "EntryReader",
+    source: Source,
+    locale: str,
+    *,
+    labelled: bool = True,
+    handles: bool = True,
+    goes_on: bool = False,
+) -> str:
+    """Return one passage: its text after its speaker or, of a tool's result, its call. Further lines are indented.
+
+    `goes_on`: the passage before it is of the same item.
+    """
+    row = reader.timeline.row(source.item)
+    if row is None:
+        return ""
+    lines = [part for line in reader.source_lines(source) for part in line.splitlines() or [""]]  # \r ends a line too
+    label = _label(reader, row, "\n".join(lines[:2]), locale, labelled, goes_on)
+    text = label + _INDENTED.join(lines if label else [_escaped(lines[0]), *lines[1:]])
+    if not handles or not (source.first or source.quotes):
+        return text
+    if source.first:
+        handle = say("recalled lines", locale, id=source.item, first=source.first, last=source.last)
+        return f"{handle}{_INDENTED}{text}"
+    return f"#{source.item} {text}"
+
+
+def _passages(
+    reader: "EntryReader", sources: Iterable[Source], locale: str, today: str, handles: bool
+) -> Iterator[str]:
+    timeline = reader.timeline
+    placed = [(row, source) for source in sources if (row := timeline.row(source.item)) is not None]
+    labelled = any(timeline.kind[row] == Kind.ASSISTANT for row, _ in placed)
+    when, before = today, -1
+    is_part = False
+    for row, source in placed:
+        previous, when = when, reader.when(source, today)
+        was_part, is_part = is_part, bool(source.first or source.quotes)
+        if when != previous:
+            yield f"[{when}]"
+        elif before >= 0 and (was_part or is_part or _is_gap(timeline, before, row)):
+            yield _GAP
+        yield passage(reader, source, locale, labelled=labelled, handles=handles, goes_on=before == row)
+        before = row
+
+
+def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
+    """Return whether something was said between two rows."""
+    path = timeline.path(timeline.branch[row])
+    return any(
+        timeline.kind[at] in _SAID and timeline.full[at] and path.holds(timeline.branch[at], at)
+        for at in range(before + 1, row)
+    )
+
+
+def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bool, goes_on: bool) -> str:
+    """Return who says a text, or the call that it answers. A text that names its speaker itself needs no label.
+
+    So does one that goes on, unless it begins as if somebody else spoke.
+    """
+    kind = Kind(reader.timeline.kind[row])
+    if kind is Kind.RESULT:
+        if goes_on and not SPEAKS.match(text):
+            return ""
+        call = reader.timeline.partner[row]
+        called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 else ""
+        return plain_label(called) + ": " if called else ""
+    if kind not in _LABELS:
+        return ""
+    speaks = SPEAKS.match(text)
+    name = _HIDDEN.sub("", normalize("NFKC", speaks[1])).strip().casefold() if speaks else ""
+    poses = name.split(" ")[0] in _ROLES or "(" in name  # as somebody else, or as a tool's result
+    return say(_LABELS[kind], locale) if poses or (labelled and not speaks and not goes_on) else ""
+
+
+def _escaped(line: str) -> str:
+    """Return a line of somebody's text that cannot be taken for one of the frame."""
+    return "\\" + line if _FRAME_LINE.match(line) else line
