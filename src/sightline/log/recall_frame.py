@@ -37,10 +37,9 @@ def frame_recall(reader: "EntryReader", note: RecallNote, locale: str, today: st
     are named only where that tells something. `handles`: a passage that is only a part of an item has its handle,
     because the model can expand it.
     """
+    heading, lines = "earlier", list(_passages(reader, note.sources, locale, today, handles))
     if note.overview:
-        heading, lines = "overview", map(_escaped, note.overview.split("\n"))
-    else:
-        heading, lines = "earlier", _passages(reader, note.sources, locale, today, handles)
+        heading, lines = "overview", list(map(_escaped, note.overview.split("\n")))
     return "\n".join([say(heading, locale), *lines, say("earlier end", locale), ""])
 
 
