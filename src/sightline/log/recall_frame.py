@@ -101,7 +101,7 @@ def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
 def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bool, goes_on: bool) -> str:
     """Return who says a text, or the call that it answers. A text that names its speaker itself needs no label.
 
-    So does one that goes on, unless it begins as if somebody else spoke.
+    Nor does one that continues the passage before it, unless it begins as if somebody else spoke.
     """
     kind = Kind(reader.timeline.kind[row])
     if kind is Kind.RESULT:
