@@ -94,6 +94,8 @@ def check_loss(session: Session, loss: Loss, budget: Budget) -> None:
 @long
 @example(history=Life(262661102), counting="estimate")  # an undone summary that somebody wanted back was swept out
 @example(history=Life(297924), counting="words")  # a pinned message that looks like one of the engine's lines
+@example(history=Life(2_202_981_749), counting="estimate")  # what was recalled for a message that is covered now
+@example(history=Life(242), counting="o200k_base")
 @given(history=lives, counting=counters)
 def test_every_payload_of_a_compacted_life_is_lawful(history: list[Operation], counting: str) -> None:
     """Budget, pairs, prefix, purity, order, pins, text; nothing lost; rules within their share; true loss reports."""

@@ -83,7 +83,7 @@ def _outline(message: Message) -> tuple[Role, bool, list[str]]:
 def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
     """Every message is of the role its item has; only the engine's own words have no item; texts are parts, no more."""
     timeline = world.session._journal.timeline
-    leading = {before.id: after for before, after in pairwise(sent.payload.body) if _leads(world, before.id)}
+    led = {after.id for before, after in pairwise(sent.payload.body) if _leads(world, before.id, after.id)}
     unnamed = 0
     for message in (*sent.payload.system, *sent.payload.body, *sent.payload.tail):
         row = timeline.row(message.id) if message.id else None
@@ -91,18 +91,23 @@ def check(world: World, sent: Sent, foreseen: Payload | None = None) -> None:
         if row is not None:
             kind = Kind(timeline.kind[row])
             assert message.role is ROLES[kind]
-            follows = kind is Kind.RECALL and not _leads(world, message.id)  # or is led by what was recalled for it
-            assert message.merge_into_previous == (follows or message in leading.values())
+            follows = kind is Kind.RECALL and not timeline.state[row] & LEADING  # or is led by what was recalled for it
+            assert message.merge_into_previous == (follows or message.id in led)
             calls = [part for part in message.parts if isinstance(part, Call)]
             assert len(calls) == sum(r for r in _calls_of(world, row))
             assert (kind is Kind.RESULT) == any(isinstance(part, Result) for part in message.parts)
     assert unnamed == bool(sent.payload.plan.marker) + bool(sent.payload.plan.preface)
 
 
-def _leads(world: World, item: str) -> bool:
-    """Whether an item is a recall that stands before the words of a user's message."""
-    row = world.session._journal.timeline.row(item) if item else None
-    return row is not None and bool(world.session._journal.timeline.state[row] & LEADING)
+def _leads(world: World, item: str, next_item: str) -> bool:
+    """Whether an item is a recall that stands before the words of a user's message, or before another such recall."""
+    timeline, path = world.session._journal.timeline, world.session._journal.path
+    row, after = (timeline.row(each) if each else None for each in (item, next_item))
+    if row is None or after is None or not timeline.state[row] & LEADING:
+        return False
+    message = timeline.last_user(path, row)
+    same = timeline.state[after] & LEADING and timeline.last_user(path, after) == message
+    return bool(same) or timeline.unit[after] == message
 
 
 def _calls_of(world: World, row: int) -> list[bool]:

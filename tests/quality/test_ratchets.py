@@ -57,7 +57,6 @@ def test_no_more_sentences_are_taken_for_constraints() -> None:
     assert found_constraints()[1] <= OTHERS_FOUND + MORE
 
 
-@pytest.mark.xfail(strict=True, reason="recalled passages stand after the question until they move into its unit")
 def test_the_question_is_read_last() -> None:
     """A question about each sample ends its request, in every provider's form, plain and with ask=True."""
     assert questions_read_last() == 1

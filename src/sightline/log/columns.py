@@ -243,8 +243,10 @@ class Timeline(State, eq=False):
 
     def placed(self, annotations: Sequence[Placed], path: Path, before: int = UNBOUNDED) -> Span | None:
         """Where the log has the last of these annotations that applies to a path and is before this offset."""
-        known = (note for note in reversed(annotations) if note.offset < before and path.knows(note))
-        return next((Span(note.offset, note.length) for note in known), None)
+        for note in reversed(annotations):
+            if note.offset < before and path.knows(note):
+                return Span(note.offset, note.length)
+        return None
 
     def state_in_force(self, path: Path) -> Placed | None:
         """The state of a path that accounts for the most rows, of equal ones the last; None if there is none."""

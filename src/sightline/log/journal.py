@@ -128,7 +128,7 @@ class Journal:
     def state(self) -> dict[str, Any]:
         """What the strategy of this branch remembers."""
         placed = self.timeline.state_in_force(self.path)
-        note = self.reader.in_force([] if placed is None else [placed], self.path, StateNote)
+        note = self.reader.in_force([placed], self.path, StateNote) if placed is not None else None
         return {} if note is None else note.state
 
     @property

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _GAP = "…"
 _INDENTED = "\n  "
-_UNSEEN = r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*"
-_HIDDEN = re.compile(_UNSEEN.replace("\\s", ""))
-_FRAME_LINE = re.compile(rf"{_UNSEEN}\\*{_UNSEEN}(?:\[|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
+_UNSEEN = r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"  # characters that nobody sees
+_HIDDEN = re.compile(rf"[{_UNSEEN}]+")
+_FRAME_LINE = re.compile(rf"[\s\\{_UNSEEN}]*(?:\[|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
 _LABELS = {Kind.USER: "by user", Kind.ASSISTANT: "by assistant"}
 _ROLES = {say(key, locale).rstrip(" :：") for key in _LABELS.values() for locale in LOCALES} | {
     "system", "developer", "tool", "human", "ai",
@@ -39,9 +39,9 @@ def frame_recall(reader: "EntryReader", note: RecallNote, locale: str, today: st
     """
     end = say("earlier end", locale)
     if note.overview:  # its lines are the engine's, but for what they quote
-        return "\n".join([say("overview", locale), note.overview.replace(f"\n{end}", f"\n\\{end}"), end, ""])
-    passages = _passages(reader, note.sources, locale, today, handles)
-    return "\n".join([say("earlier", locale), *passages, end, ""])
+        lines = ["\\" + line if end in _HIDDEN.sub("", line) else line for line in note.overview.splitlines()]
+        return "\n".join([say("overview", locale), *lines, end, ""])
+    return "\n".join([say("earlier", locale), *_passages(reader, note.sources, locale, today, handles), end, ""])
 
 
 def passage(
@@ -64,7 +64,7 @@ def passage(
     lines = [part for line in reader.source_lines(source) for part in line.splitlines() or [""]]  # \r ends a line too
     if len(lines) > 1 and lines[0] == f"[{under}]":
         lines = lines[1:]
-    label = _label(reader, row, "\n".join(lines[:2]), locale, labelled and not goes_on, goes_on=goes_on)
+    label = _label(reader, row, "\n".join(lines[:2]), locale, labelled, goes_on)
     text = label + _INDENTED.join(lines if label else [_escaped(lines[0]), *lines[1:]])
     if not handles or not (source.first or source.quotes):
         return text
@@ -103,8 +103,11 @@ def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
     )
 
 
-def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bool, *, goes_on: bool = False) -> str:
-    """Return who says a text, or the call that it answers. A text that names its speaker itself needs no label."""
+def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bool, goes_on: bool) -> str:
+    """Return who says a text, or the call that it answers. A text that names its speaker itself needs no label.
+
+    Nor does one that continues the passage before it, unless it begins as if somebody else spoke.
+    """
     kind = Kind(reader.timeline.kind[row])
     if kind is Kind.RESULT:
         if goes_on and not SPEAKS.match(text):
@@ -116,8 +119,8 @@ def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bo
         return ""
     speaks = SPEAKS.match(text)
     name = _HIDDEN.sub("", normalize("NFKC", speaks[1])).strip().casefold() if speaks else ""
-    poses = name.split(" ")[0] in _ROLES or "(" in name  # as somebody else, or as a tool's result, perhaps
-    return say(_LABELS[kind], locale) if poses or (labelled and not speaks) else ""
+    poses = name.split(" ")[0] in _ROLES or "(" in name  # as somebody else, or as a tool's result
+    return say(_LABELS[kind], locale) if poses or (labelled and not speaks and not goes_on) else ""
 
 
 def _escaped(line: str) -> str:

@@ -4,12 +4,13 @@
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from sightline.errors import PinnedOverflow, StrategyError
+from sightline.log.columns import LEADING
 from sightline.plan.view import LeftOut, View
 from sightline.values.items import Kind, Lod
 
@@ -164,7 +165,7 @@ class Plan:
         """A new list of units at these levels, in place of the last plan.
 
         One line says what `left_out` counts. Index lines follow for as many of its newest units as fit. `says` is a
-        text of the strategy for the model, shown before the history.
+        text of the strategy for the model, shown before the history. What was recalled for a message goes with it.
 
         Raises:
             PinnedOverflow: the items that may not be reduced are larger than the limit.
@@ -179,6 +180,8 @@ class Plan:
             item = view.timeline.id(view.timeline.unit_row[unit])
             because = "it is pinned, a system item or the question" if view.trims else "nothing may be left out"
             raise StrategyError(f"item #{item} must be in every plan: {because}")
+        units = [unit for unit in units if not _stands_alone(view, unit, shown)]
+        shown = set(units)
         body = view.full_tokens(units) - view.saved(lods)
         line = view.notices.marker(left_out)[1] if left_out else 0
         preface = view.notices.preface(shown, lods, says, view.body_limit - body - line)
@@ -215,6 +218,14 @@ class Plan:
             for line in self.lines()
         ]
         return "\n".join([heading, *filter(None, (self.preface, self.marker)), *map(str.rstrip, rows)])
+
+
+def _stands_alone(view: View, unit: int, shown: Collection[int]) -> bool:
+    """Whether a unit was recalled for a message that is not shown. It stays if a caller pinned it."""
+    timeline, row = view.timeline, view.timeline.unit_row[unit]
+    if not timeline.state[row] & LEADING or row in view.pinned:
+        return False
+    return timeline.last_user(view.path, row) not in shown
 
 
 def _check_levels(view: View, lods: Mapping[int, Lod]) -> None:

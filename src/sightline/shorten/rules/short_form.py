@@ -19,8 +19,8 @@ LEAD = re.compile(
     re.IGNORECASE,
 )
 EMPTY = re.compile(
-    r",? please\b(?! \w)|(?<!\S)(?:the|an?(?! (?:or|and|to|in|by|for|with)\b)|is|are|kindly|really|very|quite|basically|"
-    r"actually) (?=\S)|一下(?![一-鿿])|的话(?=[，,])|[吧哦呢](?=[，。！,]|$)"
+    r",? please\b(?! \w)|(?<!\S)(?:the|an?(?! (?:or|and|to|in|by|for|with)\b)|is|are|kindly|really|very|quite|"
+    r"basically|actually) (?=\S)|一下(?![一-鿿])|的话(?=[，,])|[吧哦呢](?=[，。！,]|$)"
 )
 REASON = re.compile(r"(?:,? because\b|[，,]?因为)[^,，。]*")
 MEANS = re.compile(
