@@ -122,7 +122,8 @@ def test_times_that_come_and_go_stay_within_the_room() -> None:
 def test_it_stops_where_relevance_ends() -> None:
     """One turn answers: more room brings back no more than it and what stands around it."""
     shown = [
-        recalled_for(talk((100, "Ada: The ferry to Marstal costs 48 crowns.")), MARSTAL, w) for w in (2_000, 8_000)
+        recalled_for(talk((100, "Ada: The ferry to Marstal costs 48 crowns."), turns=800), MARSTAL, window)
+        for window in (2_000, 8_000)
     ]
     assert "48 crowns" in shown[0]
     assert shown[0] == shown[1]

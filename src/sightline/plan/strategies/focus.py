@@ -63,19 +63,17 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         """See `Strategy.plan`. Between sweeps it looks only at new units."""
         lods = {} if self.economy == "off" else _entry_levels(view)
         why = dict.fromkeys(lods, "command output")
-        question_is_newest = bool(view.new) and view.new[-1] == view.asked
-        keep = self.keep and self.keep + question_is_newest
         tokens = view.tokens_with_new(lods)
         is_forced, is_cold = tokens > _forced_above(view), view.cold and bool(view.last and len(view.last))
         if is_forced or view.command:
             tidy = is_forced or self.economy != "off"
             reason = view.command or "sweep: forced"
-            return Sweep(view, lods, why).reduce(keep, reason, to_target=is_forced, tidy=tidy)
+            return Sweep(view, lods, why).reduce(self.keep, reason, to_target=is_forced, tidy=tidy)
         plan = Plan.extended(view, lods, why)
         if self.economy == "off":
             return plan
         if is_cold and tokens > _share_of_limit(view, _COLD):
-            return Sweep(view, lods, why).reduce(keep, "sweep: cold")
+            return Sweep(view, lods, why).reduce(self.keep, "sweep: cold")
         target: float = plan.body
         if self.economy == "thrifty" and plan.tokens > _share_of_limit(view, _LEAST_FILLED):
             after = max(view.budget.target * plan.body, plan.base)
@@ -83,7 +81,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
                 target = after
         if is_cold or target < plan.body:
             reason = "sweep: cold" if is_cold else "sweep: pays"
-            return Sweep(view, lods, why).economise(keep, reason, target) or plan
+            return Sweep(view, lods, why).economise(self.keep, reason, target) or plan
         return plan
 
     def wants(self, view: View) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
 6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from math import inf
 from typing import NamedTuple
@@ -57,6 +58,7 @@ class Sweep:
         self.view, self.timeline = view, view.timeline
         self.units = view.candidates()
         self.unit_set = set(self.units)
+        self.said = [unit for unit in self.units if view.timeline.unit_kind(unit) is not Kind.RECALL]
         known = (last.levels() if last else {}) | lods
         self.lods = {row: lod for row, lod in known.items() if unit[row] in self.unit_set}
         self.why = dict(last.why if last else {}) | why
@@ -114,7 +116,7 @@ class Sweep:
         preface = view.notices.preface_limit
         most = others + limit - MARKER - preface
         last = others + limit - MARKER - min(preface, limit // 4)
-        asked, newest = view.asked, self.units[-1:]
+        asked, newest = view.asked, self.said[-1:]
         self._take_steps(most, sorted(protected - {asked, *newest}), level_by_level=True)
         self._take_steps(last, [unit for unit in newest if unit in protected and unit != asked], level_by_level=True)
         self._take_steps(last, [unit for unit in self.units if unit == asked], leave_out=False)
@@ -158,11 +160,15 @@ class Sweep:
     def _protected_units(self, keep: int) -> set[int]:
         """The units that are reduced only if the limit demands it.
 
-        They are the newest, the question, the task, what was fetched again, and summaries, which are short already.
-        With `keep` 0 only the question and the summaries are protected.
+        They are the newest with what was recalled for them, the question, the task, what was fetched again, and
+        summaries, which are short already. With `keep` 0 only the question and the summaries are protected.
         """
-        newest = {*self.units[-keep:], self.task, *self._units_fetched_again()} - {-1} if keep else set()
-        return newest | {self.view.asked, *self.summaries}
+        asked = self.view.asked
+        if not keep or not self.said:
+            return {asked, *self.summaries}
+        count = keep + (self.said[-1] == asked)  # the answer before a question is what it most likely speaks of
+        newest = self.units[bisect_left(self.units, self.said[-count:][0]) :]
+        return {*newest, asked, *self._units_fetched_again(), *self.summaries} | ({self.task} - {-1})
 
     def _units_fetched_again(self) -> set[int]:
         """Recent units that the agent fetched again after a sweep had shortened them: it may need them a third time.
