@@ -21,9 +21,9 @@ def read(session: Session, text: str = SOURCE, tool: str = "Read", what: str = "
     return use(session, tool, text, **{TOOLS[tool]: what})
 
 
-def shortened(tool: str = "Read", strategy: str = "large") -> tuple[Session, str]:
+def shortened(tool: str = "Read", strategy: str = "large", session: Session | None = None) -> tuple[Session, str]:
     """A session in which a result was read and is no longer shown in full."""
-    session = new_session()
+    session = session or new_session()
     session.user("how does the crane work?")
     text = SOURCE if strategy == "large" else SOURCE[:2_500]
     first = read(session, text, tool)
@@ -136,10 +136,7 @@ def test_a_fault_is_one_on_its_own_branch() -> None:
 def test_faults_are_known_after_a_resume(tmp_path: Path) -> None:
     """Counted before and after, and noticed when the result came before the session was closed."""
     disk = Disk(tmp_path)
-    session = disk.new()
-    session.user("how does the crane work?")
-    read(session)
-    session.compose(ROOM)
+    session, _ = shortened(session=disk.new())
     again = read(session)
     session.close()
     session = disk.opened()
@@ -153,14 +150,11 @@ def test_faults_are_known_after_a_resume(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_shortened_again() -> None:
-    """A fault larger than a quarter of the limit cannot enter in full: it counts, and the payload keeps its budget."""
-    session = new_session()
-    session.user("look")
-    read(session)
-    budget = Budget(2_000, recall=0.0)
-    session.compose(budget)
+    """A fault larger than the limit cannot enter in full: it counts, and the payload keeps its budget."""
+    session, _ = shortened()
+    budget = Budget(1_000, recall=0.0)
     again = read(session)
     payload = session.compose(budget)
     assert session.items.faults == [again]
-    assert payload.tokens <= 2_000
+    assert payload.tokens <= 1_000
     assert level(session, payload, again) is not Lod.FULL
