@@ -177,6 +177,18 @@ def test_protected_units_are_reduced_in_order_if_the_limit_demands_it() -> None:
     assert found == [[full, full, full], [gist, full, full], [gist, gist, full], [None, None, gist]]
 
 
+@pytest.mark.parametrize("old", [0, 200])
+def test_the_task_stays_longer_than_what_is_large_and_new(old: int) -> None:
+    """However long ago it was given: what does not fit beside it is left out first, but never the newest."""
+    history = Sized()
+    task = history.user(40)
+    assistants(history, old)
+    history.user(10)
+    second, newest = history.result(800, gist=60), history.result(800, gist=60)
+    plan = Sweep(history.view(220), {}, {}).reduce(2, "sweep: test")
+    assert [history.shows(plan, row) for row in (task, second, newest)] == [True, False, True]
+
+
 @pytest.mark.parametrize(("newest", "level"), [(700, Lod.FULL), (2_000, Lod.GIST)])
 def test_what_does_not_fit_takes_no_room_from_others(newest: int, level: Lod) -> None:
     """A new result that fits is whole and takes the place of others. One that must be shortened leaves them theirs."""

@@ -108,17 +108,25 @@ class Sweep:
         return self._plan(reason) if before - self.body >= _LEAST_SAVING else None
 
     def _reduce_protected(self, others: int, protected: set[int]) -> None:
-        """Reduce the protected units so that the body fits without `others` tokens: the newest after the rest, and last
-        the question, which is never left out. For those two the constraints are shortened further than for the rest.
+        """Reduce the protected units so that the body fits without `others` tokens.
+
+        The task, the user's first message, is shortened after the others, then the newest, then the question. The
+        task is left out only if the newest is as short as it can be, then the newest, and never the question. For
+        these the constraints are shortened further than for the rest.
         """
         view, limit = self.view, self.view.body_limit
         index, self.index_limit = self.index_limit, 0
         preface = view.notices.preface_limit
         most = others + limit - MARKER - preface
         last = others + limit - MARKER - min(preface, limit // 4)
-        asked, newest = view.asked, self.said[-1:]
-        self._take_steps(most, sorted(protected - {asked, *newest}), level_by_level=True)
-        self._take_steps(last, [unit for unit in newest if unit in protected and unit != asked], level_by_level=True)
+        asked = view.asked
+        newest = [unit for unit in self.said[-1:] if unit in protected and unit != asked]
+        task = [unit for unit in self.units if unit == self.task and unit in protected and unit != asked]
+        self._take_steps(most, sorted(protected.difference(newest, task, [asked])), level_by_level=True)
+        self._take_steps(most, task, leave_out=False)
+        self._take_steps(last, newest, leave_out=False, level_by_level=True)
+        self._take_steps(last, task)
+        self._take_steps(last, newest)
         self._take_steps(last, [unit for unit in self.units if unit == asked], leave_out=False)
         self.index_limit = index
 
