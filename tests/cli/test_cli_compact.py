@@ -258,12 +258,12 @@ def test_context_counts_faults(run: Run, folder: Folder) -> None:
     """Results that were fetched again after they had been shortened, with their tokens."""
     budget, text = Budget(3_000), "\n".join(f"line {number} of the report says {number * 7}" for number in range(150))
     with Session(JsonlStore(folder.file("again"))) as session:
-        for number in range(4):
-            session.user("read the report")
+        for number in range(6):
+            session.user("read the next report, or begin again")
             call = {"id": f"c{number}", "type": "function"}
-            function = {"name": "read", "arguments": json.dumps({"path": "report.txt"})}
+            function = {"name": "read", "arguments": json.dumps({"path": f"report-{number % 3}.txt"})}
             session.reply({"role": "assistant", "content": None, "tool_calls": [{**call, "function": function}]})
-            session.tool_result(f"c{number}", text)
+            session.tool_result(f"c{number}", text.replace("line", f"line {number % 3}"))
             session.compose(budget)
             session.reply("noted")
         faults = session.items.faults

@@ -305,15 +305,17 @@ def test_nothing_is_left_out_as_long_as_gists_fit(strategy: str) -> None:
 
 
 def test_a_change_acts_at_the_next_call_and_says_so() -> None:
-    """Gists off: the next call shows all of it in full by a sweep; on again: the one after is shortened again."""
+    """Gists off: the next call shows all of it in full by a sweep; on again: what does not fit then is shortened."""
     talk = long_talk(compacted=False)
-    assert composed(talk, 1_500)["gists"].removed
+    assert composed(talk, 2_000)["gists"].removed
     talk.configure(reductions=["windows", "summaries", "trim"])
-    assert composed(talk, 1_500)["gists"].removed == ()
+    assert composed(talk, 2_000)["gists"].removed == ()
     assert talk.receipt is not None
     assert talk.receipt.reason == "settings changed"
     talk.configure(reductions=REDUCTIONS)
-    assert composed(talk, 1_500)["gists"].removed
+    for number, step in enumerate(LONG, start=len(LONG)):
+        play(talk, number, step)
+    assert composed(talk, 2_000)["gists"].removed
     assert all(each.good for each in verify(talk._journal))
 
 

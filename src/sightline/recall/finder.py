@@ -118,11 +118,11 @@ class Finder:
     def _text_to_index(self, row: int) -> str:
         """Return the text by which a row is found, and its time. A result is found by its call and its task too."""
         timeline, reader = self._journal.timeline, self._journal.reader
-        texts = [reader.text(row)]
-        if timeline.kind[row] == Kind.RESULT:
-            said = (timeline.partner[row], timeline.unit_row[timeline.unit[row]])
-            texts += [reader.text(each)[:_TASK_CHARS] for each in said if each >= 0]
-        return "\n".join(texts) + f"{TIME_MARK}{reader.entry(row).when}"
+        said = (
+            (timeline.partner[row], timeline.unit_row[timeline.unit[row]]) if timeline.kind[row] == Kind.RESULT else ()
+        )
+        task = [f"\n{reader.text(each)[:_TASK_CHARS]}" for each in said if each >= 0]
+        return "".join([reader.text(row), *task, TIME_MARK, reader.entry(row).when])  # joined once: it may be huge
 
     def _open_index(self) -> SearchIndex:
         """Open the index file beside the log. One with more rows than the log has is another log's: it begins again."""

@@ -151,10 +151,11 @@ class Recall:
         if timeline.full[row] <= min(max_tokens, whole):
             yield Source(item_id)
             return
-        lines, most = reader.lines(row), min(max_tokens, _WHOLE_TOKENS)
-        found = passages("\n".join(lines), terms, most, reader.counter.count)
+        most = min(max_tokens, _WHOLE_TOKENS)
+        found = passages("\n".join(reader.lines(row)), terms, most, reader.counter.count)
         if not found:  # it was found by its call, or by what is around it: its beginning is shown
-            found = [(1, len(self._lines_that_fit(list(enumerate(lines, start=1)), most // 2)))]
+            beginning = list(enumerate(reader.lines(row)[:most], start=1))
+            found = [(1, len(self._lines_that_fit(beginning, most // 2)))]
         for first, last in found:
             yield Source(item_id, first, last)
 

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from functools import partial
 
-from sightline.shorten.fill import Excerpt
+from sightline.shorten.fill import CHARS, Excerpt
 from sightline.shorten.identifiers import values_of_lines
 from sightline.shorten.lines import Levels, ValueWorths, rank_values, value_worths
 from sightline.shorten.sample import Opening, Sample, cut_at_blank
@@ -12,9 +12,8 @@ from sightline.shorten.signals import rule_lines
 
 FIRST, LAST, QUESTION, RULE, PLAIN = 6.0, 3.0, 3.0, 4.0, 0.3
 REPEATED = 0.01  # worth of a sentence that repeats an earlier one
-GIST_SENTENCE = 110  # characters of one sentence in a gist
+GIST_SENTENCE = 110  # characters of one sentence in a gist, where `CHARS` of them make a token
 SUMMARY_SENTENCE = 280  # characters of one sentence in a summary; what follows is cut
-CHINESE_LETTERS = 3  # Latin letters that say as much as one character: a Chinese sentence of 40 is a long one
 QUOTED, GIST_QUOTED = 0.7, 0.4  # share of a summary and of a gist for whole sentences
 EXTRA_CHARS = 5.0  # that a sentence costs in addition to its own
 
@@ -25,8 +24,11 @@ _LINE_START = "\x01"  # marks the start of a line; no text that is shown has it
 _LINE_BREAK, _MARGIN = f"\n{_LINE_START}", f"{_LINE_START} \t\xa0\u3000"
 
 
-def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING) -> Levels:
-    """Prefer the first and the last sentence, questions, rules, figures and names. A summary begins with `opening`."""
+def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING, chars_per_token: float = CHARS) -> Levels:
+    """Prefer the first and the last sentence, questions, rules, figures and names. A summary begins with `opening`.
+
+    The fewer characters make a token, as in Chinese, the shorter a sentence of a gist is cut.
+    """
     rows, sentences = _sentences(sample)
     values = values_of_lines(sentences)
     known = value_worths(values)
@@ -46,9 +48,8 @@ def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING) -> Levels:
         render = partial(_render, texts, rows, known.first, opening)
         return Excerpt(later, texts, seen, names, share, 1.5, render, shown, len(opening.text))
 
-    beginning = "".join(sentences[:3])
-    letters = CHINESE_LETTERS if len(beginning.encode()) > 2 * len(beginning) else 1
-    return Levels(level(SUMMARY_SENTENCE, QUOTED, opening), level(GIST_SENTENCE // letters, GIST_QUOTED, NO_OPENING))
+    longest = int(GIST_SENTENCE * min(1.0, chars_per_token / CHARS))
+    return Levels(level(SUMMARY_SENTENCE, QUOTED, opening), level(longest, GIST_QUOTED, NO_OPENING))
 
 
 def _render(

@@ -100,7 +100,7 @@ def shorten(
         return Shorter(shown, shown)
     ratio = max(0.5, len(text) / original)
     summary_tokens, gist_tokens = _limits(original, MESSAGE if item.kind in _MESSAGES else RESULT)
-    levels, lines = _find_levels(item, text, subject, wording, int(summary_tokens * ratio * OPENING_SHARE))
+    levels, lines = _find_levels(item, text, subject, wording, ratio, int(summary_tokens * ratio * OPENING_SHARE))
     label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
     summary = EMPTY
     if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
@@ -154,7 +154,9 @@ def _limits(original: int, size: Size) -> tuple[int, int]:
     return min(SUMMARY_TOKENS, int(original * size.summary)), int(gist)
 
 
-def _find_levels(item: Item, text: str, subject: str, wording: Mapping[str, str], most: int) -> tuple[Levels, int]:
+def _find_levels(
+    item: Item, text: str, subject: str, wording: Mapping[str, str], chars_per_token: float, most: int
+) -> tuple[Levels, int]:
     """Return what both levels are chosen from, by the kind of item and of text, and the number of lines.
 
     The unchanged beginning of a summary has at most `most` characters.
@@ -162,7 +164,7 @@ def _find_levels(item: Item, text: str, subject: str, wording: Mapping[str, str]
     if item.kind in _MESSAGES:
         sample = read_sample(text, READ_LIMIT)
         opening = read_opening(text, sample, most) if item.kind is Kind.USER else Opening()
-        return dialogue_levels(sample, opening), sample.numbers[-1]
+        return dialogue_levels(sample, opening, chars_per_token), sample.numbers[-1]
     value = parse_json(text)
     is_result = item.kind is Kind.RESULT
     if value is None:

@@ -207,18 +207,20 @@ def summary_request(messages: Sequence[Any], paths: Sequence[str], options: Comp
     from sightline.session.session import Session  # its search loads SQLite, which the document's storage does not need
 
     window, project = options.max_context_tokens, options.project_dir
-    session = Session(
-        MemoryStore(), settings=Settings(locale=options.locale), token_counter=options.counter, project=project
-    )
+    settings = Settings(locale=options.locale, config={"keep": 0})  # each message may be shortened, the newest too
+    session = Session(MemoryStore(), settings=settings, token_counter=options.counter, project=project)
     for message in messages:
         item = session.add(readable(message))
         if is_summary(message):
             session.items.pin(item)  # nothing else is left of what it covers
     session.interrupt()
-    payload = session.preview(Budget(window, output=min(ANSWER_TOKENS, window // 2)))
-    files, free_tokens = read_files(paths, project), payload.plan.limit - payload.tokens
-    text, _ = instruction(files, max_tokens=free_tokens, count=options.counter.count, locale=options.locale)
-    return [*payload.openai()["messages"], {"role": "user", "content": text}]
+    count = options.counter.count
+    plain, _ = instruction({}, max_tokens=0, count=count, locale=options.locale)
+    session.user(plain)  # so that the last user message, which is shown whole, is none of the conversation
+    payload = session.preview(Budget(window, output=min(ANSWER_TOKENS, window // 2), recall=0))
+    free_tokens = payload.plan.limit - payload.tokens + count(plain)
+    text, _ = instruction(read_files(paths, project), max_tokens=free_tokens, count=count, locale=options.locale)
+    return [*payload.openai()["messages"][:-1], {"role": "user", "content": text}]
 
 
 def _summary(messages: Sequence[Any], paths: Sequence[str], options: CompactionOptions) -> str:
