@@ -80,7 +80,11 @@ MUTANTS = (
            REPEATED),
     Mutant("calls: cat is a command", CALLS, "(?:cat|nl|", "(?:nl|", ("shorten/test_call_subject.py",)),
     # plan: how far a sweep goes, and what it protects
-    Mutant("sweep: the task is not protected", SWEEP, "self.units[-keep:], self.task,", "self.units[-keep:],", SWEPT),
+    Mutant("sweep: the task is not protected", SWEEP, " | ({self.task} - {-1})", "", SWEPT),
+    Mutant("sweep: the task goes before the newest", SWEEP, "most, task, leave_out=False", "most, task", SWEPT),
+    Mutant("sweep: the answer before a question goes", SWEEP, "keep + (self.said[-1] == asked)", "keep", SWEPT),
+    Mutant("sweep: what is recalled displaces the answer", SWEEP, "if view.timeline.unit_kind(unit) is not Kind.RECALL",
+           "", ("recall/test_recall_frame.py",)),
     Mutant("sweep: the task may be dropped", SWEEP, "| protected | {self.task}", "| protected", SWEPT),
     Mutant("sweep: the user has no share", SWEEP, "_USER_SHARE = 0.4", "_USER_SHARE = 0.0", SWEPT),
     Mutant("sweep: fetched again, not protected", SWEEP, "_FAULT_UNITS = 30", "_FAULT_UNITS = 3", SWEPT),
@@ -102,7 +106,6 @@ MUTANTS = (
     Mutant("focus: output of commands is cut early", FOCUS, "_COMMAND_OUTPUT = 2000", "_COMMAND_OUTPUT = 500", LIMITS),
     Mutant("focus: files are cut like output", FOCUS, "and timeline.purpose[row] == Purpose.COMMAND", "", LIMITS),
     Mutant("focus: fetched again, shortened again", FOCUS, "and row not in view.faults", "", LIMITS),
-    Mutant("focus: the answer before a question goes", FOCUS, "self.keep + question_is_newest", "self.keep", SWEPT),
     Mutant("focus: a summary is wanted at 20 %", FOCUS, "_SUMMARY_ABOVE = 0.7", "_SUMMARY_ABOVE = 0.2", LIMITS),
     Mutant("focus: half is not summarised", FOCUS, "_RETAINED = 0.2", "_RETAINED = 0.5", LIMITS),
     # plan: what holds for every strategy
