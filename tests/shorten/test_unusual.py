@@ -114,7 +114,7 @@ def test_a_number_far_from_the_others_is_unusual() -> None:
 
 @pytest.mark.parametrize("lines", [500, 5_000])
 def test_a_count_is_true_of_the_whole_text(lines: int) -> None:
-    """How often a line is there is said where all were read; of a longer text it says "at least so many", with a plus."""
+    """How often a line is there is said where all were read; of a longer text, with a plus, at least how often."""
     text = "\n".join(f"2024-05-16 10:00:{n % 60:02} INFO request {n} served at the gate" for n in range(lines))
     shorter = shorten(Item("412", Kind.RESULT, (Result("c", (Text(text),)),)), count=count, name="bash")
     for level in (shorter.summary, shorter.gist):
