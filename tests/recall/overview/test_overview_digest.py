@@ -9,7 +9,7 @@ from sightline.recall import overview
 from sightline.testing import WordCounter, calling
 from sightline.values.items import Kind
 
-FIRST, LATER = "Rename the ferry module.", "Also tidy the crane module."
+FIRST, LATER, LAST = "Rename the ferry module.", "Also tidy the crane module.", "And the pier module, too."
 QUESTION = "Give me an overview of everything so far."
 
 
@@ -44,10 +44,10 @@ def told(session: Session, *, ask: bool = True, window: int = 2_000) -> str:
 @pytest.mark.parametrize("ask", [True, False])
 def test_the_first_request_is_the_first(ask: bool) -> None:
     """Though it is shown elsewhere. An old one is not called the current: that is the question, which follows."""
-    text = told(work(FIRST, at_3=LATER, at_5=FIRST), ask=ask)
+    text = told(work(FIRST, at_3=LATER, at_5=FIRST, at_7=LAST), ask=ask)
     assert f"- First request: {FIRST}\n" in text
     assert "Current request" not in text
-    assert f"## The user's words\n- {LATER}\n" in text
+    assert f"## The user's words\n- {LATER}\n- {LAST}\n" in text
     assert QUESTION not in text
 
 
