@@ -132,6 +132,9 @@ MUTANTS = (
            "MAX_FACTOR = 30.0", COMPOSED),
     Mutant("compose: an overflow forces no sweep", TURN, 'self.command = "sweep: overflow"', 'self.command = ""',
            SESSION),
+    # gists
+    Mutant("gists: a count in a part is one of the whole", "shorten/logs.py", "view.sample.is_whole else", "True else",
+           ("shorten/test_unusual.py",)),
     # recall
     Mutant("recall: any match comes back", "recall/recall.py", "\n_CLEAR = 0.35", "\n_CLEAR = 0.0", UNASKED),
     Mutant("recall: what matches less comes back", "recall/recall.py", "= 0.45, 0.05, 1500", "= 0.0, 0.0, 1500", ASKED),
@@ -142,6 +145,10 @@ MUTANTS = (
     Mutant("recall: after the words of the message", TURN, "leads = view.last is None or", "leads = False and", FRAMED),
     Mutant("recall: no share of the budget", ROOM, "int(view.budget.recall * view.limit)", "view.limit", UNASKED),
     Mutant("recall: again in the middle of a turn", TURN, "self._question != self._searched and", "", UNASKED),
+    Mutant("recall: a program's note is the user's", "log/recall_frame.py", '"by program" if is_program else _L', "_L",
+           FRAMED),
+    Mutant("overview: an old request is the current one", "recall/overview/__init__.py", "ends=False", "ends=True",
+           ("recall/overview/test_overview_digest.py",)),
     Mutant("overview: words all over the conversation tell something", "recall/overview/question.py", "\nALL_OVER = 5",
            "\nALL_OVER = 9", OVERVIEW),
     Mutant("overview: a chance match is something", "recall/overview/question.py", "\nFOUND = 0.3", "\nFOUND = 0.0",

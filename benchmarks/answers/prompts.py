@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from benchmarks.quality.baselines import BASELINES
 from benchmarks.quality.composer_calls import NO_LIMIT, Composers, Opened, Tick, silent
 from benchmarks.quality.evidence import chosen_questions
-from benchmarks.quality.messages import Message, count_messages, is_system, text_of
+from benchmarks.quality.messages import Message, count_messages, is_system, text_of, texts_beside
 from benchmarks.quality.records import Conversation, Question
 
 SENT, FLAT = "sent", "flat"
@@ -95,9 +95,7 @@ def _as_sent(messages: Sequence[Message]) -> list[Message]:
 
 def _flat(messages: Sequence[Message], question: Question) -> list[Message]:
     """Return one transcript with the question at its end: tells a bad choice of passages from a bad form."""
-    texts = [text_of(each.get("content")) for each in messages if not is_system(each)]
-    if texts and texts[-1].strip() == question.query.strip():
-        texts.pop()
+    texts = texts_beside([each for each in messages if not is_system(each)], question.query)
     told = _TOLD.format(shown="\n".join(texts)) if texts else ""
     content = told + _ASKED.format(question=question.query)
     return [{"role": "system", "content": TASK}, {"role": "user", "content": content}]

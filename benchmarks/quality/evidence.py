@@ -10,8 +10,7 @@ from benchmarks.quality.messages import (
     count_message,
     count_messages,
     count_text,
-    full_text,
-    text_of,
+    texts_beside,
 )
 from benchmarks.quality.records import Conversation, Question
 from benchmarks.quality.splits import HALVES, divided, shuffled
@@ -82,8 +81,7 @@ class _Asked:
         self._look(shown.messages, tally)
 
     def _look(self, messages: Sequence[Message], tally: Tally) -> None:
-        ends_so = messages and text_of(messages[-1].get("content")) == self._question.query
-        texts = [full_text(message) for message in (messages[:-1] if ends_so else messages)]
+        texts = texts_beside(messages, self._question.query)
         seen = _Seen.of([matcher(texts) for matcher in self._matchers], self._weights)
         category = self._question.category
         tally.add(all=seen.every, share=seen.share, soft=seen.soft, all_soft60=seen.mostly)

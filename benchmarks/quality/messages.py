@@ -64,6 +64,17 @@ def full_text(message: Message) -> str:
     return "\n".join(filter(None, texts))
 
 
+def texts_beside(messages: Iterable[Message], question: str) -> list[str]:
+    """What each message shows besides the question, whose own words are no evidence.
+
+    The question is a message by itself, or the end of the last one, after what a composer recalled for it.
+    """
+    asked = question.strip()
+    texts = [full_text(message).rstrip() for message in messages]
+    texts[-1:] = [text.removesuffix(asked) for text in texts[-1:]]
+    return [text for text in texts if text.strip() not in ("", asked)]
+
+
 def identity(message: Message) -> tuple[Any, ...]:
     """What makes two messages the same for a provider's cache."""
     calls = message.get("tool_calls") or ()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from benchmarks.quality.composer_calls import NO_LIMIT, Composed, Composers, Opened, Row, Tally, Tick, silent
-from benchmarks.quality.messages import Message, count_messages, full_text, text_of
+from benchmarks.quality.messages import Message, count_messages, texts_beside
 from benchmarks.quality.paraphrases import wordings
 from benchmarks.quality.records import SlotSession, Topic
 from benchmarks.quality.splits import HALVES, divided, shuffled
@@ -64,8 +64,7 @@ def _look(
     """Add one answer to the tally. Return the share of the values that it shows."""
     tokens = count_messages(shown.messages)
     tally.called(tokens, size, shown.seconds, problems(shown.messages, history, budget, tokens))
-    others = [message for message in shown.messages if text_of(message.get("content")) != topic.query]
-    text = normal("\n".join(map(full_text, others)))
+    text = normal("\n".join(texts_beside(shown.messages, topic.query)))
     share = sum(any(normal(each) in text for each in value) for value in topic.values) / len(topic.values)
     if whole:
         tally.add(whole=share, whole_n=1)

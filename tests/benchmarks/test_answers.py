@@ -75,11 +75,21 @@ def test_baselines_get_the_dates_that_they_do_not_write(chat: Conversation) -> N
     assert [each["content"] for each in found["oracle", None, "sent"]["messages"][1:]] == [f"[1 May] {GOLD}", QUERY]
 
 
-def test_a_flat_prompt_is_one_transcript_with_the_question_at_its_end(chat: Conversation) -> None:
-    """The question stands in it once."""
-    flat = written(chat, forms=FORMS, baselines=False)["it", 600, "flat"]["messages"]
+def joined(history: list[Json], query: str, budget: int) -> list[Json]:
+    """A composer that shows what came last in one message with the question."""
+    parts = [{"type": "text", "text": str(each["content"])} for each in history[-3:]]
+    return [SYSTEM, {"role": "user", "content": parts}]
+
+
+@pytest.mark.parametrize("composer", [newest, joined])
+def test_a_flat_prompt_is_one_transcript_with_the_question_at_its_end(chat: Conversation, composer: Any) -> None:
+    """The question stands in it once, also if the composer has it in one message with what it shows."""
+    asked = Asked("made up", 5, (600,), ("dev", "heldout"), forms=FORMS, baselines=False)
+    prompts = write_prompts(asked, [chat], {"it": composer})
+    flat = next(each["messages"] for each in prompts if each["composer"] == "it" and each["form"] == "flat")
     assert [each["role"] for each in flat] == ["system", "user"]
     assert flat[1]["content"].count(QUERY) == 1
+    assert "It rained for 59 hours." in flat[1]["content"]
     assert flat[1]["content"].endswith(f"\nQuestion: {QUERY}\nShort answer:")
 
 

@@ -101,6 +101,24 @@ def test_only_what_is_not_shown_in_full_has_a_handle() -> None:
     assert all(at <= [3] for at in handles.values())
 
 
+@pytest.mark.parametrize(("told", "shown"), [("Nothing.", 0), (GOLD, 1)])
+def test_the_words_of_a_question_are_no_evidence_in_one_message_with_what_is_recalled(told: str, shown: int) -> None:
+    """The question holds the evidence, its date, the answer and the value: only what stands before it counts."""
+    query = f"[3 May] {GOLD} Is it Oscar?"
+
+    def recalls(history: list[Message], _: str, budget: int) -> tuple[list[Message], dict[str, list[int]]]:
+        parts = [f"[3 May] {told}\n", query] if shown else [f"{told}\n", query]
+        return [SYSTEM, {"role": "user", "content": [{"type": "text", "text": part} for part in parts]}], {}
+
+    asked = Question("q", query, [GOLD], ["Oscar"], "one", ["3 May"])
+    chat = Conversation("c", [SYSTEM, {"role": "user", "content": f"[3 May] {GOLD}"}, *FILLER], [asked])
+    row = rows_of(measure_evidence("made up", [chat], {"recalls": recalls}, (600,), 5))["recalls", 600]
+    assert (row["all_evidence"], row["soft_frac"], row["answer"], row["dated"]) == (shown,) * 4
+    session = SlotSession("s", chat.messages, [Topic(query, [["grey cat"]])])
+    row = rows_of(measure_slots("made up", [session], {"recalls": recalls}, (600,), 5))["recalls", 600]
+    assert row["topic_slots"] == shown
+
+
 def test_slots_count_the_whole_session_and_topics_apart() -> None:
     """One question for everything and one for each topic; the question's own words are no evidence."""
     said = [SYSTEM, {"role": "user", "content": "Book Bombay House at 6:30 pm."}, *FILLER[:60]]

@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from click.testing import Result
 
+from sightline import Budget, Session
 from sightline.log.stores.session_folder import Folder
+from sightline.values.settings import Settings
 
 Run = Callable[..., Result]
 
@@ -14,7 +17,8 @@ def test_an_untouched_log_verifies(run: Run) -> None:
     """Every payload is counted."""
     facts = json.loads(run("verify", "--json").stdout)
     assert facts == {
-        "good": True, "payloads": 23, "sessions": [{"session": "login-bug", "payloads": 23, "mismatches": []}],
+        "good": True, "payloads": 23,
+        "sessions": [{"session": "login-bug", "payloads": 23, "mismatches": [], "error": ""}],
     }  # fmt: skip
     result = run("verify", "login")
     assert (result.exit_code, "23" in result.stdout) == (0, True)
@@ -41,6 +45,26 @@ def test_all_sessions_are_verified(run: Run) -> None:
     assert len(facts["sessions"]) == 2
     assert facts["payloads"] == sum(session["payloads"] for session in facts["sessions"])
     assert "sessions: 2" in run("verify", "--all").stdout
+
+
+def test_a_session_that_cannot_be_opened_does_not_hide_the_others(run: Run, root: Path, folder: Folder) -> None:
+    """It is listed with the reason, the others are verified, and the exit code is 1."""
+    other = "older"
+    with Session.new("/shop", root=root, session_id=other, settings=Settings(config={"keep": 3})) as session:
+        session.user("Hello.")
+        session.compose(Budget(16_000))
+    log = folder.file(other)
+    log.write_bytes(log.read_bytes().replace(b'"keep":3', b'"entry":3'))  # an option that is no more
+    result = run("verify", "--all")
+    assert result.exit_code == 1
+    assert f"{other} cannot be verified: " in result.stdout
+    assert "entry" in result.stdout
+    assert "Payloads composed again from the log: 23, sessions: 1." in result.stdout
+    assert "1 of 2 sessions could not be verified." in result.stdout
+    facts = json.loads(run("verify", "--all", "--json").stdout)
+    assert (facts["good"], facts["payloads"]) == (False, 23)
+    assert {each["session"]: bool(each["error"]) for each in facts["sessions"]} == {"login-bug": False, other: True}
+    assert run("verify", other).exit_code == 1
 
 
 def test_without_sessions_there_is_nothing_to_verify(run: Run) -> None:

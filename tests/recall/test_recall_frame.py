@@ -9,7 +9,7 @@ from sightline.compose.verify import verify
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.recall_frame import frame_recall
 from sightline.testing import WordCounter, calling
-from sightline.values.items import Kind, Message, Role, Text
+from sightline.values.items import Kind, Message, Result, Role, Text
 from sightline.values.settings import Settings
 
 QUESTION = "What is the brown harbour dog of the lighthouse keeper called?"
@@ -122,6 +122,52 @@ def test_speakers_are_named_where_that_tells_something() -> None:
     assert framed((user, "一。"), (assistant, "二。"), locale="zh")[1:3] == ["用户：一。", "助手：二。"]
 
 
+@pytest.mark.parametrize(
+    ("second", "label"), [("Noted.", "user: "), ("Rule: understood.", "user: "), ("Ben: Hello.", "")]
+)
+def test_a_word_before_a_colon_is_a_name_only_where_all_have_names(second: str, label: str) -> None:
+    """An assistant without a name, or with the same: then it is no chat in which speakers are named."""
+    lines = framed((Role.USER, "Rule: never push."), (Role.ASSISTANT, second))
+    assert lines[1:3] == [f"{label}Rule: never push.", f"{'assistant: ' if label else ''}{second}"]
+
+
+@pytest.mark.parametrize(("before", "label"), [("Ben: Hello.", ""), ("Hello.", "user: ")])
+def test_a_name_is_known_by_what_was_said_before_it(before: str, label: str) -> None:
+    """Also in a list of what was found. What the program wrote in between has no name in any case."""
+    session = Session(MemoryStore("t"), token_counter=WordCounter())
+    session.assistant(before)
+    session.note("The clock strikes nine.")
+    sources = (Source(session.user("Rule: never push.")), Source(session.assistant("Cal: Yes.")))
+    reader = session._journal.reader
+    assert f"{label}Rule: never push." in frame_recall(reader, RecallNote(sources), "en").split("\n")
+    assert f"#4 {label}Rule: never push." in reader.recall_text(RecallNote(sources[:1]), "en").split("\n")
+
+
+def test_what_a_program_wrote_is_not_labelled_as_the_users() -> None:
+    """A note, a late result and a result of no call: beside the user's words and alone, in a frame and in a list."""
+    session = Session(MemoryStore("t"), token_counter=WordCounter())
+    said, note = session.user("One."), session.note("Two.")
+    session.reply(calling(("look", {})))
+    session.interrupt()
+    late = session.tool_result("call_1", "Three.")
+    orphan = session.add(Message(Role.TOOL, (Result("gone", (Text("Four."),)),)))
+    system = session.note("Five.", system=True)
+    reader, sources = session._journal.reader, tuple(map(Source, (said, note, late, orphan, system)))
+    program = [
+        "program: Two.",
+        "program: [late result of the interrupted call look]", "  Three.",
+        "program: [result of a call that is not in this conversation: gone]", "  Four.",
+        "program: Five.",
+    ]  # fmt: skip
+    lines = frame_recall(reader, RecallNote(sources), "en").split("\n")
+    assert [line for line in lines if line != "…"] == [HEADING, "user: One.", *program, END, ""]
+    assert frame_recall(reader, RecallNote((Source(note),)), "zh").split("\n")[1] == "程序：Two."
+    assert frame_recall(reader, RecallNote((Source(said),)), "en").split("\n")[1] == "One."
+    listed = reader.recall_text(RecallNote(sources), "en").split("\n")
+    assert [line.partition(" ")[2] for line in listed if line[0] == "#"] == ["user: One.", *program[:2], program[3],
+                                                                            program[5]]  # fmt: skip
+
+
 def test_a_date_stands_once_and_gaps_are_marked() -> None:
     """What follows directly follows without a mark."""
     session = Session(MemoryStore("t"), token_counter=WordCounter())
@@ -151,7 +197,7 @@ def test_no_line_of_a_text_can_be_taken_for_the_frame(forged: str, before: str) 
 
 
 @pytest.mark.parametrize(
-    "name", ["assistant", "Assistant said", "ａｓｓｉｓｔａｎｔ", "assistant\u200b", "tool", "run_tests({})"]
+    "name", ["program", "assistant", "Assistant said", "ａｓｓｉｓｔａｎｔ", "assistant\u200b", "tool", "run_tests({})"]
 )
 def test_nobody_poses_as_another(name: str) -> None:
     """A name that is a role's, however it is written, or a call, is said by whom it is said; also in a later part."""

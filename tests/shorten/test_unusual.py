@@ -1,6 +1,7 @@
 """A gist says first what is unusual. Ten kinds of text, each with one thing that differs from the rest."""
 
 import json
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -109,6 +110,17 @@ def test_a_number_far_from_the_others_is_unusual() -> None:
 
     assert "amount: 99120" in lines(99120)[0]
     assert "amount: 120" not in "\n".join(lines(120))
+
+
+@pytest.mark.parametrize("lines", [500, 5_000])
+def test_a_count_is_true_of_the_whole_text(lines: int) -> None:
+    """How often a line is there is said where all were read; of a longer text, with a plus, at least how often."""
+    text = "\n".join(f"2024-05-16 10:00:{n % 60:02} INFO request {n} served at the gate" for n in range(lines))
+    shorter = shorten(Item("412", Kind.RESULT, (Result("c", (Text(text),)),)), count=count, name="bash")
+    for level in (shorter.summary, shorter.gist):
+        found = re.findall(r"\(×(\d+)(\+?)\)", str(level))
+        assert found
+        assert all(int(number) <= lines and (plus == "+") is (int(number) < lines) for number, plus in found)
 
 
 def test_a_key_or_an_id_cannot_break_the_line() -> None:

@@ -446,6 +446,11 @@ _PHRASES = {
         "{session} branch {branch} payload {number}: the text of a window that it showed is lost",
         "{session} 分支 {branch} 请求 {number}：其中显示过的窗口内容已丢失",
     ),
+    "unreadable": ("{session} cannot be verified: {why}", "{session} 无法校验：{why}"),
+    "not verified": (
+        "{unread:,} of {sessions:,} sessions could not be verified.",
+        "{sessions:,} 个会话中有 {unread:,} 个无法校验。",
+    ),
 }
 
 

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from sightline.cli.options import Place, branch_label, place, session_argument, with_json
 from sightline.cli.render import console, error_console, print_json, progress
+from sightline.errors import SightlineError
 
 
 @click.command(short_help="Check that every payload of a session can be made again from the log.")
@@ -18,7 +19,8 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
 
     Without an id it is the newest session.
 
-    The command lists the payloads that differ. If there are any, the exit code is 1.
+    The command lists the payloads that differ. With --all it also lists the sessions that cannot be opened, and goes on
+    with the others. If there are any of either, the exit code is 1.
 
     \b
     Examples:
@@ -29,17 +31,33 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
     here = place()
     ids = here.folder.sessions() if every else [here.find(session_id)]
     out = console()
-    sessions = [_verify(here, id_, None if as_json else out) for id_ in ids]
+    check = _try_verify if every else _verify
+    sessions = [check(here, id_, None if as_json else out) for id_ in ids]
     payloads = sum(session["payloads"] for session in sessions)
     bad = sum(len(session["mismatches"]) for session in sessions)
+    unread = sum(bool(session["error"]) for session in sessions)
     if as_json:
-        print_json({"good": not bad, "payloads": payloads, "sessions": sessions})
-    elif bad:
-        out.print(here.words("verified bad", bad=bad, payloads=payloads), style="red", soft_wrap=True)
+        print_json({"good": not (bad or unread), "payloads": payloads, "sessions": sessions})
     else:
-        out.print(here.words("verified", payloads=payloads, sessions=len(ids)), style="green", soft_wrap=True)
-    if bad:
+        if bad:
+            out.print(here.words("verified bad", bad=bad, payloads=payloads), style="red", soft_wrap=True)
+        elif payloads or not unread:
+            read = len(ids) - unread
+            out.print(here.words("verified", payloads=payloads, sessions=read), style="green", soft_wrap=True)
+        if unread:
+            out.print(here.words("not verified", unread=unread, sessions=len(ids)), style="red", soft_wrap=True)
+    if bad or unread:
         click.get_current_context().exit(1)
+
+
+def _try_verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]:
+    """Verify one session of several. One that cannot be verified is listed with the reason."""
+    try:
+        return _verify(here, session_id, out)
+    except (SightlineError, OSError) as error:
+        if out is not None:
+            out.print(here.words("unreadable", session=session_id, why=error), style="red", soft_wrap=True)
+        return {"session": session_id, "payloads": 0, "mismatches": [], "error": str(error)}
 
 
 def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]:
@@ -58,4 +76,4 @@ def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]
                 if out is not None:
                     key = "mismatch" if payload.found else "window gone"
                     out.print(here.words(key, session=session_id, **mismatch), style="red", soft_wrap=True)
-    return {"session": session_id, "payloads": count, "mismatches": mismatches}
+    return {"session": session_id, "payloads": count, "mismatches": mismatches, "error": ""}

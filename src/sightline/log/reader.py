@@ -12,10 +12,10 @@ from sightline.log.annotations import RecallNote, Source
 from sightline.log.branches import UNBOUNDED, Path, Placed
 from sightline.log.columns import LEADING, ORPHAN, Timeline
 from sightline.log.entries import Entry
-from sightline.log.recall_frame import frame_recall
+from sightline.log.recall_frame import frame_recall, names_speakers, speaker
 from sightline.log.stores import Span, Store
 from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, Text, arguments, plain_text
-from sightline.values.phrases import SPEAKS, plain_label, say
+from sightline.values.phrases import plain_label, say
 from sightline.values.settings import Settings
 
 WRAP = 1000  # characters: a longer line is read as several, so that pages and ranges can be small in any text
@@ -159,17 +159,20 @@ class EntryReader:
         if note.overview:
             return f"{say('overview', locale)}\n{note.overview}"
         lines, when = [say("recalled", locale)], today
+        rows = [row for source in note.sources if (row := self.timeline.row(source.item)) is not None]
+        is_only, named = len(note.sources) == 1, names_speakers(self, rows)
         for source in note.sources:
             previous, when = when, self.when(source, today)
             if when != previous:
                 lines.append(f"[{when}]")
-            lines.append(self.source_text(source, locale, is_only=len(note.sources) == 1))
+            lines.append(self.source_text(source, locale, is_only=is_only, named=named))
         return "\n".join(lines)
 
-    def source_text(self, source: Source, locale: str, *, is_only: bool = False) -> str:
+    def source_text(self, source: Source, locale: str, *, is_only: bool = False, named: bool = False) -> str:
         """One recalled piece after its handle and its speaker. If it is the only one, its text is byte for byte.
 
-        Otherwise its further lines are indented, because no line of it may look like a piece of its own.
+        Otherwise its further lines are indented, because no line of it may look like a piece of its own. `named`: texts
+        begin with the names of their speakers.
         """
         newline = "\n" if is_only else _INDENTED
         if (row := self.timeline.row(source.item)) is None:
@@ -178,10 +181,8 @@ class EntryReader:
         if source.first:
             label = say("recalled lines", locale, id=source.item, first=source.first, last=source.last)
             return newline.join([label, *lines])
-        role = {Kind.USER: "user: ", Kind.ASSISTANT: "assistant: "}.get(Kind(self.timeline.kind[row]), "")
-        names_itself = source.quotes or SPEAKS.match("\n".join(lines[:2]))  # a text may begin with its speaker's name
-        speaker = "" if names_itself else role
-        return f"#{source.item} {speaker}" + newline.join(lines)
+        by = speaker(self.timeline, row) if not (source.quotes or named) else ""
+        return f"#{source.item} {say(by, locale) if by else ''}" + newline.join(lines)
 
     def source_lines(self, source: Source) -> list[str]:
         """The lines of a piece, or its quotes in one line. At least one."""

@@ -5,12 +5,13 @@ like one of the frame: of a text only the first line begins at the margin, and i
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from sightline.log.annotations import RecallNote, Source
-from sightline.log.columns import Timeline
+from sightline.log.columns import LABELLED, ORPHAN, Timeline
 from sightline.values.items import Kind
 from sightline.values.phrases import LOCALES, SPEAKS, plain_label, say
 
@@ -22,12 +23,16 @@ _INDENTED = "\n  "
 _UNSEEN = r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"  # characters that nobody sees
 _HIDDEN = re.compile(rf"[{_UNSEEN}]+")
 _FRAME_LINE = re.compile(rf"[\s\\{_UNSEEN}]*(?:\[|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
-_LABELS = {Kind.USER: "by user", Kind.ASSISTANT: "by assistant"}
+_LABELS = {
+    Kind.USER: "by user", Kind.ASSISTANT: "by assistant", Kind.SYSTEM: "by program", Kind.SUMMARY: "by summary",
+}  # fmt: skip
 _ROLES = {say(key, locale).rstrip(" :：") for key in _LABELS.values() for locale in LOCALES} | {
     "system", "developer", "tool", "human", "ai",
 }  # fmt: skip
+_SPEAKERS = ("by user", "by assistant")
 _SAID = (Kind.USER, Kind.ASSISTANT, Kind.RESULT)
 _LONGEST_CALL = 80  # characters of the call that a result is labelled with
+_NEAR = 50  # rows before a text in which the one said before it is looked for
 
 
 def frame_recall(reader: "EntryReader", note: RecallNote, locale: str, today: str = "", *, handles: bool = True) -> str:
@@ -56,7 +61,8 @@ def passage(
 ) -> str:
     """Return one passage: its text after its speaker or, of a tool's result, its call. Further lines are indented.
 
-    `goes_on`: the passage before it is of the same item. `under`: the date above it, which it need not repeat.
+    `labelled`: it must be said whose it is, because others speak too. `goes_on`: the passage before it is of the same
+    item. `under`: the date above it, which it need not repeat.
     """
     row = reader.timeline.row(source.item)
     if row is None:
@@ -79,7 +85,9 @@ def _passages(
 ) -> Iterator[str]:
     timeline = reader.timeline
     placed = [(row, source) for source in sources if (row := timeline.row(source.item)) is not None]
-    labelled = any(timeline.kind[row] == Kind.ASSISTANT for row, _ in placed)
+    rows = [row for row, _ in placed]
+    several = any(speaker(timeline, row) not in ("", "by user") for row in rows)
+    named = several and names_speakers(reader, rows)
     when, before = today, -1
     is_part = False
     for row, source in placed:
@@ -89,9 +97,40 @@ def _passages(
             yield f"[{when}]"
         elif before >= 0 and (was_part or is_part or _is_gap(timeline, before, row)):
             yield _GAP
-        goes_on = before == row
+        goes_on, labelled = before == row, several and not (named and shows_name(source))
         yield passage(reader, source, locale, labelled=labelled, handles=handles, goes_on=goes_on, under=when)
         before = row
+
+
+def speaker(timeline: Timeline, row: int) -> str:
+    """Return the phrase that says who said a row; "" for a call or a result. What a program wrote is not the user's."""
+    is_program = timeline.state[row] & (LABELLED | ORPHAN)
+    return "by program" if is_program else _LABELS.get(Kind(timeline.kind[row]), "")
+
+
+def shows_name(source: Source) -> bool:
+    """Return whether a passage begins where its item does, so with the speaker's name if the item does."""
+    return source.first <= 1 and not source.quotes
+
+
+def names_speakers(reader: "EntryReader", rows: Sequence[int]) -> bool:
+    """Return whether texts begin with the names of their speakers, as in a chat that was written down.
+
+    Then all that was said in these rows begins so, and what was said before them: "Rule: …" once is no name. Nor is one
+    that both the user and the assistant have.
+    """
+    timeline = reader.timeline
+    path = timeline.path(timeline.branch[rows[0]]) if rows else None
+    near = range(rows[0] - 1, max(-1, rows[0] - _NEAR), -1) if rows else ()
+    before = (row for row in near if path is not None and path.holds(timeline.branch[row], row))
+    spoken = [row for row in dict.fromkeys(rows) if speaker(timeline, row) in _SPEAKERS]
+    spoken += [*islice((row for row in before if speaker(timeline, row) in _SPEAKERS and timeline.full[row]), 1)]
+    names: dict[str, str] = {}
+    for row in spoken:
+        by, speaks = speaker(timeline, row), SPEAKS.match(reader.text(row))
+        if speaks is None or names.setdefault(speaks[1], by) != by:
+            return False
+    return len(spoken) > 1
 
 
 def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
@@ -104,23 +143,18 @@ def _is_gap(timeline: Timeline, before: int, row: int) -> bool:
 
 
 def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bool, goes_on: bool) -> str:
-    """Return who says a text, or the call that it answers. A text that names its speaker itself needs no label.
+    """Return who says a text, or the call that it answers.
 
-    Nor does one that continues the passage before it, unless it begins as if somebody else spoke.
+    One that continues the passage before it needs no label, unless it begins as if somebody else spoke.
     """
-    kind = Kind(reader.timeline.kind[row])
-    if kind is Kind.RESULT:
-        if goes_on and not SPEAKS.match(text):
-            return ""
+    speaks, by = SPEAKS.match(text), speaker(reader.timeline, row)
+    if reader.timeline.kind[row] == Kind.RESULT:
         call = reader.timeline.partner[row]
-        called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 else ""
+        called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 and (speaks or not goes_on) else ""
         return plain_label(called) + ": " if called else ""
-    if kind not in _LABELS:
-        return ""
-    speaks = SPEAKS.match(text)
     name = _HIDDEN.sub("", normalize("NFKC", speaks[1])).strip().casefold() if speaks else ""
     poses = name.split(" ")[0] in _ROLES or "(" in name  # as somebody else, or as a tool's result
-    return say(_LABELS[kind], locale) if poses or (labelled and not speaks and not goes_on) else ""
+    return say(by, locale) if by and (poses or (labelled and not goes_on)) else ""
 
 
 def _escaped(line: str) -> str:

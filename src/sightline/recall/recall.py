@@ -79,7 +79,8 @@ class Recall:
             return None
         pieces, asking = Pieces(self._journal, max_tokens, framed=True, known=known), self._finder.asking_units()
         if self._finder.asks_for_everything(query, surely=not asked):
-            told = overview(self._journal, self._finder.newest(among, asking, SHOWN_KINDS), max_tokens)
+            newest = self._finder.newest(lambda _: True, asking, SHOWN_KINDS)
+            told = overview(self._journal, newest, among, max_tokens)
             if told.digest:
                 return RecallNote((), query, told.digest)
             pieces.add(told.sources)

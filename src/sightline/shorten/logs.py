@@ -3,9 +3,11 @@
 import re
 from collections import Counter
 
+from msgspec import structs
+
 from sightline.shorten.identifiers import NO_DIGITS
 from sightline.shorten.lines import REPEATED, Levels, View, line_levels
-from sightline.shorten.sample import Sample, find_lines
+from sightline.shorten.sample import find_lines
 
 DETECT = 30  # lines looked at to recognise a log
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
@@ -83,7 +85,10 @@ def is_log(view: View) -> bool:
 
 
 def log_levels(view: View) -> Levels:
-    """Prefer distinct errors and warnings. Of lines that differ only in numbers the first is shown, with a count."""
+    """Prefer distinct errors and warnings. Of lines that differ only in numbers the first is shown, with a count.
+
+    Where not all lines were read, the count has a plus: there are at least so many.
+    """
     marks = view.unusual_marks()
     first: dict[str, int] = {}
     times: dict[int, int] = {}
@@ -96,11 +101,11 @@ def log_levels(view: View) -> Levels:
         times[shown] = times.get(shown, 0) + 1
         if shown != i:
             marks[i] = REPEATED
-    lines = view.sample.lines
-    counted = [f"{line} (×{n})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(lines)]
+    lines, plus = view.sample.lines, "" if view.sample.is_whole else "+"
+    counted = [f"{line} (×{n}{plus})" if line and (n := times.get(i, 1)) > 2 else line for i, line in enumerate(lines)]
     every = Counter(texts)
     untimed = [
-        f"{line.lstrip(_TIME)} (×{n})" if line and (n := every[text]) > 2 else line.lstrip(_TIME)
+        f"{line.lstrip(_TIME)} (×{n}{plus})" if line and (n := every[text]) > 2 else line.lstrip(_TIME)
         for line, text in zip(lines, texts, strict=True)
     ]
-    return line_levels(view._replace(sample=Sample(counted, view.sample.numbers), code=untimed), marks, marks)
+    return line_levels(view._replace(sample=structs.replace(view.sample, lines=counted), code=untimed), marks, marks)

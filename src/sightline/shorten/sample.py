@@ -28,6 +28,7 @@ class Sample(Struct, frozen=True, dict=True):
 
     lines: list[str]
     numbers: list[int]  # of each line, counted from 1 in the whole text
+    is_whole: bool = True  # every line was read, so that counts are true of the text
 
     @cached_property
     def text(self) -> str:
@@ -78,7 +79,7 @@ def read_sample(text: str, longest: int = SEGMENT) -> Sample:
             pieces = [line] if len(line) <= longest else _segments(line)
             lines += pieces
             numbers += [number + offset] * len(pieces)
-    return Sample(lines, numbers)
+    return Sample(lines, numbers, len(text) <= READ_LIMIT)
 
 
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:

@@ -75,6 +75,8 @@ _ENGINE = {
     "earlier end": ("[the message itself]", "[以下是消息本身]"),
     "by user": ("user: ", "用户："),
     "by assistant": ("assistant: ", "助手："),
+    "by program": ("program: ", "程序："),
+    "by summary": ("summary: ", "总结："),
     "overview": (
         "[overview of what was said and done earlier in this conversation]",
         "[本次对话较早内容的概览]",

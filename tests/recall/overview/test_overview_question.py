@@ -4,6 +4,7 @@ from functools import cache
 from itertools import cycle
 
 import pytest
+from benchmarks.quality import paraphrases
 
 from sightline import MemoryStore, Session
 from sightline.recall.overview.question import asks_to_tell, is_about_everything, subject
@@ -111,6 +112,102 @@ SOMETHING_ZH = (
     "房间一共几个？",
 )
 
+ORDINARY = (
+    "Fix all of it.",
+    "Run the whole test suite again.",
+    "Thanks, that's all for now.",
+    "Did you check everything?",
+    "Commit and push everything.",
+    "List the files in src.",
+    "Now do the same for the other module.",
+    "Please write a summary of chapter 3 into notes.md.",
+    "Make the list sortable.",
+    "Show me the full error message.",
+    "Repeat the last command.",
+    "Go through the code and remove dead functions.",
+    "Can you check the whole file once more?",
+    "What have you changed in the parser?",
+    "Tell me when it is done.",
+    "All good, go ahead.",
+    "Everything works now, great!",
+    "Read the config and tell me the port.",
+    "What did the tests say?",
+    "So far so good. Next step, please.",
+    "Remind me to call Ada tomorrow.",
+    "Add an overview page to the docs.",
+    "Is that the complete list of dependencies?",
+    "Wrap up the feature and open a pull request.",
+    "Write the release notes for 2.1.",
+    "Why did it fail?",
+    "Let's talk about something else.",
+    "How are you today?",
+    "I agree with all of that.",
+    "Yes, all of them, please.",
+    "把所有测试跑一遍。",
+    "全部提交并推送。",
+    "谢谢，就这些。",
+    "都可以，你定吧。",
+    "好的，继续吧。",
+    "再检查一遍代码。",
+    "把列表按时间排序。",
+    "给README写一份总结。",
+    "完整的报错信息是什么？",
+    "重复一下上一条命令。",
+    "整个文件都要改。",
+    "你都改了哪些地方？",
+    "说说你的看法。",
+    "全部删掉。",
+    "先说到这里吧。",
+    "把清单导出成CSV。",
+    "一切正常，辛苦了。",
+    "这些都不对，重新写。",
+    "请整理一下这个文件夹。",
+    "每个函数都加上注释。",
+    "我都明白了，谢谢。",
+    "列出src下的文件。",
+    "今天聊得很开心。",
+    "告诉我端口号。",
+    "所有的按钮都要蓝色。",
+    "总结一下这篇文章。",
+    "完成后跟我说一声。",
+    "讲个笑话吧。",
+    "你说得都对。",
+    "梳理一下数据库的表结构。",
+    "Have we tested it?",
+    "Do what we agreed on.",
+    "Do everything from the start.",
+    "What else have we got to do?",
+    "Repeat that, please.",
+    "That is all we need.",
+    "我们接下来做什么？",
+    "全部重写。",
+    "都告诉你了。",
+    "从头再来一遍。",
+    "之前说的不对。",
+    "你都说完了吗？",
+)
+SURELY = (
+    "Could you quickly go over everything with me?",
+    "What have we got so far?",
+    "Please repeat all of that.",
+    "Give me everything we agreed on.",
+    "Read everything back to me, please.",
+    "Remind me what we decided.",
+    "Sorry, my phone died. Can you sum it up?",
+    "Where do things stand?",
+    "Which points have we settled?",
+    "Sum up what was said.",
+    "前面定的都再念一遍。",
+    "我们一共说好了哪些？",
+    "到目前为止定了哪些？",
+    "帮我总结一下刚才的对话。",
+    "所有说好的都发给我。",
+    "刚才讲的再讲一遍。",
+    "从头到尾说一遍。",
+    "都谈妥了什么，列一下。",
+    "我手机没电了，你从头再讲一遍。",
+)
+
 
 @cache
 def harbour() -> Recall:
@@ -133,6 +230,24 @@ def test_a_question_that_names_nothing_is_about_everything(question: str) -> Non
 def test_a_question_that_names_something_is_not(question: str) -> None:
     """Also if it says "all" or asks for a summary: a few rows have what it names."""
     assert not harbour()._finder.asks_for_everything(question)
+
+
+@pytest.mark.parametrize("message", [*ORDINARY, *SOMETHING, *SOMETHING_ZH])
+def test_an_ordinary_message_brings_no_overview(message: str) -> None:
+    """Orders, thanks and small questions may have no subject either; but nobody asked to be told everything."""
+    assert not harbour()._finder.asks_for_everything(message, surely=True)
+
+
+@pytest.mark.parametrize("question", SURELY)
+def test_who_asks_in_so_many_words_gets_one_unasked(question: str) -> None:
+    """To sum up, or to tell all that was said. Clauses beside it may say why."""
+    assert harbour()._finder.asks_for_everything(question, surely=True)
+
+
+@pytest.mark.parametrize(("wordings", "least"), [(paraphrases.ENGLISH, 15), (paraphrases.CHINESE, 17)])
+def test_most_wordings_are_known_unasked(wordings: tuple[str, ...], least: int) -> None:
+    """Of 20 in each language. The others name something, as far as can be told without the conversation."""
+    assert sum(harbour()._finder.asks_for_everything(each, surely=True) for each in wordings) >= least
 
 
 def everything(query: str, places: dict[str, list[int]], rows: int = 80) -> bool:

@@ -1,14 +1,15 @@
 """An overview of a conversation, for a question that names nothing to look for: what was done, or what was settled."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 from sightline.log.annotations import Source
-from sightline.log.columns import FAILED
+from sightline.log.columns import FAILED, LABELLED, ORPHAN
 from sightline.log.journal import Journal
 from sightline.shorten.digest import digest
+from sightline.shorten.digest.speech import is_request
 from sightline.values.items import Kind
 from sightline.values.phrases import say
 
@@ -29,24 +30,36 @@ class Overview(NamedTuple):
     rows: set[int]
 
 
-def overview(journal: Journal, newest: Iterable[int], max_tokens: int) -> Overview:
-    """Return an overview of these rows, which come newest first, within so many tokens."""
+def overview(journal: Journal, newest: Iterable[int], hidden: Callable[[int], bool], max_tokens: int) -> Overview:
+    """Return an overview of these rows, which come newest first, within so many tokens.
+
+    A digest is made of all of them: what became of a request or of an error may be shown elsewhere, and it must be true
+    all the same. Quotes are of the `hidden` ones.
+    """
     timeline, reader = journal.timeline, journal.reader
     count, rows = reader.counter.count, list(newest)[::-1]
     kinds = Counter(timeline.kind[row] for row in rows[-_DIGEST_ROWS:])
     if kinds[Kind.CALL] > kinds[Kind.USER]:  # this is work with tools
-        # What was asked first, and is asked now, is shown elsewhere perhaps; the digest would call others so.
-        asked = [row for row in timeline.rows_on(journal.path, range(len(timeline))) if timeline.kind[row] == Kind.USER]
-        items = [reader.item(row) for row in sorted({*asked[:1], *asked[-1:], *rows[-_DIGEST_ROWS:]})]
+        items = [reader.item(row) for row in _told(journal, rows)]
         tokens = max_tokens - count(say("overview", reader.locale)) - 1
-        return Overview(digest(items, tokens=tokens, count=count, locale=reader.locale), [], set())
+        return Overview(digest(items, tokens=tokens, count=count, locale=reader.locale, ends=False), [], set())
     from sightline.recall.overview.settlement import DONE, Turn, quotes  # 30 ms of patterns that few need
 
+    rows = list(filter(hidden, rows))
     done = {row for row in rows if _is_done(journal, row)}
     turns = [Turn(row, reader.text(row), DONE if row in done else 1.0) for row in _readable(journal, rows, done)]
     room = max_tokens - count(say("recalled", reader.locale))
     quoted = quotes(turns, room, count, _HANDLE_TOKENS)
     return Overview("", [Source(timeline.id(row), quotes=tuple(spans)) for row, spans in quoted.items()], set(quoted))
+
+
+def _told(journal: Journal, rows: Sequence[int]) -> list[int]:
+    """Return the rows of a digest: the newest, and the first request before them. What programs wrote is no request."""
+    timeline, reader = journal.timeline, journal.reader
+    said = [row for row in rows if timeline.kind[row] != Kind.USER or not timeline.state[row] & (LABELLED | ORPHAN)]
+    early = (row for row in said[:-_DIGEST_ROWS] if timeline.kind[row] == Kind.USER)
+    first = next(([row] for row in early if is_request(reader.text(row))), [])
+    return [*first, *said[-_DIGEST_ROWS:]]
 
 
 def _is_done(journal: Journal, row: int) -> bool:

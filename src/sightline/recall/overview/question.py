@@ -27,6 +27,7 @@ MAX_PLACES = 200  # rows with a term that are looked at
 LONGEST = 200  # characters of a question for everything; who writes more tells something
 NAMES = re.compile(r"[A-Z]|.*[\d_@/\\]")  # a name or an identifier; what begins a sentence may be any word
 EMPTY_CHINESE = re.compile(f"{CHINESE}|[都全行对]")
+CLAUSES = re.compile(r"[.!?,;:。！？，；：\n]+")
 BEGINNING = re.compile(r"(?:^|[.!?:\n])\W*$")
 
 Places = Callable[[Sequence[str]], Mapping[str, list[int]]]
@@ -52,9 +53,17 @@ def says_something(text: str) -> bool:
 
 
 def surely_asks(text: str) -> bool:
-    """Return whether a text asks in so many words for what was said, and for nothing less: not to do something."""
-    asks = REPORTS.search(text) or (MEANS_ALL.search(text) and TELLS.search(text))
-    return bool(asks) and len(text) <= LONGEST and not subject(text).terms
+    """Return whether a text asks in so many words for what was said, and for nothing less: not to do something.
+
+    If not all of it, then one clause does so by itself: what the others tell is why, or for whom.
+    """
+    text = text.replace("’", "'")
+    return len(text) <= LONGEST and any(map(_asks_for_all, (text, *CLAUSES.split(text))))
+
+
+def _asks_for_all(clause: str) -> bool:
+    asks = REPORTS.search(clause) or (MEANS_ALL.search(clause) and TELLS.search(clause))
+    return bool(asks) and not subject(clause).terms
 
 
 def is_about_everything(query: str, places: Places, states_something: Callable[[int], bool], rows: int) -> bool:

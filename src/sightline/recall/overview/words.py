@@ -84,20 +84,29 @@ CHINESE = _any(f"{GRAMMAR_ZH} {POLITE_ZH}")
 ASKING_CHINESE = re.compile(
     f"{_any(f'{GRAMMAR_ZH} {POLITE_ZH} {ALL_ZH} {SUMMING_ZH} {TALK_ZH}')}|{_any(SMALL_ZH)}|[{LEADING}{TRAILING}]"
 )
-MEANS_ALL = re.compile(rf"(?<!at )(?<!after )(?<!be )(?<!is )(?<!'s )\b(?:{_any(ALL)})\b|{_any(ALL_ZH)}", re.IGNORECASE)
+MEANS_ALL = re.compile(
+    rf"(?<!\bat )(?<!\bafter )(?<!\bbe )(?<!\bis )(?<!'s )\b(?:{_any(ALL)})\b|{_any(ALL_ZH)}", re.IGNORECASE
+)
 SUMS_UP = re.compile(
     rf"\b(?:{_any(SUMMING)})|\b(?:so far|(?:up to|until|by) now|(?:have|did) (?:we|you))\b|{_any(SUMMING_ZH)}",
     re.IGNORECASE,
 )
 TALKS = re.compile(rf"\b(?:{_any(TALK)})|{_any(TALK_ZH)}", re.IGNORECASE)
 # What asks for a report in any conversation: "fix all of it" and "did you check?" do not.
+PAST = r"(?:(?:'ve|'d| have| had) \w+| (?:\w+ed|got|did|made|said|chose|took|spoke|wrote))"
 REPORTS = re.compile(
     r"\b(?:recap|recapitulate|summary|summari[sz]e|overview|rundown|gist|sum(?: \w+)? up"
-    r"|(?:what|which)\b[^.!?]*\b(?:(?:have|did|had) we|so far|(?:up to|until) now))\b"
-    rf"|{_any(SUMMING_ZH.replace('清单', ''))}",
+    r"|where (?:do )?(?:we|things) stand|what(?:'s| has| have) been"
+    r"|(?:what|which)\b[^.!?]*\b(?:(?:have|did|had) we(?! got to| to\b)|so far|(?:up to|until|by) now)"
+    rf"|(?:tell|give|remind|catch|read|repeat|list|write)\b[^.!?]*\bwhat we{PAST})\b"
+    rf"|{_any(SUMMING_ZH.replace('清单', ''))}|捋"
+    r"|(?:到现在|目前为止|至今|总的来说|(?:最后|最终).*都|(?:我们|咱们).*[了过定好]).*(?:什么|哪些|哪几)"
+    r"|(?:前面|刚才|刚刚|之前|那些).*再.{0,3}(?:说|讲|念|列|复述|重复)",
     re.IGNORECASE,
 )
 TELLS = re.compile(
-    r"\b(?:tell|repeat|list|remind|recite|go (?:over|through))\b|(?<![你您我])(?:说|讲|聊|谈)|复述|重复|列|念",
+    r"\b(?:tell|repeat|list|remind|recite|go (?:over|through)|(?:run|walk|take) \w+ through|give me|read\b.*\bback)\b"
+    r"|\b(?:check|confirm|review)\b.*\bfrom the (?:beginning|start)\b"
+    r"|(?<![你您我])(?:说|讲|聊|谈)(?!完)|告诉我|复述|重复|列|念|过一遍|写一下|写下来|发给?我",
     re.IGNORECASE,
 )

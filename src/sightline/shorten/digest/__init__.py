@@ -12,6 +12,7 @@ from sightline.shorten.digest.speech import (
     assistant_texts,
     continuation_summaries,
     decision_entries,
+    first_request,
     task_lines,
     text_lines,
     user_texts,
@@ -32,19 +33,26 @@ TASK = 80  # tokens for the task even in a small budget, because what is wanted 
 
 
 def digest(
-    items: Iterable[Item], *, tokens: int, count: Callable[[str], int], locale: str = "en", before: str = ""
+    items: Iterable[Item],
+    *,
+    tokens: int,
+    count: Callable[[str], int],
+    locale: str = "en",
+    before: str = "",
+    ends: bool = True,
 ) -> str:
     """Return the items as one text of at most `tokens` tokens, in sections; "" if not even one line fits.
 
     The sections are task, user's words, open items, decisions, files and what was done to each, errors and their fixes,
     commands, names and values, and in the tokens that are left the assistant's words. A section without content is left
     out. `before` is the digest or summary that this one continues: its content is included, and so is that of summaries
-    among the items. Pure: the same arguments give the same bytes.
+    among the items. `ends`: the user's last text among them is the current request. Pure: the same arguments give the
+    same bytes.
     """
     run = read_run(items)
     previous = read_previous([before, *continuation_summaries(run.users), *run.summaries])
     costs = Costs(count)
-    writers = _writers(run, previous, tokens, costs, locale)
+    writers = _writers(run, previous, tokens, costs, locale, ends)
     sections = [
         Section(heading(name, locale), writers[name], share, TASK if name == "task" else 0)
         for name, share in SHARES.items()
@@ -53,11 +61,11 @@ def digest(
     return write_page(sections, endings, tokens, costs)
 
 
-def _writers(run: Run, previous: Previous, tokens: int, costs: Costs, locale: str) -> dict[str, Write]:
+def _writers(run: Run, previous: Previous, tokens: int, costs: Costs, locale: str, ends: bool) -> dict[str, Write]:
     """Return what writes each section. The last two show what no other section shows."""
     texts = user_texts(run.users, previous.words)
-    first = previous.first or next(iter(texts), "")
-    current = texts[-1] if texts else ""
+    first = previous.first or next(iter(previous.words), "") or first_request(run.users)
+    current = texts[-1] if texts and ends else ""
     others = [text for text in texts if text not in (first, current)]
     files = extend_trail(run.steps, previous.files)
     runs = command_runs(run.steps, previous.commands)

@@ -64,12 +64,28 @@ _CUES = re.compile("|".join(f"({cues})" for cues in _WORTHS))
 def user_texts(users: Sequence[Utterance], previous: Sequence[str] = ()) -> list[str]:
     """Return what the user typed, each text where it was typed last, without what programs put into the messages."""
     words = dict.fromkeys(previous)
-    for utterance in users:
-        text = _without_injected(utterance.text).strip()
-        if text and not text.startswith((*_NOT_TYPED, _CONTINUED)):
-            words.pop(text, None)
-            words[text] = None
+    for text in filter(None, [_typed(utterance.text) for utterance in users]):
+        words.pop(text, None)
+        words[text] = None
     return [text for text in words if not is_filler(text)] or list(words)
+
+
+def first_request(users: Sequence[Utterance]) -> str:
+    """Return the first text that the user typed, without greetings if there is anything else."""
+    texts = [_typed(utterance.text) for utterance in users]
+    return next(filter(is_request, texts), next(filter(None, texts), ""))
+
+
+def is_request(text: str) -> bool:
+    """Whether the user typed something in a message that says anything."""
+    typed = _typed(text)
+    return bool(typed) and not is_filler(typed)
+
+
+def _typed(text: str) -> str:
+    """Return what the user typed of a message; "" if a program wrote all of it."""
+    typed = _without_injected(text).strip()
+    return "" if typed.startswith((*_NOT_TYPED, _CONTINUED)) else typed
 
 
 def is_filler(text: str) -> bool:
