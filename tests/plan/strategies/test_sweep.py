@@ -189,6 +189,18 @@ def test_the_task_stays_longer_than_what_is_large_and_new(old: int) -> None:
     assert [history.shows(plan, row) for row in (task, second, newest)] == [True, False, True]
 
 
+@pytest.mark.parametrize(("older", "stays"), [(0, True), (400, False)])
+def test_the_newest_stays_where_nothing_else_is_left_out(older: int, stays: bool) -> None:
+    """Tokens for the line that marks what is left out are kept only if something is."""
+    history = Sized()
+    if older:
+        history.assistant(older)
+    history.user(10)
+    newest = history.result(400, gist=60)
+    plan = Sweep(history.view(100), {}, {}).reduce(1, "sweep: test")
+    assert history.shows(plan, newest) == stays
+
+
 @pytest.mark.parametrize(("newest", "level"), [(700, Lod.FULL), (2_000, Lod.GIST)])
 def test_what_does_not_fit_takes_no_room_from_others(newest: int, level: Lod) -> None:
     """A new result that fits is whole and takes the place of others. One that must be shortened leaves them theirs."""

@@ -126,6 +126,8 @@ class Sweep:
         self._take_steps(most, task, leave_out=False)
         self._take_steps(last, newest, leave_out=False, level_by_level=True)
         self._take_steps(last, task)
+        if not self.out and not (view.last and view.last.left_out):
+            last += MARKER  # there is nothing to mark
         self._take_steps(last, newest)
         self._take_steps(last, [unit for unit in self.units if unit == asked], leave_out=False)
         self.index_limit = index
