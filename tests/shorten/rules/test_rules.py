@@ -36,6 +36,7 @@ from sightline.shorten.rules.user_sentences import SENTENCE
 
 MESSAGES = json.loads((Path(__file__).parent / "messages.json").read_text("utf-8"))
 TEXTS = [message["text"] for message in MESSAGES]
+WORK_SENTENCES = (Path(__file__).parent / "work_sentences.txt").read_text("utf-8").splitlines()
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 PIECES = (
     *(
@@ -186,8 +187,7 @@ def test_what_only_sounds_like_it_is_not(sentence: str) -> None:
 
 def test_work_sentences_are_found_by_kind_of_speech() -> None:
     """Of some 240 that lay something down nearly all, of some 250 that only sound alike nearly none."""
-    lines = (Path(__file__).parent / "work_sentences.txt").read_text("utf-8").splitlines()
-    binding, near = ([line[2:] for line in lines if line[:2] == mark] for mark in ("+ ", "- "))
+    binding, near = ([line[2:] for line in WORK_SENTENCES if line[:2] == mark] for mark in ("+ ", "- "))
     assert min(len(binding), len(near)) > 230
     missed = [sentence for sentence in binding if constraints(sentence) != [sentence]]
     false = [sentence for sentence in near if constraints(sentence)]
@@ -252,7 +252,7 @@ def test_the_same_words_bind_where_work_is_spoken_of(work: str, life: str) -> No
 
 def test_no_cue_is_missing_from_the_first_look() -> None:
     """What the judges accept in the messages passes the first look, which most sentences do not."""
-    for text in (*TEXTS, *BINDING):
+    for text in (*TEXTS, *BINDING, *(line[2:] for line in WORK_SENTENCES)):
         for span in user_sentences.sentences(text):
             sentence = text[span.start : span.end]
             assert detector.has_cue(sentence) or not detector.is_constraint(sentence)

@@ -146,23 +146,21 @@ OTHER_CUES = """
     now here point forward future nothing anything most stick instead rather has have ought shall allowed permitted
     rule rules constraint constraints guidelines convention conventions requirement requirements restriction
     restrictions do's don'ts dont don't cannot can't tops matter costs max less fewer question table no-go
-    negotiable non- negotiable option if whenever answer reply respond exactly verbatim throughout everywhere
-    exceptions every each all interested care long longer provided under over up between condition important
-    essential critical crucial vital hold steer stay stays remain remains skip treat time wait chance hands spare
-    except default below within let's quit any unless until must-have must-haves strictly before first use focus
-    talk speak write explain be like as hate dislike want allergy allergies dealbreaker deal-breaker breaker
-    library limits aisle per least following follow prefers favor favour bad eat drink drive fly smoke above person
-    case form preferred preferably todo todos to-do to-dos forget remember remind later after afterward afterwards
-    once when still next eventually tomorrow back follow-up remaining pending soon scratch disregard ignore drop
-    cancel again anymore nobody none everything may backlog outstanding wrap finish get another reminder file piece
-    one clearly honestly briefly concisely directly immediately simply plainly politely sparingly proactively stand
-    value love expect secrets belong rest whole entire note record fyi call called named titled goes go lives live
-    sort indent align capitalise capitalize pad prefix suffix truncate abbreviate hyphenate round whenever ideally
-    best matters counts care find fine practise together comes come last end ends begins starts begin start wrap
-    quote cite list number ping nudge notify alert park shelve postpone defer backlog yet alphabetically
-    chronologically separately individually nobody whatever happens reminder possible more same anytime interested
-    preference better want try hold delay finally lastly new tone appreciate good great nice decided agreed settled
-    rather ask tell inform consult contact your does it's able wheelchair stroller pram
+    negotiable non- option if whenever answer reply respond exactly verbatim throughout everywhere exceptions every
+    each all interested care long longer provided under over up between condition important essential critical
+    crucial vital hold steer stay stays remain remains skip treat time wait chance hands spare except default below
+    within let's quit any unless until must-have must-haves strictly before first use focus talk speak write explain
+    be like as hate dislike want allergy allergies dealbreaker deal-breaker breaker library limits aisle per least
+    following follow prefers favor favour bad eat drink drive fly smoke above person case form preferred preferably
+    todo todos to-do to-dos forget remember remind later after afterward afterwards once when still next eventually
+    tomorrow back follow-up remaining pending soon scratch disregard ignore drop cancel again anymore nobody none
+    everything may backlog outstanding wrap finish get another reminder file piece one clearly honestly briefly
+    concisely directly immediately simply plainly politely sparingly proactively stand value love expect secrets
+    belong rest whole entire note record fyi call called named titled goes go lives live sort indent align
+    capitalise capitalize pad prefix suffix truncate abbreviate hyphenate round find ideally best matters counts fine
+    comes last end ends begins starts begin start quote cite list number ping nudge notify alert park shelve
+    postpone defer yet alphabetically chronologically separately individually whatever possible anytime preference
+    better try delay finally lastly tone appreciate decided agreed settled wheelchair stroller pram
     """
 CUE_CLASSES = (
     SHAPING,
