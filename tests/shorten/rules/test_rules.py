@@ -186,12 +186,12 @@ def test_what_only_sounds_like_it_is_not(sentence: str) -> None:
 
 
 def test_work_sentences_are_found_by_kind_of_speech() -> None:
-    """Of some 240 that lay something down nearly all, of some 250 that only sound alike nearly none."""
+    """Of some 300 that lay something down nearly all, of as many that only sound alike nearly none."""
     binding, near = ([line[2:] for line in WORK_SENTENCES if line[:2] == mark] for mark in ("+ ", "- "))
-    assert min(len(binding), len(near)) > 230
+    assert min(len(binding), len(near)) > 280
     missed = [sentence for sentence in binding if constraints(sentence) != [sentence]]
     false = [sentence for sentence in near if constraints(sentence)]
-    assert len(missed) <= 0.02 * len(binding), missed
+    assert len(missed) <= 0.03 * len(binding), missed
     assert len(false) <= 0.01 * len(near), false
 
 

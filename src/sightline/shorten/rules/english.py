@@ -9,20 +9,23 @@ bind only where work is spoken of, and no form does where feelings are and work 
 import re
 
 from sightline.shorten.rules import vocabulary as v
-from sightline.shorten.rules.deferrals import defers
+from sightline.shorten.rules.deferrals import defers, puts_off
 from sightline.shorten.rules.imperatives import orders, urges
 from sightline.shorten.rules.obligations import forbids, obliges
 from sightline.shorten.rules.pattern_table import Table, any_of, word_set
-from sightline.shorten.rules.statements import EACH, NORMS, PLEADS, SAYS, WISHES
+from sightline.shorten.rules.statements import EACH, NORMS, PLEADS, PRACTICES, SAYS, WISHES
 
 WRITTEN = re.compile(r"[a-z]{2}")
 
 
 def is_constraint(plain: str) -> bool:
-    """Whether the sentence, or what follows "one more thing: ", lays something down."""
+    """Whether the sentence, or what follows "one more thing: " or a reason with "so", lays something down."""
+    if _lays_down(plain):
+        return True
     head, colon, said = plain.partition(": ")
     led = bool(colon) and len(head) <= LED and " " in head
-    return _lays_down(plain) or (led and _lays_down(said) and not TOLD.in_(plain))
+    _, so, then = plain.partition(", so ")
+    return ((led and _lays_down(said)) or (bool(so) and _specifies(then))) and not TOLD.in_(plain)
 
 
 LED = 40  # characters before a colon that only lead in what is said
@@ -36,16 +39,15 @@ def _lays_down(plain: str) -> bool:
         return not TOLD.in_(plain)
     if not work and is_sociable(plain):
         return False
-    if EACH.in_(plain) and not REPORTS.in_(plain):
+    if (EACH.in_(plain) or NORMS.in_(plain)) and not REPORTS.in_(plain):
         return not TOLD.in_(plain)
-    binds = _specifies(plain) or WISHES.in_(plain) or orders(plain) or SAYS.in_(plain) or forbids(plain)
+    binds = _specifies(plain) or WISHES.in_(plain) or orders(plain) or SAYS.in_(plain) or PRACTICES.in_(plain)
+    binds = binds or forbids(plain) or puts_off(plain)
     return (binds or (work and _binds_work(plain)) or REQUESTED.in_(plain)) and not TOLD.in_(plain)
 
 
 def _binds_work(plain: str) -> bool:
     """Whether a sentence about work has one of the forms that bind nobody where it is about life."""
-    if NORMS.in_(plain) and not REPORTS.in_(plain):
-        return True
     return urges(plain) or obliges(plain) or PLEADS.in_(plain) or defers(plain)
 
 
@@ -125,7 +127,7 @@ REPORTS = Table(r"""
     \b(?:now|again|today|currently|still|already|just|since|tonight|recently|meanwhile|sometimes|often|usually)\b
     \b(?:bug|bugs|issue|problem|problems|error|errors|wrong|broken|slow|slower|faster|red|green|down|missing|fail\w*)\b
     \d[\d.,]* ?(?:seconds?|ms|minutes?|hours?|years?|times|lines|rows|files|tests|degrees|miles|of)\b
-    \b(?:long|old|ago)\b
+    \b(?:long|years? old|ago)\b
     \b(?:crash\w*|hang|hangs|time out|times out|coverage|looks?|seems?|great|nice|amazing|lovely|too|so)\b
     """)
 
@@ -151,6 +153,7 @@ SPECIFIES = Table(
     \b(?:up to|at (?:most|least)|under|below|within|between|max|min|(?:less|more|\w+er) than) <count>  # up to 5
     \b(?:at (?:the )?(?:very )?(?:most|least)|max(?:imum)?|tops|or (?:less|fewer|more)|minimum)(?:[.!),]|$)
     \b<number> (?:[\w-]+ ){0,3}(?:per \w+|each|an? (?:day|week|month|hour|night|person))\b  # one line per change
+    ^(?:roughly|about|around|approximately|some|exactly) <count>[\d,.]* (?:\w+ )?<unit>\b  # about 800 words
     ^(?:only )?<number> (?:short |single |full )?<unit>[.!,]?$|\bbudget\b[^.]{0,20} <count>  # one page
     \b<manner>\b|(?<!day )\bat a time\b|\bstandard library\b  # british spelling
     \b\w+ (?:style|case|format)(?:[.!,]|$)  # 24-hour format

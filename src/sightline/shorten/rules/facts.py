@@ -14,7 +14,7 @@ from sightline.shorten.rules import vocabulary as v
 from sightline.shorten.rules.pattern_table import Table, any_of, word_set
 
 # a number, an address, a path, an identifier, or a name
-VALUE = r"""["'“‘`(]?(?:[$€£#~]?\d|[\w.+-]+@\w|https?://|[\w.-]*[a-z]\.[a-z]{2,}\b|/?\w+/\w|\w+[_-]\w*\d|#\w|(?!I\b)[A-Z][\w+-]*)"""
+VALUE = r"""["'“‘`(]?(?:[$€£#~]?[a-z]{0,2}\d|[\w.+-]+@\w|https?://|[\w.-]*[a-z]\.[a-z]{2,}\b|/?\w+/\w|\w+[_-]\w*\d|#\w|(?!I\b)[A-Z][\w+-]*)"""
 LEAD = r"(?:(?:please note|note|remember|by the way|btw|fyi|also|and|ok|okay|so)[,:]? |for the record,? |[^:]{2,40}: )"
 ANNOUNCED = Table(
     r"""
@@ -39,6 +39,8 @@ FACT = Table(
     ^<lead>?(?:I'm|We're|I am|We are) (?:(?:on|using|running) [A-Z]\w+ v?\d|(?:based )?in [A-Z]\w+, (?:so|which) \w)
     ^<lead>?(?:We|I)(?:'ll)? need (?:an?|two|three|four|five|six|\d+) [^.?!]{2,40} <limit> (?:\w+ )?\d
     ^<lead>?(?:There (?:are|will be)|We(?:'re| are|'ll be| will be)) (?:about )?\d+ <people>\b(?!.*\bmy\b)
+    ^<lead>?(?i:my) (?:preferred|usual|default) [\w ]{2,30} (?:is|are) \w
+    ^<lead>?We(?:'re| are) a (?:team|group|party) of \w
     ^<lead>?[A-Z]\w+(?: [A-Z]\w+)? (?:is (?:the (?:one|person) who|responsible for|in charge of)|<decides>) \w
     """,
     lead="(?i:<lead_in>)",
@@ -112,7 +114,7 @@ FACT_ZH = Table(
     ^(?!我)<role>(?:叫|是|为)\s?(?!<unsure>|[个很])[\w·.-]{2,16}(?<![吗呢了的])[。.！!]?$  # 译者叫韩雪
     <noun>叫[\w-]+[。.]?$
     由[^，。]{2,6}(?:审批|负责|批准|签字|处理|跟进|对接|维护)|^(?!我)[^，。]{2,20}只有[^，。]{2,6}能  # 发票由周宁审批
-    ^(?!我|他|她)[^，。了]{2,10}(?:<value>|周[^，。]|每[天周月晚])[号日点:：\d晨早晚上下午分半一二三四五六七八九十]{0,12}<holds>[。.]?$
+    ^(?!我|他|她)[^，。了]{0,10}(?:<value>|周[^，。]|每[天周月晚])[号日点月:：\d晨早晚上下午分半一二三四五六七八九十]{0,12}<holds>[。.]?$
     ^<lead>?(?!<own>)[^，。是在为叫了]{2,12}(?:是|为|在|叫|(?<!\d)[：:])\s?[#@]?(?:[a-z]+-)?(?:[A-Za-z0-9]|周[一二三四五六日])
     ^(?!<own>)[^，。了]{0,8}\d+[号日点](?:\d+分)?[^，。了过]{2,6}[。.]?$  # 28号封版
     ^(?!<own>)[^，。了]{2,6}\d+(?:欧|元|块|美元|镑|%)
@@ -126,7 +128,10 @@ FACT_ZH = Table(
     part=any_of("号 号码 地址 名称 名字 编号 代号 上限 下限"),
     unsure="[不否什哪谁多几怎对错这那]",
     holds=any_of(
-        "容纳 关门 开门 下班 截止 到期 生效 结束 开始 上线 发布 交付 到货 来取 执行 跑 备份 出发 到达 起飞 发车 发货"
+        """
+        容纳 关门 开门 下班 截止 到期 生效 结束 开始 上线 发布 交付 到货 来取 执行 跑 备份 下线 关闭 停用 入职 封版 截稿
+        出发 到达 起飞 发车 发货
+        """
     ),
     to=any_of("寄到 发到 发给 寄给 抄送给? 存到 放到 部署[到在] 放在 存在"),
     noun=any_of("""

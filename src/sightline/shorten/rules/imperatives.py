@@ -97,6 +97,7 @@ HOW = Table(
     \b(?:british|american|plain|simple) english\b  # in plain english
     \b(?:for|in|of|to|with|on|from|at) (?:each|every|any)(?:thing)?\b|\bin the same \w  # a test for each class
     \b(?:for|in|of|to|on|from) (?:all )?new [a-z]+s\b|\bfirst\b.{3,40}\b(?:after|afterwards|last|second)[.!]?$
+    \bwhenever\b|\b(?:every|each) (?:[\w-]+ ){1,3}(?:to|with|as|by|at|before|after|under) \w
     \b(?:alphabetical|chronological|numerical|separate|individual)ly\b|\bin (?:[\w-]+ )?(?:<notation>|<language>)\b
     \b(?:file by file|step by step|one by one|line by line|piece by piece)\b  # one by one
     """,
@@ -115,6 +116,7 @@ CLASSES = {
     "common": any_of(v.COMMON_VERBS) + r"\b",
     "object": OBJECT.pattern,
     "heeding": any_of(v.HEEDING),
+    "shaped": any_of(v.SHAPING),
     "shaping": any_of(
         " ".join(sorted(word_set(v.SHAPING) | (DOING - word_set(v.COMMON_VERBS) - word_set(v.FETCHING))))
     ),
@@ -183,7 +185,7 @@ URGES = Table(
     keep (?!<goes_on>)(?:[\w'-]+ ){1,6}\w  # keep the old names
     be (?!<not_how>)(?:very |more |as |extra |\w+ly )?[a-z]+(?:[.!,]|$| (?:and|with|about|in|when|but)\b)  # be brutal
     (?:every|each|all|nothing) (?!time|day|week)(?:[^.,]{1,50} )?(?:needs?|gets?|goes|go|stays?)\b
-    (?:sort|order|name|format|group|label|sign|title) (?:the|all|each|every|your)\b.{1,60}\b(?:by|as|with|after)\b
+    (?:<shaped>|order|title) (?:the|all|each|every|your)\b.{1,60}\b(?:by|as|with|after)\b
     write (?:the|all|your) (?:\w+ )?\w+s in \w|show me .{1,60} first\b  # write the comments in english
     """,
     **CLASSES,

@@ -24,7 +24,7 @@ WISHES = Table(
     \b(?:<me>|(?:my|our) \w+) (?:can't|cannot) (?:have|eat|take) (?!another|any ?more|that|it\b|to\b)\w+, so \w
     \b<me> (?:can't|cannot|can not|can only) (?:spend|exceed|afford more|go (?:over|up to)|have \w+[.!]?$)
     \b<me> (?:can't|cannot) eat (?!another|any ?more|that|it\b)
-    \b<me> (?:really )?(?:hate|dislike|can't stand) (?!it\b|this|that|the\b|to\b|how|when|my)  # i hate long intros
+    \b<me> (?:really )?(?:hate|dislike|can't stand) (?!\w+days\b|it\b|this|that|the\b|to\b|how|when|my)
     \b<me> want (?:all|every|everything|any)\b[\w ]{0,30} \w+ed\b|^we use .{1,40}, not \w  # i want all names removed
     \b(?:i|we|she|he) (?:don't|doesn't|do not|can't) (?:eat|drink|drive|fly|smoke)\b(?! another| any ?more| that| it\b)
     ^(?:\w+,? )?<people>(?:'m|'s|'re| am| is| are) (?:\w+ly |\w+[- ]|also |both )?<condition>\b
@@ -63,6 +63,8 @@ SAYS = Table(
     ^(?:it|this|everything) (?:has|needs?) to (?:work|run|fit|support|compile|load|scale|match|build)\b
     ^(?:nobody|no one) (?:but|except|other than) \w+ \w
     \bit(?:'s| is) (?:fine|ok|okay) (?:to|if)\b.{3,80}\bbut (?:not|don't|only)\b
+    \bi lean towards? (?!\w+ing\b)\w
+    ^if there(?:'s| is| are)\b[^.?]{2,60}, (?:please )?<doing>\b  # if there is a choice, take one
     \bunder no circumstances\b|\b(?:until|unless) <approved>\b  # unless i ask
     \bwithout (?:asking|my <consent>|checking with|telling me|confirming)\b  # nothing without my word
     \b(?:ask|check with|confirm with|tell|show|consult) me (?:first|before)\b  # ask me first
@@ -94,48 +96,55 @@ SAYS = Table(
     attribute=any_of(v.ATTRIBUTE),
     case=r"(?:if|when|in case) (?!yes\b|no\b|not\b|they do\b)[^.?]{1,120}",
 )
-# the same, in words that people use of life as well
-PLEADS = Table(
+# what somebody does as a practice, or holds to be best
+PRACTICES = Table(
     r"""
     (?<!to )(?<!can )\b(?:stays?|remains?) (?:under|below|within|above|as|the same|un\w+ed)\b
     ^(?:the|my|our|your)(?: [\w'-]+){0,2} <attribute>(?: (?:for|of) [\w' -]{1,30})? (?:is|are|:) (?!<fault>)
-    ^you (?:cannot|can't) (?!see|find|tell|just)
-    ^(?:i|we) \w+ [^.]{1,40} only[.!]?$|^(?:every|each|all) [\w ]{2,30} (?:ends?|begins?|starts?)\b
-    \b(?:as long as|provided that|on (?:the )?condition that) (?!i\b)  # as long as it compiles
-    \b(?:it's|it is) (?:very |really )?(?:important|essential|critical|crucial|vital) (?:that|to|you)\b
-    (?:\b(?:is|are)|'s|'re) (?:\w+ly )?(?:<barred>|an? (?:\w+ )?must)\b|\b(?:is|are) (?:not|never|only) to be\b
+    ^(?:i|we) \w+ [^.]{1,40} only[.!]?$
     ^(?!people|users)[a-z-]+s (?:never|always) (?:go|get|come|belong|stay|live|need|use|start|end)\b
+    ^(?:the|our|my) <person> (?:really )?(?:hates?|likes?|prefers?|wants?|expects?|dislikes?|insists? on) \w
     ^<us> (?:<only>|never|always) <practise>\b  # we can't use it
     ^i <only> (?:pay|accept|use|meet|attend|sign|travel)\b
     ^only [\w.-]+ (?:[\w.-]+ )?(?:may|can|should|has|have|approves?|signs?|decides?|gets?)\b
-    \byour [\w ]{2,30} (?:should|needs? to|has to)\b
     ^we (?:have|need) to be .{2,60}\b(?:by|before|early|\d)\b|^ideally\b
     \bwould be (?:best|ideal|preferable)\b
-    \b(?:matters?|counts?) more\b|\bcare more about\b|\b(?:is|are) more important than\b  # clarity matters more
-    ^i find [^.]{2,60} (?:\w+er|more \w+) (?:to \w+ )?than\b
-    ^i(?:'m| am) (?:fine|ok|okay|happy) with [^.]{3,60} <provided>\b
-    \bi(?:'d| would) like to (?:avoid|keep|stick|stay|not)\b
-    \bi (?:don't|do not|won't) (?:want|accept) (?!to <idle>)[\w-]+
     ^our [\w ]{2,30} (?:forbids?|bans?|prohibits?|requires?|mandates?)\b|^i <want> to <approve>\b.{0,60}\b<before>\b
-    ^<always>\b[^.?]{3,90}, (?:please |then |also |just |you )*<doing>\b
     ^before (?:you \w|\w+ing\b)[^.?]{2,60}, (?:please |always |first |you )*(?:<doing>|let me)\b
     \b(?:an?|the) [\w -]{3,40}(?:,? if possible| preferred)[.!]?$  # an aisle seat if possible
     """,
+    person="(?:client|customer|editor|reader|audience|publisher|sponsor|landlord|investor)s?",
     want="(?:want|need|would like|'d like)",
     approve=r"(?:approve|review|see|sign|check|confirm|read|know|be (?:asked|told|informed|consulted))",
     before="(?:before|first|each|every|any|whenever)",
     us="(?:we|our \\w+)",
-    only="(?:can't|cannot|can only|may only|may not|don't|do not|only)",
+    only="(?:can't|cannot|won't|will not|can only|may only|may not|don't|do not|only)",
     practise=any_of(v.PRACTISE),
     doing=any_of(v.DOING),
-    idle=r"(?:go|be|do|bother|sound|waste|lose|miss|have to|risk|talk|get|overthink|make things)\b",
-    provided="(?:if|as long as|but|for)",
-    always="(?:whenever|every time|each time|any time|anytime)",
-    barred=any_of(v.BARRED),
     attribute=any_of(v.ATTRIBUTE),
     fault=r"(?:wrong|broken|weird|off|not|unclear|missing|different|too|so|reached|exceeded|what|that|to|already)\b",
 )
-
+# the same, in words that people use of life as well
+PLEADS = Table(
+    r"""
+    ^you (?:cannot|can't) (?!see|find|tell|just)
+    \b(?:as long as|provided that|on (?:the )?condition that) (?!i\b)  # as long as it compiles
+    \byour [\w ]{2,30} (?:should|needs? to|has to)\b
+    \b(?:matters?|counts?) more\b|\bcare more about\b|\b(?:is|are) more important than\b  # clarity matters more
+    ^i find [^.]{2,60} (?:\w+er|more \w+) (?:to \w+ )?than\b
+    ^i(?:'m| am) (?:fine|ok|okay|happy) with [^.]{3,60} <provided>\b
+    \bi(?:'d| would) like to (?:avoid|keep|stick|stay|not)\b
+    \b(?:it's|it is) (?:very |really )?(?:important|essential|critical|crucial|vital) (?:that|to|you)\b
+    (?:\b(?:is|are)|'s|'re) (?:\w+ly )?(?:<barred>|an? (?:\w+ )?must)\b|\b(?:is|are) (?:not|never|only) to be\b
+    \bi (?:don't|do not|won't) (?:want|accept) (?!to <idle>)[\w-]+
+    ^<always>\b[^.?]{3,90}, (?:please |then |also |just |you )*<doing>\b
+    """,
+    provided="(?:if|as long as|but|for)",
+    doing=any_of(v.DOING),
+    idle=r"(?:go|be|do|bother|sound|waste|lose|miss|have to|risk|talk|get|overthink|make things)\b",
+    always="(?:whenever|every time|each time|any time|anytime)",
+    barred=any_of(v.BARRED),
+)
 # how each thing of a kind is
 EACH = Table(
     r"^(?:all|every|each) (?:[\w'-]+ ){1,5}(?:is|are|has|have|ends?|starts?|begins?|gets?|uses?|goes|needs?|stays?) \w"
@@ -144,7 +153,8 @@ EACH = Table(
 NORMS = Table(
     r"""
     ^<things> <are>(?:<arranged>|[a-z]+-case|[a-z]+_case|limited|capped)\b|^<things> (?:follow|belong|stay) \w
-    ^<things> (?:come|go) (?:with|before|after|first|last|in|as|under)\b|^<things> (?:get|have) (?:an?|no|their|two)\b
+    ^<things> (?:come|go) (?:with|before|after|first|last|in|as|under)\b
+    ^<things> (?:get|have|need) (?:an?|no|their|two)\b
     ^(?:<things>|the [\w ]{2,30}) (?:(?:start|begin|end)s? with|comes? (?:first|last))\b  # names begin with a letter
     ^<things>(?: <that> [\w' -]{2,30})? (?:take|carry|return) an? (?!while|long|lot|moment|minute|few|look)\w
     ^<things> are (?:always|never|only) \w

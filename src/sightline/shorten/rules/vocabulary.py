@@ -39,15 +39,15 @@ PRACTISE = """
     """
 # what work is about: what is written, built, counted, bought and booked
 WORK = """
-    account accuracy agenda airport amount answer api app article backend backup bill billing booking branch bucket
-    budget bug bullet button cache calendar certificate changelog chart checkout citation clarity client code
-    column command commit config configuration constant contract copyright correctness cost credential currency
-    customer dashboard data database dataset deadline decimal dependencies dependency deploy deployment diff doc
-    docstring document documentation draft email endpoint env error essay estimate export feature file filename
-    flag flight folder font footnote format formatter framework frontend function grammar graph header heading host
-    hotel import indentation input interface invoice itinerary json language layout latency layover letter library
-    line link linter list log mail markdown meeting menu merge merged method migration model module network
-    notation notebook output package page paragraph parameter parser password patch payment pdf pipeline
+    account accuracy agenda airport amount answer api app article backend backlog backup bill billing booking
+    branch bucket budget bug bullet button cache calendar certificate changelog chart checkout citation clarity
+    client code column command commit config configuration constant contract copyright correctness cost credential
+    currency customer dashboard data database dataset deadline decimal dependencies dependency deploy deployment
+    diff doc docstring document documentation draft email endpoint env error essay estimate export feature file
+    filename flag flight folder font footnote format formatter framework frontend function grammar graph header
+    heading host hotel import indentation input interface invoice itinerary json language layout latency layover
+    letter library line link linter list log mail markdown meeting menu merge merged method migration model module
+    network notation notebook output package page paragraph parameter parser password patch payment pdf pipeline
     placeholder port prefix price print prod production project prompt prose punctuation python queries query quote
     readability readme rebase receipt refactor refactoring refund release replies reply repo report repository
     request reservation response restaurant result retries retry row sample schema screenshot script seat secret
@@ -163,6 +163,7 @@ OTHER_CUES = """
     better try delay finally lastly tone appreciate decided agreed settled wheelchair stroller pram
     """
 CUE_CLASSES = (
+    " ".join(word_set(DOING) - word_set(COMMON_VERBS) - word_set(FETCHING)),
     SHAPING,
     HEEDING,
     MANNER,
