@@ -187,7 +187,13 @@ def test_hidden_constraints_take_a_quarter_or_400_tokens(window: int, counting: 
 
 
 @pytest.mark.parametrize(
-    ("later", "marked"), [("You may change quay.py now.", True), ("You may change ship.py now.", False)]
+    ("later", "marked"),
+    [
+        ("You may change quay.py now.", True),
+        ("You may change ship.py now.", False),
+        ("You don't have to change quay.py any more.", False),
+        ("Forget that.", True),
+    ],
 )
 def test_a_revoked_constraint_is_marked(later: str, marked: bool) -> None:
     """Only the one that the later sentence speaks of."""
