@@ -115,6 +115,12 @@ MUTANTS = (
     Mutant("budget: no margin", "plan/budget.py", "(factor * (1 + margin))", "factor", PLANNED),
     Mutant("notices: hidden constraints are not shown", "plan/notices.py", "_PREFACE_LEAST = 0.25, 400",
            "_PREFACE_LEAST = 0.0, 0", ("plan/strategies/test_sliding.py", "compaction/test_compaction_rules.py")),
+    Mutant("rules: a permission lifts any order", "shorten/rules/revocations.py",
+           "return not lifting.subject.isdisjoint(said.forbids)", "return True", ("shorten/rules/test_rules.py",)),
+    Mutant("rules: forget that lifts nothing", "shorten/rules/revocations.py",
+           'return lifting.how == "cancels"\n', "return False\n", ("shorten/rules/test_rules.py",)),
+    Mutant("rules: what was is a fact to be kept", "shorten/rules/facts.py", "(singular and word in PLURALS)", "False",
+           ("compaction/test_compaction_loss.py",)),
     # compose
     Mutant("compose: the receipt is not synced", TURN, "journal.store.sync()", "journal.store.tips", COMPOSED),
     Mutant("compose: the last sweep's breakpoint is lost", TURN, "(*self._body_ends[:1], end)", "(end,)", COMPOSED),

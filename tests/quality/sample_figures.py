@@ -86,6 +86,9 @@ _LAID = {
         "the old brass knocker stays // brass knocker; stays",
         "warm light, 2700 K // 2700 K",
         "it may not stand in front of number 14 // NOT; number 14",
+        "a handrail on both sides // handrail; both sides",
+        "the pear tree stays where it is // pear tree; stays",
+        "the chimney sweep needs his path // chimney sweep; path",
         "不能滑 // 不能滑",
         "台阶不能高于2厘米 // 台阶; NOT; 2厘米",
         "不能打扰屋檐下的雨燕 // NOT; 雨燕",
@@ -113,6 +116,8 @@ _LAID = {
         "不要住在酒吧街附近 // NOT; 酒吧街",
         "每晚不超过900元 // 每晚; 900",
         "绝对不能有花生 // NOT; 花生",
+        "去的路上尽量坐地铁 // 地铁",
+        "如果5号下雨就改6号 // 5号; 6号",
     ],
 }
 

@@ -21,11 +21,13 @@ from sightline.shorten.rules import (
     READ_CHARS,
     chinese,
     constraints,
+    deferrals,
     english,
     facts,
     imperatives,
     obligations,
     revocations,
+    statements,
     user_sentences,
 )
 from sightline.shorten.rules.pattern_table import Table
@@ -34,6 +36,7 @@ from sightline.shorten.rules.user_sentences import SENTENCE
 
 MESSAGES = json.loads((Path(__file__).parent / "messages.json").read_text("utf-8"))
 TEXTS = [message["text"] for message in MESSAGES]
+WORK_SENTENCES = (Path(__file__).parent / "work_sentences.txt").read_text("utf-8").splitlines()
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 PIECES = (
     *(
@@ -182,6 +185,53 @@ def test_what_only_sounds_like_it_is_not(sentence: str) -> None:
     assert constraints(sentence) == []
 
 
+def test_work_sentences_are_found_by_kind_of_speech() -> None:
+    """Of some 300 that lay something down nearly all, of as many that only sound alike nearly none."""
+    binding, near = ([line[2:] for line in WORK_SENTENCES if line[:2] == mark] for mark in ("+ ", "- "))
+    assert min(len(binding), len(near)) > 280
+    missed = [sentence for sentence in binding if constraints(sentence) != [sentence]]
+    false = [sentence for sentence in near if constraints(sentence)]
+    assert len(missed) <= 0.03 * len(binding), missed
+    assert len(false) <= 0.01 * len(near), false
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        ("Remember my birthday is March 5.", "My birthday is March 5."),
+        ("My employee id is 77120.", "My bike is from 2019."),
+        ("We use Stripe.", "I use Spotify."),
+        ("The depot opens at 7:30.", "The depot opened at 7:30."),
+        ("The limit is 500.", "He said the limit is 500."),
+        ("The lawyer on this is Dana Whitlock.", "My sister on this is Dana Whitlock."),
+        ("记住我生日是3月5日。", "我生日是3月5日。"),
+        ("我们的时长上限是40分钟。", "我的瑜伽课时长是40分钟。"),
+    ],
+)
+def test_a_fact_is_kept_if_announced_or_about_the_work(kept: str, told: str) -> None:
+    """What people tell about themselves, what was, and what others say is none."""
+    assert constraints(kept) == [kept]
+    assert constraints(told) == []
+
+
+@pytest.mark.parametrize(
+    ("binds", "not_"),
+    [
+        ("One condition: the pear tree stays.", "One reason: the pear tree stays."),
+        ("Store results in Redis.", "Store the result in Redis."),
+        ("Express durations in minutes.", "Find durations in minutes."),
+        ("Each chapter ends with three exercises.", "Each chapter again ends with three exercises."),
+        ("Our style guide forbids wildcard imports.", "Their style guide forbids wildcard imports."),
+        ("警告当错误处理。", "家人当客人处理。"),
+        ("密钥不能外传。", "程序不能运行。"),
+    ],
+)
+def test_what_is_general_binds_and_what_is_done_once_does_not(binds: str, not_: str) -> None:
+    """An order about things of a kind, how each of a kind is, and what is announced."""
+    assert constraints(binds) == [binds]
+    assert constraints(not_) == []
+
+
 @pytest.mark.parametrize(
     ("work", "life"),
     [
@@ -202,13 +252,16 @@ def test_the_same_words_bind_where_work_is_spoken_of(work: str, life: str) -> No
 
 def test_no_cue_is_missing_from_the_first_look() -> None:
     """What the judges accept in the messages passes the first look, which most sentences do not."""
-    for text in (*TEXTS, *BINDING):
+    for text in (*TEXTS, *BINDING, *(line[2:] for line in WORK_SENTENCES)):
         for span in user_sentences.sentences(text):
             sentence = text[span.start : span.end]
             assert detector.has_cue(sentence) or not detector.is_constraint(sentence)
 
 
-@pytest.mark.parametrize("module", [chinese, english, facts, revocations, obligations, imperatives, user_sentences])
+@pytest.mark.parametrize(
+    "module",
+    [chinese, deferrals, english, facts, imperatives, obligations, revocations, statements, user_sentences],
+)
 def test_each_pattern_matches_the_example_beside_it(module: ModuleType) -> None:
     """A table's line is found in its example, and a constraint's example passes the first look."""
     tables = [value for value in vars(module).values() if isinstance(value, Table)]
@@ -257,6 +310,15 @@ def test_the_work_is_bounded(text: str, times: int) -> None:
         spans = list(user_sentences.sentences(part))
         assert all(0 < span.end - span.start <= SENTENCE for span in spans)
         assert all(one.end <= next_one.start for one, next_one in pairwise(spans))
+
+
+@pytest.mark.parametrize("unit", ["a", " ", ".", "\n", "a ", "1 ", "A ", "不", "，", "the things that ", "在1"])
+@pytest.mark.parametrize("end", ["", " 1", "!"])
+def test_no_text_takes_long(unit: str, end: str) -> None:
+    """100 KB of one thing after a rule, and a sentence of it, are judged at once: no pattern backtracks for long."""
+    text = f"Never print it.\n{(unit * 100_000)[:100_000]}{end}"
+    assert constraints(text)[:1] == ["Never print it."]
+    detector.is_constraint((unit * SENTENCE)[:SENTENCE] + end)
 
 
 # --- Whose words
@@ -449,10 +511,21 @@ def test_a_short_form_drops_what_says_nothing() -> None:
     [
         ("Never touch the migrations folder.", "You may touch the migrations folder now.", True),
         ("Never touch the config folder.", "You may touch the migrations folder now.", False),
+        ("Don't run the tests until I say so.", "You can run the tests now.", True),
+        ("Always run the tests before you commit.", "You can run the tests now.", False),
+        ("Don't push before you run the tests.", "You can run the tests now.", False),
+        ("Don't run the tests until I say so.", "You don't have to run the tests any more.", False),
+        ("Always run the tests before you commit.", "You don't have to run the tests any more.", True),
+        ("No emojis in commit messages.", "You can use emojis in commit messages again.", True),
         ("Use tabs.", "Forget that.", True),
+        ("Use tabs.", "Scratch that, please.", True),
+        ("Use tabs.", "You can do that now.", False),
         ("Use tabs.", "Use four spaces.", False),
         ("必须先跑测试。", "现在不用先跑测试了。", True),
         ("必须先跑构建。", "现在不用先跑测试了。", False),
+        ("不要改数据库。", "现在可以改数据库了。", True),
+        ("改数据库之前不要跑测试。", "现在可以改数据库了。", False),
+        ("用制表符缩进。", "刚才说的不算。", True),
     ],
 )
 def test_what_a_later_sentence_lifts(said: str, later: str, lifted: bool) -> None:
@@ -460,3 +533,10 @@ def test_what_a_later_sentence_lifts(said: str, later: str, lifted: bool) -> Non
     asked = revocations.Lifted()
     assert not asked.takes(later)
     assert asked.takes(said) == lifted
+
+
+@pytest.mark.parametrize("later", ["Forget that.", "Scratch that."])
+def test_what_names_nothing_lifts_the_newest_only(later: str) -> None:
+    """Asked from the newest on: the one before it is lifted, and the older one stays."""
+    asked = revocations.Lifted()
+    assert [asked.takes(each) for each in (later, "Use tabs.", "Never push to main.")] == [False, True, False]

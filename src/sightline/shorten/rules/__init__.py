@@ -15,7 +15,7 @@ from sightline.shorten.rules.user_sentences import plain, sentences
 
 READ_CHARS = 16_384  # of a longer message both ends, half of this each; the rest is pasted
 
-DIGIT = re.compile(r"\d")
+VALUE = re.compile(r"\d|[a-z,] (?:#\w|[A-Z][a-z])|[\u4e00-\u9fff] ?[#@a-zA-Z]")  # a number, or a name inside a sentence
 WORD = re.compile(r"[a-z0-9'-]+")
 SPACED = str.maketrans(dict.fromkeys('.,;:!?()[]{}<>*_`"/#|=', " "))  # splits ASCII as WORD does, five times as fast
 
@@ -43,7 +43,7 @@ def is_constraint(sentence: str) -> bool:
 
 def has_cue(text: str) -> bool:
     """Whether a text has a cue. What is found has one or is under a heading that has one; most messages have none."""
-    if DIGIT.search(text):
+    if VALUE.search(text):
         return True  # a fact or a cap may need no other cue
     if text.isascii():
         return not vocabulary.CUES.isdisjoint(text.lower().translate(SPACED).split())

@@ -9,26 +9,46 @@ bind only where work is spoken of, and no form does where feelings are and work 
 import re
 
 from sightline.shorten.rules import vocabulary as v
+from sightline.shorten.rules.deferrals import defers, puts_off
 from sightline.shorten.rules.imperatives import orders, urges
 from sightline.shorten.rules.obligations import forbids, obliges
 from sightline.shorten.rules.pattern_table import Table, any_of, word_set
+from sightline.shorten.rules.statements import EACH, NORMS, PLEADS, PRACTICES, SAYS, WISHES
 
 WRITTEN = re.compile(r"[a-z]{2}")
 
 
 def is_constraint(plain: str) -> bool:
+    """Whether the sentence, or what follows "one more thing: " or a reason with "so", lays something down."""
+    if _lays_down(plain):
+        return True
+    head, colon, said = plain.partition(": ")
+    led = bool(colon) and len(head) <= LED and " " in head
+    _, so, then = plain.partition(", so ")
+    return ((led and _lays_down(said)) or (bool(so) and _specifies(then))) and not TOLD.in_(plain)
+
+
+LED = 40  # characters before a colon that only lead in what is said
+
+
+def _lays_down(plain: str) -> bool:
     work = speaks_of_work(plain)
+    if ASKED.in_(plain):
+        return (work or not is_sociable(plain)) and REQUESTED.in_(plain) and not TOLD.in_(plain)
+    if ANNOUNCED.in_(plain):
+        return not TOLD.in_(plain)
     if not work and is_sociable(plain):
         return False
-    if ASKED.in_(plain):
-        return REQUESTED.in_(plain) and not TOLD.in_(plain)
-    binds = _specifies(plain) or WISHES.in_(plain) or orders(plain) or SAYS.in_(plain) or forbids(plain)
+    if (EACH.in_(plain) or NORMS.in_(plain)) and not REPORTS.in_(plain):
+        return not TOLD.in_(plain)
+    binds = _specifies(plain) or WISHES.in_(plain) or orders(plain) or SAYS.in_(plain) or PRACTICES.in_(plain)
+    binds = binds or forbids(plain) or puts_off(plain)
     return (binds or (work and _binds_work(plain)) or REQUESTED.in_(plain)) and not TOLD.in_(plain)
 
 
 def _binds_work(plain: str) -> bool:
     """Whether a sentence about work has one of the forms that bind nobody where it is about life."""
-    return urges(plain) or obliges(plain) or PLEADS.in_(plain) or (LATER.in_(plain) and not NOT_LATER.in_(plain))
+    return urges(plain) or obliges(plain) or PLEADS.in_(plain) or defers(plain)
 
 
 # --- Work and friends ----------------------------------------------------------------------------------------------
@@ -43,10 +63,13 @@ SOCIAL = word_set(v.SOCIAL)
 
 def speaks_of_work(plain: str) -> bool:
     """Whether a sentence names something that work is about, or a value."""
+    return names_work(plain) or (not plain.endswith("!") and VALUE.in_(plain))
+
+
+def names_work(plain: str) -> bool:
+    """Whether a sentence has one of the words of work."""
     words = WORDS.findall(plain)
-    if not WORK.isdisjoint(words) or not WORK.isdisjoint([word[:-1] for word in words if word[-1] == "s"]):
-        return True
-    return not plain.endswith("!") and VALUE.in_(plain)
+    return not (WORK.isdisjoint(words) and WORK.isdisjoint([word[:-1] for word in words if word[-1] == "s"]))
 
 
 def is_sociable(plain: str) -> bool:
@@ -59,7 +82,7 @@ def is_sociable(plain: str) -> bool:
 # "…, ok?" is no question
 ASKED = Table(r"""
     (?<!\bok)(?<!okay)(?<!right)(?<!please)(?<!got it)\?[\"')]{0,2}$  # must it be sorted?
-    ^(?:why|how|what|when|where|which|who) (?:do|does|did|can|should|must|to|come|is|are|was|if|about)\b  # why must it
+    ^(?:why|how|what|when|where|which|who) (?:do|does|did|can|should|must|to|come|is|are|was|if|about)\b
     ^(?:should|shall|must|can|could|may|do|does|did|is|are) (?:i|we|it|they|the|this|that|he|she|there)\b
     """)
 # a rule in the form of a question
@@ -78,12 +101,14 @@ TOLD = Table(
     (?<!\bi )(?<!\bi've )(?<!\bi just )(?<!explicitly )(?<!until )(?<!unless )\b<says>\b|\baccording to\b
     \b<others> (?:\w+ly |also |just |even |always )?<say>\b|\bkeeps? (?:telling|saying|asking)\b  # the docs recommend
     \b(?:i was|i am|i'm|we were|was|been) (?:told|asked|instructed|supposed)\b  # i was told
-    ^(?:it |that |this )?(?:looks|seems|sounds|appears)\b|^(?:apparently|turns out|maybe|perhaps)\b
+    ^(?:it |that |this )?(?:looks|seems|sounds|appears)\b
+    ^(?:hm+,? |well,? |so,? |ok,? |but )?(?:apparently|turns out|maybe|perhaps)\b
     ^i (?:wonder|noticed|guess|suspect|assume|thought|heard|read|see|saw|found|understand|tried|believe|think|feel)\b
     ^(?:\w+,? )?i(?:'ll| will) (?!.*\b(?:you|please|don't)\b)  # i'll keep the old one
     \b(?:should|must)(?:n't)? (?:never |not |always |only )?\w+\b.{0,80}<contrast>  # it should sort but does not
     ^(?:no,? )?i (?:don't|do not) (?:want|need)\b.{0,80}\b(?:at the moment|right now|yet|now)[.!]?$
-    ^(?:i|we) (?:really )?(?:prefer|like|want)\b.{0,80}, but (?:the|he|she|they|it|my|our|we)\b  # i prefer a, but they
+    ^(?:i|we) (?:really )?(?:prefer|like|want)\b.{0,80}, but (?:the|he|she|they|it|my|our|we)\b
+    \b(?:error|message|warning|output|label|sign)(?: (?:was|is|reads))?: \S  # the error was: you must not pass none
     """,
     says=any_of("""
         says said told tells claims claimed states stated insists insisted warns warned wrote suggested requires~that
@@ -97,88 +122,28 @@ TOLD = Table(
     contrast=r"\b(?:but|yet|however|though)\b.{0,30}\b(?:do|does|did|is|isn't|doesn't|fail|still|get|keep|happen)",
 )
 
-# --- Statements ---------------------------------------------------------------------------------------------------
+# how things go just now, or went
+REPORTS = Table(r"""
+    \b(?:now|again|today|currently|still|already|just|since|tonight|recently|meanwhile|sometimes|often|usually)\b
+    \b(?:bug|bugs|issue|problem|problems|error|errors|wrong|broken|slow|slower|faster|red|green|down|missing|fail\w*)\b
+    \d[\d.,]* ?(?:seconds?|ms|minutes?|hours?|years?|times|lines|rows|files|tests|degrees|miles|of)\b
+    \b(?:long|years? old|ago)\b
+    \b(?:crash\w*|hang|hangs|time out|times out|coverage|looks?|seems?|great|nice|amazing|lovely|too|so)\b
+    """)
 
-# what the user wants, has or is
-WISHES = Table(
+# --- Announced ----------------------------------------------------------------------------------------------------
+
+# "one condition: …": whatever follows, however it is said
+ANNOUNCED = Table(
     r"""
-    \b<me> (?:<degree> )*(?:prefer|favou?r)\b(?! (?:this|that|to (?:wait|leave|go|pick)))  # i prefer tabs
-    \b<me>(?:'?d| would) (?:<degree> )*(?:rather|prefer)\b(?! (?:not |to )?(?:go|stay|wait|leave|die))
-    \b<me>(?:'d like| would like| like| need| want) (?:it|this|them|everything|(?:the|all|my|your) \w+) <how>
-    \b<me>(?:'d| would)? (?:like|want|need) .{1,60} in (?:\w+ )?(?:form|format|order|<language>|<notation>)\b
-    \b<me> (?:really )?(?:like|love|expect) (?:[\w-]+ ){0,3}<answers>\b|\bi value \w  # i like direct answers
-    ^i(?:'d like| want| need| would like) (?:everything|all \w+|it all) in\b  # i want everything in metric units
-    ^if (?:there|you)\b.{1,60}, i want (?!to\b)  # if there is a choice, i want blue
-    (?<!no, )\bi (?:really )?(?:do not|don't) want (?!<idle>)(?:you|any|the|it|this|a|to|your|my|more)\b
-    \b<me> only (?:want|need|accept|eat|fly)\b(?! (?:it|one|an?|\d+)\b)  # we only accept cash
-    \bi(?:'m| am) (?:not looking for|only interested in)\b  # i'm only interested in
-    \b<me> (?:can't|cannot|can not|can only) (?:spend|exceed|afford more|go (?:over|up to)|eat|have \w+[.!]?$)
-    \b<me> (?:really )?(?:hate|dislike|can't stand) (?!it\b|this|that|the\b|to\b|how|when|my)  # i hate long intros
-    \b<me> want (?:all|every|everything|any)\b[\w ]{0,30} \w+ed\b|^we use .{1,40}, not \w  # i want all names removed
-    \b(?:i|we|she|he) (?:don't|doesn't|do not|can't) (?:eat|drink|drive|fly|smoke)\b  # i don't drive
-    ^(?:\w+,? )?<people>(?:'m|'s|'re| am| is| are) (?:\w+ly |\w+[- ]|also |both )?<condition>\b  # my kids are allergic
-    \b(?:have|has|having|got) (?:an? )?(?:[\w-]+ ){0,3}(?:allerg(?:y|ies)|intolerance)\b  # i have a nut allergy
+    ^<then>(?:please )?(?:note|important|attention|reminder|keep in mind|bear in mind|to remember)[:!] <three>
+    ^<then>(?:remember|note): <three>|^<then><one>?(?:<which> )?<rule>s?: <three>  # one condition: it stays here
     """,
-    me="(?:i|we)",
-    degree="(?:really|strongly|generally|usually|much|always|would|definitely)",
-    how=r"(?:to (?:be (?!at|on|for|sent|\w+ed\b)|stay|sound|read|feel|look)|as|under|within|without|<tone>)\b",
-    tone=any_of(v.TONE),
-    answers=any_of(v.ANSWER),
-    idle=r"to (?:go|be(?! <done>)|do|bother|sound|waste|lose|miss|have to|risk|talk|get|overthink|make things)\b",
-    done="(?:called|charged|contacted|transferred|interrupted|rushed)",
-    people=r"(?:i|we|he|she|they|(?:my|our) \w+|\w+ of (?:us|them)|guests?|kids)",
-    condition=any_of(v.CONDITION),
-    language=any_of(v.LANGUAGE),
-    notation=any_of(v.NOTATION),
-)
-# how things are, must be or are done
-SAYS = Table(
-    r"""
-    \b(?:you|to) (?:may |can )?only (?!have\b)\w+|\b(?:in|as|with) (?:[\w'-]+ ){1,3}only\b  # you may only read
-    \b(?:no|not) (?:more|less|fewer|later|earlier|longer|bigger|older) than\b  # no later than
-    <count>[^.,]{0,20} (?:at (?:the )?(?:very )?most|max(?:imum)?|tops|or (?:less|fewer))(?:[.!,)]|$)  # 300 at most
-    \bfrom (?:now|here|this point) on|\b(?:going|moving) forward\b|^in (?:the )?future,  # from now on
-    ^(?:for|during|throughout) (?:this|the) (?:whole|entire|rest)\b  # for this whole chat
-    ^(?:nobody|no one|none of you) (?:may|should|must)\b  # nobody may touch prod
-    \bunder no circumstances\b|\b(?:until|unless) <approved>\b  # unless i ask
-    \bwithout (?:asking|my (?:approval|permission|consent|ok|say|confirmation)|checking with|telling me|confirming)\b
-    \b(?:ask|check with|confirm with|tell|show|consult) me (?:first|before)\b  # ask me first
-    (?:is|are|'s|'re) (?:not (?:acceptable|allowed|permitted|wanted|welcome)|off[- ]limits)\b  # they are not wanted
-    \b(?:deal[ -]?breaker|out of the question|off the table|no-go|non-?negotiable|not an option|no exceptions)\b
-    \b(?:so|any|anything|everything|all) [^.,]{1,60}(?:is|are) (?:off|out)\b  # so gluten is out
-    ^anything (?:<beyond>|\w+[ai]ble)\b.* (?:is|needs|must|should|gets|goes|can|has)\b  # anything above 50 is too much
-    ^(?:anything|everything|every|each|all|any|new)\b[^.,]{0,60} <goes> (?:my|a|an|in|into|under|to|through)\b
-    \byou (?:may|can) .{1,80}\bbut (?:nothing|not|no|never|only|leave)\b
-    ^you may not (?!see|find|tell|just)
-    \b(?:you|we) (?:shouldn't|(?:should|need to|have to|ought to) (?:not|never|always|only|make sure|ensure|avoid))\b
-    \b<cannot> (?:exceed|change|contain|include|appear|go (?:over|above|below))\b  # it cannot exceed
-    \b<cannot> be (?:changed|used|touched|modified|edited|deleted|moved|shared|longer)\b  # they can't be moved
-    \b<attribute> (?:should|needs to|has to|must) be\b  # the tone should be warm
-    ^<case>, (?:please |then |just |you )*(?:ask|stop|say|skip|flag|wait|pause|use|leave|tell me (?!wh))\b  # if so, ask
-    """,
-    count=v.COUNT,
-    approved="(?:i (?:say|tell|ask|approve|confirm|explicitly)|otherwise|asked|told)",
-    beyond="(?:above|over|below|under|beyond|before|after|with|without|longer|older|more|less|else|that)",
-    goes="(?:needs?|goes|go|belongs?|lives?|gets?)",
-    cannot="(?:cannot|can't|may not|can not)",
-    attribute=any_of(v.ATTRIBUTE),
-    case=r"(?:if|when|in case) (?!yes\b|no\b|not\b|they do\b)[^.?]{1,120}",
-)
-# the same, in words that people use of life as well
-PLEADS = Table(
-    r"""
-    (?<!to )(?<!can )\b(?:stays?|remains?) (?:under|below|within|above|as|the same|un\w+ed)\b  # names stay as they are
-    ^(?:the|my|our|your)(?: [\w'-]+){0,2} <attribute>(?: (?:for|of) [\w' -]{1,30})? (?:is|are|:) (?!<fault>)
-    ^you (?:cannot|can't) (?!see|find|tell|just)
-    ^(?:i|we) \w+ [^.]{1,40} only[.!]?$|^(?:every|each|all) [\w ]{2,30} (?:ends?|begins?|starts?)\b
-    \b(?:as long as|provided that|on (?:the )?condition that) (?!i\b)  # as long as it compiles
-    \b(?:it's|it is) (?:very |really )?(?:important|essential|critical|crucial|vital) (?:that|to|you)\b
-    (?:\b(?:is|are)|'s|'re) (?:\w+ly )?(?:<barred>|an? (?:\w+ )?must)\b|\b(?:is|are) (?:not|never|only) to be\b
-    ^(?!people|users)[a-z-]+s (?:never|always) (?:go|get|come|belong|stay|live|need|use|start|end)\b  # secrets never go
-    """,
-    barred=any_of(v.BARRED),
-    attribute=any_of(v.ATTRIBUTE),
-    fault=r"(?:wrong|broken|weird|off|not|unclear|missing|different|too|so|reached|exceeded|what|that|to|already)\b",
+    then="(?:and |also,? |but |oh,? |ok,? |so )?",
+    one="(?:one|another|a|an|my|our|the|two|only|last|first|second) ",
+    which="(?:more|other|further|last|important|hard|final|small|only)",
+    rule="(?:condition|rule|constraint|requirement|restriction|caveat|must)",
+    three=r"(?:\S+ ){2}\S",
 )
 
 # --- Specifications: no verb, no person, only how it shall be -----------------------------------------------
@@ -188,15 +153,20 @@ SPECIFIES = Table(
     \b(?:up to|at (?:most|least)|under|below|within|between|max|min|(?:less|more|\w+er) than) <count>  # up to 5
     \b(?:at (?:the )?(?:very )?(?:most|least)|max(?:imum)?|tops|or (?:less|fewer|more)|minimum)(?:[.!),]|$)
     \b<number> (?:[\w-]+ ){0,3}(?:per \w+|each|an? (?:day|week|month|hour|night|person))\b  # one line per change
+    ^(?:roughly|about|around|approximately|some|exactly) <count>[\d,.]* (?:\w+ )?<unit>\b  # about 800 words
     ^(?:only )?<number> (?:short |single |full )?<unit>[.!,]?$|\bbudget\b[^.]{0,20} <count>  # one page
-    \b<manner>\b|\bat a time\b|\bstandard library\b  # british spelling
+    \b<manner>\b|(?<!day )\bat a time\b|\bstandard library\b  # british spelling
     \b\w+ (?:style|case|format)(?:[.!,]|$)  # 24-hour format
     \b(?:in|as) (?:<language>|<notation>)(?:[.!,;]|$| please)
     ^(?!thanks)[a-z-]+s as (?!the|this|that|my|our|your|an?\b)\w
     \b(?:simple|plain|easy|british|american) (?:english|language|words|text)\b
     ^(?:very |more |rather )?<tone>(?: (?:and|but|yet) \w+)?(?:[.,!]|$)
     ^[\w '-]{3,40} first, [\w '-]{3,40} (?:second|last|later|after|afterwards|next)\b  # code first, explanation after
+    ^[\w '-]{3,40} first, then [\w '-]{3,40}[.!]?$|^[\w-]{3,20}s before [\w-]{3,20}[.!]?$
     ^(?!well|mmm|yes|yeah|oh)[\w -]{3,40}, not (?!yet|bad|now|really)[\w -]{3,40}[.!]?$  # tabs, not spaces
+    ^(?:much |a bit |slightly )?(?:[a-z]+er|more|less) [\w -]{3,30},? please[.!]?$
+    ^(?:better|rather) an? [\w ]{3,30} than \w
+    ^[\w -]{3,30} (?:rather than|instead of) \w
     ^(?!just )[\w-]+(?: [\w-]+)? over [\w-]+(?: [\w-]+)?[.!]?$  # tabs over spaces
     \b\w+ only(?:[.!,]|$)|^only (?!one\b)[\w' -]{3,40}[.!]?$|\b(?:less|fewer) \w+  # names only
     ^prefer(?:red|ably)\b|\bpreferred[.!]?$|\b(?:throughout|everywhere|verbatim|by default)\b  # red preferred
@@ -237,39 +207,3 @@ def _specifies(plain: str) -> bool:
     if len(bare) > BARE or NOT_BARE.at(bare) or not VERBS.isdisjoint(WORDS.findall(bare)):
         return False
     return SPECIFIES.in_(bare)
-
-
-# --- For later ----------------------------------------------------------------------------------------------------
-
-LATE = r"(?:later(?: on)?|afterwards?|eventually|at some point)"
-LATER = Table(
-    r"""
-    ^to-?dos?\b|\bto-?dos?(?: for later| list)?[:-]|\b(?:don't|do not|dont) forget\b|\bfor later\b  # todo: the docs
-    (?:^|[,;:] |\b(?:please|and|also|but|then|just) )(?:remember to\b|remind me (?:to|about|that|of)\b)
-    \b(?:can|could) you remind me\b|\breminder\b[^.]{0,40}[:,]|\bstill (?:to do|outstanding|on the list)\b
-    \b<dated>,? (?:we|you|please)(?: also| still)?(?:'ll| will| need| should| can| have| must| add| do)\b
-    ^<dated>,? <doing>\b|\b(?:we'll|we will|we can|we should|we need|you can|you should|let's)\b.{0,80}\b<late>\b
-    (?:^|[,;:] |\b(?:please|and|then|but) )(?:<doing>|tackle|leave|save)\b[^,]{0,60}\b<late>\b  # tackle the docs later
-    ^<then>(?:after (?:that|this|you|it|the|we|all)\b.{0,80}, |afterwards,? \w|after (?:that|this) \w)
-    ^<then><once> you(?:'re| are|'ve| have)? (?:done|finished?)\b  # once you're done
-    ^<then><once> (?:that|this|it|all|everything|the|ci|tests?)\b.{0,60}\b<over>\b  # when the tests pass
-    \b(?:we|you|i|it|[\w-]+s?) still (?:needs?|ha(?:ve|s)) to\b|\b(?:come|circle|get) back to (?:that|this|it|the)\b
-    \b(?:can|will have to) wait\b|\bwhen you (?:get a chance|have (?:a )?(?:time|moment|minute))\b  # the docs can wait
-    \bbefore (?:you|we) (?:finish|wrap up|leave|go|close)\b  # before we wrap up
-    """,
-    doing=any_of(v.DOING),
-    late=LATE,
-    dated=rf"(?:{LATE}|next (?:week|month|time|sprint)|tomorrow)",
-    then="(?:and |then |right |so |ok,? |also,? )?",
-    once="(?:once|when|as soon as)",
-    over="(?:done|finish(?:ed|es)?|complete[sd]?|ready|pass(?:es|ed)?|merged|green|deployed|over|out)",
-)
-# what the user does, what is past, and "later" in a comparison
-NOT_LATER = Table(r"""
-    \bi(?:'ll| will| can| might| am going to|'m going to) (?:[\w']+ ){1,12}(?:later|tomorrow|next week|afterwards?)
-    \b(?:i|we|it|they|he|she) \w+ed\b.{0,60}\b(?:later|afterwards?)\b|^i still have to|^after .{0,100}, i'll (?!need)
-    \b(?:minutes?|hours?|days?|weeks?|seconds?|years?|moments?|or|sooner) later\b
-    \blater (?:than|versions?|time|date|one)\b
-    ^(?:after|once|when)\b.{0,100}, (?:\w+ )?(?:i|it|we|they|the \w+|nothing|everything|that) (?:\w+(?:ed|s)|got|saw)\b
-    ^(?:after|once|when)\b.{0,100}, (?:i|it|we|they|the \w+) (?:get|see|fail|were|had|stop|could|just|can't|don't|did)\b
-    """)

@@ -28,7 +28,7 @@ REACH = 200  # characters from the verb to its manner
 # --- Where an imperative may stand --------------------------------------------------------------------------------
 
 START = Table(r"""
-    ^\w{4,}ly\s|[,;:(—–]\s?|\s[-–—]+\s|\.\.+\s?
+    ^\w{4,}ly\s|\btry (?:to|and)\s|[,;:(—–]\s?|\s[-–—]+\s|\.\.+\s?
     \b(?:and|but|so|or|then|also|(?<!i'll )just|please|pls|plz|again|therefore|you to|ok|okay|though|yes|yeah|sure)\s
     \b(?:(?:remember|note|important|importantly)(?: that)?|otherwise|instead|however|circumstances)\s
     """)
@@ -53,7 +53,8 @@ def _somebody_does(before: str) -> bool:
 
 VERB = re.compile(r"[a-z]+(?= )")
 OBJECT = re.compile(
-    r" (?:an?|the|my|your|our|its|all|any|each|every|it|them|this|these|anything|to|on|in|with|for|up|[a-z]+s)\b(?!')"
+    r" (?:an?|the|my|your|our|its|all|any|each|every|it|them|this|these|anything|to|on|in|with|for|up|"
+    r"instead|rather|[a-z]+s)\b(?!')"
 )
 DOING = word_set(v.DOING)
 NO_VERB = re.compile(r".*(?:s|ed|ing|ly|[^aeiouy]{4}|tion|ment|ness)$")  # what no verb at the head ends with
@@ -85,7 +86,8 @@ def _heads(plain: str, word: str, start: int) -> bool:
 # its manner, its limits, its conditions
 HOW = Table(
     r"""
-    \b(?:without \w+|rather than|instead of|verbatim|throughout|by default|at all times|(?:each|every) time|at a time)\b
+    \b(?:without \w+|rather than|instead of|verbatim|throughout|by default|at all times|(?:each|every) time)\b
+    (?<!day )\bat a time\b
     \b(?:before (?:you|\w+ing)|wait for my|only (?:if|when)|except|unless|(?:after|before|with|on|at) (?:each|every))\b
     \b(?:exactly(?! (?:as|what|how|where|why|which))|(?:when|where)ever possible|when (?:appropriate|in doubt|unsure))\b
     \b(?:at (?:most|least)|no more than|max(?:imum)?|up to|under|below|within|(?:fewer|less) than) <count>  # up to 5
@@ -93,10 +95,16 @@ HOW = Table(
     \b(?:in|with|using) (?:the |an? )?(?:\w+ )?(?:<manner>|person|style|case|format)\b  # in a warm tone
     \b(?:clearly|honestly|briefly|concisely|directly|immediately|simply|plainly|politely|sparingly|proactively)\b
     \b(?:british|american|plain|simple) english\b  # in plain english
+    \b(?:for|in|of|to|with|on|from|at) (?:each|every|any)(?:thing)?\b|\bin the same \w  # a test for each class
+    \b(?:for|in|of|to|on|from) (?:all )?new [a-z]+s\b|\bfirst\b.{3,40}\b(?:after|afterwards|last|second)[.!]?$
+    \bwhenever\b|\b(?:every|each) (?:[\w-]+ ){1,3}(?:to|with|as|by|at|before|after|under) \w
+    \b(?:alphabetical|chronological|numerical|separate|individual)ly\b|\bin (?:[\w-]+ )?(?:<notation>|<language>)\b
     \b(?:file by file|step by step|one by one|line by line|piece by piece)\b  # one by one
     """,
     count=v.COUNT,
     manner=any_of(v.MANNER),
+    notation=any_of(v.NOTATION),
+    language=any_of(v.LANGUAGE),
 )
 
 # --- Verbs that bind by themselves --------------------------------------------------------------------------------
@@ -108,6 +116,12 @@ CLASSES = {
     "common": any_of(v.COMMON_VERBS) + r"\b",
     "object": OBJECT.pattern,
     "heeding": any_of(v.HEEDING),
+    "shaped": any_of(v.SHAPING),
+    "shaping": any_of(
+        " ".join(sorted(word_set(v.SHAPING) | (DOING - word_set(v.COMMON_VERBS) - word_set(v.FETCHING))))
+    ),
+    "one": r"(?:the|this|that|these|those|my|your|our|his|her|it|its|them|me|us|an?|some)\b",
+    "place": "(?:in|with|at|as|by|below|under|between|using|on|without|before|after|like)",
     "answers": any_of(v.ANSWER),
     "tone": any_of(v.TONE),
     # after "don't": what is told of oneself, not ordered
@@ -140,10 +154,12 @@ BINDS = Table(
     <heeding> (?!it\b|that\b|so\b|for\b)\w  # avoid loops
     (?:follow|stick (?:to|with)) (?:[\w'-]+ ){1,6}(?:style|conventions?|patterns?|principles|practices|format|guide\w*)
     use (?!it\b|that\b|this\b|my\b|[^.]*(?:\d{4}|[$@]|_\d))\w|(?:stop|quit) (?!by\b|it\b)\w+ing\b  # use pytest
-    leave (?:[\w'-]+ ){1,6}(?:alone|as is|as they are|as it is|un\w+ed|intact|out|blank|empty)\b|leave no \w
+    leave (?:[\w'./-]+ ){1,6}(?:alone|as is|as they are|as it is|un\w+ed|intact|out|blank|empty)\b|leave no \w
     keep (?!<goes_on>)(?:[\w'-]+ ){0,4}(?:under|below|within|to|in|at|between|as|out of) (?:[\w'-]+ ){0,3}\w
     (?:be|stay|sound|keep (?:it|them|this|things|(?:the|your) \w+)) (?:very |more |as )?<tone>\b  # be terse
-    (?:hold off|steer clear|spare me|hands off)\b|skip (?!to|this|that|it|ahead|\d)\w  # skip the intro
+    (?:delay|postpone|defer|shelve|hold(?: back)?) (?!on\b)[^.,]{2,40} (?:until|till|for now)\b
+    (?:ask|tell|inform|notify|consult|contact|check with) (?!me|him|her|them)[\w.]+ (?:if|when|before) (?!<asked>)\w
+    (?:hold off|steer clear|stay away from|spare me|hands off)\b|skip (?!to|this|that|it|ahead|\d)\w  # skip the intro
     (?:talk|speak|write|sound) (?:to me )?(?:like|as if)\b|(?:talk|speak|write|answer|explain) (?:\w+ )?\w{3,}ly\b
     ask (?:for |me )?(?:\w+ ){0,2}(?:questions?|clarification|confirmation|permission)\b  # ask one question
     (?:answer|reply|respond|explain|communicate) (?:me |it |to me )?(?:only )?(?:in|with|as|like|using)\b
@@ -154,7 +170,8 @@ BINDS = Table(
     <doing> (?:(?!the|this|these|that|my)[\w-]+,? ){0,4}<answers>\b  # give short answers
     (?<!and )(?<!or )no (?!<reply>)[\w'/é-]+(?:[ ,]+[\w'/-]+){0,10}[.!]?$  # no new dependencies
     nothing (?:with|over|above|under|below|that)\b|^should (?:not |never |always |only )?(?!<asked>)[a-z]+ \w
-    (?:write|name|format|prefix|spell|quote|wrap|sort|round|start|end|mark|label|put)\b.{0,40}\b(?:all|every|each|any)\b
+    (?:<shaping>|start|end)\b.{0,40}\b(?:all|every|each|any)\b  # name every branch after its ticket
+    <shaping> (?!<one>)(?:[a-z'-]+ ){0,2}[a-z-]{2,}s <place> \w|(?:ask|check|confirm|wait) (?:with )?(?:me )?before\b
     """,
     **CLASSES,
 )
@@ -168,7 +185,7 @@ URGES = Table(
     keep (?!<goes_on>)(?:[\w'-]+ ){1,6}\w  # keep the old names
     be (?!<not_how>)(?:very |more |as |extra |\w+ly )?[a-z]+(?:[.!,]|$| (?:and|with|about|in|when|but)\b)  # be brutal
     (?:every|each|all|nothing) (?!time|day|week)(?:[^.,]{1,50} )?(?:needs?|gets?|goes|go|stays?)\b
-    (?:sort|order|name|format|group|label|sign|title) (?:the|all|each|every|your)\b.{1,60}\b(?:by|as|with|after)\b
+    (?:<shaped>|order|title) (?:the|all|each|every|your)\b.{1,60}\b(?:by|as|with|after)\b
     write (?:the|all|your) (?:\w+ )?\w+s in \w|show me .{1,60} first\b  # write the comments in english
     """,
     **CLASSES,

@@ -125,14 +125,14 @@ FENCE = re.compile(r"\s*(?:```|~~~)")
 TAG = re.compile(r"\s*<([A-Za-z][\w:-]{0,60})[^<>\n]{0,200}>")
 # what a user does not type: quotes, prompts, tables, comments, logs, stack frames, test reports, code
 FOREIGN_LINE = Table(r"""
-    \s*(?:[>|$❯⎿│%]|#!|//|/\*|\*/)
+    \s*(?:\[[\w:.-]{1,40}\] )?(?:[>|$❯⎿│%]|#!|//|/\*|\*/)
     \s*["“「][^"”」]+["”」]\W*$
     \ {4}(?!\s*(?:[-*•]|\d+[.)])\s)|\t
     \s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\s*\[?\d\d:\d\d:\d\d
     \s*\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\b\]?[:\s]
     \s+at \S+\(|\s+File \"
     \s*(?:[\w.]{0,80}(?:Error|Exception|Warning)|error|warning|fatal|npm ERR!)(?:\[\w+\])?:
-    \S+::\S+ |_{4}|={4}|(?:PASSED|FAILED) |.{0,200} (?:PASSED|FAILED)\s*(?:\[|$)
+    \S+::\S+ (?:[A-Z]{4}|-)|_{4}|={4}|(?:PASSED|FAILED) |.{0,200} (?:PASSED|FAILED)\s*(?:\[|$)
     \s*(?:def|class|import|from \S+ import|return|func|fn|const|let|var|public|private)\b.{0,300}[:;{}()=]$
     """)
 # up to the next empty line: tracebacks, diffs, JSON
