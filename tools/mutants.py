@@ -78,6 +78,8 @@ MUTANTS = (
     Mutant("repeats: half of the lines are enough", REPEATS, "_NEARLY_ALL = 0.9", "_NEARLY_ALL = 0.5", REPEATED),
     Mutant("repeats: an edit counts", REPEATS, "kind == Kind.CALL and purpose == Purpose.WRITE", "kind == Kind.CALL",
            REPEATED),
+    Mutant("repeats: a line counts once", REPEATS, "for line in shown)", "for line in set(shown))", REPEATED),
+    Mutant("repeats: a search counts", REPEATS, "self._timeline.purpose[row] == Purpose.SEARCH", "False", REPEATED),
     Mutant("calls: cat is a command", CALLS, "(?:cat|nl|", "(?:nl|", ("shorten/test_call_subject.py",)),
     # plan: how far a sweep goes, and what it protects
     Mutant("sweep: the task is not protected", SWEEP, "self.units[-keep:], self.task,", "self.units[-keep:],", SWEPT),
