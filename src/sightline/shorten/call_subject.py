@@ -46,6 +46,7 @@ class Purpose(IntEnum):
     SEARCH = 4  # searches or lists
     COMMAND = 5  # runs a shell command that does not just show a file
     REPORT = 6  # asks another agent, whose answer is its report
+    SHOW = 7  # shows files by a shell command, so that nothing says later whether they were changed
 
 
 def purpose_of(call: Call) -> Purpose:
@@ -62,7 +63,7 @@ def purpose_of(call: Call) -> Purpose:
         return Purpose.WRITE if words & _WRITING else Purpose.CHANGE if words & _CHANGING else Purpose.READ
     if command := next(filter(None, (text_of(given.get(key)) for key in _COMMANDS)), ""):
         shows = len(command) <= LONGEST and _SHOWS_FILE.fullmatch(_NO_OUTPUT.sub("", command))
-        return Purpose.READ if shows else Purpose.COMMAND
+        return Purpose.SHOW if shows else Purpose.COMMAND
     if _SHELL.search(call.name):
         return Purpose.COMMAND
     if _OTHER_AGENT.search(call.name):
