@@ -139,7 +139,8 @@ def test_faults_are_known_after_a_resume(tmp_path: Path) -> None:
     session = disk.new()
     session.user("how does the crane work?")
     read(session)
-    session.compose(ROOM)
+    talk(session, 4)
+    session.compose(Budget(1_000, recall=0.0))  # a sweep is forced
     again = read(session)
     session.close()
     session = disk.opened()
@@ -153,14 +154,14 @@ def test_faults_are_known_after_a_resume(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_shortened_again() -> None:
-    """A fault larger than a quarter of the limit cannot enter in full: it counts, and the payload keeps its budget."""
+    """A fault larger than the limit cannot enter in full: it counts, and the payload keeps its budget."""
     session = new_session()
     session.user("look")
     read(session)
-    budget = Budget(2_000, recall=0.0)
+    budget = Budget(1_000, recall=0.0)
     session.compose(budget)
     again = read(session)
     payload = session.compose(budget)
     assert session.items.faults == [again]
-    assert payload.tokens <= 2_000
+    assert payload.tokens <= 1_000
     assert level(session, payload, again) is not Lod.FULL
