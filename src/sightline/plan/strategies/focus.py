@@ -31,7 +31,8 @@ _COMMAND_OUTPUT, _COMMAND_SHARE, _LEAST_OUTPUT = 2000, 1 / 16, 500
 _COLD = 0.75  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
 
 # Thrifty: it sweeps as if the body had room for so many tokens, and only if this share of them came since the last
-# sweep. On recorded runs more room saves less, and sweeps that follow each other sooner cost more than they save.
+# sweep. Recorded runs do not agree on the room: with 40,000 some cost more and some less. Sweeps that follow each other
+# sooner cost more on all.
 _THRIFTY_ROOM, _THRIFTY_GROWTH = 32_000, 0.4
 
 # Summaries by a model.
