@@ -172,6 +172,16 @@ def test_the_request_is_the_prefix_that_was_sent_and_one_message_more() -> None:
     assert json.dumps(after).startswith(json.dumps(before)[:-200].split('"cache_control"')[0])
 
 
+def test_what_is_left_out_between_shown_items_is_covered() -> None:
+    """In a small context window the task and the newest messages are shown: all that is between is summarised too."""
+    session = new_session()
+    session.user("Build the crane.")
+    talk(session, 40)
+    session.user("Go on.")
+    session.summaries.compact(Budget(300, recall=0.0))
+    assert "left out" not in shown(session.compose(Budget(300, recall=0.0)))
+
+
 def test_a_call_that_waits_for_its_result_is_not_covered() -> None:
     """What comes after a compaction as the result of a call made before it is shown to the model, in full."""
     session = new_session()

@@ -72,3 +72,19 @@ def test_the_same_output_of_the_same_command_counts(session: Session, same: bool
     first = called(session, "\n".join(LINES), tool="run", path="", command="git status")
     called(session, "\n".join(LINES if same else LINES[::3]), tool="run", path="", command="git status")
     assert superseded(session) == ([first] if same else [])
+
+
+@pytest.mark.parametrize(("again", "whole"), [(40, True), (36, True), (35, False), (1, False)])
+def test_a_line_counts_as_often_as_it_occurs(session: Session, again: int, whole: bool) -> None:
+    """Forty equal lines are not shown again by one of them."""
+    first = called(session, "\n".join(["still waiting"] * 40))
+    called(session, "\n".join(["still waiting"] * again), offset=1)
+    assert superseded(session) == ([first] if whole else [])
+
+
+@pytest.mark.parametrize("searched", [True, False])
+def test_a_search_does_not_supersede_a_read(session: Session, searched: bool) -> None:
+    """It may show all lines, but not where they stand. A search that shows those of an earlier one supersedes that."""
+    first = called(session, "\n".join(LINES), **({"pattern": "line"} if searched else {}))
+    called(session, "\n".join(LINES), pattern="file")
+    assert superseded(session) == ([first] if searched else [])

@@ -36,7 +36,8 @@ RATCHETS = {
     "answers shown by plain compose": Ratchet(lambda: shown_evidence(ask=False), 0.375, 0.05),
     "answers shown by ask=True": Ratchet(lambda: shown_evidence(ask=True), 0.958, 0.05),
     # One of 48 constraints in one of 2 windows is .010.
-    "constraints readable in small windows": Ratchet(lambda: readable_constraints(compacted=False), 0.989, 0.03),
+    # At 400 tokens the first message stays, which two of 22 constraints pay for.
+    "constraints readable in small windows": Ratchet(lambda: readable_constraints(compacted=False), 0.958, 0.03),
     "constraints readable after compact()": Ratchet(lambda: readable_constraints(compacted=True), 0.947, 0.03),
     "constraints found": Ratchet(lambda: found_constraints()[0], 0.979, 0.03),
 }

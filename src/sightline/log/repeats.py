@@ -1,7 +1,7 @@
 """Which results need not be shown any more, because newer ones about the same file or command show their lines."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from zlib import crc32
 
@@ -20,26 +20,27 @@ class Repeats:
 
     def __init__(self, reader: EntryReader) -> None:
         self._reader, self._timeline = reader, reader.timeline
-        self._lines: dict[int, frozenset[int]] = {}  # row → hashes of its lines
+        self._lines: dict[int, Counter[int]] = {}  # row → hashes of its lines, and how often each occurs
 
     def superseded(self, rows: Iterable[int]) -> set[int]:
         """Those of these rows, shown in full, (nearly) all of whose lines newer ones of them show.
 
-        A newer one counts if it is about the same file or command: a result of reading, searching or running it again,
-        or a call that writes the whole file. An edit does not count, nor does what its tool answers.
+        A newer one counts if it is about the same file or command: a result of reading or running it again, or a call
+        that writes the whole file. An edit does not count, nor does what its tool answers. A search counts only for a
+        search, because it shows lines of a file out of their place. A line counts as often as it occurs.
         """
-        about: dict[int, list[int]] = defaultdict(list)  # subject → rows, the newest first
+        about: dict[tuple[int, bool], list[int]] = defaultdict(list)  # subject, whether searched → rows, newest first
         for row in sorted(rows, reverse=True):
             if self._shows_its_subject(row):
-                about[self._timeline.subject[row]].append(row)
+                about[self._timeline.subject[row], self._timeline.purpose[row] == Purpose.SEARCH].append(row)
         compared = [found for found in about.values() if len(found) > 1]
         self._lines = {row: self._line_hashes(row) for found in compared for row in found}
         superseded: set[int] = set()
         for found in compared:
-            newer: set[int] = set()
+            newer = Counter[int]()
             for row in found:
                 lines = self._lines[row]
-                if lines and len(lines & newer) >= _NEARLY_ALL * len(lines):
+                if lines and (lines & newer).total() >= _NEARLY_ALL * lines.total():
                     superseded.add(row)
                 else:  # what is superseded itself is no longer shown, so its lines do not count
                     newer |= lines
@@ -52,15 +53,16 @@ class Repeats:
         shows = kind == Kind.RESULT and purpose not in (Purpose.CHANGE, Purpose.WRITE)
         return timeline.subject[row] != NONE and (shows or (kind == Kind.CALL and purpose == Purpose.WRITE))
 
-    def _line_hashes(self, row: int) -> frozenset[int]:
+    def _line_hashes(self, row: int) -> Counter[int]:
         if (known := self._lines.get(row)) is not None:
             return known
-        whole = {line for line in map(str.strip, self._text(row).splitlines()) if line}
-        bare = {_NUMBER.sub("", line, count=1).strip() for line in whole}
-        lines = bare if 2 * len(bare) > len(whole) else whole  # the numbers are all that tells these lines apart
+        whole = [line for line in map(str.strip, self._text(row).splitlines()) if line]
+        bare = [_NUMBER.sub("", line, count=1).strip() for line in whole]
+        # If hardly any differ without them, the numbers are no places of lines but what the lines say.
+        lines = bare if 2 * len(set(bare)) > len(set(whole)) else whole
         long = [line for line in lines if len(line) >= _SHORTEST]
         shown = long if 2 * len(long) > len(lines) else lines
-        return frozenset(crc32(line.encode(errors="replace")) for line in shown)
+        return Counter(crc32(line.encode(errors="replace")) for line in shown)
 
     def _text(self, row: int) -> str:
         """The text of a result, or the texts that a call writes."""

@@ -22,7 +22,7 @@ class Budget(Struct, frozen=True):
     window: int
     output: int = 0
     trigger: float = 0.95
-    target: float = 0.5
+    target: float = 0.42
     recall: float = 0.1
     windows: float = 0.25
 

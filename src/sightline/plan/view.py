@@ -172,7 +172,8 @@ class View:
 def oldest(view: View, units: Iterable[int], share: float, least: int = 2) -> tuple[int, int] | None:
     """The first and last unit that a compaction would cover if the newest `share` of the messages is retained.
 
-    It begins with the first unit of the branch, shown or not. It ends before the first unit with a pending call.
+    It begins with the first unit of the branch, shown or not, and ends before the first one that is retained or has a
+    pending call. What is left out between two shown units is covered with the first of them.
     If so little is shown that all of it is retained, it covers what is left out before that. None if it would cover
     fewer than `least` messages that no summary covers yet.
     """
@@ -186,7 +187,10 @@ def oldest(view: View, units: Iterable[int], share: float, least: int = 2) -> tu
         retained -= sizes.pop()
     first = next(body_units(timeline, view.path), -1)
     if first >= 0 and sum(sizes) >= least:
-        return first, shown[len(sizes) - 1]
+        last = shown[len(sizes) - 1]
+        end = min([*shown[len(sizes) : len(sizes) + 1], first_pending])
+        later = said_units(timeline, view.path, timeline.unit_row[last])
+        return first, max((unit for unit in later if unit < end), default=last)
     end = min([*shown[:1], first_pending])
     hidden = [unit for unit in body_units(timeline, view.path) if unit < end and not view.is_covered(unit)]
     hidden = [unit for unit in hidden if timeline.unit_kind(unit) is not Kind.SUMMARY] if shown else []

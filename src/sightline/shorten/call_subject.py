@@ -21,7 +21,19 @@ _PART_TEXTS = ("old_string", "old_str", "old_text", "new_string", "new_str", "ne
 _LISTING = re.compile(r"(?i)^(?:ls|dir|tree)$|list|glob|search|find|grep")  # in a tool's name
 _SHELL = re.compile(r"(?i)shell|bash|terminal|stdin|exec|console")
 _OTHER_AGENT = re.compile(r"(?i)^task$|agent$|delegate$")
-_SHOWS_FILE = re.compile(r"(?:cd\s[^&|;]*&&\s*)?(?:cat|nl|head|tail|less|more|bat|type|Get-Content|sed\s+-n)\s+[^<>]*$")
+_WRITING = frozenset(("write", "overwrite", "create", "save"))  # words in a tool's name
+_CHANGING = frozenset(
+    ("edit", "replace", "insert", "append", "patch", "update", "modify", "delete", "remove", "rename", "move", "copy")
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_ARGUMENTS = r"""(?:'[^']*'|"[^"]*"|[^'"<>|&;\n])*+"""
+_SHOWS = rf"(?:cat|nl|head|tail|less|more|bat|type|Get-Content|sed\s+-n)\s{_ARGUMENTS}"
+_SHOWN = rf"{_SHOWS}(?:\|\s*{_SHOWS})*"  # what shows a file may be piped into what shows a part of that
+_BETWEEN = r"(?:&&|;|\n)\s*+"
+_SHOWS_FILE = re.compile(
+    rf"\s*(?:cd\s{_ARGUMENTS}{_BETWEEN})?{_SHOWN}(?:{_BETWEEN}(?:{_SHOWN}|echo\b{_ARGUMENTS}))*;?\s*"
+)
+_NO_OUTPUT = re.compile(r"2>\s*(?:&1|/dev/null)")
 
 
 class Purpose(IntEnum):
@@ -34,6 +46,7 @@ class Purpose(IntEnum):
     SEARCH = 4  # searches or lists
     COMMAND = 5  # runs a shell command that does not just show a file
     REPORT = 6  # asks another agent, whose answer is its report
+    SHOW = 7  # shows files by a shell command, so that nothing says later whether they were changed
 
 
 def purpose_of(call: Call) -> Purpose:
@@ -44,10 +57,13 @@ def purpose_of(call: Call) -> Purpose:
             return Purpose.CHANGE
         if any(key in given for key in _WHOLE_TEXTS):
             return Purpose.WRITE
-        is_search = any(key in given for key in _SEARCHES) or _LISTING.search(call.name)
-        return Purpose.SEARCH if is_search else Purpose.READ
+        if any(key in given for key in _SEARCHES) or _LISTING.search(call.name):
+            return Purpose.SEARCH
+        words = {*map(str.lower, _WORD.findall(text_of(given.get("command")) or call.name))}  # one tool may do all
+        return Purpose.WRITE if words & _WRITING else Purpose.CHANGE if words & _CHANGING else Purpose.READ
     if command := next(filter(None, (text_of(given.get(key)) for key in _COMMANDS)), ""):
-        return Purpose.READ if _SHOWS_FILE.match(command.replace("2>&1", "")) else Purpose.COMMAND
+        shows = len(command) <= LONGEST and _SHOWS_FILE.fullmatch(_NO_OUTPUT.sub("", command))
+        return Purpose.SHOW if shows else Purpose.COMMAND
     if _SHELL.search(call.name):
         return Purpose.COMMAND
     if _OTHER_AGENT.search(call.name):

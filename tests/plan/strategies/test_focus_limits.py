@@ -71,47 +71,66 @@ def test_a_command_takes_what_is_superseded_and_nothing_else(economy: str, level
     assert (plan.lod(row), plan.lod(other)) == (level, Lod.FULL)
 
 
-def calls_until_it_pays(filled: int, *, economy: str = "thrifty") -> int:
-    """After how many calls a body of so many tokens, of which results can save 1,000, is swept; 0: not within 60."""
+@pytest.mark.parametrize(("tokens", "cold", "economy", "reason"), [
+    (30_401, False, "thrifty", "sweep: pays"), (30_400, False, "thrifty", ""), (30_401, False, "safe", ""),
+    (24_001, True, "thrifty", "sweep: cold"), (24_000, True, "thrifty", ""), (24_001, True, "safe", ""),
+])  # fmt: skip
+def test_a_thrifty_one_sweeps_as_in_a_small_window(tokens: int, cold: bool, economy: str, reason: str) -> None:
+    """Above the trigger of 32,000 tokens, or three quarters of them if the cache is cold, whatever room there is."""
     history = Sized()
-    for _ in range(2):
-        history.result(500 + 10 - FRAMING * 4, gist=10)
-    fill(history, filled - 2 * 510)
-    last = None
-    for call in range(1, 61):
-        last = Focus(economy=economy).plan(history.view(LIMIT, last=last, target=0.5, trigger=0.95))
-        if last.reason:
-            assert last.reason == "sweep: pays"
-            return call
-    return 0
+    row = history.result(10_000, gist=10)
+    first = Focus().plan(history.view(128_000))
+    fill(history, tokens - first.body)
+    view = history.view(128_000, last=first, trigger=0.95, target=0.5, cold=cold)
+    plan = Focus(economy=economy).plan(view)
+    assert (plan.reason, plan.lod(row)) == (reason, Lod.GIST if reason else Lod.FULL)
 
 
-def test_a_sweep_pays_when_reading_has_cost_as_much_as_writing_again() -> None:
-    """Half of 4,000 tokens: reading them costs 200 a call, on average half, counted twice; writing the rest 2,300."""
-    assert calls_until_it_pays(4_000) == 12
+@pytest.mark.parametrize(("grown", "reason"), [(12_800, ""), (12_801, "sweep: pays")])
+def test_a_thrifty_sweep_is_repeated_only_after_so_much_more(grown: int, reason: str) -> None:
+    """If the last one could not shorten enough, it waits for four tenths of that room, not for a few tokens."""
+    history = Sized()
+    fill(history, 40_000)
+    history.result(2_000, gist=10)
+    fill(history, 1_000)
+    last = Focus().plan(history.view(128_000, command="command: test"))
+    assert last.base == last.body > 40_000
+    fill(history, grown)
+    plan = Focus(economy="thrifty").plan(history.view(128_000, last=last, trigger=0.95, target=0.5))
+    assert plan.reason == reason
 
 
-@pytest.mark.parametrize(("filled", "pays"), [(2_500, False), (2_501, True)])
-def test_nothing_is_shortened_for_its_price_below_a_quarter(filled: int, pays: bool) -> None:
-    assert bool(calls_until_it_pays(filled)) is pays
-
-
-def test_only_a_thrifty_one_shortens_for_its_price() -> None:
-    assert calls_until_it_pays(4_000, economy="safe") == 0
+@pytest.mark.parametrize(("purpose", "levels"), [
+    (Purpose.OTHER, (Lod.FULL, Lod.FULL, Lod.GIST)), (Purpose.READ, (Lod.GIST, Lod.FULL, Lod.FULL)),
+])  # fmt: skip
+def test_what_is_not_worked_on_keeps_a_share_beside_what_is(purpose: Purpose, levels: tuple[Lod, ...]) -> None:
+    """A file that is being worked on stays, and though it is larger than the target it does not drive out all else."""
+    history = Sized()
+    older, other = history.result(10_000, gist=10), history.result(5_000, gist=10)
+    large = history.result(20_000, gist=10)
+    history.timeline.purpose[large] = purpose
+    first = Focus().plan(history.view(128_000))
+    for _ in range(3):
+        history.assistant(1)
+    plan = Focus(economy="thrifty").plan(history.view(128_000, last=first, trigger=0.95, target=0.5))
+    assert (plan.lod(older), plan.lod(other), plan.lod(large)) == levels
 
 
 # ------------------------------------------------------------------ on entry
 
 
-@pytest.mark.parametrize(("purpose", "full", "level"), [
-    (Purpose.COMMAND, 2_000, Lod.FULL), (Purpose.COMMAND, 2_001, Lod.SUMMARY), (Purpose.READ, 2_001, Lod.FULL),
-    (Purpose.OTHER, 2_001, Lod.FULL),
+@pytest.mark.parametrize(("purpose", "full", "limit", "level"), [
+    (Purpose.COMMAND, 2_000, 100_000, Lod.FULL), (Purpose.COMMAND, 2_001, 100_000, Lod.SUMMARY),
+    (Purpose.READ, 2_001, 100_000, Lod.FULL), (Purpose.OTHER, 2_001, 100_000, Lod.FULL),
+    (Purpose.COMMAND, 1_000, 16_000, Lod.FULL), (Purpose.COMMAND, 1_001, 16_000, Lod.SUMMARY),
+    (Purpose.COMMAND, 500, 4_000, Lod.FULL), (Purpose.COMMAND, 501, 4_000, Lod.SUMMARY),
 ])  # fmt: skip
-def test_only_output_of_commands_appears_as_its_summary(purpose: Purpose, full: int, level: Lod) -> None:
+def test_only_output_of_commands_appears_as_its_summary(purpose: Purpose, full: int, limit: int, level: Lod) -> None:
+    """Above 2,000 tokens, or a sixteenth of a small window, but never below 500."""
     history = Sized()
     row = history.result(full, summary=100)
     history.timeline.purpose[row] = purpose
-    assert Focus().plan(history.view(LIMIT)).lod(row) is level
+    assert Focus().plan(history.view(limit)).lod(row) is level
 
 
 @pytest.mark.parametrize(("economy", "level"), [("off", Lod.FULL), ("safe", Lod.SUMMARY), ("thrifty", Lod.SUMMARY)])

@@ -201,6 +201,20 @@ def test_the_newest_stays_where_nothing_else_is_left_out(older: int, stays: bool
     assert history.shows(plan, newest) == stays
 
 
+@pytest.mark.parametrize(("file", "level", "others"), [(1_200, Lod.FULL, None), (1_500, Lod.GIST, Lod.FULL)])
+def test_what_a_large_step_makes_needless_is_given_back(file: int, level: Lod, others: Lod | None) -> None:
+    """The file being worked on is shortened last. If it must be, and that alone is enough, the others stay whole."""
+    history = Sized()
+    older = [history.result(300, gist=10) for _ in range(3)]
+    row = history.result(file, gist=10)
+    history.timeline.purpose[row] = Purpose.READ
+    history.assistant(1)
+    plan = Sweep(history.view(2_000, target=0.5), {}, {}).reduce(1, "sweep: test")
+    assert plan.lod(row) is level
+    assert [plan.lod(each) if history.shows(plan, each) else None for each in older] == [others] * 3
+    assert not any(plan.why.get(each) for each in older)
+
+
 @pytest.mark.parametrize(("newest", "level"), [(700, Lod.FULL), (2_000, Lod.GIST)])
 def test_what_does_not_fit_takes_no_room_from_others(newest: int, level: Lod) -> None:
     """A new result that fits is whole and takes the place of others. One that must be shortened leaves them theirs."""

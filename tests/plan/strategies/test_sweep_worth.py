@@ -48,7 +48,7 @@ def read(session: Session, names: str, text: str = words(60), *, error: bool = F
 
 def sweep(session: Session, *, tokens: int = 1_015) -> set[str]:
     """The ids of what is shown after a question makes the payload so large that 300 tokens must be left out."""
-    for _ in range(5):
+    for _ in range(8):
         session.assistant("good")  # so that no file is being worked on
     used = session.preview(Budget(100_000, recall=0)).tokens
     session.user(words(tokens - used))
@@ -163,17 +163,24 @@ def test_results_in_order_of_worth(dearer: Purpose, cheaper: Purpose) -> None:
 
 
 @pytest.mark.parametrize(("newer_units", "used", "level"), [
-    (4, False, Lod.FULL), (5, False, Lod.SUMMARY), (5, True, Lod.FULL),
+    (7, None, Lod.FULL), (8, None, Lod.SUMMARY), (8, Purpose.READ, Lod.FULL), (8, Purpose.CHANGE, Lod.FULL),
+    (12, Purpose.READ, Lod.FULL), (12, Purpose.CHANGE, Lod.SUMMARY), (12, Purpose.SHOW, Lod.SUMMARY),
 ])  # fmt: skip
-def test_a_file_that_is_being_worked_on_outlasts_the_rest(newer_units: int, used: bool, level: Lod) -> None:
-    """Until five units have come since it was last read or changed, even the assistant's newest words go first."""
+def test_a_file_that_is_being_worked_on_outlasts_the_rest(newer_units: int, used: Purpose | None, level: Lod) -> None:
+    """Until four units have come since it was last changed, or eight since it was last read, even the assistant's
+    newest words go first. Here the file is used again in the eighth unit after the first read, or not at all.
+    """
     history = Sized()
     row = history.result(9_000, summary=10)
-    timeline = history.timeline
+    timeline, again = history.timeline, row
     for each in range(newer_units):
-        newest = history.result(9_000, summary=10) if used and each == 4 else history.assistant(90, summary=10)
+        if used is not None and each == 7:
+            again = history.result(9_000)
+        else:
+            history.assistant(90, summary=10)
     timeline.subjects.append("a.py")
-    timeline.subject_row.append(newest if used else row)
+    timeline.subject_row.append(again)
+    timeline.purpose[again] = used or Purpose.READ
     timeline.subject[row], timeline.purpose[row] = 0, Purpose.READ
     plan = sweep_sized(history, 80)
     assert plan.lod(row) is level
@@ -190,12 +197,13 @@ def test_a_long_item_is_taken_a_little_before_a_short_one(full: int, level: Lod)
 
 
 @pytest.mark.parametrize(("saving", "older_level", "newer_level"), [
-    (50, Lod.SUMMARY, Lod.FULL), (80, Lod.GIST, Lod.FULL), (120, Lod.GIST, Lod.SUMMARY),
+    (50, Lod.SUMMARY, Lod.FULL), (80, Lod.GIST, Lod.FULL), (150, Lod.GIST, Lod.SUMMARY),
+    (120, Lod.SUMMARY, Lod.SUMMARY),
 ])  # fmt: skip
 def test_an_item_goes_down_to_its_gist_before_the_next_one_is_touched(
     saving: int, older_level: Lod, newer_level: Lod
 ) -> None:
-    """Its summary is in between: each is taken only if it is needed."""
+    """Its summary is in between: each is taken only if it is needed, and given back if the next one saved enough."""
     history = Sized()
     older, newer = history.result(190, summary=130, gist=100), history.result(190, summary=130, gist=100)
     plan = sweep_sized(history, saving)

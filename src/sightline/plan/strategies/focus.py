@@ -7,7 +7,7 @@ changes nothing before it, except in a sweep. A sweep happens
 - on command: after a pin, a compaction or a change of settings, for example;
 - "forced": when the payload is above the budget's trigger;
 - "cold": when the provider no longer has the prefix in its cache, so that the change costs nothing extra;
-- "pays": with `economy="thrifty"` only, when reading what it would save has cost as much as the sweep will.
+- "pays": with `economy="thrifty"` only, which sweeps as if the context window were small.
 
 A forced sweep may reduce anything, and so may a cold one if the payload is large. Otherwise only what newer items show
 again is shortened.
@@ -24,16 +24,16 @@ from sightline.plan.view import View, oldest
 from sightline.shorten import Purpose
 from sightline.values.items import Kind, Lod
 
-# Tokens up to which the output of a command is shown in full. Agents that run commands cut it like this themselves. On
-# recorded runs limits from 1,000 to 2,000 cost the same within a hundredth, so it is the one that hides least.
-_COMMAND_OUTPUT = 2000
+# Tokens up to which the output of a command is shown in full: agents that run commands cut it like this themselves. On
+# recorded runs in large windows limits from 1,000 to 2,000 cost the same within a hundredth, so it is the one that
+# hides least. In a small window it is a share of the body's tokens, so that one output does not replace ten others.
+_COMMAND_OUTPUT, _COMMAND_SHARE, _LEAST_OUTPUT = 2000, 1 / 16, 500
 _COLD = 0.75  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
 
-# Thrifty: when a sweep pays.
-_LEAST_FILLED = 0.25  # of the body's tokens: below, no sweep for its price
-# How many times the price of reading counts against the price of a sweep. More than once, because what is shortened
-# stays so until the end of the conversation.
-_READING_WEIGHT = 2.0
+# Thrifty: it sweeps as if the body had room for so many tokens, and only if this share of them came since the last
+# sweep. Recorded runs do not agree on the room: with 40,000 some cost more and some less. Sweeps that follow each other
+# sooner cost more on all.
+_THRIFTY_ROOM, _THRIFTY_GROWTH = 32_000, 0.4
 
 # Summaries by a model.
 _SUMMARY_ABOVE = 0.7  # of the body's tokens: early enough that the summary is there before a sweep is forced
@@ -75,10 +75,11 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         if is_cold and tokens > _share_of_limit(view, _COLD):
             return Sweep(view, lods, why).reduce(self.keep, "sweep: cold")
         target: float = plan.body
-        if self.economy == "thrifty" and plan.tokens > _share_of_limit(view, _LEAST_FILLED):
-            after = max(view.budget.target * plan.body, plan.base)
-            if is_cold or _pays(view, plan, after):
-                target = after
+        if self.economy == "thrifty":
+            room = min(_THRIFTY_ROOM, view.body_limit)
+            grown = max(view.budget.trigger * room, plan.base + _THRIFTY_GROWTH * room)
+            if plan.body > (_COLD * room if is_cold else grown):
+                target = view.budget.target * room
         if is_cold or target < plan.body:
             reason = "sweep: cold" if is_cold else "sweep: pays"
             return Sweep(view, lods, why).economise(self.keep, reason, target) or plan
@@ -94,8 +95,9 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
 def _entry_levels(view: View) -> dict[int, Lod]:
     """The levels of the new items that first appear below FULL: large output of commands, unless fetched again."""
     timeline = view.timeline
-    large = [unit for unit in view.new if timeline.unit_full[unit] > _COMMAND_OUTPUT]
-    rows = [row for unit in large for row in timeline.rows_of(unit) if timeline.full[row] > _COMMAND_OUTPUT]
+    most = min(_COMMAND_OUTPUT, max(_LEAST_OUTPUT, _COMMAND_SHARE * view.body_limit))
+    large = [unit for unit in view.new if timeline.unit_full[unit] > most]
+    rows = [row for unit in large for row in timeline.rows_of(unit) if timeline.full[row] > most]
     return {
         row: Lod.SUMMARY
         for row in rows
@@ -105,18 +107,6 @@ def _entry_levels(view: View) -> dict[int, Lod]:
         and row not in view.faults
         and view.may_shorten(row)
     }
-
-
-def _pays(view: View, plan: Plan, after: float) -> bool:
-    """Whether reading what a sweep would save has cost as much as the sweep will, which leaves `after` tokens.
-
-    What it would save is read at every call. Since the last sweep that was half of it on average, because it came bit
-    by bit. A sweep is paid once: the provider writes the rest into its cache again. So nobody has to guess how long the
-    conversation will be.
-    """
-    prices = view.profile.prices
-    reading = prices.read * (plan.body - after) * plan.calls_since_sweep / 2
-    return reading * _READING_WEIGHT >= (prices.write - prices.read) * after
 
 
 def _forced_above(view: View) -> float:

@@ -9,7 +9,7 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
    then leave out the oldest units.
 4. Lower levels, FULL to SUMMARY to GIST, and leave units out, the demotions first that lose least worth per token, down
    to the target. The files that the model is working on and what the user wrote are not touched.
-5. If much more than the target is left, these too.
+5. If much more than the target is left, these too. What a large step made needless is given back.
 6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
 """
 
@@ -25,12 +25,14 @@ from sightline.plan.view import LeftOut, View, body_units, messages_of
 from sightline.values.items import Kind, Lod
 
 _USER_SHARE = 0.4  # of the tokens to reach: the user's messages get so much even if other units are newer
+_TASK_SHARE = 0.25  # of the body's tokens: a task that takes more is left out like others, so that constraints stay
 _FAULT_UNITS = 30  # what was fetched again stays protected until so many newer units have come,
 _FAULT_SHARE = 0.25  # in up to this share of the body's tokens
 _WORKING_SHARE = 0.7  # of the body's tokens: above, the working set is reduced too. A lower share hides what is edited
 _OLDER = 0.7  # of the target: what older units keep although the protected ones are large
 _FULLEST = 0.85  # of the body's tokens: but no more than this is in use after a sweep,
 _LEAST_OLDER = 0.25  # of the target: except so much for older units, so that one large result does not erase them all
+_BESIDE = 0.4  # of the target: what a sweep for its price leaves beside the working set and what is protected
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
@@ -44,6 +46,14 @@ class _Step(NamedTuple):
     unit: int
     to: Lod | None  # None: the unit is left out
     saved_tokens: int
+
+
+class _Taken(NamedTuple):
+    """A demotion that was taken, and what its item was before: at which level, and why."""
+
+    step: _Step
+    before: Lod
+    why: str
 
 
 class Sweep:
@@ -87,8 +97,7 @@ class Sweep:
         if tidy:
             self._shorten_superseded(protected)
         # What cannot be shown whole even if nothing else is shown gives way first, or all else would go for nothing.
-        others = self.body - sum(self.view.unit_tokens(unit, self.lods) for unit in protected & self.unit_set)
-        self._reduce_protected(others, protected)
+        self._reduce_protected(self.body - self._tokens_of(protected), protected)
         if to_target or self.body > view.budget.trigger * limit - notices:
             self._reduce_to(min(self._goal(protected), limit - notices), protected)
         self.index_limit = 0  # the index lines take what is free, so nothing more is reduced for them
@@ -98,21 +107,26 @@ class Sweep:
     def economise(self, keep: int, reason: str, target: float) -> Plan | None:
         """Lower levels although there is room, down to `target` tokens; None if that would save next to nothing.
 
-        The working set and what was not shown yet stay as they are, and nothing is left out.
+        The working set and what was not shown yet stay as they are, with a share for the rest even if they are large.
+        Nothing is left out.
         """
         before, protected = self.body, self._protected_units(keep) | {*self.view.new}
         self.index_limit = 0  # nothing is left out, so the index lines stay as they are
         self._set_wanted_levels()
         self._shorten_superseded(protected)
-        self._take_steps(target, self.units, protected, self._spared_rows(), leave_out=False)
+        spared = self._spared_rows()
+        working = [row for row in spared if self.timeline.unit[row] not in protected]
+        kept = sum(self.view.row_tokens(row, self.lods.get(row, Lod.FULL)) for row in working)
+        goal = max(target, kept + self._tokens_of(protected) + _BESIDE * target)
+        self._give_back(self._take_steps(goal, self.units, protected, spared, leave_out=False), goal)
         return self._plan(reason) if before - self.body >= _LEAST_SAVING else None
 
     def _reduce_protected(self, others: int, protected: set[int]) -> None:
         """Reduce the protected units so that the body fits without `others` tokens.
 
-        The task, the user's first message, is shortened after the others, then the newest, then the question. The
-        task is left out only if the newest is as short as it can be, then the newest, and never the question. For
-        these the constraints are shortened further than for the rest.
+        The newest is shortened after the rest, and the question last. The task, the user's first message or the summary
+        of it, is left out only if the newest is as short as it can be, unless it is large; then the newest, and never
+        the question. For these three the constraints are shortened further than for the rest.
         """
         view, limit = self.view, self.view.body_limit
         index, self.index_limit = self.index_limit, 0
@@ -121,9 +135,10 @@ class Sweep:
         last = others + limit - MARKER - min(preface, limit // 4)
         asked = view.asked
         newest = [unit for unit in self.said[-1:] if unit in protected and unit != asked]
-        task = [unit for unit in self.units if unit == self.task and unit in protected and unit != asked]
-        self._take_steps(most, sorted(protected.difference(newest, task, [asked])), level_by_level=True)
-        self._take_steps(most, task, leave_out=False)
+        older = sorted(protected.difference(newest, [asked]))
+        self._take_steps(most, older, leave_out=False, level_by_level=True)
+        task = [unit for unit in older if unit == self.task and self._tokens_of({unit}) <= _TASK_SHARE * limit]
+        self._take_steps(most, [unit for unit in older if unit not in task])
         self._take_steps(last, newest, leave_out=False, level_by_level=True)
         self._take_steps(last, task)
         if not self.out and not (view.last and view.last.left_out):
@@ -136,7 +151,7 @@ class Sweep:
         """Tokens of the body to reach: the target, or more where the protected units are large."""
         limit, target = self.view.body_limit, self.view.budget.target * self.view.body_limit
         grown = protected & self.unit_set - {self.view.asked, self.task}.difference(self.view.new)
-        kept = sum(self.view.unit_tokens(unit, self.lods) for unit in grown)
+        kept = self._tokens_of(grown)
         fullest = min(_FULLEST, self.view.budget.trigger) * limit
         return max(target, min(kept + _OLDER * target, max(fullest, kept + _LEAST_OLDER * target)))
 
@@ -150,9 +165,10 @@ class Sweep:
                 self._set_level(row, self._lower_levels(row, self.lods.get(row, Lod.FULL))[0])
         if view.trims and sum(map(view.least_tokens, self.units)) > view.body_limit:
             self._leave_out_oldest(int(goal) - self.index_limit, protected)
-        self._take_steps(goal, self.units, protected, spared)
+        taken = self._take_steps(goal, self.units, protected, spared)
         most = min(_WORKING_SHARE, view.budget.trigger) * view.body_limit
-        self._take_steps(max(goal, most), self.units, protected)
+        taken += self._take_steps(max(goal, most), self.units, protected)
+        self._give_back(taken, goal)
 
     def _spared_rows(self) -> set[int]:
         """The working set, and what the user wrote: reduced after all else."""
@@ -162,7 +178,7 @@ class Sweep:
     def _large_questions(self) -> list[int]:
         """The question and the task, if they take more than half of the body and were shown in full before."""
         units = {self.view.asked, self.task}.intersection(self.units).difference(self.view.new)
-        tokens = sum(self.view.unit_tokens(unit, self.lods) for unit in units)
+        tokens = self._tokens_of(units)
         large = sorted(units) if tokens > self.view.body_limit // 2 else []
         rows = [row for unit in large for row in self.timeline.rows_of(unit)]
         return [row for row in rows if self._lower_levels(row, self.lods.get(row, Lod.FULL))]
@@ -196,6 +212,9 @@ class Sweep:
                     break
                 found.add(unit[row])
         return found
+
+    def _tokens_of(self, units: Collection[int]) -> int:
+        return sum(self.view.unit_tokens(unit, self.lods) for unit in self.unit_set.intersection(units))
 
     def _set_level(self, row: int, lod: Lod, why: str = "swept") -> None:
         self.body += self.timeline.size(row, lod) - self.timeline.size(row, self.lods.get(row, Lod.FULL))
@@ -255,14 +274,15 @@ class Sweep:
         *,
         leave_out: bool = True,
         level_by_level: bool = False,
-    ) -> None:
+    ) -> list[_Taken]:
         """Take the demotions that lose least worth per token saved, until the body has at most `target` tokens.
 
         `protected` units and `spared` rows stay as they are. `level_by_level`: no item becomes a gist before all are
         summaries, which begin as the items do.
         """
+        taken: list[_Taken] = []
         if self.body + self._index_tokens() <= target:
-            return
+            return taken
         steps: list[_Step] = []
         for unit in units:
             if unit not in protected and unit not in self.out:
@@ -270,11 +290,27 @@ class Sweep:
         for step in sorted(steps, key=lambda step: (step.stage, step) if level_by_level else (0, step)):
             if self.body + self._index_tokens() <= target:
                 break
+            row = -step.minus_row
+            taken.append(_Taken(step, self.lods.get(row, Lod.FULL), self.why.get(row, "")))
             if step.to is None:
                 self.out.add(step.unit)
                 self.body -= step.saved_tokens
             else:
-                self._set_level(-step.minus_row, step.to)
+                self._set_level(row, step.to)
+        return taken
+
+    def _give_back(self, taken: Sequence[_Taken], target: float) -> None:
+        """Undo the steps that a larger one after them made needless: those that lost most worth first."""
+        final: set[int] = set()  # rows whose later step stays, so that the earlier ones do too
+        for step, before, why in reversed(taken):
+            row, fits = -step.minus_row, self.body + self._index_tokens() + step.saved_tokens <= target
+            if step.to is None and fits:
+                self.out.remove(step.unit)
+                self.body += step.saved_tokens
+            elif fits and row not in final and step.unit not in self.out:
+                self._set_level(row, before, why)
+            elif step.to is not None:
+                final.add(row)
 
     def _index_tokens(self) -> int:
         """About how many tokens the index lines will take. A unit has two messages on average."""

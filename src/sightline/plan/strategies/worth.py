@@ -23,7 +23,8 @@ _KIND: dict[int, float] = {
 }  # fmt: skip
 # The same for results: a report of another agent is worth as much as the assistant's words.
 _RESULT: dict[int, float] = {
-    Purpose.READ: 3.0, Purpose.CHANGE: 3.0, Purpose.WRITE: 3.0, Purpose.REPORT: 3.0, Purpose.SEARCH: 0.7,
+    Purpose.READ: 3.0, Purpose.SHOW: 3.0, Purpose.CHANGE: 3.0, Purpose.WRITE: 3.0, Purpose.REPORT: 3.0,
+    Purpose.SEARCH: 0.7,
 }  # fmt: skip
 USER_KINDS = frozenset(kind for kind, worth in _KIND.items() if worth >= _KIND[Kind.USER])
 
@@ -35,8 +36,10 @@ _SOON = 10  # rows: a later mention counts half after so many
 _TYPICAL, _POWER = 400, 0.25  # tokens: a long item is taken a little before a short one, because that saves more
 _STEPS = {Lod.SUMMARY: 1.0, Lod.GIST: 1.0, None: 50.0}  # None: left out. Then not even its values can be read
 
-_FILE_TEXT = frozenset((Purpose.READ, Purpose.CHANGE, Purpose.WRITE))
-_IN_USE = 5  # units: a file is being worked on until so many have come since it was last read or changed
+_READS = frozenset((Purpose.READ, Purpose.SHOW))
+_FILE_TEXT = _READS | {Purpose.CHANGE, Purpose.WRITE}
+_IN_USE = 4  # units: a file is being worked on until so many have come since it was last changed,
+_TO_EDIT = 8  # or so many since it was last read: what was read is often edited later
 
 
 class Worth:
@@ -51,8 +54,11 @@ class Worth:
         return self._per_token(row) * _STEPS[to]
 
     def in_working_set(self, row: int) -> bool:
-        """Whether an item shows text of a file that is being worked on."""
-        return self._shows_file(row) and self._unused(row) <= _IN_USE
+        """Whether an item shows text of a file that is being worked on: changed not long ago, or read to be changed."""
+        if not self._shows_file(row):
+            return False
+        to_edit = self._timeline.purpose[self._timeline.last_use(row, self._view.path)] == Purpose.READ
+        return self._unused(row) <= (_TO_EDIT if to_edit else _IN_USE)
 
     def _per_token(self, row: int) -> float:
         timeline, state, kind = self._timeline, self._timeline.state[row], self._timeline.kind[row]
@@ -82,5 +88,5 @@ class Worth:
     def _shows_file(self, row: int) -> bool:
         """Whether an item shows text of a file that no newer item shows: a result, or a call that writes it."""
         timeline = self._timeline
-        shows = timeline.kind[row] == Kind.RESULT or timeline.purpose[row] != Purpose.READ
+        shows = timeline.kind[row] == Kind.RESULT or timeline.purpose[row] not in _READS
         return shows and timeline.purpose[row] in _FILE_TEXT and row not in self._superseded
