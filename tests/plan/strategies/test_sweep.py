@@ -51,7 +51,7 @@ def test_levels_go_down_to_the_target() -> None:
     assert plan.lod(rows[-1]) is Lod.FULL
 
 
-@pytest.mark.parametrize(("full", "stays"), [(1_000, 6), (7_000, 2)])
+@pytest.mark.parametrize(("full", "stays"), [(1_000, 6), (7_000, 2), (8_000, 1)])
 def test_one_large_result_does_not_erase_everything_older(full: int, stays: int) -> None:
     """Beside the newest units, older ones keep seven tenths of the target, or a quarter of it if those are large."""
     history = Sized()
