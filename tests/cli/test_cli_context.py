@@ -66,9 +66,9 @@ def test_bars_and_the_largest_items_are_printed(run: Run) -> None:
 
 def test_a_session_that_rested_is_swept_next(run: Run) -> None:
     """The provider has forgotten the prefix of a session last written to long ago: that is the moment."""
-    facts = json.loads(run("context", "--json", "--window", "14000", "--output", "0").stdout)
+    facts = json.loads(run("context", "--json", "--window", "13000", "--output", "0").stdout)
     assert facts["sweep"] == "sweep: cold"
-    output = run("context", "--window", "14000", "--output", "0").stdout
+    output = run("context", "--window", "13000", "--output", "0").stdout
     assert "The next call shortens older items (cache expired)" in output
 
 

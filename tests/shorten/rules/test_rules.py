@@ -203,6 +203,7 @@ def test_work_sentences_are_found_by_kind_of_speech() -> None:
         ("We use Stripe.", "I use Spotify."),
         ("The depot opens at 7:30.", "The depot opened at 7:30."),
         ("The limit is 500.", "He said the limit is 500."),
+        ("The ferry costs 48 crowns.", "Ada: The ferry costs 48 crowns."),
         ("The lawyer on this is Dana Whitlock.", "My sister on this is Dana Whitlock."),
         ("记住我生日是3月5日。", "我生日是3月5日。"),
         ("我们的时长上限是40分钟。", "我的瑜伽课时长是40分钟。"),

@@ -15,7 +15,11 @@ from sightline.shorten.rules.pattern_table import Table, any_of, word_set
 
 # a number, an address, a path, an identifier, or a name
 VALUE = r"""["'“‘`(]?(?:[$€£#~]?[a-z]{0,2}\d|[\w.+-]+@\w|https?://|[\w.-]*[a-z]\.[a-z]{2,}\b|/?\w+/\w|\w+[_-]\w*\d|#\w|(?!I\b)[A-Z][\w+-]*)"""
-LEAD = r"(?:(?:please note|note|remember|by the way|btw|fyi|also|and|ok|okay|so)[,:]? |for the record,? |[^:]{2,40}: )"
+# what announces a fact; a single word before a colon may also be the name of who speaks, so it must be one of these
+LEAD = (
+    r"(?:(?:please note|note|remember|by the way|btw|fyi|also|and|ok|okay|so)[,:]? |for the record,? |(?!\w+: )[^:]{2,40}: |"
+    r"(?:context|info|background|reminder|facts?|rules?|conditions?|constraints?|requirements?|important|setup|stack): )"
+)
 ANNOUNCED = Table(
     r"""
     ^(?i:<announces>)[,:]? .{0,80}(?:<value>|\b(?i:<noun>)\b)  # Note that the fiscal year starts in July.
@@ -89,7 +93,8 @@ def _describes(sentence: str) -> bool:
         if word not in STATES or not subject or subject[-1] in ARTICLES:
             continue
         singular = not any(each.endswith("s") for each in subject)
-        if not NO_SUBJECT.isdisjoint(subject) or (singular and word in PLURALS):
+        named = subject[0].endswith(":")  # by who speaks: this is talk between people
+        if named or not NO_SUBJECT.isdisjoint(subject) or (singular and word in PLURALS):
             return False  # "the order cost 12 euros" tells what was
         return bool(TIMED.search(REST.split(" ".join(words[at + 1 :]), maxsplit=1)[0]))
     return False
