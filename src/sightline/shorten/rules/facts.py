@@ -17,8 +17,9 @@ from sightline.shorten.rules.pattern_table import Table, any_of, word_set
 VALUE = r"""["'“‘`(]?(?:[$€£#~]?[a-z]{0,2}\d|[\w.+-]+@\w|https?://|[\w.-]*[a-z]\.[a-z]{2,}\b|/?\w+/\w|\w+[_-]\w*\d|#\w|(?!I\b)[A-Z][\w+-]*)"""
 # what announces a fact; a single word before a colon may also be the name of who speaks, so it must be one of these
 LEAD = (
-    r"(?:(?:please note|note|remember|by the way|btw|fyi|also|and|ok|okay|so)[,:]? |for the record,? |(?!\w+: )[^:]{2,40}: |"
-    r"(?:context|info|background|reminder|facts?|rules?|conditions?|constraints?|requirements?|important|setup|stack): )"
+    r"(?:(?:please note|note|remember|by the way|btw|fyi|also|and|ok|okay|so)[,:]? |for the record,? |"
+    r"(?:context|info|background|reminder|facts?|rules?|conditions?|constraints?|requirements?|important|setup|stack): |"
+    r"(?!\w+: )[^:]{2,40}: )"
 )
 ANNOUNCED = Table(
     r"""
