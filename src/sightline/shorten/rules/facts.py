@@ -18,7 +18,7 @@ VALUE = r"""["'“‘`(]?(?:[$€£#~]?[a-z]{0,2}\d|[\w.+-]+@\w|https?://|[\w.-]
 # what announces a fact; a single word before a colon may also be the name of who speaks, so it must be one of these
 LEAD = (
     r"(?:(?:please note|note|remember|by the way|btw|fyi|also|and|ok|okay|so)[,:]? |for the record,? |"
-    r"(?:context|info|background|reminder|facts?|rules?|conditions?|constraints?|requirements?|important|setup|stack): |"
+    r"(?:context|info|background|reminder|facts?|rules?|conditions?|constraints?|requirements?|important|setup): |"
     r"(?!\w+: )[^:]{2,40}: )"
 )
 ANNOUNCED = Table(
