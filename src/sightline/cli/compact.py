@@ -85,9 +85,9 @@ class CompactOptions(NamedTuple):
 def compact(report: bool, as_json: bool, **options: Any) -> None:
     """Replace a session's oldest messages by a summary, from the next call on.
 
-    The newest fifth of the messages is not summarised. The user's constraints and tasks stay visible word for word. The
-    command lists what the model can no longer see; all of it stays in the log, and `sightline uncompact` shows it
-    again.
+    The newest fifth of the messages that are shown is not summarised. The user's constraints and tasks stay visible
+    word for word. The command lists what the model can no longer see; all of it stays in the log, and `sightline
+    uncompact` shows it again.
 
     Without --with the summary is made by rule. COMMAND is any program: it reads the request as OpenAI chat JSON
     ("messages", and "tools" if there are any) and prints the summary, or a provider's reply as JSON. If it fails, a

@@ -78,7 +78,8 @@ def _fields(name: str) -> Iterator[tuple[str, str, str, str]]:
     schema = _schema(name)
     for key, field in schema.get("properties", {}).items():
         default = "" if key in schema.get("required", ()) else msgspec.json.encode(field.get("default")).decode()
-        yield key, str(field.get("type", "")), default, first_words(str(field.get("description", "")))
+        kind = str(field.get("type") or "|".join(map(str, field.get("enum", ()))))
+        yield key, kind, default, first_words(str(field.get("description", "")))
 
 
 def _facts(here: Place, name: str) -> dict[str, Any]:

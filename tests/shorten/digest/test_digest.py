@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.shorten.digest import digest
+from sightline.shorten.digest.outcomes import CommandRun, read_command
 from sightline.values.items import Blob, Call, Item, Kind, Result, Text
 from sightline.values.tokens import counter, estimate_tokens
 
@@ -223,6 +224,15 @@ def test_commands_stand_once_with_their_last_outcome() -> None:
     talk.bash("make test", "ok")
     lines = section(digest(talk.items, tokens=ROOMY, count=words), "Commands")
     assert lines == ["- `make lint` failed: error: E501", "- `make test` ok 2×"]
+
+
+def test_a_command_is_called_ok_only_if_nothing_at_its_end_speaks_against_it() -> None:
+    """Without an exit code, a line that may mean a failure stands in place of the verdict; it is read back."""
+    talk = Conversation().user("Run it.").bash("mypy a.py", "a.py:3: note: x\nFound 2 errors in 1 file")
+    talk.bash("mypy b.py", "Success: no issues found in 1 file")
+    lines = ["- `mypy a.py`: Found 2 errors in 1 file", "- `mypy b.py` ok"]
+    assert section(digest(talk.items, tokens=ROOMY, count=words), "Commands") == lines
+    assert read_command(lines[0][2:], 0) == CommandRun("mypy a.py", 0, why="Found 2 errors in 1 file")
 
 
 def test_an_error_stands_with_what_fixed_it() -> None:

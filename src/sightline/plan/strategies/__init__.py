@@ -42,7 +42,7 @@ def strategy(name: str, config: Mapping[str, Any] | None = None) -> Strategy:
     try:
         made: Strategy = msgspec.convert(_in_snake_case(given, kind), kind) if typed else kind(**given)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        takes = f"; it takes {', '.join(_fields(kind)) or 'nothing'}" if typed else ""
+        takes = f"; it takes {', '.join(_choices(name)) or 'nothing'}" if typed else ""
         raise BadInput(f"strategy {name!r} does not take this configuration: {error}{takes}") from error
     if not callable(getattr(made, "plan", None)):
         raise BadInput(f"strategy {name!r} has no method plan(view): {made!r} is no strategy")
@@ -65,6 +65,12 @@ def config_schema(name: str) -> dict[str, Any]:
     """The JSON Schema of a strategy's configuration; empty if its type does not tell. Raises BadInput."""
     kind = kind_of(name)
     return dict(msgspec.json.schema(kind)["$defs"][kind.__name__]) if _has_typed_config(kind) else {}
+
+
+def _choices(name: str) -> Iterator[str]:
+    """The keys of a strategy's configuration, with what a key may be if these are few words."""
+    for key, field in config_schema(name).get("properties", {}).items():
+        yield f"{key} ({' or '.join(field['enum'])})" if "enum" in field else key
 
 
 def kind_of(name: str) -> Any:

@@ -56,7 +56,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
     keep: Annotated[int, Meta(description="newest units that a sweep does not shorten if it can")] = 2
     economy: Annotated[
         Literal["off", "safe", "thrifty"],
-        Meta(description="what may be shortened while there is room: see strategies.md"),
+        Meta(description="what may be shortened while there is room: nothing; what is shown twice; old results too"),
     ] = "safe"
 
     def plan(self, view: View) -> Plan:

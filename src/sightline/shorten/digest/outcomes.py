@@ -33,13 +33,13 @@ _DONE = frozenset(("completed", "done", "cancelled", "deleted", "complete"))
 _BOX = re.compile(r"^\s*[-*] \[( |x|X)\] (.+)$", re.M)
 _CREATED = re.compile(r"#(\d+)")
 _HOW = "|".join((*WORDS["ok"], *WORDS["failed"]))
-_LINE = re.compile(rf"^`(?P<line>.*)` (?P<how>{_HOW})(?: (?P<times>\d+)×)?(?:: (?P<why>.*))?$")
+_LINE = re.compile(rf"^`(?P<line>.*)`(?: (?P<how>{_HOW}))?(?: (?P<times>\d+)×)?(?:: (?P<why>.*))?$")
 
 _UNANSWERED = tuple(f"({spelling})" for key in ("unanswered", "asked") for spelling in WORDS[key])
 
 
 class CommandRun(NamedTuple):
-    """A command, how often it ran, and its last outcome."""
+    """A command, how often it ran, and its last outcome: if it did not fail, `why` is a line that leaves doubt."""
 
     line: str
     place: int
@@ -63,7 +63,7 @@ def command_runs(steps: Sequence[Step], previous: Sequence[CommandRun] = ()) -> 
     for step in steps:
         if line := command_line(step):
             earlier = runs.pop(line, None)
-            why = one_line(step.error, REASON_CHARS)
+            why = one_line(step.error or step.doubt, REASON_CHARS)
             runs[line] = CommandRun(line, step.place, 1 + (earlier.times if earlier else 0), step.failed, why)
     return list(runs.values())
 
@@ -74,8 +74,8 @@ def command_entries(runs: Iterable[CommandRun], length: int, locale: str) -> lis
 
 
 def _command_text(run: CommandRun, locale: str) -> str:
-    how = word("failed" if run.failed else "ok", locale)
-    return f"`{run.line}` {how}{times(run.times)}{f': {run.why}' if run.why else ''}"
+    how = f" {word('failed', locale)}" if run.failed else "" if run.why else f" {word('ok', locale)}"
+    return f"`{run.line}`{how}{times(run.times)}{f': {run.why}' if run.why else ''}"
 
 
 def read_command(text: str, place: int) -> CommandRun | None:

@@ -50,6 +50,7 @@ class Step(Struct):
     result: str = ""
     failed: bool = False
     error: str = ""  # the line that says best what went wrong, if it failed
+    doubt: str = ""  # a line at the end of a result that may mean so, if nothing says whether it failed
     programs: list[tuple[str, ...]] = []  # the first words of every command in it
     touches: list[Touch] = []
 
@@ -99,18 +100,23 @@ def read_run(items: Iterable[Item]) -> Run:
 
 def _add_result(step: Step, result: Result) -> None:
     step.result = encodable(plain_text(result.parts))
-    step.failed = bool(result.error) or has_failed(step.result)
-    step.error = error_line(step.result) if step.failed else ""
+    failed = True if result.error else has_failed(step.result)
+    step.failed = bool(failed)
+    step.error = error_line(step.result) if failed else ""
+    step.doubt = error_line(step.result[-ENDS:]) if failed is None else ""
 
 
-def has_failed(result: str) -> bool:
-    """Whether a result reports a failure: by its exit code if it has one, else by how it begins."""
+def has_failed(result: str) -> bool | None:
+    """Whether a result reports a failure: by its exit code if it has one, else by how it begins; None: it does not say.
+
+    Most results do not say that they succeeded.
+    """
     ends = result if len(result) <= 2 * ENDS else f"{result[:ENDS]}\n{result[-ENDS:]}"
     lowered = ends.lower()
     code = _EXIT.search(lowered) if "exit" in lowered or "returncode" in lowered else None
     if code:
         return int(code.group(1)) != 0
-    return bool(_REFUSED.match(result) or ("fail" in lowered and _TESTS.search(ends)))
+    return bool(_REFUSED.match(result) or ("fail" in lowered and _TESTS.search(ends))) or None
 
 
 def error_line(result: str) -> str:
