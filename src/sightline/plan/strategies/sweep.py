@@ -141,10 +141,10 @@ class Sweep:
         self._take_steps(most, [unit for unit in older if unit not in task])
         self._take_steps(last, newest, leave_out=False, level_by_level=True)
         self._take_steps(last, task)
-        if not self.out and not (view.last and view.last.left_out):
-            last += MARKER  # there is nothing to mark
-        self._take_steps(last, newest)
-        self._take_steps(last, [unit for unit in self.units if unit == asked], leave_out=False)
+        was_out = bool(view.last and view.last.left_out)
+        self._take_steps(last if self.out or was_out else last + MARKER, newest)  # if nothing is out, none is marked
+        question = [unit for unit in self.units if unit == asked]
+        self._take_steps(last if self.out or was_out else last + MARKER, question, leave_out=False)
         self.index_limit = index
 
     def _goal(self, protected: set[int]) -> float:
