@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 
 _GAP = "…"
 _INDENTED = "\n  "
-_UNSEEN = r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"  # characters that nobody sees
+# Characters that nobody sees: controls, those that Unicode lets a reader ignore, and a blank letter of Braille.
+_UNSEEN = (
+    r"\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
 _HIDDEN = re.compile(rf"[{_UNSEEN}]+")
-_FRAME_LINE = re.compile(rf"[\s\\{_UNSEEN}]*(?:\[|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
+_FRAME_LINE = re.compile(rf"[\s\\{_UNSEEN}]*(?:[\[［]|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
 _LABELS = {
     Kind.USER: "by user", Kind.ASSISTANT: "by assistant", Kind.SYSTEM: "by program", Kind.SUMMARY: "by summary",
 }  # fmt: skip
@@ -147,12 +151,12 @@ def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bo
 
     One that continues the passage before it needs no label, unless it begins as if somebody else spoke.
     """
-    speaks, by = SPEAKS.match(text), speaker(reader.timeline, row)
+    speaks, by = SPEAKS.match(_HIDDEN.sub("", text)), speaker(reader.timeline, row)
     if reader.timeline.kind[row] == Kind.RESULT:
         call = reader.timeline.partner[row]
         called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 and (speaks or not goes_on) else ""
         return plain_label(called) + ": " if called else ""
-    name = _HIDDEN.sub("", normalize("NFKC", speaks[1])).strip().casefold() if speaks else ""
+    name = normalize("NFKC", speaks[1]).strip().casefold() if speaks else ""
     poses = name.split(" ")[0] in _ROLES or "(" in name  # as somebody else, or as a tool's result
     return say(by, locale) if by and (poses or (labelled and not goes_on)) else ""
 
