@@ -109,11 +109,11 @@ def _entry_levels(view: View) -> dict[int, Lod]:
 
 
 def _outgrows(view: View, plan: Plan, room: int) -> bool:
-    """Whether this plan is the first that has outgrown the room, or so much more again.
+    """Whether this plan is the first that has outgrown the room, or has grown on by a step since.
 
     So a sweep that would save nothing is not tried at every call: it looks at the whole history.
     """
-    grown, step = max(view.budget.trigger * room, plan.base + _THRIFTY_GROWTH * room), _THRIFTY_GROWTH * room
+    grown, step = max(view.budget.trigger * room, plan.base + _THRIFTY_GROWTH * room), _RETRY_GROWTH * room
     before = view.last.body if view.last else 0
     return plan.body > grown and (before <= grown or (plan.body - grown) // step > (before - grown) // step)
 
