@@ -227,6 +227,21 @@ def test_the_line_for_the_newest_takes_tokens_from_the_question(question: int, l
     assert plan.left_out is None or plan.tokens + MARKER <= 600
 
 
+@pytest.mark.parametrize("newest", [20, 90])
+def test_what_is_left_out_is_counted_once(newest: int) -> None:
+    """Of a history that does not fit even as gists, beside newest items that do not fit either: the rest still does."""
+    history = Sized()
+    assistants(history, 20, 25)
+    pinned = history.assistant(100)
+    history.user(5)
+    for _ in range(2):
+        history.assistant(newest)
+    view = history.view(250, pinned=frozenset([pinned]), target=0.9)
+    sweep = Sweep(view, {}, {})
+    plan = sweep.reduce(2, "sweep: test")
+    assert sweep.body == plan.body == view.full_tokens(plan) > 100
+
+
 @pytest.mark.parametrize(("newest", "level"), [(700, Lod.FULL), (2_000, Lod.GIST)])
 def test_what_does_not_fit_takes_no_room_from_others(newest: int, level: Lod) -> None:
     """A new result that fits is whole and takes the place of others. One that must be shortened leaves them theirs."""
