@@ -36,6 +36,7 @@ _ROLES = {say(key, locale).rstrip(" :：") for key in _LABELS.values() for local
 _SPEAKERS = ("by user", "by assistant")
 _SAID = (Kind.USER, Kind.ASSISTANT, Kind.RESULT)
 _LONGEST_CALL = 80  # characters of the call that a result is labelled with
+_BEGINNING = 400  # characters of a text in which its speaker's name is looked for
 _NEAR = 50  # rows before a text in which the one said before it is looked for
 
 
@@ -131,8 +132,8 @@ def names_speakers(reader: "EntryReader", rows: Sequence[int]) -> bool:
     spoken += [*islice((row for row in before if speaker(timeline, row) in _SPEAKERS and timeline.full[row]), 1)]
     names: dict[str, str] = {}
     for row in spoken:
-        by, speaks = speaker(timeline, row), SPEAKS.match(reader.text(row))
-        if speaks is None or names.setdefault(speaks[1], by) != by:
+        by, name = speaker(timeline, row), _name(reader.text(row))
+        if not name or names.setdefault(name, by) != by:
             return False
     return len(spoken) > 1
 
@@ -151,14 +152,19 @@ def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bo
 
     One that continues the passage before it needs no label, unless it begins as if somebody else spoke.
     """
-    speaks, by = SPEAKS.match(_HIDDEN.sub("", text)), speaker(reader.timeline, row)
+    name, by = _name(text), speaker(reader.timeline, row)
     if reader.timeline.kind[row] == Kind.RESULT:
         call = reader.timeline.partner[row]
-        called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 and (speaks or not goes_on) else ""
+        called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 and (name or not goes_on) else ""
         return plain_label(called) + ": " if called else ""
-    name = normalize("NFKC", speaks[1]).strip().casefold() if speaks else ""
     poses = name.split(" ")[0] in _ROLES or "(" in name  # as somebody else, or as a tool's result
     return say(by, locale) if by and (poses or (labelled and not goes_on)) else ""
+
+
+def _name(text: str) -> str:
+    """Return the name that a text begins with, as it looks to a reader; "" if it begins with none."""
+    speaks = SPEAKS.match(_HIDDEN.sub("", text[:_BEGINNING]))
+    return normalize("NFKC", speaks[1]).strip().casefold() if speaks else ""
 
 
 def _escaped(line: str) -> str:
