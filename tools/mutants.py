@@ -124,7 +124,7 @@ MUTANTS = (
     Mutant("rules: a permission lifts any order", "shorten/rules/revocations.py",
            "return not lifting.subject.isdisjoint(said.forbids)", "return True", ("shorten/rules/test_rules.py",)),
     Mutant("rules: forget that lifts nothing", "shorten/rules/revocations.py",
-           'return lifting.how == "cancels"\n', "return False\n", ("shorten/rules/test_rules.py",)),
+           "        return cancels\n", "        return False\n", ("shorten/rules/test_rules.py",)),
     Mutant("rules: what was is a fact to be kept", "shorten/rules/facts.py", "(singular and word in PLURALS)", "False",
            ("compaction/test_compaction_loss.py",)),
     # compose

@@ -187,19 +187,20 @@ def test_hidden_constraints_take_a_quarter_or_400_tokens(window: int, counting: 
 
 
 @pytest.mark.parametrize(
-    ("later", "marked"),
+    ("later", "between", "marked"),
     [
-        ("You may change quay.py now.", True),
-        ("You may change ship.py now.", False),
-        ("You don't have to change quay.py any more.", False),
-        ("Forget that.", True),
+        ("You may change quay.py now.", 10, True),
+        ("You may change ship.py now.", 10, False),
+        ("You don't have to change quay.py any more.", 10, False),
+        ("Forget that.", 0, True),
+        ("Forget that.", 10, False),
     ],
 )
-def test_a_revoked_constraint_is_marked(later: str, marked: bool) -> None:
-    """Only the one that the later sentence speaks of."""
+def test_a_revoked_constraint_is_marked(later: str, between: int, marked: bool) -> None:
+    """Only the one that the later sentence speaks of; if it names nothing, only one of the message before it."""
     session = new_session()
     session.user("Never change quay.py.")
-    talk(session, 10)
+    talk(session, between)
     session.user(later)
     talk(session, 10, first=len(session.items))
     session.compose(ROOM)

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 
 _GAP = "…"
 _INDENTED = "\n  "
-_UNSEEN = r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"  # characters that nobody sees
+# Characters that nobody sees: controls, those that Unicode lets a reader ignore, and a blank letter of Braille.
+_UNSEEN = (
+    r"\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
 _HIDDEN = re.compile(rf"[{_UNSEEN}]+")
-_FRAME_LINE = re.compile(rf"[\s\\{_UNSEEN}]*(?:\[|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
+_FRAME_LINE = re.compile(rf"[\s\\{_UNSEEN}]*(?:[\[［]|{_GAP}|#\d)")  # how a line of the frame, or a handle, begins
 _LABELS = {
     Kind.USER: "by user", Kind.ASSISTANT: "by assistant", Kind.SYSTEM: "by program", Kind.SUMMARY: "by summary",
 }  # fmt: skip
@@ -32,6 +36,7 @@ _ROLES = {say(key, locale).rstrip(" :：") for key in _LABELS.values() for local
 _SPEAKERS = ("by user", "by assistant")
 _SAID = (Kind.USER, Kind.ASSISTANT, Kind.RESULT)
 _LONGEST_CALL = 80  # characters of the call that a result is labelled with
+_BEGINNING = 400  # characters of a text in which its speaker's name is looked for
 _NEAR = 50  # rows before a text in which the one said before it is looked for
 
 
@@ -127,8 +132,8 @@ def names_speakers(reader: "EntryReader", rows: Sequence[int]) -> bool:
     spoken += [*islice((row for row in before if speaker(timeline, row) in _SPEAKERS and timeline.full[row]), 1)]
     names: dict[str, str] = {}
     for row in spoken:
-        by, speaks = speaker(timeline, row), SPEAKS.match(reader.text(row))
-        if speaks is None or names.setdefault(speaks[1], by) != by:
+        by, name = speaker(timeline, row), _name(reader.text(row))
+        if not name or names.setdefault(name, by) != by:
             return False
     return len(spoken) > 1
 
@@ -147,14 +152,19 @@ def _label(reader: "EntryReader", row: int, text: str, locale: str, labelled: bo
 
     One that continues the passage before it needs no label, unless it begins as if somebody else spoke.
     """
-    speaks, by = SPEAKS.match(text), speaker(reader.timeline, row)
+    name, by = _name(text), speaker(reader.timeline, row)
     if reader.timeline.kind[row] == Kind.RESULT:
         call = reader.timeline.partner[row]
-        called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 and (speaks or not goes_on) else ""
+        called = " ".join(reader.text(call).split())[:_LONGEST_CALL] if call >= 0 and (name or not goes_on) else ""
         return plain_label(called) + ": " if called else ""
-    name = _HIDDEN.sub("", normalize("NFKC", speaks[1])).strip().casefold() if speaks else ""
     poses = name.split(" ")[0] in _ROLES or "(" in name  # as somebody else, or as a tool's result
     return say(by, locale) if by and (poses or (labelled and not goes_on)) else ""
+
+
+def _name(text: str) -> str:
+    """Return the name that a text begins with, as it looks to a reader; "" if it begins with none."""
+    speaks = SPEAKS.match(_HIDDEN.sub("", text[:_BEGINNING]))
+    return normalize("NFKC", speaks[1]).strip().casefold() if speaks else ""
 
 
 def _escaped(line: str) -> str:

@@ -55,14 +55,20 @@ class EngineNotices(Notices):
         timeline, reader = self._journal.timeline, self._journal.reader
         most = max(int(_PREFACE_SHARE * self._limit), _PREFACE_LEAST)
         beside = _HANDLE_TOKENS if self._expands else _DASH_TOKENS
-        needed, lifted = 0, Lifted()
+        needed, lifted = 0, Lifted(self._message_before)
         for row in timeline.rows_on(self._journal.path, reversed(timeline.constraints)):
             found = reader.constraints(row)
-            revoked = sum(map(lifted.takes, reversed(found)))
+            revoked = sum(lifted.takes(sentence, row) for sentence in reversed(found))
             needed += reader.constraint_tokens(row) + beside * len(found) + _MARK_TOKENS * revoked
             if needed >= most:
                 return most
         return min(most, needed + self._with_tokens(say("binding", self.locale))[1]) if needed else 0
+
+    def _message_before(self, row: int) -> int:
+        """The row of the user's message before this one, or this row if there is none."""
+        timeline = self._journal.timeline
+        unit = timeline.last_user(self._journal.path, row)
+        return timeline.unit_row[unit] if unit >= 0 else row
 
     def _count(self, text: str) -> int:
         return self._journal.reader.counter.count(text)
@@ -170,10 +176,10 @@ class EngineNotices(Notices):
         seen = {sentence for row in whole for sentence in reader.constraints(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
         digests, by_models = self._summaries(units, lods)
-        lifted = Lifted()
+        lifted = Lifted(self._message_before)
         for row in rows:
             for sentence in reversed(reader.constraints(row)):
-                revoked = lifted.takes(sentence)
+                revoked = lifted.takes(sentence, row)
                 quoted = stands_alone(sentence, shortened) or (
                     stands_alone(sentence, digests) and not stands_alone(sentence, by_models)
                 )

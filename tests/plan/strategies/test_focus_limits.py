@@ -7,6 +7,7 @@ from sized import FRAMING, Sized
 
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import Focus
+from sightline.plan.strategies.sweep import Sweep
 from sightline.shorten import Purpose
 from sightline.values.items import Lod
 
@@ -100,6 +101,21 @@ def test_a_thrifty_sweep_is_repeated_only_after_so_much_more(grown: int, reason:
     assert plan.reason == reason
 
 
+def test_a_thrifty_sweep_that_would_save_nothing_is_not_tried_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks at the whole history, so it is tried again only after a tenth of that room."""
+    tried: list[float] = []
+
+    def economise(_: Sweep, __: int, ___: str, target: float) -> None:
+        tried.append(target)
+
+    monkeypatch.setattr(Sweep, "economise", economise)
+    history, plan = Sized(), None
+    for _ in range(60):
+        fill(history, 1_000)
+        plan = Focus(economy="thrifty").plan(history.view(128_000, last=plan, trigger=0.95, target=0.5))
+    assert len(tried) == 10  # above 30,400 tokens, then every 3,200
+
+
 @pytest.mark.parametrize(("purpose", "levels"), [
     (Purpose.OTHER, (Lod.FULL, Lod.FULL, Lod.GIST)), (Purpose.READ, (Lod.GIST, Lod.FULL, Lod.FULL)),
 ])  # fmt: skip
@@ -107,11 +123,11 @@ def test_what_is_not_worked_on_keeps_a_share_beside_what_is(purpose: Purpose, le
     """A file that is being worked on stays, and though it is larger than the target it does not drive out all else."""
     history = Sized()
     older, other = history.result(10_000, gist=10), history.result(5_000, gist=10)
-    large = history.result(20_000, gist=10)
+    large = history.result(15_000, gist=10)
     history.timeline.purpose[large] = purpose
     first = Focus().plan(history.view(128_000))
     for _ in range(3):
-        history.assistant(1)
+        history.assistant(200)
     plan = Focus(economy="thrifty").plan(history.view(128_000, last=first, trigger=0.95, target=0.5))
     assert (plan.lod(older), plan.lod(other), plan.lod(large)) == levels
 

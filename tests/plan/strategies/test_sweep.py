@@ -8,7 +8,7 @@ from sized import FRAMING, Sized
 
 from sightline.log.columns import OPAQUE
 from sightline.plan.budget import Budget
-from sightline.plan.plan import INDEX, Plan
+from sightline.plan.plan import INDEX, MARKER, Plan
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.sweep import Sweep
 from sightline.plan.view import View
@@ -213,6 +213,33 @@ def test_what_a_large_step_makes_needless_is_given_back(file: int, level: Lod, o
     assert plan.lod(row) is level
     assert [plan.lod(each) if history.shows(plan, each) else None for each in older] == [others] * 3
     assert not any(plan.why.get(each) for each in older)
+
+
+@pytest.mark.parametrize(("question", "level"), [(380, Lod.FULL), (400, Lod.GIST)])
+def test_the_line_for_the_newest_takes_tokens_from_the_question(question: int, level: Lod) -> None:
+    """If the newest does not fit beside a pinned item, the question is shortened so that the line for it does."""
+    history = Sized()
+    pinned = history.assistant(120 - FRAMING)
+    asked = history.user(question, gist=20)
+    history.assistant(200, gist=100)
+    plan = Sweep(history.view(600, pinned=frozenset([pinned])), {}, {}).reduce(1, "sweep: test")
+    assert plan.lod(asked) is level
+    assert plan.left_out is None or plan.tokens + MARKER <= 600
+
+
+@pytest.mark.parametrize("newest", [20, 90])
+def test_what_is_left_out_is_counted_once(newest: int) -> None:
+    """Of a history that does not fit even as gists, beside newest items that do not fit either: the rest still does."""
+    history = Sized()
+    assistants(history, 20, 25)
+    pinned = history.assistant(100)
+    history.user(5)
+    for _ in range(2):
+        history.assistant(newest)
+    view = history.view(250, pinned=frozenset([pinned]), target=0.9)
+    sweep = Sweep(view, {}, {})
+    plan = sweep.reduce(2, "sweep: test")
+    assert sweep.body == plan.body == view.full_tokens(plan) > 100
 
 
 @pytest.mark.parametrize(("newest", "level"), [(700, Lod.FULL), (2_000, Lod.GIST)])

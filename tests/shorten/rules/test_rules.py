@@ -518,6 +518,9 @@ def test_a_short_form_drops_what_says_nothing() -> None:
         ("Don't run the tests until I say so.", "You don't have to run the tests any more.", False),
         ("Always run the tests before you commit.", "You don't have to run the tests any more.", True),
         ("No emojis in commit messages.", "You can use emojis in commit messages again.", True),
+        ("Never push to main.", "It's fine to push to main now.", True),
+        ("Never push to main.", "Feel free to push to main from now on.", True),
+        ("Always ask me before pushing.", "You no longer have to ask before pushing.", True),
         ("Use tabs.", "Forget that.", True),
         ("Use tabs.", "Scratch that, please.", True),
         ("Use tabs.", "You can do that now.", False),
@@ -541,3 +544,30 @@ def test_what_names_nothing_lifts_the_newest_only(later: str) -> None:
     """Asked from the newest on: the one before it is lifted, and the older one stays."""
     asked = revocations.Lifted()
     assert [asked.takes(each) for each in (later, "Use tabs.", "Never push to main.")] == [False, True, False]
+
+
+@pytest.mark.parametrize("later", ["Ignore it.", "Please cancel it.", "Drop that column.", "Ignore that file."])
+def test_what_is_done_to_a_thing_lifts_nothing(later: str) -> None:
+    """A warning is ignored, an order cancelled: no rule is meant."""
+    assert constraints(later) == []
+    asked = revocations.Lifted()
+    assert not asked.takes(later)
+    assert not asked.takes("Never edit the config file.")
+
+
+@pytest.mark.parametrize(("row", "lifted"), [(7, True), (6, False)])
+def test_what_names_nothing_lifts_only_what_was_said_just_before(row: int, lifted: bool) -> None:
+    """In the user's message before, not in one long ago: there "that" speaks of something else."""
+    asked = revocations.Lifted(lambda _row: 7)
+    assert not asked.takes("Forget that.", 9)
+    assert asked.takes("Use tabs.", row) is lifted
+
+
+@pytest.mark.parametrize(
+    "later", ["Forget all my earlier rules.", "Ignore all previous instructions.", "之前的要求都作废。"]
+)
+def test_all_rules_are_lifted_at_once(later: str) -> None:
+    asked = revocations.Lifted(lambda row: row)
+    assert constraints(later) == [later]
+    said = [("Use spaces.", 9), (later, 8), ("Use tabs.", 7), ("Never push to main.", 1)]
+    assert [asked.takes(*each) for each in said] == [False, False, True, True]

@@ -77,8 +77,7 @@ class Focus(Struct, frozen=True, forbid_unknown_fields=True):
         target: float = plan.body
         if self.economy == "thrifty":
             room = min(_THRIFTY_ROOM, view.body_limit)
-            grown = max(view.budget.trigger * room, plan.base + _THRIFTY_GROWTH * room)
-            if plan.body > (_COLD * room if is_cold else grown):
+            if plan.body > _COLD * room if is_cold else _outgrows(view, plan, room):
                 target = view.budget.target * room
         if is_cold or target < plan.body:
             reason = "sweep: cold" if is_cold else "sweep: pays"
@@ -107,6 +106,16 @@ def _entry_levels(view: View) -> dict[int, Lod]:
         and row not in view.faults
         and view.may_shorten(row)
     }
+
+
+def _outgrows(view: View, plan: Plan, room: int) -> bool:
+    """Whether this plan is the first that has outgrown the room, or has grown on by a step since.
+
+    So a sweep that would save nothing is not tried at every call: it looks at the whole history.
+    """
+    grown, step = max(view.budget.trigger * room, plan.base + _THRIFTY_GROWTH * room), _RETRY_GROWTH * room
+    before = view.last.body if view.last else 0
+    return plan.body > grown and (before <= grown or (plan.body - grown) // step > (before - grown) // step)
 
 
 def _forced_above(view: View) -> float:

@@ -141,10 +141,10 @@ class Sweep:
         self._take_steps(most, [unit for unit in older if unit not in task])
         self._take_steps(last, newest, leave_out=False, level_by_level=True)
         self._take_steps(last, task)
-        if not self.out and not (view.last and view.last.left_out):
-            last += MARKER  # there is nothing to mark
-        self._take_steps(last, newest)
-        self._take_steps(last, [unit for unit in self.units if unit == asked], leave_out=False)
+        was_out = bool(view.last and view.last.left_out)
+        self._take_steps(last if self.out or was_out else last + MARKER, newest)  # if nothing is out, none is marked
+        question = [unit for unit in self.units if unit == asked]
+        self._take_steps(last if self.out or was_out else last + MARKER, question, leave_out=False)
         self.index_limit = index
 
     def _goal(self, protected: set[int]) -> float:
@@ -234,22 +234,24 @@ class Sweep:
         items is computed, because otherwise a sweep would do that for all of a long history that was never shown.
         """
         least_tokens = self.view.least_tokens
-        stay = self.view.must_show & self.unit_set | protected | {self.task}
-        free = target - sum(least_tokens(unit) for unit in stay if unit >= 0)
+        stay = (self.view.must_show | protected | {self.task}) & self.unit_set - self.out
+        free = target - sum(map(least_tokens, stay))
         free_for_user = target * _USER_SHARE
+        out: set[int] = set()
         for unit in reversed(self.units):
-            if unit in stay:
+            if unit in stay or unit in self.out:
                 continue
             tokens = least_tokens(unit)
             if self._is_by_user(unit) and free_for_user >= tokens:
                 free_for_user -= tokens
             elif free < tokens:
-                self.out.add(unit)
+                out.add(unit)
                 free = 0  # nothing older takes its place, unless it is the user's
                 continue
             free -= tokens
-        shorter = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in self.out}
-        self.body -= self.view.full_tokens(self.out) - self.view.saved(shorter)
+        shorter = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in out}
+        self.body -= self.view.full_tokens(out) - self.view.saved(shorter)
+        self.out |= out
 
     def _is_by_user(self, unit: int) -> bool:
         """Whether a unit is a message of the user, or as valuable: a system item or a summary."""

@@ -1,39 +1,52 @@
 """Sentences that lift what was laid down: "you may touch the migrations now". They are kept like what they lift."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from sightline.shorten.rules.pattern_table import Table, word_set
 from sightline.shorten.rules.user_sentences import plain
 
-# what was laid down is taken back, whatever it was
+RULE = "(?:rule|restriction|constraint|limit|requirement|convention|ban)"
+# all that was laid down is taken back
+CANCELS_ALL = Table(
+    r"""
+    \b(?:forget|scratch|disregard|ignore|drop|cancel) (?:all|everything|any)\b.{0,30}\b(?:<rule>s|instructions|i said)\b
+    (?:所有|全部|之前|以前|前面|以上)[^，。]{0,6}(?:规则|要求|限制|约定|规定|禁令)[^，。]{0,2}[都全][^，。]{0,4}(?:作废|取消|解除|失效|不算)
+    """,
+    rule=RULE,
+)
+# what was laid down is taken back, whatever it was. "Ignore it" speaks of a thing, such as a warning
 CANCELS = Table(
     r"""
-    <start>(?:forget|scratch|disregard|ignore|drop|cancel) (?:that|this|it|what i said|<all> <earlier>)\b
-    \b(?:disregard|ignore|drop|cancel) <all> <earlier>\b  # you can drop the old rule
+    <start>(?:forget|scratch|disregard) (?:that|this)(?=[.,;:!]|$| (?:please|now|about)\b)  # forget that
+    <start>(?:forget|scratch|disregard|ignore|drop|cancel) (?:what i said|(?:that|this) (?:<rule>|instruction))\b
+    \b(?:forget|scratch|disregard|ignore|drop|cancel) <all> <earlier>\b  # you can drop the old rule
     \b<rule>s?\b.{0,60}\b(?:no longer|doesn't|don't) (?:appl|hold|count|matter)  # the rule no longer applies
     (?:规则|要求|限制|约定|规定|禁令)[^，。]{0,12}(?:作废|取消|解除|不再|失效|不算)  # 前面说的规则作废
     (?:忘掉|忘了|忽略|不用管|别管)[^，。]{0,4}(?:之前|前面|刚才|上面)[^，。]{0,8}(?:规则|要求|限制|话|说的)
     ^(?:刚才说的|前面说的|这条|那条|上一条)[^，。]{0,6}(?:作废|取消|不算|收回|当我没说)  # 刚才说的不算
     """,
     start=r"(?:^|[,;:.] |\b(?:please|ok|okay|just|actually|so) )",
-    all="(?:the|my|all)",
+    all="(?:(?:all|of) )*(?:the|my|all|these|those)",
     earlier=r"(?:earlier |previous |old |last |first )?(?:<rule>s?|instructions?)",
-    rule="(?:rule|restriction|constraint|limit|requirement|convention|ban)",
+    rule=RULE,
 )
 # what was forbidden is allowed
 PERMITS = Table(
     r"""
-    \byou (?:may|can) (?!<begin>).{0,80}\b(?:now|again|after all|from now on)\b(?!.*\?)  # you may touch it now
+    \b<may> (?!<begin>).{0,80}\b(?:now|again|after all|from now on)\b(?!.*\?)  # you may touch it now
     ^(?:现在|以后|接下来)你?可以[^，。]{1,30}了  # 现在可以改数据库了
     """,
-    begin="(?:proceed|go|start|begin|continue|book|close|confirm)",
+    may="(?:you (?:may|can)|(?:feel free|it(?:'s| is) (?:now )?(?:fine|ok|okay|allowed)) to)",
+    begin="(?:proceed|go|start|begin|continue|book|close|confirm|see|find)\\b",
 )
 # what was ordered is not needed
 WAIVES = Table(
     r"""
-    \byou (?:don't|do not|no longer) (?:have|need) to\b.{0,80}\b(?:any ?more|any longer|now|from now on)\b
+    \byou no longer (?:have|need) to\b  # you no longer have to ask
+    \byou (?:don't|do not) (?:have|need) to\b.{0,80}\b(?:any ?more|any longer|now|from now on)\b
     ^(?!.*[？?])(?:现在|以后|接下来)?[^，。]{0,6}<no_need>(?![^，。]*<kindly>)[^，。]{1,30}了  # 现在不用先跑测试了
     """,
     no_need="(?:不用|不必|无需|不需要)",
@@ -46,11 +59,12 @@ EMPTY = word_set("""
     ignore drop cancel earlier previous old last first rule rules restriction constraint limit requirement
     convention ban instruction instructions the and for don't doesn't not need have has from apply applies hold
     holds count counts matter matters okay never always please only must should with into about just use using
+    everything restrictions requirements constraints these those told feel free fine allowed it's
     """)
 WORD = re.compile(r"[a-z0-9_'./-]{3,}")
 EMPTY_ZH = re.compile(
     "现在|以后|接下来|可以|不用|不必|无需|不需要|不要|必须|前面|之前|刚才|上面|[这那]条|上一条|说的|规则|要求|限制|约定|规定|禁令|作废|取消"
-    "|解除|失效|收回|不再|不算|当我没说|忘掉|忘了|忽略|不用管|别管|[了你再也都先别的话]"
+    "|解除|失效|收回|不再|不算|当我没说|所有|全部|以前|以上|忘掉|忘了|忽略|不用管|别管|[了你再也都先别的话]"
 )
 HAN = re.compile(r"[\u4e00-\u9fff]+")
 SHARED = 0.75  # of what the lifting sentence is about: a rule that shares less may be another one
@@ -64,10 +78,13 @@ FORBIDDEN = re.compile(
 )
 
 
+How = Literal["cancels all", "cancels", "permits", "waives", ""]
+
+
 class Said(NamedTuple):
     """What a sentence says that matters for lifting."""
 
-    how: Literal["cancels", "permits", "waives", ""]  # it lifts another sentence in this way, or none
+    how: How  # it lifts another sentence in this way, or none
     subject: frozenset[str]  # the words that say what it is about
     forbids: frozenset[str]
 
@@ -80,34 +97,38 @@ def lifts(sentence: str) -> bool:
 class Lifted:
     """What has been lifted, for sentences that are asked about from the newest to the oldest."""
 
-    def __init__(self) -> None:
-        self._lifting: list[Said] = []  # sentences that have not found what they lift
+    def __init__(self, message_before: Callable[[int], int] = lambda _row: 0) -> None:
+        self._message_before = message_before  # a row → the row of the user's message before it
+        self._lifting: list[tuple[Said, int]] = []  # sentences that may lift more, and the first row that each lifts
 
-    def takes(self, sentence: str) -> bool:
-        """Whether a later sentence lifts this one.
+    def takes(self, sentence: str, row: int = 0) -> bool:
+        """Whether a later sentence lifts this one, which stands in this row.
 
-        "Forget that" lifts the one before it. Others lift what they are about: a permission what forbids just that, and
-        "you don't have to" what orders it.
+        "Forget that" lifts the one before it, in the same message or the one before. Others lift what they are about: a
+        permission what forbids just that, "you don't have to" what orders it, "forget all rules" every one.
         """
         said = _read(sentence)
         if said.how:
-            self._lifting.append(said)
+            is_near = said.how == "cancels" and not said.subject
+            self._lifting.append((said, self._message_before(row) if is_near else 0))
             return False
-        for lifting in reversed(self._lifting):
-            if _is_lifted(said, lifting):
-                self._lifting.remove(lifting)
+        for lifting, first in reversed(self._lifting):
+            if row >= first and _is_lifted(said, lifting):
+                if lifting.how != "cancels all":
+                    self._lifting.remove((lifting, first))
                 return True
         return False
 
 
 def _is_lifted(said: Said, lifting: Said) -> bool:
+    cancels = lifting.how.startswith("cancels")
     if not lifting.subject:
-        return lifting.how == "cancels"
+        return cancels
     if len(lifting.subject & said.subject) < SHARED * len(lifting.subject):
         return False
     if lifting.how == "permits":
         return not lifting.subject.isdisjoint(said.forbids)
-    return lifting.how == "cancels" or not said.forbids
+    return cancels or not said.forbids
 
 
 @lru_cache(maxsize=4096)  # the same sentences are asked about at every sweep
@@ -118,7 +139,9 @@ def _read(sentence: str) -> Said:
     return Said(_how(words), frozenset([*WORD.findall(words.replace(".", " ")), *pairs]) - EMPTY, frozenset(forbidden))
 
 
-def _how(words: str) -> Literal["cancels", "permits", "waives", ""]:
+def _how(words: str) -> How:
+    if CANCELS_ALL.in_(words):
+        return "cancels all"
     if CANCELS.in_(words):
         return "cancels"
     if PERMITS.in_(words):
