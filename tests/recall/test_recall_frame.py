@@ -178,6 +178,17 @@ def test_a_date_stands_once_and_gaps_are_marked() -> None:
     assert lines[1:-2] == ["[8 May]", "Line 0.", "Line 1.", "…", "Line 3.", "[9 May]", "Line 4."]
 
 
+def test_a_list_of_quotes_has_no_marks_between_them() -> None:
+    """It is seen that they are quotes; between a quote and a whole message a mark stands."""
+    session = Session(MemoryStore("t"), token_counter=WordCounter())
+    ids = [session.user(f"Well, line {n}.") for n in range(5)]
+    quotes = [Source(ids[n], quotes=((6, 12),)) for n in (0, 2)]
+    lines = frame_recall(session._journal.reader, RecallNote((*quotes, Source(ids[4]))), "en", handles=False).split(
+        "\n"
+    )
+    assert lines[-6:-2] == ["line 0", "line 2", "…", "Well, line 4."]
+
+
 def test_a_text_need_not_repeat_its_date() -> None:
     """A first line that says only the date above it is left out; any other first line stays, escaped."""
     assert framed((Role.USER, "[8 May]\nAda: Hello."), when="8 May")[1:3] == ["[8 May]", "Ada: Hello."]

@@ -93,18 +93,17 @@ def _passages(
     rows = [row for row, _ in placed]
     several = any(speaker(timeline, row) not in ("", "by user") for row in rows)
     named = several and names_speakers(reader, rows)
-    when, before = today, -1
-    is_part = False
+    when, before, last = today, -1, Source("")
     for row, source in placed:
         previous, when = when, reader.when(source, today)
-        was_part, is_part = is_part, bool(source.first or source.quotes)
+        between_parts = source.first or last.first or bool(source.quotes) != bool(last.quotes)
         if when != previous:
             yield f"[{when}]"
-        elif before >= 0 and (was_part or is_part or _is_gap(timeline, before, row)):
-            yield _GAP
+        elif before >= 0 and (between_parts or (not source.quotes and _is_gap(timeline, before, row))):
+            yield _GAP  # a list of quotes has none: it is seen that they are quotes
         goes_on, labelled = before == row, several and not (named and shows_name(source))
         yield passage(reader, source, locale, labelled=labelled, handles=handles, goes_on=goes_on, under=when)
-        before = row
+        before, last = row, source
 
 
 def speaker(timeline: Timeline, row: int) -> str:
