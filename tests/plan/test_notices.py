@@ -2,7 +2,7 @@
 
 import pytest
 
-from sightline import Budget, MemoryStore, Session
+from sightline import Budget, MemoryStore, Session, Settings
 from sightline.compose import render
 from sightline.plan.notices import EngineNotices
 from sightline.testing import WordCounter
@@ -39,3 +39,14 @@ def test_tokens_are_kept_only_for_the_constraints_there_are() -> None:
     assert 0 < EngineNotices(one._journal, 1_000).preface_limit < 50
     assert EngineNotices(many._journal, 1_000).preface_limit == 400
     assert EngineNotices(many._journal, 4_000).preface_limit == 1_000
+
+
+@pytest.mark.parametrize(("locale", "user", "program"), [("en", "user: ", "program: "), ("zh", "用户：", "程序：")])
+def test_an_index_line_says_who_spoke_in_the_language_of_the_session(locale: str, user: str, program: str) -> None:
+    """What a program wrote is not the user's."""
+    session = Session(MemoryStore("t"), settings=Settings(locale=locale), token_counter=WordCounter())
+    said = session.user("What is on quay nine?"), session.note("The depot is closed.")
+    notices, timeline = EngineNotices(session._journal, 1_000), session._journal.timeline
+    rows = [timeline.row(item) or 0 for item in said]
+    lines = [notices._index_line(timeline.unit[row], "") for row in rows]
+    assert lines == [f"#{said[0]} {user}What is on quay nine?", f"#{said[1]} {program}The depot is closed."]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sightline.log.columns import BY_RULE
 from sightline.log.journal import Journal
+from sightline.log.recall_frame import speaker
 from sightline.plan.view import LeftOut, Notices
 from sightline.shorten import subject_of, unusual_value
 from sightline.shorten.rules.revocations import Lifted
@@ -21,6 +22,7 @@ from sightline.values.recall_tools import offered
 _PREFACE_SHARE, _PREFACE_LEAST = 0.25, 400
 _DASH_TOKENS, _HANDLE_TOKENS = 3, 8  # of a line besides its sentence: without and with the handle of its item
 _MARK_TOKENS = 6  # that say that a constraint was revoked
+_SPOKEN = (Kind.USER, Kind.ASSISTANT)
 _LINE = 120  # characters of an index line that say what the unit was about
 _NAMED = 3  # how many items one line names whose constraints do not fit
 
@@ -133,14 +135,15 @@ class EngineNotices(Notices):
         rows = timeline.rows_of(unit)
         if calls := [row for row in rows if timeline.kind[row] == Kind.CALL]:
             return f"#{timeline.id(rows[0])} {'; '.join(map(self._describe_call, calls))}"
-        speaker = {Kind.ASSISTANT: "assistant", Kind.USER: "user"}.get(Kind(timeline.kind[rows[0]]), "")
-        if not speaker:
+        label = say(speaker(timeline, rows[0]), self.locale) if timeline.kind[rows[0]] in _SPOKEN else ""
+        if not label:
             return ""
         at = bisect_left(timeline.constraints, rows[0])
         if at == len(timeline.constraints) or timeline.constraints[at] != rows[0]:
-            return f"#{timeline.id(rows[0])} {speaker}: {_on_one_line(reader.text(rows[0]))}"
+            return f"#{timeline.id(rows[0])} {label}{_on_one_line(reader.text(rows[0]))}"
         unseen = [each for each in reader.constraints(rows[0]) if not _is_quoted(each, preface)]
-        return f"#{timeline.id(rows[0])} {speaker}" + (f": {_on_one_line(' '.join(unseen))}" if unseen else "")
+        told = f"{label}{_on_one_line(' '.join(unseen))}" if unseen else label.rstrip(" :：")
+        return f"#{timeline.id(rows[0])} {told}"
 
     def _describe_call(self, row: int) -> str:
         timeline, reader = self._journal.timeline, self._journal.reader

@@ -23,6 +23,7 @@ CANCELS = Table(
     <start>(?:forget|scratch|disregard) (?:that|this)(?=[.,;:!]|$| (?:please|now|about)\b)  # forget that
     <start>(?:forget|scratch|disregard|ignore|drop|cancel) (?:what i said|(?:that|this) (?:<rule>|instruction))\b
     \b(?:forget|scratch|disregard|ignore|drop|cancel) <all> <earlier>\b  # you can drop the old rule
+    <start>(?:scrap|drop|forget|scratch|cancel|lift|remove) the (?:[\w-]+ ){1,2}<rule>\b  # scrap the tabs rule
     \b<rule>s?\b.{0,60}\b(?:no longer|doesn't|don't) (?:appl|hold|count|matter)  # the rule no longer applies
     (?:规则|要求|限制|约定|规定|禁令)[^，。]{0,12}(?:作废|取消|解除|不再|失效|不算)  # 前面说的规则作废
     (?:忘掉|忘了|忽略|不用管|别管)[^，。]{0,4}(?:之前|前面|刚才|上面)[^，。]{0,8}(?:规则|要求|限制|话|说的)
@@ -38,8 +39,11 @@ PERMITS = Table(
     r"""
     \b<may> (?!<begin>).{0,80}\b(?:now|again|after all|from now on)\b(?!.*\?)  # you may touch it now
     ^(?:现在|以后|接下来)你?可以[^，。]{1,30}了  # 现在可以改数据库了
+    ^你?可以(?!<begin_zh>)[^，。？?吗呢]{2,20}了[。.！!]?$  # 可以改 schema 了
+    ^(?:算了，?)?[^，。？?]{2,12}也可以[用做改](?:了)?[。.！!]?$  # 第三方库也可以用
     """,
     may="(?:you (?:may|can)|(?:feel free|it(?:'s| is) (?:now )?(?:fine|ok|okay|allowed)) to)",
+    begin_zh="(?:了|说|看|想|理解|开始|继续|提交|走|出发|下单|吃|休息|回)",
     begin="(?:proceed|go|start|begin|continue|book|close|confirm|see|find)\\b",
 )
 # what was ordered is not needed
@@ -59,7 +63,7 @@ EMPTY = word_set("""
     ignore drop cancel earlier previous old last first rule rules restriction constraint limit requirement
     convention ban instruction instructions the and for don't doesn't not need have has from apply applies hold
     holds count counts matter matters okay never always please only must should with into about just use using
-    everything restrictions requirements constraints these those told feel free fine allowed it's
+    everything restrictions requirements constraints these those told feel free fine allowed it's scrap lift remove
     """)
 WORD = re.compile(r"[a-z0-9_'./-]{3,}")
 EMPTY_ZH = re.compile(
@@ -74,7 +78,8 @@ SHARED = 0.75  # of what the lifting sentence is about: a rule that shares less 
 FORBIDDEN = re.compile(
     r"(?:\bnot|n't|\bdont|\bnever|\bno|\bavoid|\bstop|\bwithout) "
     r"(?:(?:use|using|any|new|the|ever|even|to) )*([a-z0-9_'./-]{3,})"
-    r"|(?:不要|别|不能|不得|不许|不准|禁止|严禁|勿|不可以?)[再去使用]*([\u4e00-\u9fff]{2})"
+    r"|(?:不要|别|不能|不得|不许|不准|禁止|严禁|勿|不可以?)[再去使用]*"
+    r"(?:([\u4e00-\u9fff]{2})|[\u4e00-\u9fff]? ?([a-z0-9_./-]{3,}))"
 )
 
 
@@ -135,7 +140,7 @@ def _is_lifted(said: Said, lifting: Said) -> bool:
 def _read(sentence: str) -> Said:
     words = plain(sentence)
     pairs = (part[at : at + 2] for part in HAN.findall(EMPTY_ZH.sub(" ", words)) for at in range(len(part) - 1))
-    forbidden = (found[1] or found[2] for found in FORBIDDEN.finditer(words))
+    forbidden = (found[1] or found[2] or found[3] for found in FORBIDDEN.finditer(words))
     return Said(_how(words), frozenset([*WORD.findall(words.replace(".", " ")), *pairs]) - EMPTY, frozenset(forbidden))
 
 
