@@ -28,7 +28,8 @@ CALL = {"id": "c", "type": "function", "function": {"name": "read", "arguments":
 
 def become_ordinary() -> None:
     """Give up root's rights. What is imported when first used may lie where only root may look: it is imported now."""
-    for module in ("base64", "sqlite3", "sightline.recall.search", "sightline.wire.openai_chat"):
+    ours = ("recall.search", "recall.overview.question", "recall.overview.settlement", "wire.openai_chat")
+    for module in ("base64", "sqlite3", *(f"sightline.{name}" for name in ours)):
         import_module(module)
     if os.getuid() == 0:
         os.setgroups([])
