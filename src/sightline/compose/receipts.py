@@ -186,8 +186,8 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     timeline = journal.timeline
     newest: ReceiptNote | None = None
     lods: dict[str, int] = {}
-    whole, known, calls = PlanNote(), 0, 0  # before the first sweep everything is in
-    for calls, note in enumerate(notes):  # noqa: B007
+    whole, known = PlanNote(), 0  # before the first sweep everything is in
+    for note in notes:
         newest = newest or note
         if note.plan is not None:
             whole, known = note.plan, note.seq
@@ -211,7 +211,6 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
     plan = Plan(view, units, by_row, {}, body=body, base=whole.base, left_out=left_out, marker=whole.marker)
     plan.preface, plan.preface_tokens = whole.preface, preface
     plan.rows = bisect_right(timeline.seq, newest.seq)
-    plan.calls_since_sweep = calls if whole.base else calls + 1
     return plan
 
 

@@ -37,7 +37,7 @@ class Plan:
     """Units in seq order and the level of every item in them. Immutable; plans share what they have in common."""
 
     __slots__ = (
-        "_count", "_extended_key", "_key", "_units", "base", "body", "calls_since_sweep", "checked", "fixed",
+        "_count", "_extended_key", "_key", "_units", "base", "body", "checked", "fixed",
         "left_out", "limit", "lods", "marker", "path", "preface", "preface_tokens", "profile", "reason", "rows",
         "timeline", "why",
     )  # fmt: skip
@@ -60,7 +60,6 @@ class Plan:
         self.lods, self.why = lods, why  # by row; a plan that extends this one adds rows to the same dicts
         self.body, self.fixed, self.limit = body, view.fixed, view.limit  # in tokens
         self.base = base  # tokens of the body right after the last sweep
-        self.calls_since_sweep = 0  # how many plans were made since then, this one included
         self.reason, self.left_out, self.marker = reason, left_out, marker
         self.preface, self.preface_tokens = "", 0
         self.checked = False  # `extended` and `swept` set it once the plan has passed their checks
@@ -147,7 +146,6 @@ class Plan:
         plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker)
         plan.preface, plan.preface_tokens = last.preface, last.preface_tokens
         plan.base, plan._extended_key, plan.checked = last.base, last._key, True
-        plan.calls_since_sweep = last.calls_since_sweep + 1
         return plan
 
     @classmethod
