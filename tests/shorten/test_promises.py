@@ -58,12 +58,14 @@ TEXTS = st.one_of(
 )
 KINDS = st.sampled_from([Kind.RESULT, Kind.USER, Kind.ASSISTANT, Kind.SYSTEM, Kind.WINDOW, Kind.SUMMARY, Kind.RECALL])
 
+MESSAGES = (Kind.USER, Kind.ASSISTANT, Kind.SYSTEM, Kind.SUMMARY)
+
 
 def legal(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def assert_levels(shorter: Shorter, original: int, tokens: int = 60, most: int = 300) -> None:
+def assert_levels(shorter: Shorter, original: int, tokens: int = 60, most: int = 300, least: int = 0) -> None:
     """Sizes as promised, each level smaller than the one above."""
     if original < 80:
         assert shorter == Shorter(None, None)
@@ -74,16 +76,16 @@ def assert_levels(shorter: Shorter, original: int, tokens: int = 60, most: int =
         assert count(shorter.summary) < above
         above = count(shorter.summary)
     if shorter.gist is not None:
-        assert count(shorter.gist) <= min(most, tokens + 0.05 * original, original * 0.25)
+        assert count(shorter.gist) <= min(most, tokens + 0.05 * original, max(least, original * 0.25))
         assert count(shorter.gist) < above
 
 
 @given(TEXTS, KINDS, st.sampled_from(["en", "zh"]))
 def test_levels_are_bounded_and_ordered(text: str, kind: Kind, locale: str) -> None:
-    """A summary has at most 800 tokens, a gist at most 300 and a quarter; each is smaller than the level above."""
+    """A summary has at most 800 tokens, a gist at most 300 and a quarter, or 40 of a message; each level is smaller."""
     parts = (Result("c", (Text(text),)),) if kind is Kind.RESULT else (Text(text),)
     shorter = shorten(Item("7", kind, parts), count=count, name="run", subject="src/app.py", locale=locale)
-    assert_levels(shorter, count(legal(text)))
+    assert_levels(shorter, count(legal(text)), least=40 if kind in MESSAGES else 0)
 
 
 @given(TEXTS)
@@ -126,7 +128,7 @@ def test_a_shortened_call_is_a_json_object(given_input: object, raw: str | None)
     call = Call("c", "edit", given_input, raw)
     original = raw if raw is not None else json.dumps({} if given_input is None else given_input, ensure_ascii=False)
     shorter = shorten(Item("412.2", Kind.CALL, (call,)), count=count)
-    assert_levels(shorter, count(legal(original)), 120, 400)
+    assert_levels(shorter, count(legal(original)), 120, 400, 0)
     for level in shorter:
         if level is not None:
             assert isinstance(json.loads(level, parse_constant=pytest.fail), dict)

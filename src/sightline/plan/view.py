@@ -226,6 +226,25 @@ def said_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int 
     return [unit for unit in units if timeline.unit_kind(unit) is not Kind.SUMMARY]
 
 
+def chat_turns(timeline: Timeline, path: Path, units: Collection[int]) -> dict[int, int]:
+    """The question to each answer among these units: a user message that was answered with words, then the next came.
+
+    Where the assistant worked with tools before it answered, the message is a task and no such question.
+    """
+
+    def next_unit(unit: int) -> int:
+        later = body_units(timeline, path, timeline.unit_row[unit] + 1)
+        return next((unit for unit in later if timeline.unit_kind(unit) is not Kind.RECALL), -1)
+
+    turns: dict[int, int] = {}
+    for unit in units:
+        answer = next_unit(unit) if timeline.unit_kind(unit) is Kind.USER else -1
+        is_answer = answer in units and timeline.unit_kind(answer) is Kind.ASSISTANT and timeline.unit_rows[answer] == 1
+        if is_answer and (after := next_unit(answer)) >= 0 and timeline.unit_kind(after) is Kind.USER:
+            turns[answer] = unit
+    return turns
+
+
 def complete_units(timeline: Timeline, path: Path, first_row: int = 0, end_row: int | None = None) -> list[int]:
     """The `said_units` that can be sent, because none of their calls waits for a result."""
     pending = {timeline.unit[row] for row in timeline.open_calls}

@@ -1,10 +1,10 @@
 """Messages of users and models: whole sentences, quoted unchanged, and the names in those that are left out."""
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from sightline.shorten.fill import CHARS, Excerpt
+from sightline.shorten.fill import Excerpt
 from sightline.shorten.identifiers import values_of_lines
 from sightline.shorten.lines import Levels, ValueWorths, rank_values, value_worths
 from sightline.shorten.sample import Opening, Sample, cut_at_blank
@@ -12,7 +12,7 @@ from sightline.shorten.signals import rule_lines
 
 FIRST, LAST, QUESTION, RULE, PLAIN = 6.0, 3.0, 3.0, 4.0, 0.3
 REPEATED = 0.01  # worth of a sentence that repeats an earlier one
-GIST_SENTENCE = 110  # characters of one sentence in a gist, where `CHARS` of them make a token
+GIST_SENTENCE = 110  # characters of one sentence in a gist, at most
 SUMMARY_SENTENCE = 280  # characters of one sentence in a summary; what follows is cut
 QUOTED, GIST_QUOTED = 0.7, 0.4  # share of a summary and of a gist for whole sentences
 EXTRA_CHARS = 5.0  # that a sentence costs in addition to its own
@@ -24,10 +24,10 @@ _LINE_START = "\x01"  # marks the start of a line; no text that is shown has it
 _LINE_BREAK, _MARGIN = f"\n{_LINE_START}", f"{_LINE_START} \t\xa0\u3000"
 
 
-def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING, chars_per_token: float = CHARS) -> Levels:
+def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING, longest: int = GIST_SENTENCE) -> Levels:
     """Prefer the first and the last sentence, questions, rules, figures and names. A summary begins with `opening`.
 
-    The fewer characters make a token, as in Chinese, the shorter a sentence of a gist is cut.
+    A sentence of a gist is cut after `longest` characters.
     """
     rows, sentences = _sentences(sample)
     values = values_of_lines(sentences)
@@ -37,7 +37,7 @@ def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING, chars_per_tok
     order = sorted(range(len(sentences)), key=density.__getitem__, reverse=True)
     names = rank_values(known)
 
-    def level(longest: int, share: float, opening: Opening) -> Excerpt:
+    def level(order: Sequence[int], longest: int, share: float, opening: Opening) -> Excerpt:
         texts = [text if len(text) <= longest else cut_at_blank(text, longest) for text in sentences]
         seen = [
             found if text is whole else [value for value in found if value in text]
@@ -48,8 +48,9 @@ def dialogue_levels(sample: Sample, opening: Opening = NO_OPENING, chars_per_tok
         render = partial(_render, texts, rows, known.first, opening)
         return Excerpt(later, texts, seen, names, share, 1.5, render, shown, len(opening.text))
 
-    longest = int(GIST_SENTENCE * min(1.0, chars_per_token / CHARS))
-    return Levels(level(SUMMARY_SENTENCE, QUOTED, opening), level(longest, GIST_QUOTED, NO_OPENING))
+    first = sorted(order, key=bool)  # a few words out of the middle do not say what a message is about
+    gist = level(first, min(longest, GIST_SENTENCE), GIST_QUOTED, NO_OPENING)
+    return Levels(level(order, SUMMARY_SENTENCE, QUOTED, opening), gist)
 
 
 def _render(
@@ -91,11 +92,12 @@ def _sentences(sample: Sample) -> tuple[list[int], list[str]]:
         text = text.replace(end, end[0] + "\n")
     rows: list[int] = []
     sentences: list[str] = []
-    row = 0
+    row, number = 0, ""
     for part in text.split("\n"):
         row += part[:1] == _LINE_START
-        sentence = part.strip(_MARGIN)
-        if sentence:
+        sentence = number + part.strip(_MARGIN)
+        number = f"{sentence} " if sentence[:-1].isdigit() and sentence[-1] == "." else ""  # of a list: it ends nothing
+        if sentence and not number:
             sentences.append(sentence)
             rows.append(row)
     return rows, sentences

@@ -25,7 +25,7 @@ from sightline.shorten.sample import (
 from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
-FORMAT = 6  # rises when the same input would give other bytes
+FORMAT = 7  # rises when the same input would give other bytes
 
 SMALLEST = 80  # tokens; a shorter item has no lower level, because a handle and a label would use up what is saved
 SMALLEST_USER = 200  # tokens; the same for a user message, because it is the task, and there is little of it
@@ -40,14 +40,17 @@ class Size(NamedTuple):
     tokens: int
     more: float = 0.0  # share of the item that is added to `tokens`,
     most: int = 400  # up to this many
+    least: int = 0  # of a gist, however short the item is
 
 
 # Of a long result more values are needed later than a few tokens can name.
 RESULT = Size(0.6, 0.25, 40, 0.05, 300)
 CALL = Size(0.6, 0.25, 120, 0.05)  # all that says what its result is about
-MESSAGE = Size(0.38, 0.12, 60)  # messages have more words for each name, and more of them is never read again
+# Messages have more words for each name, and more of them is never read again. A label needs a sentence beside it.
+MESSAGE = Size(0.38, 0.12, 60, least=40)
 
 ONE_LEVEL = 1000  # tokens; a shorter reply has no summary, because it would be rewritten twice on its way to a gist
+MESSAGE_LABEL = 16  # tokens of a message's gist beside a sentence, at most: its label, and what marks a gap
 HANDLE = 4  # tokens of a handle, at most
 READ_SHARE = 0.5  # of a file, for the line that describes it: the gist of a short file is that line
 OPENING_SHARE = 0.35  # of a summary, for the unchanged beginning; this makes it too short only in a small summary
@@ -76,8 +79,8 @@ def shorten(
 
     A summary has at most 800 tokens. The gist of a result has at most 40 and 5 % of the original, never more than 300
     or a quarter of it; that of a call 120 and 5 %, never more than 400 or a quarter. For messages the shares are 38 %
-    and 12 %, and a gist never has more than 60 tokens. Each level is smaller than the one above it, or None. A short
-    reply has only a gist.
+    and 12 %, and a gist never has more than 60 tokens, but may have 40 at any size. Each level is smaller than the one
+    above it, or None. A short reply has only a gist.
 
     For a call both are JSON objects with all its short arguments. Otherwise they are plain text with a label that gives
     handle, kind and size. A gist begins with the label, then says what is unusual, then names values that its call does
@@ -100,7 +103,9 @@ def shorten(
         return Shorter(shown, shown)
     ratio = max(0.5, len(text) / original)
     summary_tokens, gist_tokens = _limits(original, MESSAGE if item.kind in _MESSAGES else RESULT)
-    levels, lines = _find_levels(item, text, subject, wording, ratio, int(summary_tokens * ratio * OPENING_SHARE))
+    longest = int(max(1, gist_tokens - MESSAGE_LABEL) * ratio)
+    most = int(summary_tokens * ratio * OPENING_SHARE)
+    levels, lines = _find_levels(item, text, subject, wording, longest, most)
     label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
     summary = EMPTY
     if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
@@ -150,21 +155,21 @@ def _short_subject(subject: str, path_chars: int, command_chars: int) -> str:
 
 
 def _limits(original: int, size: Size) -> tuple[int, int]:
-    gist = min(size.most, size.tokens + size.more * original, original * size.gist)
+    gist = min(size.most, size.tokens + size.more * original, max(size.least, original * size.gist))
     return min(SUMMARY_TOKENS, int(original * size.summary)), int(gist)
 
 
 def _find_levels(
-    item: Item, text: str, subject: str, wording: Mapping[str, str], chars_per_token: float, most: int
+    item: Item, text: str, subject: str, wording: Mapping[str, str], longest: int, most: int
 ) -> tuple[Levels, int]:
     """Return what both levels are chosen from, by the kind of item and of text, and the number of lines.
 
-    The unchanged beginning of a summary has at most `most` characters.
+    A sentence of a message's gist has at most `longest` characters, the beginning of a summary at most `most`.
     """
     if item.kind in _MESSAGES:
         sample = read_sample(text, READ_LIMIT)
         opening = read_opening(text, sample, most) if item.kind is Kind.USER else Opening()
-        return dialogue_levels(sample, opening, chars_per_token), sample.numbers[-1]
+        return dialogue_levels(sample, opening, longest), sample.numbers[-1]
     value = parse_json(text)
     is_result = item.kind is Kind.RESULT
     if value is None:

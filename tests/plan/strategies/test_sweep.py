@@ -99,6 +99,28 @@ def test_the_users_messages_have_a_share_of_their_own() -> None:
     assert [row for row in others if history.shows(plan, row)] == others[-20:]
 
 
+@pytest.mark.parametrize("target", [0.2, 0.5])  # below .5, not even gists of everything fit
+@pytest.mark.parametrize("works", [False, True])
+def test_an_old_question_is_left_out_with_its_answer(works: bool, target: float) -> None:
+    """Otherwise a long chat would be a row of questions that look open. A task, worked on with tools, stays."""
+    history = Sized()
+    history.user(10)
+    history.assistant(10)
+    turns = []
+    for _ in range(40):
+        question = history.user(10)
+        if works:
+            history.result(0)
+        turns.append((question, history.assistant(186)))
+    history.user(10)
+    plan = Sweep(history.view(5_000, trigger=0.9, target=target), {}, {}).reduce(2, "sweep: test")
+    shown = [(history.shows(plan, question), history.shows(plan, answer)) for question, answer in turns]
+    assert shown[-1] == (True, True)
+    assert (False, False) in shown or works
+    assert ((True, False) in shown) is works
+    assert plan.body == history.view(5_000).full_tokens(plan)
+
+
 @pytest.mark.parametrize(("question", "level"), [(5_000, Lod.FULL), (5_001, Lod.SUMMARY)])
 def test_a_question_of_more_than_half_is_shortened_before_a_unit_is_left_out(question: int, level: Lod) -> None:
     """Once it was shown in full."""

@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 from sightline.log.columns import OBSOLETE
 from sightline.plan.plan import INDEX, MARKER, Plan
+from sightline.plan.strategies.left_out import count_left_out
 from sightline.plan.strategies.worth import USER_KINDS, Worth
-from sightline.plan.view import LeftOut, View, body_units, messages_of
+from sightline.plan.view import View, chat_turns
 from sightline.values.items import Kind, Lod
 
 _USER_SHARE = 0.4  # of the tokens to reach: the user's messages get so much even if other units are newer
@@ -76,6 +77,7 @@ class Sweep:
         self.out: set[int] = set()  # units that are left out
         self.index_limit = int(INDEX * view.body_limit)  # tokens that index lines may take
         self.task = next((unit for unit in self.units if self._is_by_user(unit)), -1)  # the user's first message
+        self.turns: dict[int, int] = {}  # of a chat, an answer and its question: they are left out together
         self.summaries = [unit for each in view.compactions for unit in each.summaries]
         rows = [row for unit in self.units for row in self.timeline.rows_of(unit)]
         self.superseded = view.superseded(row for row in rows if self.lods.get(row, Lod.FULL) is Lod.FULL)
@@ -93,6 +95,9 @@ class Sweep:
         view, limit = self.view, self.view.body_limit
         notices = MARKER + view.notices.preface_limit
         protected = self._protected_units(keep)
+        stay = protected | view.must_show | {self.task}
+        turns = chat_turns(self.timeline, view.path, self.unit_set)
+        self.turns = {answer: asked for answer, asked in turns.items() if stay.isdisjoint((answer, asked))}
         self._set_wanted_levels()
         if tidy:
             self._shorten_superseded(protected)
@@ -236,22 +241,26 @@ class Sweep:
         least_tokens = self.view.least_tokens
         stay = (self.view.must_show | protected | {self.task}) & self.unit_set - self.out
         free = target - sum(map(least_tokens, stay))
-        free_for_user = target * _USER_SHARE
+        free_for_user, questions = target * _USER_SHARE, {*self.turns.values()}
         out: set[int] = set()
         for unit in reversed(self.units):
-            if unit in stay or unit in self.out:
+            if unit in stay or unit in self.out or unit in out:
                 continue
             tokens = least_tokens(unit)
-            if self._is_by_user(unit) and free_for_user >= tokens:
+            if self._is_by_user(unit) and unit not in questions and free_for_user >= tokens:
                 free_for_user -= tokens
             elif free < tokens:
-                out.add(unit)
+                out.update(self._turn(unit))
                 free = 0  # nothing older takes its place, unless it is the user's
                 continue
             free -= tokens
         shorter = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] in out}
         self.body -= self.view.full_tokens(out) - self.view.saved(shorter)
         self.out |= out
+
+    def _turn(self, unit: int) -> list[int]:
+        """The units that are left out together: this one, and the question that it answers."""
+        return [unit, self.turns[unit]] if unit in self.turns else [unit]
 
     def _is_by_user(self, unit: int) -> bool:
         """Whether a unit is a message of the user, or as valuable: a system item or a summary."""
@@ -286,17 +295,20 @@ class Sweep:
         if self.body + self._index_tokens() <= target:
             return taken
         steps: list[_Step] = []
+        questions = {*self.turns.values()}
         for unit in units:
             if unit not in protected and unit not in self.out:
-                self._add_steps(steps, unit, spared, leave_out)
+                self._add_steps(steps, unit, spared, leave_out and unit not in questions)
         for step in sorted(steps, key=lambda step: (step.stage, step) if level_by_level else (0, step)):
             if self.body + self._index_tokens() <= target:
                 break
+            if step.unit in self.out:  # a question, left out with its answer
+                continue
             row = -step.minus_row
             taken.append(_Taken(step, self.lods.get(row, Lod.FULL), self.why.get(row, "")))
             if step.to is None:
-                self.out.add(step.unit)
-                self.body -= step.saved_tokens
+                self.body -= self._tokens_of(self._turn(step.unit))
+                self.out.update(self._turn(step.unit))
             else:
                 self._set_level(row, step.to)
         return taken
@@ -305,10 +317,12 @@ class Sweep:
         """Undo the steps that a larger one after them made needless: those that lost most worth first."""
         final: set[int] = set()  # rows whose later step stays, so that the earlier ones do too
         for step, before, why in reversed(taken):
-            row, fits = -step.minus_row, self.body + self._index_tokens() + step.saved_tokens <= target
+            row = -step.minus_row
+            saved = step.saved_tokens if step.to is not None else self._tokens_of(self._turn(step.unit))
+            fits = self.body + self._index_tokens() + saved <= target
             if step.to is None and fits:
-                self.out.remove(step.unit)
-                self.body += step.saved_tokens
+                self.out.difference_update(self._turn(step.unit))
+                self.body += saved
             elif fits and row not in final and step.unit not in self.out:
                 self._set_level(row, before, why)
             elif step.to is not None:
@@ -337,6 +351,10 @@ class Sweep:
             highest = max(highest, lost)
             worth_left += self.worth.of_step(row, None) * size
             tokens_left += size
+        for row in (row for asked in self._turn(unit)[1:] for row in timeline.rows_of(asked)):
+            tokens = self.view.row_tokens(row, self.lods.get(row, Lod.FULL))
+            worth_left += self.worth.of_step(row, None) * tokens
+            tokens_left += tokens
         if leave_out and worth_left < inf and self.view.trims and not any(row in spared for row in rows):
             steps.append(_Step(max(highest, worth_left / tokens_left), 2, -rows[0], unit, None, tokens_left))
 
@@ -351,47 +369,5 @@ class Sweep:
         units = [unit for unit in self.units if unit not in self.out]
         lods = {row: lod for row, lod in self.lods.items() if self.timeline.unit[row] not in self.out}
         why = {row: reason for row, reason in self.why.items() if row in lods}
-        return Plan.swept(self.view, units, lods, why, reason=reason, left_out=self._count_left_out())
-
-    def _count_left_out(self) -> LeftOut | None:
-        """Count what is left out: what the last plan counted, less what came back, and what this sweep leaves out.
-
-        All is counted again only if a summary appears or ends, because that looks at the whole history.
-        """
-        view, last = self.view, self.view.last
-        if any(unit not in (last or ()) for unit in (*view.back, *self.summaries)):
-            pending = {self.timeline.unit[row] for row in self.timeline.open_calls}
-            hidden = {*body_units(self.timeline, view.path)} - (self.unit_set - self.out) - pending
-            return self._count([unit for unit in hidden if self._is_missed(unit)])
-        before = last.left_out if last else None
-        if last and before:
-            if back := self._count([unit for unit in self.units if unit <= before.last and unit not in last]):
-                before = before._replace(messages=before.messages - back.messages, tokens=before.tokens - back.tokens)
-            first, end = before.first, before.last
-            if before.messages <= 0 or any(each.first <= first and end <= each.last for each in view.compactions):
-                before = None  # all came back, or one summary covers it
-        now = self._count([unit for unit in self.out if self._is_missed(unit)])
-        if before is None or now is None:
-            return before or now
-        ends = min(before.first, now.first), max(before.last, now.last)
-        return LeftOut(before.messages + now.messages, before.tokens + now.tokens, *ends)
-
-    def _count(self, units: Sequence[int]) -> LeftOut | None:
-        if not units:
-            return None
-        return LeftOut(
-            messages=sum(messages_of(self.timeline, unit) for unit in units),
-            tokens=sum(self.timeline.unit_full[unit] for unit in units),
-            first=min(units),
-            last=max(units),
-        )
-
-    def _is_missed(self, unit: int) -> bool:
-        """Whether nothing else shows what a left-out unit says.
-
-        A recalled piece has its source, a covered unit its summary, and an undone summary the units it covered.
-        """
-        kind = self.timeline.unit_kind(unit)
-        if kind is Kind.SUMMARY:
-            return unit in self.summaries
-        return kind is not Kind.RECALL and not self.view.is_covered(unit)
+        left_out = count_left_out(self.view, self.unit_set, self.out)
+        return Plan.swept(self.view, units, lods, why, reason=reason, left_out=left_out)
