@@ -48,6 +48,33 @@ def test_only_what_clearly_matches_comes_back(session: Session, question: str, f
     assert bool(recalled(session, question)) is found
 
 
+NEAR = {
+    9: "The lighthouse keeper's brown harbour dog is called Bello.",
+    10: "The lighthouse keeper's dog bites in the harbour.",
+    11: "There is a brown dog.",
+}
+
+
+@pytest.mark.parametrize(("best_is_hidden", "found"), [(True, [9, 10, 11]), (False, [10])])
+def test_beside_what_is_shown_only_what_matches_by_itself_comes_back(best_is_hidden: bool, found: list[int]) -> None:
+    """If the answer is shown, the message speaks of it, and what shares a word or two with both is noise."""
+    session = talk(NEAR)
+    timeline = session._journal.timeline
+    rows = {
+        at: next(row for row in range(len(timeline)) if said in session._journal.reader.text(row))
+        for at, said in NEAR.items()
+    }
+    session.user("What is the brown harbour dog of the lighthouse keeper called?")
+    note = session._recall.note_for_question(
+        "What is the brown harbour dog of the lighthouse keeper called?",
+        400,
+        lambda row: row in rows.values() and (best_is_hidden or row != rows[9]),
+        asked=False,
+    )
+    assert note is not None
+    assert [at for at, row in rows.items() if timeline.id(row) in {source.item for source in note.sources}] == found
+
+
 MANY_DOGS = {at: f"The lighthouse keeper's harbour dog of year {at} is called Bello {at}. " for at in range(9, 24)}
 DOGS = {at: said for at, said in MANY_DOGS.items() if at < 15}
 ABOUT_DOGS = "What is the brown harbour dog of the lighthouse keeper called?"

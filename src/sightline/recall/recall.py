@@ -91,9 +91,12 @@ class Recall:
         found = self._finder.rank(query, _MAX_ROWS, asking, breadth=WIDE)
         hits = [hit._replace(row=self._answer_row(hit.row)) for hit in found.hits]
         hidden = [hit for hit in hits if among(hit.row) and not self._repeats(query, hit)]
+        best = max(hits, key=lambda hit: hit.score, default=None)
+        if best and not asked and not among(best.row):
+            # The message speaks of what is shown, so what only stands near another match is not meant.
+            hidden = [hit for hit in hidden if hit.exact or hit.share >= _CLEAR]
         if asked or any(hit.share >= _CLEAR for hit in hidden):
-            best = max((hit.score for hit in found.hits), default=0.0)  # also of what is shown anyway
-            self._add_answers(hidden, found.terms, best, pieces)
+            self._add_answers(hidden, found.terms, best.score if best else 0.0, pieces)
         return pieces.note(query)
 
     def _add_answers(self, hits: Sequence[Hit], terms: str, best: float, pieces: Pieces) -> None:
