@@ -12,8 +12,12 @@ _NOISE = re.compile(r"index [0-9a-f]{6,}|--- |similarity index|\\ No newline")
 
 
 def is_diff(view: View) -> bool:
+    """Whether the text of a view is a diff."""
+    return looks_like_diff(view.sample.text)
+
+
+def looks_like_diff(text: str) -> bool:
     """Whether lines begin like hunks and file headers."""
-    text = view.sample.text
     return "\n@@ " in text and ("\n+++ " in text or "\ndiff --git " in text)
 
 

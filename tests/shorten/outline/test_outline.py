@@ -174,3 +174,12 @@ def test_what_no_parser_likes_is_given_up(text: str, language: str) -> None:
     """Deep nesting and garbage, which take a parser minutes and more, are read line by line after a few pieces."""
     told = outline(text, language)
     assert len(told.functions) + len(told.classes) <= 1
+
+
+@pytest.mark.parametrize("hunk", ["@@ -1,2 +1,2 @@", "# -1,2 +1,2"])
+def test_a_diff_is_not_parsed(hunk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the name of a code file, it took a parser twenty times as long as code to find nothing."""
+    parsed = []
+    monkeypatch.setattr("sightline.shorten.outline.outline._parse", lambda text, _language: parsed.append(text))
+    outline(f"--- a/load.py\n+++ b/load.py\n{hunk}\n-def load(): pass\n+def read(): pass\n", "python")
+    assert bool(parsed) is ("@@" not in hunk)

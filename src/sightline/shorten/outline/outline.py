@@ -5,6 +5,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from sightline.shorten.diffs import looks_like_diff
 from sightline.shorten.outline import languages, line_rules
 from sightline.shorten.outline.grammars import GRAMMARS, Definition, Grammar, definitions
 from sightline.shorten.outline.pieces import Piece, pieces
@@ -12,7 +13,7 @@ from sightline.shorten.outline.pieces import Piece, pieces
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
-LARGEST = 512 * 1024  # characters that are read at most: what people write is smaller, and this takes half a second
+LARGEST = 256 * 1024  # characters that are read at most: what people write is smaller, and this takes 0.2 seconds
 LONGEST = 100  # characters of a name
 GARBLED = 0.5  # share of a piece that cannot be parsed, from which it is no code of this language,
 ERRORS = 16  # or number of places in it that cannot be parsed;
@@ -37,7 +38,7 @@ def outline(text: str, language: str) -> Outline:
     if known is None:
         return Outline()
     text = text[:LARGEST]
-    found = _parse(text, known.name)
+    found = None if looks_like_diff(text) else _parse(text, known.name)  # a parser takes long to find no code
     return _outline(line_rules.defined(text, known.name) if found is None else found)
 
 
