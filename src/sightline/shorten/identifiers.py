@@ -20,8 +20,8 @@ _CHARACTERS = r"A-Za-z0-9_\-./#@$"
 _LINE_END, _APART = "\x01", "\x02"  # marks between lines and for an address; no text that is shown has them
 _BETWEEN = f" {_LINE_END} "
 _BYTES = bytes(b if re.match(f"[{_CHARACTERS}{_LINE_END}{_APART}]", chr(b)) else 32 for b in range(256))
-# A URL or a path with a drive has a colon; only lines with one are searched by this pattern. A long run of characters is
-# tried once, from its beginning.
+# A URL or a path with a drive has a colon; only lines with one are searched by this pattern. A long run of characters
+# is tried once, from its beginning.
 _WITH_COLON = re.compile(
     rf"[A-Za-z]:\\[A-Za-z0-9_\-.\\]+|(?<![{_CHARACTERS}])[{_CHARACTERS}]{{3,}}+://[A-Za-z0-9_\-./#@$%?=&~:+]+"
 )
