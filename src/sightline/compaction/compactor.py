@@ -292,8 +292,7 @@ class Compactor:
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
         """Return what is no longer shown, constraints among it that the user set anywhere on this branch."""
-        timeline, path = self._journal.timeline, self._journal.path
-        rows = [row for row in timeline.constraints if path.holds(timeline.branch[row], row)]
+        rows = self._journal.reader.constraint_rows(self._journal.path)
         shown = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))
         return loss(map(readable_text, before.body), map(self._journal.reader.text, rows), shown)
 

@@ -99,7 +99,12 @@ def renditions_to_log(journal: Journal, plan: Plan, before: Plan | None) -> Iter
     for first in range(0, len(fresh), _RENDITIONS_PER_ENTRY):
         few = [(row, plan.lod(row)) for row in fresh[first : first + _RENDITIONS_PER_ENTRY]]
         yield [
-            RenditionNote(timeline.id(row), int(lod), excerpt.pieces(reader.rendition(row, lod), reader.text(row)))
+            RenditionNote(
+                timeline.id(row),
+                int(lod),
+                excerpt.pieces(reader.rendition(row, lod), reader.text(row)),
+                timeline.size(row, lod),
+            )
             for row, lod in few
         ]
 

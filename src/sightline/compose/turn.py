@@ -20,6 +20,7 @@ from sightline.errors import BadInput, OpenCalls, PinnedOverflow, StrategyError
 from sightline.log import entries
 from sightline.log.annotations import RecallNote
 from sightline.log.journal import Journal
+from sightline.log.mentions import Mentions
 from sightline.log.repeats import Repeats
 from sightline.plan.budget import Budget
 from sightline.plan.notices import EngineNotices
@@ -42,7 +43,8 @@ class Composer:
 
     def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Strategy | None) -> None:
         self.journal, self._recall, self._clock, self._host, self._custom = journal, recall, clock, host, custom
-        self._windows, self._repeats = LiveWindows(journal, host), Repeats(journal.reader)
+        self._windows, reader = LiveWindows(journal, host), journal.reader
+        self._repeats, self._mentions = Repeats(reader), Mentions(reader)
         self.begin()
 
     def begin(self) -> None:
@@ -225,6 +227,7 @@ class Composer:
             back=[*back, *inputs.wanted_units(timeline, journal.path, wanted)] if wanted else back,
             notices=EngineNotices(journal, limit),
             superseded=self._repeats.superseded,
+            mentions=self._mentions.latest,
             reductions=self._reductions,
         )
 
@@ -270,7 +273,7 @@ class Composer:
         note = search(recall_room.recall_tokens(view, plan), reduced(plan))
         leads = view.last is None or self._question not in view.last
         if note is not None and swept and view.trims:
-            needed = journal.reader.measure(journal.drafts.recall(note, leads=leads))[0][-1]
+            needed = journal.reader.measure(journal.drafts.recall(note, leads=leads))[0]
             if (more := needed - recall_room.free_tokens(view, plan)) > 0:
                 plan = self._ask_strategy(replace(view, budget=recall_room.deeper_budget(view, more)))
             if needed > recall_room.free_tokens(view, plan):  # the sweep could not go so deep

@@ -73,6 +73,7 @@ class RenditionNote(Struct, omit_defaults=True, array_like=True):
     item: str
     lod: int
     pieces: tuple[Piece, ...]  # places in the text of the item, and words of its own
+    tokens: int = -2  # of the item with this text; -2: to be counted, because an earlier version did not say it
 
 
 class PlanNote(Struct, omit_defaults=True):

@@ -5,7 +5,7 @@ Texts are not here. They are read from the log, by offset, when they are shown. 
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
@@ -14,8 +14,8 @@ from sightline.log.branches import NONE, UNBOUNDED, Branch, Compaction, Mark, Pa
 from sightline.log.stores import Span
 from sightline.values.items import Kind, Lod
 
-Sizes = tuple[int, int, int]
-"""Tokens of one item at GIST, SUMMARY and FULL; -1 where it has no such level."""
+UNMADE = -2  # tokens of a level that nobody has needed yet
+UNKNOWN = -1  # of a unit whose levels nobody has needed yet
 
 # State bits of a row.
 HEAD = 1  # a system item that was written before the first call
@@ -42,7 +42,8 @@ class State(Struct):
     subjects: list[str] = []  # what calls and results are about, by number
     marks: list[Mark] = []
     systems: list[int] = []  # rows of system prompts
-    constraints: list[int] = []  # rows of user messages that lay something down
+    constraints: list[int] = []  # rows of user messages that lay something down,
+    searched_for_constraints: int = 0  # among the first so many rows
     compactions: list[Compaction] = []
     faults: list[int] = []  # rows of results that were fetched again
     settings: list[Placed] = []
@@ -64,8 +65,14 @@ def _column(typecode: str) -> Any:
     return field(default_factory=lambda: array(typecode))
 
 
+def _no_levels(_row: int, lod: Lod) -> dict[Lod, int]:
+    return {lod: NONE}
+
+
 class Timeline(State, eq=False):
     """The items of a log as columns of numbers, and look-ups over them."""
+
+    make_levels: Callable[[int, Lod], Mapping[Lod, int]] = _no_levels  # shortens an item; tokens of this level, or both
 
     # One element per row.
     seq: Column = _column("q")
@@ -74,13 +81,12 @@ class Timeline(State, eq=False):
     branch: Column = _column("H")
     kind: Column = _column("B")
     state: Column = _column("H")
-    gist: Column = _column("i")  # tokens at GIST; -1: it has no such level
+    gist: Column = _column("i")  # tokens at GIST; -1: it has no such level, -2: nobody has needed it yet
     summary: Column = _column("i")
     full: Column = _column("i")
     partner: Column = _column("i")  # of a call: the row of its result; of a result: the row of its call
     subject: Column = _column("i")
     purpose: Column = _column("B")  # of a call, and of its result: what the call does
-    mention: Column = _column("i")  # the latest row that names something its entry names
     same: Column = _column("i")  # of a result: the one before it about the same subject
     offset: Column = _column("q")
     length: Column = _column("i")
@@ -93,7 +99,7 @@ class Timeline(State, eq=False):
     unit_row: Column = _column("i")  # its first row
     unit_rows: Column = _column("i")  # how many rows it has
     unit_full: Column = _column("q")  # tokens of all of them in full
-    unit_least: Column = _column("q")  # tokens of all of them at the lowest level of each
+    unit_least: Column = _column("q")  # tokens of all of them at the lowest level of each; -1: nobody has needed it yet
 
     subject_row: Column = _column("i")  # subject → the last row about it
 
@@ -105,7 +111,8 @@ class Timeline(State, eq=False):
 
     def columns(self) -> dict[str, Column]:
         """The columns by name."""
-        return {name: getattr(self, name) for name in Timeline.__struct_fields__ if name not in State.__struct_fields__}
+        others = {*State.__struct_fields__, "make_levels"}
+        return {name: getattr(self, name) for name in Timeline.__struct_fields__ if name not in others}
 
     def saved_state(self) -> State:
         """The state alone, to save with the columns."""
@@ -137,17 +144,32 @@ class Timeline(State, eq=False):
 
     def size(self, row: int, lod: Lod) -> int:
         """Tokens of an item at a level, or at the next richer level that it has."""
-        if lod == Lod.GIST and self.gist[row] != NONE:
-            return self.gist[row]
-        if lod <= Lod.SUMMARY and self.summary[row] != NONE:
-            return self.summary[row]
-        return self.full[row]
+        if lod == Lod.FULL:
+            return self.full[row]
+        found = self.short_size(row, lod)
+        if found == NONE and lod == Lod.GIST:
+            found = self.short_size(row, Lod.SUMMARY)
+        return self.full[row] if found == NONE else found
 
     def level(self, row: int, lod: Lod) -> Lod:
         """The level at which an item is shown if this one is asked for: this one, or the next richer that it has."""
-        if lod == Lod.GIST and self.gist[row] != NONE:
-            return Lod.GIST
-        return Lod.SUMMARY if lod <= Lod.SUMMARY and self.summary[row] != NONE else Lod.FULL
+        while lod < Lod.FULL and self.short_size(row, lod) == NONE:
+            lod = Lod(lod + 1)
+        return lod
+
+    def short_size(self, row: int, lod: Lod) -> int:
+        """Tokens of an item at GIST or SUMMARY, which is made now if nobody has needed it yet; -1: it has none."""
+        column = self.gist if lod == Lod.GIST else self.summary
+        if column[row] == UNMADE:
+            for each, tokens in self.make_levels(row, lod).items():
+                (self.gist if each == Lod.GIST else self.summary)[row] = tokens
+        return column[row]
+
+    def least_size(self, unit: int) -> int:
+        """Tokens of a whole unit with each item at its lowest level."""
+        if self.unit_least[unit] == UNKNOWN:
+            self.unit_least[unit] = sum(self.size(row, Lod.GIST) for row in self.rows_of(unit))
+        return self.unit_least[unit]
 
     def last_use(self, row: int, path: Path) -> int:
         """The last result on a path about the subject of this row; the row itself if there is none."""

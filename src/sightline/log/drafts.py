@@ -11,9 +11,9 @@ from sightline.files.project import Place
 from sightline.log import entries
 from sightline.log.columns import LABELLED, LEADING, OPAQUE
 from sightline.log.entries import Body, CompactMetadata, Entry, ToolResult, ToolUse
-from sightline.shorten import rules, subject_of
+from sightline.shorten import subject_of
 from sightline.values.clock import Clock, Ids, iso
-from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text, plain_text
+from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text
 from sightline.values.phrases import say
 
 _BOUNDARY = "=== 上下文压缩边界 ==="  # in every locale: it marks a place and is never shown
@@ -124,8 +124,7 @@ class Drafts:
                 return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
             case _:
                 body = Body("user", entries.encode_parts(message.parts))
-                constraints = () if flags & LABELLED else _constraints(plain_text(message.parts))
-                return self._entry("user", body, flags=flags, constraints=constraints, when=message.when)
+                return self._entry("user", body, flags=flags, when=message.when)
 
     def result(self, result: Result, call: PendingCall, *, flags: int = 0, when: str = "") -> Entry:
         """Draft the entry of the result of this call."""
@@ -133,12 +132,6 @@ class Drafts:
         return self._entry(
             "tool_result", Body("user"), tool_result=answer, subject=call.subject, flags=flags, when=when
         )
-
-
-def _constraints(text: str) -> tuple[tuple[int, int], ...]:
-    """Where a text lays something down: first and end of each sentence."""
-    sentences = rules.constraints(text)
-    return tuple(sorted((at, at + len(sentence)) for sentence in sentences if (at := text.find(sentence)) >= 0))
 
 
 def _take(calls: list[list[PendingCall]], call_id: str) -> PendingCall | None:

@@ -92,9 +92,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=Tru
     seq: int = 0
     branch: str = ""  # empty: the first branch
     batch: tuple[int, int] | None = None  # (i, n): the i-th of n entries written as one
-    tokens: tuple[tuple[int, int, int], ...] = ()  # of each item at GIST, SUMMARY, FULL; -1: it has no such level
-    constraints: tuple[tuple[int, int], ...] = ()  # of a user message: where its text lays something down
-    names: tuple[int, ...] = ()  # seqs of earlier entries that name something this one names
+    tokens: tuple[int | tuple[int, int, int], ...] = ()  # of each item in full; earlier versions wrote all three levels
     subject: str = ""  # what a call or result is about: a path, a command, a URL
     flags: int = 0  # state bits known when it was written
     receipt: int = 0  # of a reply: the number of the payload it answers

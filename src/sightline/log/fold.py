@@ -1,6 +1,6 @@
 """Adds the entries of a log to a timeline, one by one. All its columns follow from the entries alone."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
@@ -29,7 +29,8 @@ from sightline.log.columns import (
     OPAQUE,
     ORPHAN,
     REPLACING,
-    Sizes,
+    UNKNOWN,
+    UNMADE,
     Timeline,
 )
 from sightline.log.entries import Entry
@@ -43,7 +44,7 @@ _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
 class GrowingTimeline(Timeline, kw_only=True):
     """A timeline that entries can be added to."""
 
-    measure: Callable[[Entry], Sequence[Sizes]]  # tokens of an entry's items, for entries that do not state them
+    measure: Callable[[Entry], Sequence[int]]  # tokens of an entry's items in full, if the entry does not state them
     subject_of: Callable[[Call], str]  # what a call is about: a path, a command, a URL
     purpose_of: Callable[[Call], int] = lambda _call: 0  # what a call does
     is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False  # of a call, by its id and tool
@@ -58,9 +59,6 @@ class GrowingTimeline(Timeline, kw_only=True):
             self._add_window_note(entry, span, branch)
         elif kind is not None:
             self._add_rows(entry, span, branch, kind)
-            for seq in entry.names:  # of earlier entries that name something which this one names
-                for earlier in range(bisect_left(self.seq, seq), bisect_right(self.seq, seq, hi=first)):
-                    self.mention[earlier] = first
         elif entry.type == "system":
             self._annotate(entry, span, branch)
         if kind is Kind.SUMMARY:
@@ -78,7 +76,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         least = (self.seq[-1] if len(self) else 0) + 1
         if not least <= entry.seq < _MOST_SEQ and (entry.seq <= 0 or entries.kind_of(entry) is not None):
             entry = replace(entry, seq=least)
-        if any(not -1 <= size < _MOST_TOKENS for sizes in entry.tokens for size in sizes) or entry.flags >> 16:
+        if any(not 0 <= full < _MOST_TOKENS for full in _full_tokens(entry)) or entry.flags >> 16:
             entry = replace(entry, tokens=(), flags=0)
         return entry
 
@@ -97,7 +95,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         return len(self.branches) - 1
 
     def _add_rows(self, entry: Entry, span: Span, branch: int, kind: Kind) -> None:
-        sizes = entry.tokens or self.measure(entry)
+        sizes = _full_tokens(entry) or self.measure(entry)
         if kind is Kind.RESULT:
             self._add_result(entry, span, branch, sizes[0])
             return
@@ -112,8 +110,6 @@ class GrowingTimeline(Timeline, kw_only=True):
         row = self._add_row(entry.seq, 0, unit, branch, kind, state, sizes[0], span)
         if kind is Kind.SYSTEM and not state & LABELLED:  # a note of the program may be left out
             self.systems.append(row)
-        if entry.constraints:
-            self.constraints.append(row)
         for number, call in enumerate(calls, start=1):
             self.open_calls[len(self.seq)] = call.id
             own = state & OPAQUE | (FILE_READ if self.is_file_read(call.id, call.name) else 0)
@@ -121,19 +117,19 @@ class GrowingTimeline(Timeline, kw_only=True):
             self.subject[row] = self._subject_id(self.subject_of(call))
             self.purpose[row] = self.purpose_of(call)
 
-    def _add_result(self, entry: Entry, span: Span, branch: int, sizes: Sizes) -> None:
+    def _add_result(self, entry: Entry, span: Span, branch: int, full: int) -> None:
         assert entry.tool_result is not None
         state = entry.flags | (FAILED if entry.tool_result.error else 0)
         if (call := self.open_call(entry.tool_result.id, branch)) is None:
             if not state & LABELLED:  # measured as a result
                 state |= LABELLED
-                sizes = self.measure(replace(entry, flags=state))[0]
-            self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.USER, state | ORPHAN, sizes, span)
+                full = self.measure(replace(entry, flags=state))[0]
+            self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.USER, state | ORPHAN, full, span)
             return
         del self.open_calls[call]
         if not entry.tool_result.error:
             state |= self.state[call] & FILE_READ
-        row = self._add_row(entry.seq, 0, self.unit[call], branch, Kind.RESULT, state, sizes, span)
+        row = self._add_row(entry.seq, 0, self.unit[call], branch, Kind.RESULT, state, full, span)
         self.partner[row], self.partner[call] = call, row
         self.purpose[row] = self.purpose[call]
         self.interrupted.pop(entry.tool_result.id, None)
@@ -146,12 +142,13 @@ class GrowingTimeline(Timeline, kw_only=True):
 
     def _new_unit(self) -> int:
         self.unit_row.append(len(self.seq))
-        for column in (self.unit_rows, self.unit_full, self.unit_least):
-            column.append(0)
+        self.unit_rows.append(0)
+        self.unit_full.append(0)
+        self.unit_least.append(UNKNOWN)
         return len(self.unit_row) - 1
 
     def _add_row(
-        self, seq: int, sub: int, unit: int, branch: int, kind: Kind, state: int, sizes: Sizes, span: Span
+        self, seq: int, sub: int, unit: int, branch: int, kind: Kind, state: int, full: int, span: Span
     ) -> int:
         self.seq.append(seq)
         self.sub.append(sub)
@@ -159,20 +156,20 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.branch.append(branch)
         self.kind.append(kind)
         self.state.append(state)
-        self.gist.append(sizes[0])
-        self.summary.append(sizes[1])
-        self.full.append(sizes[2])
+        self.gist.append(UNMADE)
+        self.summary.append(UNMADE)
+        self.full.append(full)
         self.offset.append(span.offset)
         self.length.append(span.length)
-        for column in (self.partner, self.subject, self.mention, self.same, self.gist_offset, self.summary_offset):
+        for column in (self.partner, self.subject, self.same, self.gist_offset, self.summary_offset):
             column.append(NONE)
         self.purpose.append(0)
         self.gist_length.append(0)
         self.summary_length.append(0)
         row = self.branches[branch].last = len(self.seq) - 1
         self.unit_rows[unit] += 1
-        self.unit_full[unit] += sizes[2]
-        self.unit_least[unit] += self.size(row, Lod.GIST)
+        self.unit_full[unit] += full
+        self.unit_least[unit] = UNKNOWN
         return row
 
     def _subject_id(self, subject: str) -> int:
@@ -199,7 +196,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         if window.closed or window.changed:
             return
         rows.append(len(self.seq))
-        self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.WINDOW, entry.flags, (NONE, NONE, 0), span)
+        self._add_row(entry.seq, 0, self._new_unit(), branch, Kind.WINDOW, entry.flags, 0, span)
 
     def _annotate(self, entry: Entry, span: Span, branch: int) -> None:
         match entry.subtype:
@@ -283,10 +280,14 @@ class GrowingTimeline(Timeline, kw_only=True):
         for note in entries.decode_data(entry, list[RenditionNote]):
             if (row := self.row(note.item)) is None:
                 continue
+            tokens = note.tokens if UNMADE <= note.tokens < _MOST_TOKENS else UNMADE
             if note.lod == Lod.GIST:
                 self.gist_offset[row], self.gist_length[row] = span
+                self.gist[row] = tokens
             else:
                 self.summary_offset[row], self.summary_length[row] = span
+                self.summary[row] = tokens
+            self.unit_least[self.unit[row]] = UNKNOWN
 
     def _move_head(self, note: HeadNote, offset: int) -> None:
         names = [branch.name for branch in self.branches]
@@ -301,3 +302,8 @@ class GrowingTimeline(Timeline, kw_only=True):
             sent = zip(self.receipt_branch, self.receipt_seq, strict=True)
             branch.called = any(seq <= note.at and by in path.limits for by, seq in sent)
         self.current = names.index(note.branch)
+
+
+def _full_tokens(entry: Entry) -> list[int]:
+    """The tokens of an entry's items in full, as it states them."""
+    return [size if isinstance(size, int) else size[2] for size in entry.tokens]

@@ -30,9 +30,6 @@ from sightline.values.tokens import TokenCounter, counter
 
 _CACHE_AFTER = 4 << 20  # bytes of log that opening may parse; beyond it the column cache is written anew
 
-_MOST_MENTIONS = 8  # earlier entries that one entry is known to mention: the newest ones
-_MOST_NAMES = 200_000  # identifiers in memory: older ones say nothing about what is being worked on
-
 logger = logging.getLogger("sightline")
 
 
@@ -64,7 +61,6 @@ class Journal:
         self._cached = 0  # how far the column cache reaches
         self._last = Span(0, 0)
         self._tools: tuple[Span | None, ToolsNote] = (None, NO_TOOLS)
-        self._named: dict[str, int] = {}  # identifier → the last entry that names it, since this journal was opened
         self._pending: list[Entry] = []  # written with the first append, so that a session nobody uses leaves no file
         if known is not None:
             self.timeline.restore(known.columns, known.state)
@@ -235,46 +231,34 @@ class Journal:
             Unwritable: the disk refused. Nothing was written.
         """
         drafts = [*self._pending, *drafts]
-        guess, end = self.store.tips.seq + 1, self.store.tips.ends.get(self.branch_name)
-        caught_up = self._folded == self.store.tips.size
-        measured = {guess: self._measure(drafts, guess)}  # outside the store's lock, because it takes a moment
+        end, caught_up = self.store.tips.ends.get(self.branch_name), self._folded == self.store.tips.size
+        measured = [self._measured(draft) for draft in drafts]  # outside the store's lock, because it takes a moment
 
         def make(first: int) -> list[Entry]:
             if if_unchanged and not (caught_up and self.store.tips.ends.get(self.branch_name) == end):
                 raise Conflict(self.branch_name, self.head, self.store.tips.heads.get(self.branch_name))
-            if first not in measured:
-                measured[first] = self._measure(drafts, first)
-            return measured[first][0]
+            return self._chained(measured, first)
 
         expected = self.timeline.heads.get(self.branch)
         placements = self.store.append(make, branch=self.branch_name, expected_head=expected)
         skip = len(self._pending)
         self._pending.clear()
-        if len(self._named) > _MOST_NAMES:
-            self._named.clear()
-        self._named |= measured[placements[0].entry.seq][1]
         return self._fold_written(placements)[skip:]
 
-    def _measure(self, drafts: Sequence[Entry], first: int) -> tuple[list[Entry], dict[str, int]]:
-        """The entries with parents, seqs, token counts and mentions; and identifier → seq for what they name.
+    def _measured(self, draft: Entry) -> Entry:
+        """The entry with the tokens of its items in full. Everything else is made when it is first needed."""
+        if not draft.in_conversation or draft.subtype == log.BOUNDARY:
+            return draft
+        return replace(draft, tokens=tuple(self.reader.measure(draft)))
 
-        All this is made for a given seq, because a shortened text contains the handle of its own item.
-        """
+    def _chained(self, drafts: Sequence[Entry], first: int) -> list[Entry]:
+        """The entries with their parents and seqs, if the first has this seq."""
         entries: list[Entry] = []
-        named: dict[str, int] = {}
-        tools: dict[str, str] = {}  # of the calls among them
         parent = self.head
         for seq, draft in enumerate(drafts, start=first):
-            entry = replace(draft, parent_uuid=parent, seq=seq, branch=self.branch_name)
-            parent = entry.uuid if entry.in_conversation else parent
-            if entry.in_conversation and entry.subtype != log.BOUNDARY:
-                names = self.reader.named_identifiers(entry)
-                before = {named.get(name) or self._named.get(name, 0) for name in names}
-                mentions = tuple(sorted(before - {0}, reverse=True)[:_MOST_MENTIONS])
-                entry = replace(entry, tokens=tuple(self.reader.measure(entry, tools)), names=mentions)
-                named |= dict.fromkeys(names, seq)
-            entries.append(entry)
-        return entries, named
+            entries.append(replace(draft, parent_uuid=parent, seq=seq, branch=self.branch_name))
+            parent = draft.uuid if draft.in_conversation else parent
+        return entries
 
     def _fold_written(self, placements: list[Placement]) -> list[range]:
         if placements[0].span.offset != self._folded:  # another writer was faster: fold its entries first, in order

@@ -8,12 +8,12 @@ import msgspec
 
 from sightline.log.annotations import RenditionNote
 from sightline.log.branches import NONE
-from sightline.log.columns import LABELLED, ORPHAN, Sizes
+from sightline.log.columns import LABELLED, ORPHAN
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
-from sightline.log.reader import EntryReader, item_text, orphan
+from sightline.log.reader import EntryReader, orphan
 from sightline.log.stores import Span, Store
-from sightline.shorten import Shorter, identifiers, purpose_of, shorten, subject_of
+from sightline.shorten import Shorter, purpose_of, shorten, subject_of
 from sightline.shorten.file_reads import is_file_read
 from sightline.shorten.labels import without_how
 from sightline.values import excerpt
@@ -23,7 +23,6 @@ from sightline.values.profiles import Profile, media_tokens
 from sightline.values.tokens import TokenCounter
 
 _CACHED_ITEMS = 4096  # whose shortened texts stay in memory
-_LARGE_TEXT = 1 << 16  # characters: what so large a text names says little about what is being worked on
 _ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 
 
@@ -36,11 +35,15 @@ class Reader(EntryReader):
         super().__init__(
             store,
             GrowingTimeline(
-                measure=self.measure, subject_of=subject_of, purpose_of=purpose_of, is_file_read=is_file_read
+                measure=self.measure,
+                make_levels=self._make_levels,
+                subject_of=subject_of,
+                purpose_of=purpose_of,
+                is_file_read=is_file_read,
             ),
         )
         self.counter, self.profile, self.locale = counter, profile, locale
-        self._shorter: OrderedDict[str, Shorter] = OrderedDict()  # item id → its shortened texts
+        self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts
         self._constraint_tokens: dict[int, int] = {}
 
     # ------------------------------------------------------------------ sizes
@@ -51,29 +54,31 @@ class Reader(EntryReader):
             tokens = self._constraint_tokens[row] = sum(map(self.counter.count, self.constraints(row)))
         return tokens
 
-    def measure(self, entry: Entry, tools: dict[str, str] | None = None) -> list[Sizes]:
-        """The tokens of each item of an entry at each level. The shortened texts are made here and cached.
-
-        tools: call id → tool name, for calls that are not in the log yet. The calls of this entry are added to it.
-        """
+    def measure(self, entry: Entry) -> list[int]:
+        """The tokens of each item of an entry in full."""
         if entry.type == "system" and entry.subtype == "recall":
-            return [(NONE, NONE, self.full_tokens(self.recalled_parts(entry, self.locale)))]
-        if entry.tool_result is not None and entry.flags & LABELLED:
-            return [self._measure_item(orphan(self.items(entry)[0], self.locale), "", entry)]
-        named = zip(self.items(entry), self._tool_names(entry, tools), strict=True)
-        return [self._measure_item(item, name, entry) for item, name in named]
+            return [self.full_tokens(self.recalled_parts(entry, self.locale))]
+        items, is_labelled = self.items(entry), bool(entry.flags & LABELLED)
+        if entry.tool_result is not None and is_labelled:
+            items = [orphan(items[0], self.locale)]
+        return [self.full_tokens(_full_parts(item, self.locale, is_labelled=is_labelled)) for item in items]
 
-    def _measure_item(self, item: Item, tool: str, entry: Entry) -> Sizes:
-        full = self.full_tokens(_full_parts(item, self.locale, is_labelled=bool(entry.flags & LABELLED)))
-        if item.kind is Kind.SYSTEM:
-            return (NONE, NONE, full)
-        shorter = self._shorten(item, tool, entry.subject, self.locale, full)
+    def _make_levels(self, row: int, lod: Lod) -> dict[Lod, int]:
+        """The tokens of a row at this level, as it was sent; if it never was, at both lower levels, made now."""
+        kind, full = self.timeline.kind[row], self.timeline.full[row]
+        if kind in (Kind.SYSTEM, Kind.RECALL, Kind.WINDOW):
+            return {Lod.GIST: NONE, Lod.SUMMARY: NONE}
+        item = self.item(row)
+        if self.logged(row, lod) is not None:
+            return {lod: self._short_tokens(item, self.rendition(row, lod))}
+        shorter = self._shorten_row(row)
         summary, gist = self._short_tokens(item, shorter.summary), self._short_tokens(item, shorter.gist)
         if summary >= full:
             summary = NONE
         if gist >= (full if summary == NONE else summary):
             gist = NONE
-        return (gist, summary, full)
+        made = {Lod.SUMMARY: summary, Lod.GIST: gist}
+        return {each: tokens for each, tokens in made.items() if self.logged(row, each) is None}
 
     def _short_tokens(self, item: Item, text: str | None) -> int:
         return NONE if text is None else self.full_tokens(_shortened_parts(item, text))
@@ -96,33 +101,14 @@ class Reader(EntryReader):
             case _:
                 return count(plain_text((part,)))
 
-    def _tool_names(self, entry: Entry, tools: dict[str, str] | None = None) -> list[str]:
-        """For each item of an entry, the name of its tool, or an empty string."""
-        items = self.items(entry)
-        names = [part.name if isinstance(part := (item.parts or (None,))[0], Call | Result) else "" for item in items]
-        if entry.tool_result is not None and not names[0]:
-            call_id = entry.tool_result.id
-            names[0] = (tools or {}).get(call_id) or self._called_tool(call_id, entry)
-        elif tools is not None:
-            tools |= {part.id: part.name for item in items for part in item.parts if isinstance(part, Call)}
-        return names
-
-    def _called_tool(self, call_id: str, entry: Entry) -> str:
-        """The tool of the call that a result answers, whether the result is in the log already or not."""
-        branch = next((i for i, b in enumerate(self.timeline.branches) if b.name == entry.branch), 0)
-        row = self.timeline.open_call(call_id, branch)
-        if row is None:
-            own = self.timeline.row(str(entry.seq)) if entry.seq else None
-            row = self.timeline.partner[own] if own is not None else None
-        if row is None or row == NONE:
+    def _tool_name(self, row: int, item: Item) -> str:
+        """The name of the tool that a row calls or answers, or an empty string."""
+        part = item.parts[0] if item.parts else None
+        if not isinstance(part, Call | Result) or self.timeline.state[row] & ORPHAN:
             return ""
-        call = self.item(row).parts[0]
-        return call.name if isinstance(call, Call) else ""
-
-    def named_identifiers(self, entry: Entry) -> list[str]:
-        """The identifiers in the texts of an entry, very large texts and recalls excepted."""
-        texts = [item_text(item) for item in self.items(entry) if item.kind is not Kind.RECALL]
-        return [name for text in texts if len(text) < _LARGE_TEXT for name in identifiers(text)]
+        if not part.name and self.timeline.partner[row] != NONE:
+            part = self.item(self.timeline.partner[row]).parts[0]
+        return part.name if isinstance(part, Call | Result) else ""
 
     # ------------------------------------------------------------------ shortened texts
 
@@ -134,12 +120,7 @@ class Reader(EntryReader):
                 if note.item == item_id and note.lod == lod:
                     return excerpt.joined(note.pieces, self.text(row))
             raise self._damaged(f"entry {entry.seq}")
-        if (shorter := self._shorter.get(self.timeline.id(row))) is None:
-            entry = self.entry(row)
-            tool = self._tool_names(entry)[self.timeline.sub[row]]
-            shorter = self._shorten(
-                self.item(row), tool, entry.subject, self.locale_at(row), full=self.timeline.full[row]
-            )
+        shorter = self._shorten_row(row)
         text = shorter.gist if lod is Lod.GIST else shorter.summary
         assert text is not None, f"row {row} has no level {lod!r}"
         return text
@@ -154,12 +135,19 @@ class Reader(EntryReader):
         )
         return None if offset == NONE else Span(offset, length)
 
-    def _shorten(self, item: Item, tool: str, subject: str, locale: str, full: int) -> Shorter:
-        """The shortened texts of an item by rule, cached. `full` are its tokens in full."""
-        tokens, count = _text_tokens(item, full), self.counter.count
-        shorter = shorten(item, count=count, name=tool, subject=subject, locale=locale, tokens=tokens)
-        if shorter != (None, None):
-            self._shorter[item.id] = shorter
+    def _shorten_row(self, row: int) -> Shorter:
+        """The shortened texts of a row by rule, cached."""
+        if (shorter := self._shorter.get(row)) is None:
+            item = self.item(row)
+            shorter = shorten(
+                item,
+                count=self.counter.count,
+                name=self._tool_name(row, item),
+                subject=self.entry(row).subject,
+                locale=self.locale_at(row),
+                tokens=_text_tokens(item, self.timeline.full[row]),
+            )
+            self._shorter[row] = shorter
             if len(self._shorter) > _CACHED_ITEMS:
                 self._shorter.popitem(last=False)
         return shorter

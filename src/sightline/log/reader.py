@@ -10,10 +10,11 @@ from sightline.errors import BadInput, Damaged
 from sightline.log import entries
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.branches import UNBOUNDED, Path, Placed
-from sightline.log.columns import LEADING, ORPHAN, Timeline
+from sightline.log.columns import LABELLED, LEADING, ORPHAN, Timeline
 from sightline.log.entries import Entry
 from sightline.log.recall_frame import frame_recall, names_speakers, speaker
 from sightline.log.stores import Span, Store
+from sightline.shorten import rules
 from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, Text, arguments, plain_text
 from sightline.values.phrases import plain_label, say
 from sightline.values.settings import Settings
@@ -126,9 +127,20 @@ class EntryReader:
     def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that lay something down."""
         if (found := self._constraints.get(row)) is None:
-            text = self.text(row)
-            found = self._constraints[row] = tuple(text[first:end] for first, end in self.entry(row).constraints)
+            found = self._constraints[row] = tuple(rules.constraints(self.text(row)))
         return found
+
+    def constraint_rows(self, path: Path) -> list[int]:
+        """The user messages of a path that lay something down, oldest first. Each message is searched once."""
+        timeline = self.timeline
+        for row in range(timeline.searched_for_constraints, len(timeline)):
+            if timeline.kind[row] == Kind.USER and not timeline.state[row] & (LABELLED | ORPHAN):
+                found = tuple(rules.constraints(self.text(row)))
+                if found:
+                    timeline.constraints.append(row)
+                    self._constraints[row] = found
+        timeline.searched_for_constraints = len(timeline)
+        return list(timeline.rows_on(path, timeline.constraints))
 
     # ------------------------------------------------------------------ recalls
 

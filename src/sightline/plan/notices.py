@@ -54,17 +54,21 @@ class EngineNotices(Notices):
     @cached_property
     def preface_limit(self) -> int:  # type: ignore[override]
         """See `Notices.preface_limit`: no more than all constraints would take, word for word."""
-        timeline, reader = self._journal.timeline, self._journal.reader
+        reader = self._journal.reader
         most = max(int(_PREFACE_SHARE * self._limit), _PREFACE_LEAST)
         beside = _HANDLE_TOKENS if self._expands else _DASH_TOKENS
         needed, lifted = 0, Lifted(self._message_before)
-        for row in timeline.rows_on(self._journal.path, reversed(timeline.constraints)):
+        for row in reversed(self._constraint_rows):
             found = reader.constraints(row)
             revoked = sum(lifted.takes(sentence, row) for sentence in reversed(found))
             needed += reader.constraint_tokens(row) + beside * len(found) + _MARK_TOKENS * revoked
             if needed >= most:
                 return most
         return min(most, needed + self._with_tokens(say("binding", self.locale))[1]) if needed else 0
+
+    @cached_property
+    def _constraint_rows(self) -> list[int]:
+        return self._journal.reader.constraint_rows(self._journal.path)
 
     def _message_before(self, row: int) -> int:
         """The row of the user's message before this one, or this row if there is none."""
@@ -138,8 +142,8 @@ class EngineNotices(Notices):
         label = say(speaker(timeline, rows[0]), self.locale) if timeline.kind[rows[0]] in _SPOKEN else ""
         if not label:
             return ""
-        at = bisect_left(timeline.constraints, rows[0])
-        if at == len(timeline.constraints) or timeline.constraints[at] != rows[0]:
+        at = bisect_left(self._constraint_rows, rows[0])
+        if self._constraint_rows[at : at + 1] != [rows[0]]:
             return f"#{timeline.id(rows[0])} {label}{_on_one_line(reader.text(rows[0]))}"
         unseen = [each for each in reader.constraints(rows[0]) if not _is_quoted(each, preface)]
         told = f"{label}{_on_one_line(' '.join(unseen))}" if unseen else label.rstrip(" :：")
@@ -173,7 +177,7 @@ class EngineNotices(Notices):
     def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[Hidden]:
         """The constraints that these units do not show, each once, the newest first."""
         timeline, reader = self._journal.timeline, self._journal.reader
-        rows = list(timeline.rows_on(self._journal.path, reversed(timeline.constraints)))
+        rows = self._constraint_rows[::-1]
         shown = [row for row in rows if timeline.unit[row] in units]
         whole = {row for row in shown if timeline.level(row, lods.get(row, Lod.FULL)) is Lod.FULL}
         seen = {sentence for row in whole for sentence in reader.constraints(row)}

@@ -82,6 +82,7 @@ class View:
     back: Sequence[int] = ()  # units to show again: of an undone compaction, or asked for
     notices: "Notices" = field(default_factory=Notices)
     superseded: Callable[[Iterable[int]], set[int]] = lambda _rows: set()  # see `Repeats.superseded`; reads texts
+    mentions: Callable[[Iterable[int], Path], Mapping[int, int]] = lambda _rows, _path: {}  # see `Mentions.latest`
     reductions: Collection[str] = REDUCTIONS  # those that are allowed; without gists the timeline has no lower levels
 
     @property
@@ -114,7 +115,7 @@ class View:
 
     def least_tokens(self, unit: int) -> int:
         """Tokens of a whole unit with each item at its lowest level, framing included."""
-        return self.timeline.unit_least[unit] + self.framing(unit)
+        return self.timeline.least_size(unit) + self.framing(unit)
 
     def saved(self, lods: Mapping[int, Lod]) -> int:
         """Tokens that these levels save, compared with showing their rows in full."""

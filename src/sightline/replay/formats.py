@@ -9,7 +9,6 @@ from sightline import wire
 from sightline.errors import BadInput
 from sightline.log import entries as log
 from sightline.log.annotations import ToolsNote
-from sightline.log.branches import NONE
 from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
 from sightline.values.items import Kind, Message, Opaque, Role
@@ -102,9 +101,7 @@ def _json_value(line: bytes) -> Any:
 def _from_log(lines: list[bytes]) -> Recording:
     """Read the conversation of a log's current branch. Lines that are no entry are skipped, as everywhere."""
     # Sizes and subjects are not known, because only which items there are matters here.
-    timeline = GrowingTimeline(
-        measure=lambda entry: [(NONE, NONE, 0)] * len(log.items_of(entry)), subject_of=lambda _: ""
-    )
+    timeline = GrowingTimeline(measure=lambda entry: [0] * len(log.items_of(entry)), subject_of=lambda _: "")
     entries: list[log.Entry] = []
     seq = 0
     for line in lines:

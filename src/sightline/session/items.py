@@ -8,17 +8,16 @@ from sightline.compose.turn import Composer
 from sightline.errors import BadInput, UnknownItem
 from sightline.log import entries
 from sightline.log.annotations import PinNote
-from sightline.log.branches import NONE
 from sightline.log.columns import LABELLED
 from sightline.log.journal import Journal
 from sightline.recall.recall import Found, Recall
 from sightline.session import accept
-from sightline.values.items import Item, Kind
+from sightline.values.items import Item, Kind, Lod
 from sightline.values.lock import locked
 
 
 class ItemInfo(NamedTuple):
-    """What is known of an item without reading its text."""
+    """What is known of an item besides its text."""
 
     id: str
     kind: Kind
@@ -67,19 +66,22 @@ class Items:
 
     @locked
     def info(self, item_id: str | int) -> ItemInfo:
-        """Return the kind of an item and its tokens at each level of detail, without reading its text."""
-        return self._describe([self.row(item_id)])[0]
+        """Return the kind of an item and its tokens at each level of detail."""
+        row = self.row(item_id)
+        for lod in (Lod.SUMMARY, Lod.GIST):
+            self._journal.timeline.short_size(row, lod)
+        return self._describe([row])[0]
 
     @locked
     def table(self) -> list[ItemInfo]:
-        """Return the `info` of every item, in order."""
+        """Return the `info` of every item, in order. Levels that nobody has needed yet are None."""
         return self._describe(list(self._rows()))
 
     @locked
     def constraints(self) -> list[Constraint]:
         """Return what the user laid down on this branch for the work, oldest first."""
         journal, found = self._journal, []
-        for row in journal.timeline.rows_on(journal.path, journal.timeline.constraints):
+        for row in journal.reader.constraint_rows(journal.path):
             item_id = journal.timeline.id(row)
             found += [Constraint(item_id, each) for each in journal.reader.constraints(row)]
         return found
@@ -162,8 +164,8 @@ class Items:
                 id=timeline.id(row),
                 kind=Kind(timeline.kind[row]),
                 full=timeline.full[row],
-                summary=None if timeline.summary[row] == NONE else timeline.summary[row],
-                gist=None if timeline.gist[row] == NONE else timeline.gist[row],
+                summary=_known(timeline.summary[row]),
+                gist=_known(timeline.gist[row]),
                 pinned=marks.get(row) == "pin",
                 by_program=bool(timeline.state[row] & LABELLED),
                 window=windows.get(row, ""),
@@ -175,3 +177,8 @@ class Items:
         with self._lock:  # while another thread appends, the newest row may be incomplete
             count = len(self._journal.timeline)
         return self._journal.timeline.rows_on(self._journal.path, range(count))
+
+
+def _known(tokens: int) -> int | None:
+    """Return the tokens of a level; None if there is no such level, or not yet."""
+    return tokens if tokens >= 0 else None

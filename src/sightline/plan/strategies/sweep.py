@@ -168,7 +168,7 @@ class Sweep:
                 if self.body <= goal:
                     break
                 self._set_level(row, self._lower_levels(row, self.lods.get(row, Lod.FULL))[0])
-        if view.trims and sum(map(view.least_tokens, self.units)) > view.body_limit:
+        if view.trims and self._is_too_long():
             self._leave_out_oldest(int(goal) - self.index_limit, protected)
         taken = self._take_steps(goal, self.units, protected, spared)
         most = min(_WORKING_SHARE, view.budget.trigger) * view.body_limit
@@ -232,6 +232,15 @@ class Sweep:
             if unit in self.unit_set and (lod >= now or lod in self._lower_levels(row, now)):
                 self._set_level(row, lod, "asked for")
 
+    def _is_too_long(self) -> bool:
+        """Whether gists of all units would not fit. Only as many are made as it takes to know."""
+        free = self.view.body_limit
+        for unit in reversed(self.units):
+            free -= self.view.least_tokens(unit)
+            if free < 0:
+                return True
+        return False
+
     def _leave_out_oldest(self, target: int, protected: set[int]) -> None:
         """Leave out, from the oldest on, the units that would not fit even if everything were a gist.
 
@@ -246,10 +255,11 @@ class Sweep:
         for unit in reversed(self.units):
             if unit in stay or unit in self.out or unit in out:
                 continue
-            tokens = least_tokens(unit)
-            if self._is_by_user(unit) and unit not in questions and free_for_user >= tokens:
+            is_by_user = self._is_by_user(unit) and unit not in questions
+            tokens = least_tokens(unit) if is_by_user or free > 0 else 0
+            if is_by_user and free_for_user >= tokens:
                 free_for_user -= tokens
-            elif free < tokens:
+            elif free <= 0 or free < tokens:
                 out.update(self._turn(unit))
                 free = 0  # nothing older takes its place, unless it is the user's
                 continue
@@ -295,6 +305,8 @@ class Sweep:
         if self.body + self._index_tokens() <= target:
             return taken
         steps: list[_Step] = []
+        rows = [row for unit in units if unit not in protected for row in self.timeline.rows_of(unit)]
+        self.worth.mentions = self.view.mentions(rows, self.view.path)
         questions = {*self.turns.values()}
         for unit in units:
             if unit not in protected and unit not in self.out:
@@ -362,8 +374,8 @@ class Sweep:
         """The levels below this one that an item has and may be shown at, the richest first."""
         if not self.view.may_shorten(row):
             return ()
-        sizes = ((Lod.SUMMARY, self.timeline.summary[row]), (Lod.GIST, self.timeline.gist[row]))
-        return [level for level, tokens in sizes if tokens >= 0 and level < lod]
+        lower = [level for level in (Lod.SUMMARY, Lod.GIST) if level < lod]
+        return [level for level in lower if self.timeline.short_size(row, level) >= 0]
 
     def _plan(self, reason: str) -> Plan:
         units = [unit for unit in self.units if unit not in self.out]

@@ -7,7 +7,7 @@ superseded results, closed windows, searches and listings, command output, the t
 the assistant's words and other agents' reports, and last what the user wrote.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf
 
 from sightline.log.columns import FAILED, OBSOLETE
@@ -47,6 +47,7 @@ class Worth:
 
     def __init__(self, view: View, units: Sequence[int], superseded: Collection[int]) -> None:
         self._view, self._timeline, self._superseded = view, view.timeline, superseded
+        self.mentions: Mapping[int, int] = {}  # row → the latest row that speaks of it
         self._ages = {unit: age for age, unit in enumerate(reversed(units), start=1)}  # 1: the newest
 
     def of_step(self, row: int, to: Lod | None) -> float:
@@ -68,8 +69,7 @@ class Worth:
         age = 1 + self._unused(row) / _SLOWER if kind in USER_KINDS else self._unused(row)
         brief: float = (_TYPICAL / max(1, timeline.full[row])) ** _POWER
         worth *= brief / age
-        mention = timeline.mention[row]
-        if mention >= 0:  # up to twice the worth, if the newest item names something that this one names
+        if (mention := self.mentions.get(row)) is not None:  # up to twice the worth, if the newest item speaks of it
             worth *= 1 + 1 / (1 + (len(timeline) - mention) / _SOON)
         if row in self._superseded:
             worth *= _SUPERSEDED
