@@ -3,8 +3,8 @@
 That is an order, a prohibition, a cap, a format, a preference about the work, something left for later, a fact given to
 be kept, or the end of one of these. What people tell about themselves or wish each other is none. `user_sentences`
 finds the user's own sentences. `english`, `chinese`, `facts` and `revocations` judge one sentence by its form and by
-what cancels it: a question, a story, the rule of a third party. Only READ_CHARS characters are read, in pieces of at
-most SENTENCE characters.
+what cancels it: a question, a story, the rule of a third party, a report of how things behave. Only READ_CHARS
+characters are read, in pieces of at most SENTENCE characters.
 """
 
 import re
