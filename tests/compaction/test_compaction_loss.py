@@ -1,6 +1,7 @@
 """The loss report: exactly what could be read before a compaction and cannot be read after it, kept in the log."""
 
 import msgspec
+import pytest
 from compaction_talk import new_session, says, talk, use
 
 from sightline.compaction.compactor import Compacted
@@ -83,6 +84,13 @@ def test_the_engine_s_own_words_are_no_rules() -> None:
         assert session.summaries.compact().loss.constraints == Lost()
         talk(session, 5, first=len(session.items))
         session.compose(ROOM)
+
+
+@pytest.mark.parametrize(("later", "count"), [("You may push to main now.", 0), ("You may push to dev now.", 1)])
+def test_what_was_revoked_is_not_lost(later: str, count: int) -> None:
+    """Nobody misses a constraint that no longer holds."""
+    rule = "Never push to main."
+    assert loss([rule, later], [rule, later], later).constraints.count == count
 
 
 def test_a_report_names_some_and_counts_all() -> None:

@@ -50,7 +50,8 @@ class Loss(Struct, frozen=True, omit_defaults=True):
 def loss(before: Iterable[str], user_messages: Iterable[str], after: str) -> Loss:
     """Return what the texts `before` showed and `after`, everything that is shown now, does not.
 
-    Constraints are those in `user_messages`, shown or not; one counts if any text before contained it.
+    Constraints are those in `user_messages`, shown or not; one counts if any text before contained it and no later
+    message revokes it.
     """
     texts, said = list(before), list(user_messages)
     shown = "\n".join(texts)
@@ -63,9 +64,9 @@ def loss(before: Iterable[str], user_messages: Iterable[str], after: str) -> Los
         constraints=_missing(
             (
                 each
-                for text in said
-                for each in rules.constraints(text)
-                if each in shown and not _shortened(each, after)
+                for laid in rules.revoked(said)
+                for each, revoked in laid.items()
+                if not revoked and each in shown and not _shortened(each, after)
             ),
             after,
         ),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sightline.shorten.digest import digest
 from sightline.shorten.digest.outcomes import CommandRun, read_command
 from sightline.values.items import Blob, Call, Item, Kind, Result, Text
+from sightline.values.phrases import say
 from sightline.values.tokens import counter, estimate_tokens
 
 ROOMY = 100_000
@@ -179,6 +180,30 @@ def test_of_too_many_messages_those_that_bind_and_the_newest_stay() -> None:
     assert "You must never cut the old pear tree." in text
     assert "bed number 198" in text
     assert "bed number 3," not in text
+
+
+@pytest.mark.parametrize(
+    ("later", "marked"), [("You may push to main now.", True), ("You may push to dev now.", False)]
+)
+def test_what_was_revoked_is_marked(later: str, marked: bool) -> None:
+    """In its place, in a text of several sentences, and once only in the digest that continues this one."""
+    talk = (
+        Conversation().user("Fix the parser.").user("Never push to main. Use tabs.").user(later).user("Test the lexer.")
+    )
+    rule = say("revoked", text="Never push to main.") if marked else "Never push to main."
+    text = digest(talk.items, tokens=ROOMY, count=words)
+    assert section(text, "The user's words") == [f"- {rule} Use tabs.", f"- {later}"]
+    more = Conversation().user("Add the lexer to it.").items
+    assert f"- {rule} Use tabs." in digest(more, tokens=ROOMY, count=words, before=text).split("\n")
+
+
+@pytest.mark.parametrize(("later", "dropped"), [("You may cut the pear tree now.", True), ("Let us begin.", False)])
+def test_what_was_revoked_has_no_right_to_stay(later: str, dropped: bool) -> None:
+    """Where not all fit, a constraint is kept only while it holds."""
+    talk = Conversation().user("Let us plan the garden.").user("You must never cut the pear tree.").user(later)
+    for i in range(200):
+        talk.user(f"And what about bed number {i}, next to the fence?")
+    assert ("You must never cut the pear tree." not in digest(talk.items, tokens=300, count=words)) == dropped
 
 
 @pytest.mark.parametrize(
