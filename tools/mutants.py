@@ -190,8 +190,10 @@ MUTANTS = (
     # compaction
     Mutant("compaction: nearly all is retained", "compaction/compactor.py", "\nRETAINED = 0.2", "\nRETAINED = 0.8",
            COMPACTED),
-    Mutant("compaction: any length is a summary", "compaction/compactor.py", "if tokens >= max(", "if False and max(",
+    Mutant("compaction: any length is a summary", "compaction/compactor.py", "if self._added([summary])", "if 0",
            FAILING),
+    Mutant("compaction: a digest may be longer than what it replaces", "compaction/compactor.py",
+           "if not isinstance(summary, str) and", "if False and", COMPACTED),
     Mutant("compaction: two messages are refused", "compaction/compactor.py", ", least=1)", ")", COMPACTED),
     Mutant("compaction: a failing model is asked on", "compaction/compactor.py", "_FAILURES = 3 ", "_FAILURES = 300 ",
            FAILING),
