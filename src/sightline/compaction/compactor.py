@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from sightline import wire
-from sightline.compaction.loss import Loss, loss, readable_text
+from sightline.compaction.loss import Loss, loss, outputs, readable_text
 from sightline.compaction.oldest_part import oldest_part
 from sightline.compaction.prompt import (
     ask_model,
@@ -307,7 +307,15 @@ class Compactor:
         timeline, path = self._journal.timeline, self._journal.path
         rows = [row for row in timeline.constraints if path.holds(timeline.branch[row], row)]
         shown = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))
-        return loss(map(readable_text, before.body), map(self._journal.reader.text, rows), shown)
+        text, said = self._journal.reader.text, [message for message in before.body if self._is_said(message)]
+        originals = (text(row) for unit in before.plan for row in timeline.rows_of(unit))
+        return loss(map(readable_text, before.body), map(text, rows), shown, originals, outputs(said))
+
+    def _is_said(self, message: Message) -> bool:
+        """Whether a message shows what somebody said, or a tool, and not what we made of it."""
+        timeline = self._journal.timeline
+        row = timeline.row(message.id) if message.id else None
+        return row is not None and timeline.kind[row] not in (Kind.SUMMARY, Kind.RECALL)
 
     # ------------------------------------------------------------------ undoing it
 
