@@ -49,6 +49,8 @@ _PHRASES = {
     "kind window": ("window", "窗口"),
     "kind summary": ("summary", "摘要"),
     "kind recall": ("recalled", "召回"),
+    "kind preface": ("preface", "前言"),
+    "kind index": ("index", "索引"),
     "level full": ("full", "全文"),
     "level summary": ("summary", "摘要"),
     "level gist": ("gist", "要点"),
