@@ -13,7 +13,7 @@ from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Message, Result, Role, plain_text
 
 _MAX_NAMED = 40  # of each kind; the rest is only counted
-_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|Traceback|FAILED|FATAL|panic|error:)|错误|异常|失败", re.IGNORECASE)
+_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|Traceback|FAILED|FATAL|panic|error:)|错误|异常|失败|未找到|超时", re.I)
 _STATEMENT = re.compile(
     r"\W*(?:raise|except|throw|catch|class|import|from|def|func|return|if|elif|assert)\b"
 )  # of code
