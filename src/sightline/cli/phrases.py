@@ -449,6 +449,10 @@ _PHRASES = {
         "{session} 分支 {branch} 请求 {number}：其中显示过的窗口内容已丢失",
     ),
     "unreadable": ("{session} cannot be verified: {why}", "{session} 无法校验：{why}"),
+    "damaged lines": (
+        "{session}: {count:,} lines of the log cannot be read: {lines}",
+        "{session}：日志中有 {count:,} 行无法读取：第 {lines} 行",
+    ),
     "not verified": (
         "{unread:,} of {sessions:,} sessions could not be verified.",
         "{sessions:,} 个会话中有 {unread:,} 个无法校验。",
