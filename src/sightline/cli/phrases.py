@@ -449,6 +449,7 @@ _PHRASES = {
         "{session} 分支 {branch} 请求 {number}：其中显示过的窗口内容已丢失",
     ),
     "unreadable": ("{session} cannot be verified: {why}", "{session} 无法校验：{why}"),
+    "project strategy": ("Strategy {strategy}, as {file} says.", "策略 {strategy}，由 {file} 指定。"),
     "damaged lines": (
         "{session}: {count:,} lines of the log cannot be read: {lines}",
         "{session}：日志中有 {count:,} 行无法读取：第 {lines} 行",
