@@ -81,7 +81,8 @@ MUTANTS = (
            REPEATED),
     Mutant("repeats: a line counts once", REPEATS, "for line in shown)", "for line in set(shown))", REPEATED),
     Mutant("repeats: a search counts", REPEATS, "self._timeline.purpose[row] == Purpose.SEARCH", "False", REPEATED),
-    Mutant("calls: cat is a command", CALLS, "(?:cat|nl|", "(?:nl|", ("shorten/test_call_subject.py",)),
+    Mutant("calls: cat is a command", CALLS, "(?:cat|nl|head|tail|less|more|bat|type", "(?:nl|head|type",
+           ("shorten/test_call_subject.py",)),
     # plan: how far a sweep goes, and what it protects
     Mutant("sweep: the task is not protected", SWEEP, " | ({self.task} - {-1})", "", SWEPT),
     Mutant("sweep: the task goes before the newest", SWEEP, "if unit not in task]", "]", SWEPT),
