@@ -81,7 +81,8 @@ MUTANTS = (
            REPEATED),
     Mutant("repeats: a line counts once", REPEATS, "for line in shown)", "for line in set(shown))", REPEATED),
     Mutant("repeats: a search counts", REPEATS, "self._timeline.purpose[row] == Purpose.SEARCH", "False", REPEATED),
-    Mutant("calls: cat is a command", CALLS, "(?:cat|nl|", "(?:nl|", ("shorten/test_call_subject.py",)),
+    Mutant("calls: cat is a command", CALLS, "(?:cat|nl|head|tail|less|more|bat|type", "(?:nl|head|type",
+           ("shorten/test_call_subject.py",)),
     # plan: how far a sweep goes, and what it protects
     Mutant("sweep: the task is not protected", SWEEP, " | ({self.task} - {-1})", "", SWEPT),
     Mutant("sweep: the task goes before the newest", SWEEP, "if unit not in task]", "]", SWEPT),
@@ -194,8 +195,10 @@ MUTANTS = (
     # compaction
     Mutant("compaction: nearly all is retained", "compaction/compactor.py", "\nRETAINED = 0.2", "\nRETAINED = 0.8",
            COMPACTED),
-    Mutant("compaction: any length is a summary", "compaction/compactor.py", "if tokens >= max(", "if False and max(",
+    Mutant("compaction: any length is a summary", "compaction/compactor.py", "if self._added([summary])", "if 0",
            FAILING),
+    Mutant("compaction: a digest may be longer than what it replaces", "compaction/compactor.py",
+           "if not isinstance(summary, str) and", "if False and", COMPACTED),
     Mutant("compaction: two messages are refused", "compaction/compactor.py", ", least=1)", ")", COMPACTED),
     Mutant("compaction: a failing model is asked on", "compaction/compactor.py", "_FAILURES = 3 ", "_FAILURES = 300 ",
            FAILING),

@@ -136,6 +136,24 @@ def test_the_chinese_digest_has_chinese_headings() -> None:
     assert section(text, "未完成") == ["- 不要改数据库。 (尚未回答)"]
 
 
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        ("checked 12 packages", " ok"),
+        ("# quay\n./depth.go:3:2: undefined: metres", ": ./depth.go:3:2: undefined: metres"),
+        ("the value may be undefined here", " ok"),
+        ("请求第 12 号服务超时", ": 请求第 12 号服务超时"),
+        ("正在检查\n未找到 depth.go 文件", ": 未找到 depth.go 文件"),
+        ("正在检查\n文件都已检查完毕", " ok"),
+        ("异常：深度为负数", " failed: 异常：深度为负数"),
+    ],
+)
+def test_what_leaves_doubt_is_not_called_ok(output: str, outcome: str) -> None:
+    """A command without an exit code: a line that speaks of trouble stands there, in either language."""
+    text = digest(Conversation().user("go").bash("go vet ./...", output).items, tokens=ROOMY, count=words)
+    assert section(text, "Commands") == [f"- `go vet ./...`{outcome}"]
+
+
 def test_words_said_twice_stand_once() -> None:
     """A message repeated is one message."""
     talk = Conversation().user("Start with the parser.").user("commit and push").says("Done.").user("commit and push")
