@@ -97,3 +97,20 @@ def test_compose_is_the_six_steps_of_the_page() -> None:
     calls = sorted((node for node in ast.walk(compose) if isinstance(node, ast.Call)), key=lambda node: node.lineno)
     names = [call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "") for call in calls]
     assert names == steps
+
+
+@pytest.mark.parametrize(
+    ("word", "note"),
+    [
+        ("digest", "compaction"), ("working set", "composing"), ("superseded", "composing"), ("trigger", "composing"),
+        ("target", "composing"),
+    ],
+)  # fmt: skip
+def test_words_of_one_design_note_are_found_from_the_glossary(word: str, note: str) -> None:
+    """The glossary has twenty words; others are marked where a note defines them, and the glossary says where."""
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^\| \*\*", glossary, re.MULTILINE)) <= 20
+    assert f"*{word}*" in glossary
+    assert f"design/{note}.md" in glossary
+    defined = (ROOT / "docs" / "design" / f"{note}.md").read_text(encoding="utf-8")
+    assert f"*{word}*" in defined or f"`{word}`" in defined

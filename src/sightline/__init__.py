@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sightline.errors import ModelRefused as ModelRefused
     from sightline.errors import NoModel as NoModel
     from sightline.errors import NothingCompacted as NothingCompacted
+    from sightline.errors import NotShorter as NotShorter
     from sightline.errors import OpenCalls as OpenCalls
     from sightline.errors import PinnedOverflow as PinnedOverflow
     from sightline.errors import Refused as Refused
@@ -65,7 +66,7 @@ _HOMES = {
     "errors": (
         "AnchorConflict", "AppError", "BadCodeId", "BadInput", "BadSessionId", "Conflict", "ContextOverflow",
         "ContextTooLarge", "Damaged", "InvalidSourceData", "ModelBusy", "ModelError", "ModelRefused", "NoModel",
-        "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionNotFound", "SightlineError",
+        "NotShorter", "NothingCompacted", "OpenCalls", "PinnedOverflow", "Refused", "SessionNotFound", "SightlineError",
         "StoreError", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall", "UnknownCode", "UnknownItem",
         "Unwritable", "VersionMismatch",
     ),

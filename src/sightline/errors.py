@@ -5,6 +5,7 @@ SightlineError
 │   ├── BadSessionId        the id is no plain file name
 │   ├── UnknownItem         no item of this id on the branch
 │   │   └── NothingCompacted   there is no compaction to undo
+│   ├── NotShorter          a summary would be no shorter than what it replaces, so nothing is compacted
 │   ├── UnknownCall         a result for a call that is not pending
 │   ├── BadCodeId           the id is not allowed for a piece of code
 │   ├── UnknownCode         no piece of code of this id
@@ -62,6 +63,10 @@ class UnknownItem(BadInput, KeyError):
         )
 
     __str__ = Exception.__str__  # KeyError would show the repr
+
+
+class NotShorter(BadInput):
+    """A summary would be no shorter than what it replaces, so nothing is compacted."""
 
 
 class UnknownCall(BadInput):

@@ -77,20 +77,29 @@ def test_a_model_without_a_summary_is_told_in_the_readers_language(
 
 @pytest.mark.accepts(227)
 @pytest.mark.parametrize("capable", [True, False], ids=["model", "rule"])
-def test_two_messages_are_enough(tmp_path: Path, capsys: Shown, capable: bool) -> None:
-    """A question and its answer: the question is replaced, the answer stays; afterwards there is too little."""
-    switch = [] if capable else ["/model other"]
-    with Stub([answer("已完成。"), answer(SUMMARY), answer("好的。")]) as stub:
+def test_a_second_question_is_enough(tmp_path: Path, capsys: Shown, capable: bool) -> None:
+    """The first question is replaced, the last answer stays; afterwards there is too little."""
+    switch, question = [] if capable else ["/model other"], TALK[0] + "函数 add 要移动，注释要保留。" * 20
+    with Stub([answer("已完成。"), answer("看过了。"), answer(SUMMARY), answer(SUMMARY), answer("好的。")]) as stub:
         project = project_with_files(tmp_path, stub.url)
-        talked(project, [TALK[0], *switch, "/compact", "/compact", "/compact full"], language="zh")
+        talked(project, [question, "谢谢", *switch, "/compact", "/compact", "/compact full"], language="zh")
         shown = capsys.readouterr().out
         assert shown.count("压缩完成") == 1
-        assert "变大了" in shown  # a summary of one short message is longer, and that is said
         assert shown.count(TOO_LITTLE["zh"] + "。若要重做") == 1
-        assert len(re.findall(r"摘要 ?#?\d* ?代替 #\d+ 这条消息", shown)) == 2
+        assert len(re.findall(r"摘要 ?#?\d* ?代替 #\d+ 至 #\d+ 的 3 条消息", shown)) == 2
         talked(project, ["继续"], continue_=True)
         sent = stub.asked[-1].body["messages"]
     texts = [part["text"] for message in sent if message["role"] != "system" for part in message["content"]]
-    assert texts[-2:] == ["已完成。", "继续"]
-    assert TALK[0] not in texts
+    assert texts[-2:] == ["看过了。", "继续"]
+    assert question not in texts
     assert any("重构 src/utils.ts" in text for text in texts[:-2])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_summary_that_saves_nothing_is_not_used(tmp_path: Path, capsys: Shown, language: str) -> None:
+    """A short question: a summary of it would be no shorter, so nothing is replaced, and that is said."""
+    with Stub([answer("已完成。"), answer(SUMMARY)]) as stub:
+        talked(project_with_files(tmp_path, stub.url), [TALK[0], "/compact", "/compact full"], language=language)
+    shown = capsys.readouterr().out
+    assert {"en": "Nothing was compacted: a summary would be no shorter", "zh": "未压缩：摘要不会比"}[language] in shown
+    assert {"en": "Nothing is compacted on this branch", "zh": "本分支没有压缩过"}[language] in shown

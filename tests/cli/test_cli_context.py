@@ -22,18 +22,29 @@ def test_the_kinds_add_up_to_what_preview_would_send(run: Run, root: Path, windo
     facts = json.loads(run("context", "--window", str(window), "--output", "1000", "--json").stdout)
     with Session.resume("login-bug", "/shop", root=root) as session:
         payload = session.preview(Budget(window, 1000))
-    marker = payload.plan.body - sum(
-        facts["kinds"].get(kind, {"tokens": 0})["tokens"]
-        for kind in ("user", "assistant", "call", "result", "recall", "summary")
-    )
-    assert sum(kind["tokens"] for kind in facts["kinds"].values()) + marker == payload.tokens == facts["tokens"]
-    assert (marker > 0) == bool(facts["marker"])
+    assert sum(kind["tokens"] for kind in facts["kinds"].values()) == payload.tokens == facts["tokens"]
+    assert ("index" in facts["kinds"]) == bool(facts["marker"])
     assert facts["free"] == payload.plan.limit - payload.tokens
     assert [item["id"] for item in facts["items"]] == [
         line.id for line in sorted(payload.plan.lines(), key=lambda line: -line.tokens)
     ]
     assert sum(facts["levels"].values()) == len(facts["items"])
     assert facts["sweep"] == payload.plan.reason
+
+
+@pytest.mark.parametrize("rule", ["Never push to main.", "This is main."])
+def test_constraints_and_what_a_request_adds_have_a_row(run: Run, folder: Folder, rule: str) -> None:
+    """The lines that quote a constraint are counted, and so is what a provider adds where there are no tools."""
+    with Session(JsonlStore(folder.file("ruled"))) as session:
+        for text in ("Measure the quay.", rule):
+            session.user(text)
+        for number in range(30):
+            session.assistant(f"Done with number {number}. " * 10)
+            session.user(f"Go on with number {number}, please.")
+    facts = json.loads(run("context", "ruled", "--window", "600", "--output", "0", "--json").stdout)
+    assert sum(kind["tokens"] for kind in facts["kinds"].values()) == facts["tokens"]
+    assert facts["kinds"]["index"]["items"] == len(facts["marker"].splitlines())
+    assert ("preface" in facts["kinds"]) == rule.startswith("Never")
 
 
 def test_everything_is_shown_or_left_out(run: Run, root: Path) -> None:

@@ -37,6 +37,20 @@ def test_the_sample_is_replayed_with_several_sweeps(run: Run) -> None:
     assert "\x1b" not in result.stdout
 
 
+@pytest.mark.parametrize("economy", ["off", "thrifty"])
+def test_the_project_s_strategy_is_used(run: Run, tmp_path: Path, economy: str) -> None:
+    """With its configuration, and it is said which file says so; an option that names another one comes first."""
+    text = f'strategy = "focus"\n[config]\neconomy = "{economy}"\n'
+    (tmp_path / "sightline.toml").write_text(text, encoding="utf-8")
+    there = ("--project", str(tmp_path), "replay", "--sample", "--until", "2")
+    facts = json.loads(run(*there, "--json").stdout)
+    assert (facts["strategy"], facts["config"]) == ("focus", {"economy": economy})
+    assert facts["chosen_in"].endswith("sightline.toml")
+    assert f"Strategy focus (economy = {economy}), as " in run(*there).stdout
+    other = json.loads(run(*there, "--strategy", "sliding", "--json").stdout)
+    assert (other["strategy"], other["config"], other["chosen_in"]) == ("sliding", {}, "")
+
+
 def test_the_numbers_are_the_library_s(run: Run) -> None:
     """The totals of --json are those of `sightline.replay.replay`."""
     facts = json.loads(run("replay", "--sample", "--json").stdout)

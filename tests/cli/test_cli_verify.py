@@ -18,10 +18,23 @@ def test_an_untouched_log_verifies(run: Run) -> None:
     facts = json.loads(run("verify", "--json").stdout)
     assert facts == {
         "good": True, "payloads": 23,
-        "sessions": [{"session": "login-bug", "payloads": 23, "mismatches": [], "error": ""}],
+        "sessions": [{"session": "login-bug", "payloads": 23, "mismatches": [], "damaged": [], "error": ""}],
     }  # fmt: skip
     result = run("verify", "login")
     assert (result.exit_code, "23" in result.stdout) == (0, True)
+
+
+def test_damaged_lines_are_reported(run: Run, folder: Folder) -> None:
+    """Reading passes over them, and every payload is the same: verify says how many there are, and where."""
+    log = folder.file("login-bug")
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*lines[:5], b"no entry at all\n", *lines[5:]]))
+    log.with_suffix(".idx").unlink(missing_ok=True)
+    result = run("verify")
+    assert result.exit_code == 1
+    assert "login-bug: 1 lines of the log cannot be read: 6" in result.stdout
+    facts = json.loads(run("verify", "--json").stdout)
+    assert (facts["good"], facts["sessions"][0]["damaged"]) == (False, [6])
 
 
 def test_a_log_that_was_changed_is_found_out(run: Run, folder: Folder) -> None:

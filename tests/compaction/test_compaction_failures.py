@@ -114,9 +114,9 @@ def test_a_model_that_hangs_is_waited_for_no_longer_than_said(hanging: Slow) -> 
 def test_a_summary_no_shorter_than_what_it_stands_for_is_none() -> None:
     """Measured against what stands there now: a second summary against the first one and what came since."""
     session = new_session()
-    talk(session, 3, size=4)
+    talk(session, 10, size=8)
     session.compose(ROOM)
-    done = session.summaries.compact(model=says(words(100)))
+    done = session.summaries.compact(model=says(words(250)))
     assert "no shorter" in done.error
     session = new_session()
     talk(session, 20)

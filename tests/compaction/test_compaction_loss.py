@@ -1,6 +1,9 @@
 """The loss report: exactly what could be read before a compaction and cannot be read after it, kept in the log."""
 
+import re
+
 import msgspec
+import pytest
 from compaction_talk import new_session, says, talk, use
 
 from sightline.compaction.compactor import Compacted
@@ -25,7 +28,7 @@ def written_case(summary: str) -> tuple[Session, Compacted]:
     session = new_session()
     session.system("Read docs/harbour.md first.")
     session.user("Look at /srv/quay/depth.py and docs/harbour.md. Order A-4711 cost 512 euros. Never push to main.")
-    use(session, "Read", "ValueError: the depth is negative\nbuilt v2.3.4", file_path="src/crane/arm.py")
+    use(session, "run", "ValueError: the depth is negative\nbuilt v2.3.4", module="src/crane/arm.py")
     for word in ("fine", "good", "well", "yes", "on", "so", "now", "right", "then", "done"):
         session.user(word)
     session.compose(ROOM)
@@ -83,6 +86,61 @@ def test_the_engine_s_own_words_are_no_rules() -> None:
         assert session.summaries.compact().loss.constraints == Lost()
         talk(session, 5, first=len(session.items))
         session.compose(ROOM)
+
+
+@pytest.mark.parametrize(("later", "count"), [("You may push to main now.", 0), ("You may push to dev now.", 1)])
+def test_what_was_revoked_is_not_lost(later: str, count: int) -> None:
+    """Nobody misses a constraint that no longer holds."""
+    rule = "Never push to main."
+    assert loss([rule, later], [rule, later], later).constraints.count == count
+
+
+CODE = "def depth(metres):\n    except KeyError:\n    errors = 'error: the depth is negative'"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "errors"),
+    [
+        ("bash", {"command": "python depth.py 2>&1"}, 1),
+        ("Read", {"file_path": "/srv/depth.log"}, 1),
+        ("Read", {"file_path": "/srv/depth.py"}, 0),
+        ("bash", {"command": "cat /srv/depth.py"}, 0),
+        ("Grep", {"pattern": "depth"}, 0),
+    ],
+)
+def test_a_line_of_source_code_is_no_error(name: str, arguments: dict[str, str], errors: int) -> None:
+    """The same lines count where a program printed them, and not where a file of code or a search shows them."""
+    session = new_session()
+    session.user("measure the quay")
+    use(session, name, CODE, **arguments)
+    talk(session, 5)
+    session.compose(ROOM)
+    found = session.summaries.compact(model=says("The quay was measured, more or less.")).loss.errors
+    assert found == Lost(errors, ("errors = 'error: the depth is negative'",)[:errors])
+
+
+def test_numbers_of_the_engine_are_not_lost() -> None:
+    """What a notice counts is ours: only a number that somebody said can be lost."""
+    session = new_session()
+    talk(session, 40)
+    session.compose(Budget(700, recall=0.0))
+    before = session.preview(Budget(700, recall=0.0))
+    assert "tokens" in before.plan.marker
+    done = session.summaries.compact(Budget(700, recall=0.0), model=says("The quay was measured, more or less."))
+    assert not {*done.loss.numbers.named} & {*re.findall(r"\d+", before.plan.marker.split(";")[0])}
+
+
+def test_what_a_digest_says_of_errors_is_no_error() -> None:
+    """An error is lost once: what the digest said of it is not lost once more."""
+    session = new_session()
+    session.user("measure the quay")
+    use(session, "bash", "Traceback:\n  line 3\nValueError: it is negative\n1 failed", command="pytest")
+    talk(session, 10, size=3)
+    session.compose(ROOM)
+    assert "ValueError: it is negative" in session.summaries.compact().summary
+    talk(session, 10, first=10)
+    session.compose(ROOM)
+    assert session.summaries.compact(model=says("The quay was measured, more or less.")).loss.errors == Lost()
 
 
 def test_a_report_names_some_and_counts_all() -> None:

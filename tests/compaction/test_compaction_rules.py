@@ -210,6 +210,25 @@ def test_a_revoked_constraint_is_marked(later: str, between: int, marked: bool) 
     assert (say("revoked", text="Never change quay.py.") in preface) == marked
 
 
+@pytest.mark.parametrize(("later", "revoked"), [("You may change quay.py now.", True), ("Go on.", False)])
+def test_a_digest_and_an_index_line_do_not_hide_that_a_constraint_was_revoked(later: str, revoked: bool) -> None:
+    """Also where the digest was made before; `items.constraints()` says it too."""
+    rule = "Never change quay.py."
+    session = new_session()
+    session.user("Look at the harbour.")
+    session.user(rule)
+    talk(session, 10)
+    session.summaries.compact(ROOM)
+    session.user(later)
+    plan = session.compose(ROOM).plan
+    notices = EngineNotices(session._journal, 4_000)
+    told, _ = notices.preface(set(plan), {}, "")
+    assert (say("revoked", text=rule) in told) == revoked
+    assert [each.revoked for each in session.items.constraints() if each.text == rule] == [revoked]
+    index, _ = notices.marker(LeftOut(16, 500, 0, 15), (), 1_000)
+    assert (rule in index) != revoked
+
+
 def test_an_index_line_keeps_the_constraint_that_has_no_room_elsewhere() -> None:
     """With room in the preface its index line names only the item; without, it says the constraint."""
     rule = "Never change quay.py."

@@ -21,6 +21,7 @@ from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
 from sightline.values.clock import nanoid, wall_clock
+from sightline.values.items import Lod
 
 ENTRIES = 20_000
 SOAK_ENTRIES = 1_000_000
@@ -35,7 +36,12 @@ def opened(path: Path, disk: CountedDisk | None = None) -> Journal:
 
 
 def state(journal: Journal) -> dict[str, object]:
-    """Everything the journal knows of its log."""
+    """Everything the journal knows of its log, all levels and constraints that nobody needed before included."""
+    for unit in range(len(journal.timeline.unit_row)):
+        journal.timeline.least_size(unit)
+    for row in range(len(journal.timeline)):
+        journal.timeline.short_size(row, Lod.SUMMARY)
+    journal.reader.constraint_rows(journal.path)
     columns = {name: list(column) for name, column in journal.timeline.columns().items()}
     return {**columns, "state": journal.timeline.saved_state(), "tips": journal.store.tips, "head": journal.head}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sightline.log.columns import FAILED, HEAD, OBSOLETE, OPAQUE, Timeline
+from sightline.log.columns import FAILED, HEAD, OBSOLETE, OPAQUE, UNMADE, Timeline
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod
@@ -52,7 +52,8 @@ def test_sizes_are_those_of_the_three_levels(session: Session) -> None:
     session.user(words(100))
     session.user(words(1_000))
     rows = timeline(session)
-    assert (rows.gist[0], rows.summary[0], rows.full[0]) == (-1, -1, 100)
+    assert (rows.gist[0], rows.summary[0], rows.full[0]) == (UNMADE, UNMADE, 100)
+    assert (rows.short_size(0, Lod.GIST), rows.short_size(0, Lod.SUMMARY)) == (-1, -1)
     assert rows.size(0, Lod.GIST) == 100
     assert rows.level(0, Lod.GIST) is Lod.FULL
     assert 0 < rows.size(1, Lod.GIST) < rows.size(1, Lod.SUMMARY) < rows.size(1, Lod.FULL) == 1_000
@@ -65,7 +66,8 @@ def test_unit_columns_add_up_the_rows(session: Session) -> None:
     rows = timeline(session)
     assert rows.unit_rows[0] == 3
     assert rows.unit_full[0] == sum(rows.full)
-    assert rows.unit_least[0] == sum(rows.size(row, Lod.GIST) for row in range(3))
+    assert rows.unit_least[0] == -1
+    assert rows.least_size(0) == rows.unit_least[0] == sum(rows.size(row, Lod.GIST) for row in range(3))
 
 
 def test_a_result_pairs_with_the_nearest_open_call_of_its_id(session: Session) -> None:

@@ -150,6 +150,21 @@ def test_too_much_that_may_not_be_reduced_is_named(session: Session) -> None:
     assert caught.value.pinned == ("system, tools and windows (3 tokens)", "#4 (1000 tokens)")
 
 
+@pytest.mark.parametrize("note", [True, False])
+def test_a_system_note_that_does_not_fit_is_named(session: Session, note: bool) -> None:
+    """One that was added after the first call is shown in full wherever it stands; a user's message is not."""
+    session.compose(Budget(9_000))
+    large = " ".join(["word"] * 2_000)
+    item = session.system(large) if note else session.user(large)
+    session.user("go on")
+    if not note:
+        assert session.compose(Budget(600)).tokens <= 600
+        return
+    with pytest.raises(PinnedOverflow) as caught:
+        session.compose(Budget(600))
+    assert caught.value.pinned[1:] == (f"#{item} (2000 tokens)",)
+
+
 def test_one_line_stands_for_what_is_left_out(session: Session) -> None:
     """Its tokens are part of the plan, and the plan knows the gaps."""
     plan = Plan.swept(view(session), [0, 2], {}, {}, reason="sweep: forced", left_out=LeftOut(2, 1_002, 1, 1))

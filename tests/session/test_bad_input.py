@@ -117,12 +117,13 @@ def test_table_and_tests_correspond() -> None:
 
 
 def test_a_call_without_a_result_in_a_message_list() -> None:
-    """It gets a result that says it was interrupted, and the session composes."""
-    session = new()
-    session.extend([{"role": "user", "content": "q"}, calls("c1", "c2"), answers("c2")])
-    assert kinds(session)[-1] is Kind.RESULT
-    assert said(session)[-1] == "[interrupted: no result]"
-    assert len(session.compose(BUDGET).openai()["messages"]) == 4
+    """It gets a result that says it was interrupted, when somebody speaks next or the session composes."""
+    for later in ([], [{"role": "user", "content": "go on"}]):
+        session = new()
+        session.extend([{"role": "user", "content": "q"}, calls("c1", "c2"), answers("c2"), *later])
+        assert ("[interrupted: no result]" in said(session)) == bool(later)
+        assert len(session.compose(BUDGET).openai()["messages"]) == 4 + len(later)
+        assert said(session).count("[interrupted: no result]") == 1
 
 
 def test_a_result_without_a_call_in_a_message_list() -> None:

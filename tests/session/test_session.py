@@ -287,8 +287,9 @@ def test_an_import_is_written_as_one(tmp_path: Path) -> None:
         session.user("before")
         before = session._journal.store.tips.size
         session.extend(
-            [{"role": "user", "content": "one"}, call, {"role": "tool", "tool_call_id": "c1", "content": "x"}, call]
-        )
+            [{"role": "user", "content": "one"}, call, {"role": "tool", "tool_call_id": "c1", "content": "x"}, call,
+             {"role": "user", "content": "two"}]
+        )  # fmt: skip
         assert [item.kind for item in session.items].count(Kind.RESULT) == 2  # the last call is given up on
     (path,) = (tmp_path / "home").rglob("s.jsonl")
     whole = path.read_bytes()

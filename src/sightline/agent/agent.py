@@ -353,7 +353,7 @@ class Agent:
         Cancelling it while the model writes leaves everything as it was.
 
         Raises:
-            BadInput: there is too little to compact.
+            BadInput: there is too little to compact; its subclass NotShorter if a summary would save nothing.
         """
         async with self._one_at_a_time():
             return await self._summarizer().compact()

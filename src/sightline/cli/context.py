@@ -34,7 +34,7 @@ from sightline.values.profiles import profile
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
-_KINDS = ("system", "tools", "user", "assistant", "call", "result", "summary", "recall", "window")
+_KINDS = ("system", "tools", "user", "assistant", "call", "result", "summary", "recall", "preface", "index", "window")
 _LARGEST = 12  # items listed unless all are asked for
 _BAR = 30  # columns
 _IN_SUMMARY = ("boundary", "first", "last", "messages", "tokens", "summaries", "state")
@@ -136,20 +136,25 @@ def _next_sweep(settings: Settings, budget: Budget, plan: Plan) -> dict[str, int
 
 
 def _by_kind(session: Session, payload: Payload, infos: Mapping[str, ItemInfo]) -> dict[str, dict[str, int]]:
-    """Count the tokens and the items of a payload by kind, with what a provider adds to each message."""
-    framing, windows = profile(session.settings.profile), payload.shown_windows.values()
-    listed = {line.id for line in payload.plan.lines()}
+    """Count the tokens and the items of a payload by kind, with what a provider adds to each message.
+
+    The kinds add up to the payload. Of the engine's own texts, preface and index, the lines are counted as items.
+    """
+    framing, windows, plan = profile(session.settings.profile), payload.shown_windows.values(), payload.plan
+    listed = {line.id for line in plan.lines()}
     messages = [each for each in (*payload.system, *payload.body) if each.role is Role.SYSTEM and each.id not in listed]
     system = sum(infos[message.id].full + framing.message_tokens for message in messages)
     window_tokens = sum(session.count(text) + framing.message_tokens for text in windows)
-    rest = payload.plan.fixed - system - window_tokens  # the tools, with what a provider adds to a request
+    rest = plan.fixed - system - window_tokens  # the tools, with what a provider adds to a request
     tokens = Counter(system=system, window=window_tokens, tools=rest)
     items = Counter(system=len(messages), window=len(windows), tools=len(payload.tools))
-    for line in payload.plan.lines():
+    for kind, text in (("preface", plan.preface), ("index", plan.marker)):
+        tokens[kind], items[kind] = session.count(text) + framing.message_tokens if text else 0, len(text.splitlines())
+    for line in plan.lines():
         kind = line.kind.name.lower()
         tokens[kind] += line.tokens + (framing.call_tokens if line.kind is Kind.CALL else framing.message_tokens)
         items[kind] += 1
-    return {kind: {"tokens": tokens[kind], "items": items[kind]} for kind in _KINDS if items[kind]}
+    return {kind: {"tokens": tokens[kind], "items": items[kind]} for kind in _KINDS if tokens[kind]}
 
 
 # ---------------------------------------------------------------------- for people

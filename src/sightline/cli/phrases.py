@@ -49,6 +49,8 @@ _PHRASES = {
     "kind window": ("window", "窗口"),
     "kind summary": ("summary", "摘要"),
     "kind recall": ("recalled", "召回"),
+    "kind preface": ("preface", "前言"),
+    "kind index": ("index", "索引"),
     "level full": ("full", "全文"),
     "level summary": ("summary", "摘要"),
     "level gist": ("gist", "要点"),
@@ -447,6 +449,11 @@ _PHRASES = {
         "{session} 分支 {branch} 请求 {number}：其中显示过的窗口内容已丢失",
     ),
     "unreadable": ("{session} cannot be verified: {why}", "{session} 无法校验：{why}"),
+    "project strategy": ("Strategy {strategy}, as {file} says.", "策略 {strategy}，由 {file} 指定。"),
+    "damaged lines": (
+        "{session}: {count:,} lines of the log cannot be read: {lines}",
+        "{session}：日志中有 {count:,} 行无法读取：第 {lines} 行",
+    ),
     "not verified": (
         "{unread:,} of {sessions:,} sessions could not be verified.",
         "{sessions:,} 个会话中有 {unread:,} 个无法校验。",

@@ -15,10 +15,11 @@ from rich.text import Text
 from sightline import samples
 from sightline.cli.options import OUTPUT, WINDOW, Place, default_output, make_budget, place, with_json
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import Column, Rows, bar, console, first_words, print_json, printable, progress
+from sightline.cli.render import Column, Rows, bar, console, first_words, print_json, print_text, printable, progress
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.budget import Budget
+from sightline.plan.strategies.project_choice import Choice, chosen
 from sightline.replay.formats import FORMATS, Recording, read_recording, recorded
 from sightline.replay.replay import Changes, NewInput, Step, Totals, call_count
 from sightline.replay.replay import replay as replayed
@@ -47,7 +48,7 @@ class ReplayOptions(NamedTuple):
     window: int | None
     output: int | None
     profile: str
-    strategy: str
+    strategy: str | None
     format: str
     until: int | None
     slow: bool
@@ -61,6 +62,7 @@ class Replay(NamedTuple):
     recording: Recording
     budget: Budget
     sample: samples.Sample | None = None
+    choice: Choice = Choice("focus", {})
 
 
 @click.command(short_help="Show the prompt of each call of a recorded conversation.")
@@ -91,9 +93,7 @@ class Replay(NamedTuple):
 @click.option(
     "--strategy",
     type=click.Choice(_STRATEGIES),
-    default="focus",
-    show_default=True,
-    help="The strategy that decides which items are shown.",
+    help="The strategy that decides which items are shown.  [default: the project's, else focus]",
 )
 @click.option("--format", type=click.Choice(FORMATS), default="auto", show_default=True, help="Format of FILE.")
 @click.option("--keep", is_flag=True, help="Store the result as a session of the project.")
@@ -121,8 +121,9 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
     if list_samples:
         _list_samples(here, as_json)
         return
-    settings = Settings(profile=given.profile, strategy=given.strategy)
-    source = _source(given)
+    choice = _choice(here, given)
+    settings = Settings(profile=given.profile, strategy=choice.name, config=choice.config)
+    source = _source(given)._replace(choice=choice)
     with (
         Session.new(here.project, root=here.root, settings=settings)
         if keep
@@ -134,6 +135,16 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
             print_json(_facts(source, given, list(steps), kept))
         else:
             _show(here.words, source, given, steps, kept)
+
+
+def _choice(here: Place, given: ReplayOptions) -> Choice:
+    """Return the strategy to use: the project's and its configuration, unless the command line names another one.
+
+    Raises BadInput.
+    """
+    choice = chosen(here.project)
+    wanted = given.strategy or (choice.name if choice.name in _STRATEGIES else "focus")
+    return choice if choice.name == wanted else Choice(wanted, {})
 
 
 def _source(given: ReplayOptions) -> Replay:
@@ -179,7 +190,9 @@ def _facts(source: Replay, given: ReplayOptions, steps: list[Step], kept: str | 
         "window": source.budget.window,
         "output": source.budget.output,
         "profile": given.profile,
-        "strategy": given.strategy,
+        "strategy": source.choice.name,
+        "config": source.choice.config,
+        "chosen_in": source.choice.file,
         "session": kept,
         "calls": [
             {
@@ -209,6 +222,10 @@ def _facts(source: Replay, given: ReplayOptions, steps: list[Step], kept: str | 
 def _show(words: Phrases, source: Replay, given: ReplayOptions, steps: Iterator[Step], kept: str | None) -> None:
     out, totals = console(), Totals()
     _print_introduction(out, words, source)
+    if source.choice.file:
+        config = ", ".join(f"{key} = {value}" for key, value in source.choice.config.items())
+        named = f"{source.choice.name} ({config})" if config else source.choice.name
+        print_text(out, printable(words("project strategy", strategy=named, file=source.choice.file)), "dim")
     usual_pause = _SAMPLE_DELAY if given.sample is not None and out.is_terminal else 0.0
     pause = given.delay if given.delay is not None else _SLOW if given.slow else usual_pause
     rows = _rows(out, words, source.budget.limit(margin=PROFILES[given.profile].margin))

@@ -9,6 +9,8 @@ from sightline.cli.options import Place, branch_label, place, session_argument, 
 from sightline.cli.render import console, error_console, print_json, progress
 from sightline.errors import SightlineError
 
+_NAMED = 20  # damaged lines that are named; the rest is only counted
+
 
 @click.command(short_help="Check that every payload of a session can be made again from the log.")
 @session_argument
@@ -19,8 +21,8 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
 
     Without an id it is the newest session.
 
-    The command lists the payloads that differ. With --all it also lists the sessions that cannot be opened, and goes on
-    with the others. If there are any of either, the exit code is 1.
+    The command lists the payloads that differ, and the lines of the log that cannot be read. With --all it also lists
+    the sessions that cannot be opened, and goes on with the others. If there are any of these, the exit code is 1.
 
     \b
     Examples:
@@ -36,17 +38,18 @@ def verify(session_id: str | None, every: bool, as_json: bool) -> None:
     payloads = sum(session["payloads"] for session in sessions)
     bad = sum(len(session["mismatches"]) for session in sessions)
     unread = sum(bool(session["error"]) for session in sessions)
+    damaged = sum(len(session["damaged"]) for session in sessions)
     if as_json:
-        print_json({"good": not (bad or unread), "payloads": payloads, "sessions": sessions})
+        print_json({"good": not (bad or unread or damaged), "payloads": payloads, "sessions": sessions})
     else:
         if bad:
             out.print(here.words("verified bad", bad=bad, payloads=payloads), style="red", soft_wrap=True)
-        elif payloads or not unread:
+        elif payloads or not (unread or damaged):
             read = len(ids) - unread
             out.print(here.words("verified", payloads=payloads, sessions=read), style="green", soft_wrap=True)
         if unread:
             out.print(here.words("not verified", unread=unread, sessions=len(ids)), style="red", soft_wrap=True)
-    if bad or unread:
+    if bad or unread or damaged:
         click.get_current_context().exit(1)
 
 
@@ -57,7 +60,7 @@ def _try_verify(here: Place, session_id: str, out: Console | None) -> dict[str, 
     except (SightlineError, OSError) as error:
         if out is not None:
             out.print(here.words("unreadable", session=session_id, why=error), style="red", soft_wrap=True)
-        return {"session": session_id, "payloads": 0, "mismatches": [], "error": str(error)}
+        return {"session": session_id, "payloads": 0, "mismatches": [], "damaged": [], "error": str(error)}
 
 
 def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]:
@@ -76,4 +79,11 @@ def _verify(here: Place, session_id: str, out: Console | None) -> dict[str, Any]
                 if out is not None:
                     key = "mismatch" if payload.found else "window gone"
                     out.print(here.words(key, session=session_id, **mismatch), style="red", soft_wrap=True)
-    return {"session": session_id, "payloads": count, "mismatches": mismatches, "error": ""}
+        damaged = session.receipts.damaged_lines()
+    if damaged and out is not None:
+        lines = ", ".join(map(str, damaged[:_NAMED])) + (", …" if len(damaged) > _NAMED else "")
+        text = here.words("damaged lines", session=session_id, count=len(damaged), lines=lines)
+        out.print(text, style="red", soft_wrap=True)
+    return {
+        "session": session_id, "payloads": count, "mismatches": mismatches, "damaged": damaged, "error": "",
+    }  # fmt: skip

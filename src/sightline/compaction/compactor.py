@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from sightline import wire
-from sightline.compaction.loss import Loss, loss, readable_text
+from sightline.compaction.loss import Loss, loss, outputs, readable_text
 from sightline.compaction.oldest_part import oldest_part
 from sightline.compaction.prompt import (
     ask_model,
@@ -17,11 +17,12 @@ from sightline.compaction.prompt import (
     fallback,
     instruction,
     no_summary,
+    not_shorter,
     summary_in,
 )
 from sightline.compaction.unit_range import UnitRange
 from sightline.compose.turn import Composer
-from sightline.errors import BadInput, NothingCompacted
+from sightline.errors import BadInput, NothingCompacted, NotShorter
 from sightline.files import mentions as files
 from sightline.files.folders import PROJECT, Folders
 from sightline.log import entries
@@ -48,8 +49,6 @@ SECONDS = 120.0  # that a model may take
 _DIGEST = 0.1  # of the token limit: a digest may always have this
 _DIGEST_TOKENS = 3_000  # that a digest may have of what the compaction frees: most of what is left in a small window
 _SUMMARY = 0.25  # of the token limit: a longer summary is no summary
-_SMALL_DIGEST = 200  # tokens that the digest of a single unit may have in any case
-_SMALL_TOKENS = 1000  # up to this a summary of one message may be larger than it: its nine sections have a size
 _LEAST_TOKENS, _LONG_TOKENS = 12, 2000  # so short an answer to so long a conversation is a refusal, not a summary
 _ATTEMPTS = 3  # to write while others write, before one more that may raise
 _ANSWER_TOKENS = 4000  # of the context window, left free for the model's answer
@@ -91,6 +90,7 @@ class Job(NamedTuple):
     first: int  # the units that the summary will cover
     last: int
     trigger: str
+    replaced: int  # tokens that a summary of these units would replace
 
 
 class Compactor:
@@ -130,7 +130,8 @@ class Compactor:
         text, paths = instruction(shown, max_tokens=free_tokens, count=count, locale=reader.locale)
         tokens = seen.tokens + count(text) + reader.profile.message_tokens
         request = with_changes(seen, tail=(Message(Role.USER, (Text(text),)),), tokens=tokens)
-        return Job(before, budget, request, tuple(paths), first, last, trigger)
+        replaced = self._replaced(before, budget, self._range(first, last))
+        return Job(before, budget, request, tuple(paths), first, last, trigger, replaced)
 
     def passes_over(self) -> bool:
         """Return whether to skip a background summary, because the model failed too often in a row."""
@@ -174,20 +175,29 @@ class Compactor:
         summary = summary_in(answer if isinstance(answer, str) else plain_text(wire.read_reply(answer).parts))
         tokens, most = self._journal.reader.counter.count(summary), int(_SUMMARY * job.before.plan.limit)
         check_words(summary, (plain_text(message.parts) for message in job.before.body), locale)
-        covered = self._range(job.first, job.last)
-        units = (*covered.not_summarised(), *covered.summaries())  # the summaries that cover the other units now
-        replaced = sum(self._journal.timeline.unit_full[unit] for unit in units)
-        if tokens < _LEAST_TOKENS and replaced > _LONG_TOKENS:
-            raise no_summary("says little", locale, tokens=tokens, replaced=replaced)
+        if tokens < _LEAST_TOKENS and job.replaced > _LONG_TOKENS:
+            raise no_summary("says little", locale, tokens=tokens, replaced=job.replaced)
         if tokens > most:
             raise no_summary("too long", locale, tokens=tokens, most=most)
-        if tokens >= max(replaced, _SMALL_TOKENS if self._is_one_message(covered) else 0):
+        if self._added([summary]) >= job.replaced:
             raise no_summary("not shorter", locale, tokens=tokens)
         return summary
 
-    def _is_one_message(self, covered: UnitRange) -> bool:
-        """Whether a range is a single message: the older of two, in a conversation that has just begun."""
-        return self._count_messages(covered.units()) == 1
+    def _replaced(self, before: Payload, budget: Budget, covered: UnitRange) -> int:
+        """Return the tokens that a summary of these units replaces: theirs in full, and those of earlier summaries.
+
+        Without those that are shown all the same: of units in every plan, and of constraints that will be quoted.
+        """
+        view, plan = self._composer.view(budget), before.plan
+        units = {*covered.not_summarised(), *covered.summaries()} - view.must_show
+        quoted = view.notices.preface({*plan} - units, plan.lods, "")[1]
+        return view.full_tokens(units) - max(0, quoted - plan.preface_tokens)
+
+    def _added(self, texts: Iterable[str]) -> int:
+        """Return the tokens of these texts as summaries in a payload."""
+        reader = self._journal.reader
+        framing = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
+        return sum(reader.counter.count(text) + framing for text in texts)
 
     def _range(self, first: int, last: int) -> UnitRange:
         return UnitRange(self._journal.timeline, self._journal.path, first, last)
@@ -199,7 +209,8 @@ class Compactor:
         if the model failed.
 
         Raises:
-            BadInput: there is too little to make a digest of. Nothing was written, nor with these:
+            BadInput: there is too little to make a digest of; its subclass NotShorter if the digest would be no shorter
+                than what it replaces. Nothing was written, nor with these:
             Conflict, StoreError
         """
         error = error_text(summary) if isinstance(summary, Exception) else ""
@@ -210,6 +221,9 @@ class Compactor:
         texts, used = self._texts(job, covered, summary), job.files if isinstance(summary, str) else ()
         if not texts:
             raise BadInput(_TOO_LITTLE)
+        replaced = self._replaced(job.before, job.budget, covered)
+        if not isinstance(summary, str) and self._added(text for text, _ in texts) >= replaced:
+            raise NotShorter(not_shorter(self._journal.reader.locale, error))
         boundary = self._write(job, covered, texts, used)
         after = self._composer.preview(job.budget, command="command: compact")
         hidden = self._loss(job.before, after)
@@ -261,7 +275,7 @@ class Compactor:
         shown = self._tokens(job, [unit for unit in plan if not job.first <= unit <= job.last])
         freed = int(halfway * (plan.limit - plan.fixed)) - shown
         most = max(int(_DIGEST * plan.limit), min(_DIGEST_TOKENS, freed))
-        most = min(most, max(full // 2, _SMALL_DIGEST if job.first == job.last else 0))
+        most = min(most, full // 2)
         return digest(items, tokens=most, count=reader.counter.count, locale=reader.locale, before=before)
 
     def _tokens(self, job: Job, units: Iterable[int]) -> int:
@@ -280,9 +294,7 @@ class Compactor:
         drafts = [journal.drafts.boundary(note, entries.CompactMetadata(job.trigger, job.before.tokens))]
         # With these texts in the place of the covered units the payload will be so large.
         hidden = self._tokens(job, [unit for unit in job.before.plan if covered.first <= unit <= covered.last])
-        framing = reader.counter.count(say("summary", reader.locale)) + reader.profile.message_tokens
-        added = sum(reader.counter.count(text) + framing for text, _ in texts)
-        expected = max(0, job.before.tokens - hidden) + added
+        expected = max(0, job.before.tokens - hidden) + self._added(text for text, _ in texts)
         metadata = entries.CompactMetadata(job.trigger, job.before.tokens, expected, list(used))
         drafts += [journal.drafts.summary(text, metadata, flags=flags) for text, flags in texts]
         # What it covers is fixed and still there, so it is written after what others wrote.
@@ -294,7 +306,15 @@ class Compactor:
         """Return what is no longer shown, constraints among it that the user set anywhere on this branch."""
         rows = self._journal.reader.constraint_rows(self._journal.path)
         shown = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))
-        return loss(map(readable_text, before.body), map(self._journal.reader.text, rows), shown)
+        text, said = self._journal.reader.text, [message for message in before.body if self._is_said(message)]
+        originals = (text(row) for unit in before.plan for row in before.plan.timeline.rows_of(unit))
+        return loss(map(readable_text, before.body), map(text, rows), shown, originals, outputs(said))
+
+    def _is_said(self, message: Message) -> bool:
+        """Whether a message shows what somebody said, or a tool, and not what we made of it."""
+        timeline = self._journal.timeline
+        row = timeline.row(message.id) if message.id else None
+        return row is not None and timeline.kind[row] not in (Kind.SUMMARY, Kind.RECALL)
 
     # ------------------------------------------------------------------ undoing it
 

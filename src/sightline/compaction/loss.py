@@ -6,14 +6,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from sightline.shorten import identifiers, rules
+from sightline.shorten import Purpose, identifiers, purpose_of, rules, subject_of
 from sightline.shorten.rules.short_form import short_form
+from sightline.shorten.source import names_code
 from sightline.values.excerpt import stands_alone
-from sightline.values.items import Call, Message, plain_text
+from sightline.values.items import Call, Message, Result, Role, plain_text
 
 _MAX_NAMED = 40  # of each kind; the rest is only counted
-_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|Traceback|FAILED|FATAL|panic|error:)|错误|异常|失败", re.IGNORECASE)
+_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|Traceback|FAILED|FATAL|panic|error:)|错误|异常|失败|未找到|超时", re.I)
+_STATEMENT = re.compile(
+    r"\W*(?:raise|except|throw|catch|class|import|from|def|func|return|if|elif|assert)\b"
+)  # of code
 _NUMBER = re.compile(r"[-+]?\d[\d.,:%]*")
+_SHOWS_CODE = (Purpose.READ, Purpose.SHOW, Purpose.CHANGE, Purpose.WRITE)
 
 
 class Lost(Struct, frozen=True, omit_defaults=True):
@@ -47,10 +52,18 @@ class Loss(Struct, frozen=True, omit_defaults=True):
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
 
-def loss(before: Iterable[str], user_messages: Iterable[str], after: str) -> Loss:
+def loss(
+    before: Iterable[str],
+    user_messages: Iterable[str],
+    after: str,
+    originals: Iterable[str] | None = None,
+    outputs: Iterable[str] | None = None,
+) -> Loss:
     """Return what the texts `before` showed and `after`, everything that is shown now, does not.
 
-    Constraints are those in `user_messages`, shown or not; one counts if any text before contained it.
+    Constraints are those in `user_messages`, shown or not; one counts if any text before contained it and no later
+    message revokes it. `originals` are the items that were shown, in full: a number that is in none of them is ours.
+    `outputs` are the texts before that may report an error. Without them, all may.
     """
     texts, said = list(before), list(user_messages)
     shown = "\n".join(texts)
@@ -58,20 +71,22 @@ def loss(before: Iterable[str], user_messages: Iterable[str], after: str) -> Los
     paths = [name for name in names if "/" in name or "\\" in name]
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
     others = names.keys() - {*paths, *numbers}
-    errors = (line.strip()[:200] for text in texts for line in text.split("\n") if _ERROR.search(line))
+    lines = (line for text in (texts if outputs is None else outputs) for line in text.split("\n"))
+    errors = (line.strip()[:200] for line in lines if _ERROR.search(line) and not _STATEMENT.match(line))
+    own = shown if originals is None else "\n".join(originals)
     return Loss(
         constraints=_missing(
             (
                 each
-                for text in said
-                for each in rules.constraints(text)
-                if each in shown and not _shortened(each, after)
+                for laid in rules.revoked(said)
+                for each, revoked in laid.items()
+                if not revoked and each in shown and not _shortened(each, after)
             ),
             after,
         ),
         paths=_missing(paths, after),
         identifiers=_missing([name for name in names if name in others], after),
-        numbers=_missing(numbers, after),
+        numbers=_missing([number for number in numbers if stands_alone(number, own)], after),
         errors=_missing(errors, after, whole_words=False),
     )
 
@@ -92,6 +107,28 @@ def readable_text(message: Message) -> str:
     """Return everything that can be read in a message: its text, and the names and arguments of its calls."""
     arguments = [text for part in message.parts if isinstance(part, Call) for text in (part.name, *_leaves(part.input))]
     return "\n".join([plain_text(message.parts), *arguments])
+
+
+def outputs(messages: Iterable[Message]) -> Iterator[str]:
+    """Yield the texts that may report an error: the user's, and results of calls that failed or show no source code.
+
+    Neither calls nor what searches find: a line of a program is no error that occurred.
+    """
+    calls: dict[str, Call] = {}
+    for message in messages:
+        calls |= {part.id: part for part in message.parts if isinstance(part, Call)}
+        match message.parts[:1]:
+            case (Result() as result,) if not result.error and _shows_code(calls.get(result.id)):
+                continue
+        if message.role in (Role.USER, Role.TOOL):
+            yield plain_text(message.parts)
+
+
+def _shows_code(call: Call | None) -> bool:
+    if call is None:
+        return False
+    purpose = purpose_of(call)
+    return purpose is Purpose.SEARCH or (purpose in _SHOWS_CODE and names_code(subject_of(call)))
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -98,6 +98,10 @@ _say = Phrases(
             "⚠️ 压缩使用降级策略\n\n{error}\n\n已保留最近 30% 的消息。",
         ),
         "too little": ("There is not enough conversation to compact.", "没有足够的对话历史需要压缩"),
+        "not shorter than it": (
+            "Nothing was compacted: a summary would be no shorter than what it would hide.",
+            "未压缩：摘要不会比它要隐去的内容更短",
+        ),
         "beginning": ("{path} (the beginning, {lines} lines)", "{path}（开头 {lines} 行）"),
     }
 )
@@ -240,3 +244,9 @@ def fallback_report(error: str, locale: str) -> str:
 def too_little(locale: str) -> str:
     """Return what people are told if there are too few messages to compact."""
     return _say("too little", locale)
+
+
+def not_shorter(locale: str, error: str = "") -> str:
+    """Return what people are told if a compaction would save nothing, and why the model gave no summary, if so."""
+    told = _say("not shorter than it", locale)
+    return f"{told} ({error})" if error else told

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from sightline.log.columns import BY_RULE
 from sightline.log.journal import Journal
+from sightline.log.laid_down import laid_down
 from sightline.log.recall_frame import speaker
 from sightline.plan.view import LeftOut, Notices
 from sightline.shorten import subject_of, unusual_value
-from sightline.shorten.rules.revocations import Lifted
 from sightline.shorten.rules.short_form import short_form
 from sightline.values.excerpt import stands_alone
 from sightline.values.items import Call, Kind, Lod
@@ -54,14 +54,12 @@ class EngineNotices(Notices):
     @cached_property
     def preface_limit(self) -> int:  # type: ignore[override]
         """See `Notices.preface_limit`: no more than all constraints would take, word for word."""
-        reader = self._journal.reader
         most = max(int(_PREFACE_SHARE * self._limit), _PREFACE_LEAST)
         beside = _HANDLE_TOKENS if self._expands else _DASH_TOKENS
-        needed, lifted = 0, Lifted(self._message_before)
-        for row in reversed(self._constraint_rows):
-            found = reader.constraints(row)
-            revoked = sum(lifted.takes(sentence, row) for sentence in reversed(found))
-            needed += reader.constraint_tokens(row) + beside * len(found) + _MARK_TOKENS * revoked
+        needed, last = 0, -1
+        for row, _, revoked in laid_down(self._journal):
+            needed += self._journal.reader.constraint_tokens(row) if row != last else 0
+            needed, last = needed + beside + _MARK_TOKENS * revoked, row
             if needed >= most:
                 return most
         return min(most, needed + self._with_tokens(say("binding", self.locale))[1]) if needed else 0
@@ -69,12 +67,6 @@ class EngineNotices(Notices):
     @cached_property
     def _constraint_rows(self) -> list[int]:
         return self._journal.reader.constraint_rows(self._journal.path)
-
-    def _message_before(self, row: int) -> int:
-        """The row of the user's message before this one, or this row if there is none."""
-        timeline = self._journal.timeline
-        unit = timeline.last_user(self._journal.path, row)
-        return timeline.unit_row[unit] if unit >= 0 else row
 
     def _count(self, text: str) -> int:
         return self._journal.reader.counter.count(text)
@@ -133,7 +125,7 @@ class EngineNotices(Notices):
     def _index_line(self, unit: int, preface: str) -> str:
         """What a unit was about, with its handles: in the model's and the user's words, and what is odd in results.
 
-        Of a message with constraints it says those that the preface does not show.
+        Of a message with constraints it says those that still hold and that the preface does not show.
         """
         timeline, reader = self._journal.timeline, self._journal.reader
         rows = timeline.rows_of(unit)
@@ -145,9 +137,14 @@ class EngineNotices(Notices):
         at = bisect_left(self._constraint_rows, rows[0])
         if self._constraint_rows[at : at + 1] != [rows[0]]:
             return f"#{timeline.id(rows[0])} {label}{_on_one_line(reader.text(rows[0]))}"
-        unseen = [each for each in reader.constraints(rows[0]) if not _is_quoted(each, preface)]
+        holding = [each for each in reader.constraints(rows[0]) if (rows[0], each) not in self._revoked]
+        unseen = [each for each in holding if not _is_quoted(each, preface)]
         told = f"{label}{_on_one_line(' '.join(unseen))}" if unseen else label.rstrip(" :：")
         return f"#{timeline.id(rows[0])} {told}"
+
+    @cached_property
+    def _revoked(self) -> frozenset[tuple[int, str]]:
+        return frozenset((row, sentence) for row, sentence, revoked in laid_down(self._journal) if revoked)
 
     def _describe_call(self, row: int) -> str:
         timeline, reader = self._journal.timeline, self._journal.reader
@@ -183,16 +180,14 @@ class EngineNotices(Notices):
         seen = {sentence for row in whole for sentence in reader.constraints(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)
         digests, by_models = self._summaries(units, lods)
-        lifted = Lifted(self._message_before)
-        for row in rows:
-            for sentence in reversed(reader.constraints(row)):
-                revoked = lifted.takes(sentence, row)
-                quoted = stands_alone(sentence, shortened) or (
-                    stands_alone(sentence, digests) and not stands_alone(sentence, by_models)
-                )
-                if sentence not in seen and not quoted:
-                    yield Hidden(timeline.id(row), sentence, revoked)
-                seen.add(sentence)
+        for row, sentence, revoked in laid_down(self._journal):
+            digested = say("revoked", self.locale, text=sentence) if revoked else sentence
+            quoted = stands_alone(sentence, shortened) or (
+                stands_alone(digested, digests) and not stands_alone(sentence, by_models)
+            )
+            if sentence not in seen and not quoted:
+                yield Hidden(timeline.id(row), sentence, revoked)
+            seen.add(sentence)
 
     def _summaries(self, units: Collection[int], lods: Mapping[int, Lod]) -> tuple[str, str]:
         """The text of the shown digests, which quote the user, and of all summaries by models, which may misquote.

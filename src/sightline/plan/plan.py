@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from sightline.errors import PinnedOverflow, StrategyError
-from sightline.log.columns import LEADING
+from sightline.log.columns import HEAD, LEADING
 from sightline.plan.view import LeftOut, View
 from sightline.values.items import Kind, Lod
 
@@ -236,7 +236,8 @@ def _raise_overflow(view: View, tokens: int, strategy_tokens: int) -> None:
     """Raise PinnedOverflow with what is too large; `strategy_tokens` is the size of the strategy's own text."""
     timeline = view.timeline
     pinned = [f"what the strategy says ({strategy_tokens} tokens)"] if strategy_tokens else []
-    pinned += [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted(view.pinned)]
+    notes = [row for row in timeline.rows_on(view.path, timeline.systems) if not timeline.state[row] & HEAD]
+    pinned += [f"#{timeline.id(row)} ({timeline.full[row]} tokens)" for row in sorted({*view.pinned, *notes})]
     if not view.trims:
         rows = [row for unit in view.candidates() for row in timeline.rows_of(unit)]
         largest = nsmallest(_NAMED, rows, key=lambda row: (-timeline.full[row], row))

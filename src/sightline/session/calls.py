@@ -3,7 +3,7 @@
 A session answers calls of `expand`, of `recall` and of windows. All others wait for `Session.tool_result`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sightline.apps.calls import ACTION, CREATE, is_ours, read_calls
@@ -38,6 +38,7 @@ class Calls:
         """`refresh` reads what other writers have appended, after a Conflict."""
         self._journal, self._recall, self._host, self._refresh = journal, recall, host, refresh
         self.answered: list[Answered] = []  # the calls of the last reply that the session itself answered
+        self._imported: set[str] = set()  # ids of calls left open by a list: the next may have their results
 
     # ------------------------------------------------------------------ results from the program
 
@@ -60,16 +61,42 @@ class Calls:
 
     def interrupt(self) -> int:
         """Give up on the calls that wait, and return how many there were."""
-        calls = (self._journal.waiting(call.id) for call in self._journal.open_calls())
-        if drafts := self.give_up([call for call in calls if call is not None]):
+        if drafts := self._give_up_ids(call.id for call in self._journal.open_calls()):
             self._journal.append(drafts)
         return len(drafts)
+
+    def _give_up_ids(self, call_ids: Iterable[str]) -> list[Entry]:
+        return self.give_up([call for call_id in call_ids if (call := self._journal.waiting(call_id)) is not None])
 
     def give_up(self, calls: Sequence[PendingCall]) -> list[Entry]:
         """Return a result for each of these calls that says that nobody answered it."""
         text = Text(self._say("interrupted"))
         result = self._journal.drafts.result
         return [result(Result(call.id, (text,), "interrupted", call.name), call) for call in calls]
+
+    def draft_list(self, messages: Sequence[Message], system_flags: int) -> tuple[list[Entry], list[Entry]]:
+        """Draft the entries of an imported list. Return what goes before them, and them with what follows.
+
+        The calls of its last message stay open, because their results may be in the next list. Others without a result
+        are given up on: those in the list, and those from before it if somebody says something in it.
+        """
+        drafts, unanswered = self._journal.drafted(messages, system_flags)
+        spoken = [message for message in messages if message.role in (Role.USER, Role.ASSISTANT)]
+        newest = {part.id for message in spoken[-1:] for part in message.parts if isinstance(part, Call)}
+        at = len(unanswered)
+        while at and unanswered[at - 1].id in newest:
+            at -= 1
+        results = {part.id for message in messages for part in message.parts if isinstance(part, Result)}
+        before = [call.id for call in self._journal.open_calls() if call.id not in results]
+        self._imported |= {*before, *(call.id for call in unanswered[at:])}
+        says = any(not isinstance(part, Call) for message in spoken for part in message.parts)
+        return self._give_up_ids(before if says else ()), [*drafts, *self.give_up(unanswered[:at])]
+
+    def end_imported(self) -> None:
+        """Give up on the calls that imported lists left open, whose results did not come."""
+        if drafts := self._give_up_ids(sorted(self._imported)):
+            self._journal.append(drafts)
+        self._imported.clear()
 
     # ------------------------------------------------------------------ calls that the session answers
 

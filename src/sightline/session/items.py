@@ -10,6 +10,7 @@ from sightline.log import entries
 from sightline.log.annotations import PinNote
 from sightline.log.columns import LABELLED
 from sightline.log.journal import Journal
+from sightline.log.laid_down import laid_down
 from sightline.recall.recall import Found, Recall
 from sightline.session import accept
 from sightline.values.items import Item, Kind, Lod
@@ -34,6 +35,7 @@ class Constraint(NamedTuple):
 
     id: str  # of the message
     text: str
+    revoked: bool = False  # by what the user said later
 
 
 class Items:
@@ -79,12 +81,10 @@ class Items:
 
     @locked
     def constraints(self) -> list[Constraint]:
-        """Return what the user laid down on this branch for the work, oldest first."""
-        journal, found = self._journal, []
-        for row in journal.reader.constraint_rows(journal.path):
-            item_id = journal.timeline.id(row)
-            found += [Constraint(item_id, each) for each in journal.reader.constraints(row)]
-        return found
+        """Return what the user laid down on this branch for the work, oldest first, and whether it was revoked."""
+        timeline = self._journal.timeline
+        found = [Constraint(timeline.id(row), sentence, off) for row, sentence, off in laid_down(self._journal)]
+        return found[::-1]
 
     @locked
     def expand(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from sightline.compose.receipts import receipts
 from sightline.compose.verify import Verified, verify
+from sightline.log import entries
 from sightline.log.annotations import ReceiptNote
 from sightline.log.journal import Journal
 
@@ -27,3 +28,15 @@ class Receipts:
         The session moves from branch to branch while this runs, so do nothing else with it until the end.
         """
         return verify(self._journal)
+
+    def damaged_lines(self) -> list[int]:
+        """Return the numbers of the log's lines that cannot be read, the first being 1. Scans the whole log."""
+        return [number for number, line in enumerate(self._journal.store.scan(), start=1) if not _is_entry(line.data)]
+
+
+def _is_entry(data: bytes) -> bool:
+    try:
+        entries.decode(data)
+    except entries.UNREADABLE:
+        return False
+    return True

@@ -212,6 +212,7 @@ class Session:
             UnknownItem: no such item on this branch.
             OpenCalls: its calls still wait for results.
         """
+        self._calls.end_imported()
         journal = self._journal.forked(self.items.row(at), keep_summaries=keep_summaries)
         return Session(journal, apps=self.windows.apps.values(), **self._options)
 
@@ -382,8 +383,10 @@ class Session:
         return self._append(drafts)[0]
 
     def extend(self, messages: Sequence[Any], *, in_place: bool = False) -> list[str]:
-        """Import a message list in OpenAI chat, Responses or Anthropic form. Calls without a result are given up on.
+        """Import a message list in OpenAI chat, Responses or Anthropic form.
 
+        Calls without a result are given up on when somebody speaks next. Those of the last message wait: their results
+        may come in the next list, or by `tool_result`; if they have not come, `compose` gives up on them.
         The list is written as one batch: all of it is in the log, or nothing. With `in_place`, its system messages stay
         where they are in the conversation also before the first call, instead of being the system prompt.
 
@@ -392,10 +395,9 @@ class Session:
         """
         neutral = [accept.check_message(message) for message in accept.read_with(wire.read_messages, messages)]
         with self._lock:
-            drafts, unanswered = self._journal.drafted(neutral, LABELLED if in_place else 0)
-            ids = self._append([*drafts, *self._calls.give_up(unanswered)]) if drafts else []
-            self.interrupt()  # calls from before the list
-            return ids[: len(neutral)]
+            before, drafts = self._calls.draft_list(neutral, LABELLED if in_place else 0)
+            ids = self._append([*before, *drafts]) if drafts else []
+            return ids[len(before) :][: len(neutral)]
 
     @locked
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:
@@ -431,6 +433,7 @@ class Session:
             self.interrupt()  # calls that an earlier run left without a result
             self._calls.give_up_in_text()
             self._resumed = False
+        self._calls.end_imported()
         for _ in range(_ATTEMPTS):
             with suppress(Conflict):  # others appended meanwhile: their entries belong in this payload
                 return self._composer.compose(budget, ask)

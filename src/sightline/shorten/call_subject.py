@@ -28,7 +28,9 @@ _CHANGING = frozenset(
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ARGUMENTS = r"""(?:'[^']*'|"[^"]*"|[^'"<>|&;\n])*+"""
 _SHOWS = rf"(?:cat|nl|head|tail|less|more|bat|type|Get-Content|sed\s+-n)\s{_ARGUMENTS}"
-_SHOWN = rf"{_SHOWS}(?:\|\s*{_SHOWS})*"  # what shows a file may be piped into what shows a part of that
+# What shows a file may be piped into what shows a part of that, or numbers its lines.
+_CUTS = rf"(?:(?:cat|nl|head|tail|less|more|bat|cut)(?![\w.-])|sed\s+-n\s){_ARGUMENTS}"
+_SHOWN = rf"{_SHOWS}(?:\|\s*{_CUTS})*"
 _BETWEEN = r"(?:&&|;|\n)\s*+"
 _SHOWS_FILE = re.compile(
     rf"\s*(?:cd\s{_ARGUMENTS}{_BETWEEN})?{_SHOWN}(?:{_BETWEEN}(?:{_SHOWN}|echo\b{_ARGUMENTS}))*;?\s*"

@@ -12,8 +12,9 @@ ERROR, WARNING, RULE = 3.0, 1.5, -1.0
 MOST_TROUBLES = 60  # different lines with an error or a warning that are marked; a text with more is about them anyway
 
 _ERROR, _WARNING = re.compile("error|exception|fail|fatal|panic|denied"), re.compile("warn|deprecat")
-_PHRASES = {"found": "not found", "such": "no such"}  # words that signal an error only in this phrase
-_ZH = {"错误": ERROR, "失败": ERROR, "异常": ERROR, "警告": WARNING}
+# Words that signal an error only in this phrase.
+_PHRASES = {"found": "not found", "such": "no such", "undefined": "undefined: ", "timed": "timed out"}
+_ZH = dict.fromkeys(("错误", "失败", "异常", "未找到", "找不到", "超时", "崩溃"), ERROR) | {"警告": WARNING}
 # Words that may end a phrase of a rule (`t` ends "don't"), and these phrases, in lower case.
 _RULE_WORDS = frozenset(("never", "always", "must", "not", "t", "cannot", "only", "sure", "least", "most"))
 _RULE_STEMS = ("requir", "forbid", "ensur")

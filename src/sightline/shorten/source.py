@@ -50,9 +50,14 @@ def is_code_file(view: View) -> bool:
     return view.subject.rpartition(".")[2] in CODE and not _BLANK.search(view.subject)
 
 
+def names_code(subject: str) -> bool:
+    """Whether the subject of a call names a code file."""
+    return any(match.group(1) in CODE for match in _ENDING.finditer(subject[:400]))
+
+
 def is_source(view: View) -> bool:
     """Whether the subject names a code file, or enough lines define something."""
-    if any(match.group(1) in CODE for match in _ENDING.finditer(view.subject[:400])):
+    if names_code(view.subject):
         return True
     lines = view.code[:DETECT]
     found = sum(mark in (DEFINES, IMPORTS) for mark in _code_marks(lines).values())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sightline.shorten.digest import digest
 from sightline.shorten.digest.outcomes import CommandRun, read_command
 from sightline.values.items import Blob, Call, Item, Kind, Result, Text
+from sightline.values.phrases import say
 from sightline.values.tokens import counter, estimate_tokens
 
 ROOMY = 100_000
@@ -135,6 +136,24 @@ def test_the_chinese_digest_has_chinese_headings() -> None:
     assert section(text, "未完成") == ["- 不要改数据库。 (尚未回答)"]
 
 
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        ("checked 12 packages", " ok"),
+        ("# quay\n./depth.go:3:2: undefined: metres", ": ./depth.go:3:2: undefined: metres"),
+        ("the value may be undefined here", " ok"),
+        ("请求第 12 号服务超时", ": 请求第 12 号服务超时"),
+        ("正在检查\n未找到 depth.go 文件", ": 未找到 depth.go 文件"),
+        ("正在检查\n文件都已检查完毕", " ok"),
+        ("异常：深度为负数", " failed: 异常：深度为负数"),
+    ],
+)
+def test_what_leaves_doubt_is_not_called_ok(output: str, outcome: str) -> None:
+    """A command without an exit code: a line that speaks of trouble stands there, in either language."""
+    text = digest(Conversation().user("go").bash("go vet ./...", output).items, tokens=ROOMY, count=words)
+    assert section(text, "Commands") == [f"- `go vet ./...`{outcome}"]
+
+
 def test_words_said_twice_stand_once() -> None:
     """A message repeated is one message."""
     talk = Conversation().user("Start with the parser.").user("commit and push").says("Done.").user("commit and push")
@@ -179,6 +198,30 @@ def test_of_too_many_messages_those_that_bind_and_the_newest_stay() -> None:
     assert "You must never cut the old pear tree." in text
     assert "bed number 198" in text
     assert "bed number 3," not in text
+
+
+@pytest.mark.parametrize(
+    ("later", "marked"), [("You may push to main now.", True), ("You may push to dev now.", False)]
+)
+def test_what_was_revoked_is_marked(later: str, marked: bool) -> None:
+    """In its place, in a text of several sentences, and once only in the digest that continues this one."""
+    talk = (
+        Conversation().user("Fix the parser.").user("Never push to main. Use tabs.").user(later).user("Test the lexer.")
+    )
+    rule = say("revoked", text="Never push to main.") if marked else "Never push to main."
+    text = digest(talk.items, tokens=ROOMY, count=words)
+    assert section(text, "The user's words") == [f"- {rule} Use tabs.", f"- {later}"]
+    more = Conversation().user("Add the lexer to it.").items
+    assert f"- {rule} Use tabs." in digest(more, tokens=ROOMY, count=words, before=text).split("\n")
+
+
+@pytest.mark.parametrize(("later", "dropped"), [("You may cut the pear tree now.", True), ("Let us begin.", False)])
+def test_what_was_revoked_has_no_right_to_stay(later: str, dropped: bool) -> None:
+    """Where not all fit, a constraint is kept only while it holds."""
+    talk = Conversation().user("Let us plan the garden.").user("You must never cut the pear tree.").user(later)
+    for i in range(200):
+        talk.user(f"And what about bed number {i}, next to the fence?")
+    assert ("You must never cut the pear tree." not in digest(talk.items, tokens=300, count=words)) == dropped
 
 
 @pytest.mark.parametrize(

@@ -535,6 +535,18 @@ def test_a_short_form_drops_what_says_nothing() -> None:
         ("不要改数据库。", "现在可以改数据库了。", True),
         ("改数据库之前不要跑测试。", "现在可以改数据库了。", False),
         ("用制表符缩进。", "刚才说的不算。", True),
+        ("不要修改数据库。", "现在可以改数据库了。", True),
+        ("不要修改接口。", "现在可以改数据库了。", False),
+        ("不要碰数据库。", "数据库可以改了。", True),
+        ("Don't modify the database.", "You may change the database now.", True),
+        ("Don't restart the database.", "You may change the database now.", False),
+        ("Answer in German.", "Actually, English is fine again.", True),
+        ("Answer in English.", "Actually, English is fine again.", False),
+        ("Don't answer in German.", "Actually, English is fine again.", False),
+        ("用德语回答。", "英文也可以了。", True),
+        ("用英语回答。", "英文也可以了。", False),
+        ("No emojis.", "Emojis are allowed again.", True),
+        ("No jokes.", "Emojis are allowed again.", False),
     ],
 )
 def test_what_a_later_sentence_lifts(said: str, later: str, lifted: bool) -> None:
@@ -542,6 +554,36 @@ def test_what_a_later_sentence_lifts(said: str, later: str, lifted: bool) -> Non
     asked = revocations.Lifted()
     assert not asked.takes(later)
     assert asked.takes(said) == lifted
+
+
+@pytest.mark.parametrize(
+    ("said", "part", "rest"),
+    [
+        ("Never touch the tests or the docs.", "You may touch the tests now.", "You may edit the docs now."),
+        ("Use tabs, and never push to main.", "You may push to main now.", "Scrap the tabs rule."),
+        ("不要修改数据库和接口。", "现在可以改数据库了。", "现在可以改接口了。"),
+    ],
+)
+def test_a_sentence_is_lifted_when_all_its_parts_are(said: str, part: str, rest: str) -> None:
+    """What is lifted in part still binds."""
+    asked = revocations.Lifted()
+    assert [asked.takes(each) for each in (part, said)] == [False, False]
+    asked = revocations.Lifted()
+    assert [asked.takes(each) for each in (rest, part, said)] == [False, False, True]
+
+
+def test_a_reason_or_a_condition_is_no_part() -> None:
+    """What is not laid down need not be lifted."""
+    asked = revocations.Lifted()
+    assert not asked.takes("You may touch the tests now.")
+    assert asked.takes("Until Friday, don't touch the tests, please.")
+    assert asked.takes("Don't touch the tests, because the build depends on it.")
+
+
+@pytest.mark.parametrize("report", ["The build is fine again.", "CI is good again.", "现在可以登录了。"])
+def test_what_works_again_lifts_nothing(report: str) -> None:
+    """A permission names what the assistant may do or a value; this names a thing that was broken."""
+    assert not revocations.lifts(report.lower())
 
 
 @pytest.mark.parametrize("later", ["Forget that.", "Scratch that."])

@@ -12,7 +12,7 @@ from sightline.cli.render import Column, Rows, first_words, print_text, printabl
 from sightline.cli.sessions import print_sessions
 from sightline.compaction import prompt
 from sightline.compaction.compactor import Compacted
-from sightline.errors import BadInput, ModelError
+from sightline.errors import BadInput, ModelError, NotShorter
 from sightline.plan.strategies import names
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
@@ -35,6 +35,8 @@ async def compact(chat: Chat, rest: str) -> None:
     with chat.out.status(Text(words("compacting"), style="dim")):
         try:
             result = await agent.compact()
+        except NotShorter as error:
+            raise BadInput(prompt.not_shorter(words.language)) from error
         except BadInput as error:
             again = any(each.state == "holds" for each in chat.session.summaries)
             raise BadInput(prompt.too_little(words.language) + (words("compact again") if again else "")) from error

@@ -13,6 +13,7 @@ from sightline.shorten.digest.speech import (
     continuation_summaries,
     decision_entries,
     first_request,
+    mark_revoked,
     task_lines,
     text_lines,
     user_texts,
@@ -44,10 +45,10 @@ def digest(
     """Return the items as one text of at most `tokens` tokens, in sections; "" if not even one line fits.
 
     The sections are task, user's words, open items, decisions, files and what was done to each, errors and their fixes,
-    commands, names and values, and in the tokens that are left the assistant's words. A section without content is left
-    out. `before` is the digest or summary that this one continues: its content is included, and so is that of summaries
-    among the items. `ends`: the user's last text among them is the current request. Pure: the same arguments give the
-    same bytes.
+    commands, names and values, and in the tokens that are left the assistant's words. What the user
+    revoked is marked, or left out of a text that is cut. A section without content is left out. `before` is the digest
+    or summary that this one continues: its content is included, and so is that of summaries among the items. `ends`:
+    the user's last text among them is the current request. Pure: the same arguments give the same bytes.
     """
     run = read_run(items)
     previous = read_previous([before, *continuation_summaries(run.users), *run.summaries])
@@ -66,12 +67,13 @@ def _writers(run: Run, previous: Previous, tokens: int, costs: Costs, locale: st
     texts = user_texts(run.users, previous.words)
     first = previous.first or next(iter(previous.words), "") or first_request(run.users)
     current = texts[-1] if texts and ends else ""
-    others = [text for text in texts if text not in (first, current)]
+    marked = mark_revoked(list(dict.fromkeys([first, *texts])), locale)
+    others = [marked[text] for text in texts if text not in (first, current)]
     files = extend_trail(run.steps, previous.files)
     runs = command_runs(run.steps, previous.commands)
     names = collect_names(run, locale, tokens, previous.names)
     return {
-        "task": lambda budget, _: task_lines(first, current, budget, costs, locale),
+        "task": lambda budget, _: task_lines(marked[first], marked.get(current, current), budget, costs, locale),
         "words": lambda budget, _: text_lines(others, budget, costs),
         "open": list_writer(open_entries(run, previous.open, locale), costs),
         "decisions": list_writer(decision_entries(run.assistant, previous.decisions, run.length), costs),

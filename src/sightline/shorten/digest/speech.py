@@ -9,9 +9,10 @@ from sightline.shorten.digest.headings import word
 from sightline.shorten.digest.sections import Costs, Entry, SectionLines, bullet
 from sightline.shorten.digest.steps import SENTENCE, Utterance, one_line
 from sightline.shorten.fill import TokenLimit, fill
-from sightline.shorten.rules import constraints
+from sightline.shorten.rules import constraints, revoked
 from sightline.shorten.rules.pattern_table import word_set
 from sightline.shorten.sample import READ_LIMIT, read_sample
+from sightline.values.phrases import say
 
 SMALLEST = 6  # tokens; nothing shorter is made of a text
 LEAST = 40  # tokens of a text that is cut; below that fewer texts say more
@@ -44,6 +45,7 @@ _FILLER_ZH = re.compile(
     "|你好|您好|不错|很好|太好|放心|一定|会的?|我们?|你们?|您|就|这样|吧|呢|啊|呀|哦|啦|了|的|都|很|非常|照做|请|下去|按|来|办"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_MARKS = tuple(say("revoked", locale, text="") for locale in ("en", "zh"))
 # Sentences that are worth keeping have one of these cues, in lower case. Each kind of cue has its worth.
 _WORTHS = {
     # a cause or decision
@@ -68,6 +70,41 @@ def user_texts(users: Sequence[Utterance], previous: Sequence[str] = ()) -> list
         words.pop(text, None)
         words[text] = None
     return [text for text in words if not is_filler(text)] or list(words)
+
+
+def mark_revoked(texts: Sequence[str], locale: str) -> dict[str, str]:
+    """Return each text with a mark after each constraint that a later text revokes, or that was marked before."""
+    typed = [_unmarked(text) for text in texts]
+    marked = {}
+    for text, own, found in zip(texts, typed, revoked(typed), strict=True):
+        off = [each for each, lifted in found.items() if lifted or _is_marked(each, text)]
+        marked[text] = own if off else text
+        for each in off:
+            marked[text] = marked[text].replace(each, say("revoked", locale, text=each), 1)
+    return marked
+
+
+def _unmarked(text: str) -> str:
+    for mark in _MARKS:
+        text = text.replace(mark, "")
+    return text
+
+
+def _is_marked(constraint: str, text: str) -> bool:
+    return any(constraint + mark in text for mark in _MARKS)
+
+
+def _holding(text: str) -> list[str]:
+    """Return the constraints in a text that are not marked as revoked."""
+    return [each for each in constraints(_unmarked(text)) if not _is_marked(each, text)]
+
+
+def _without_revoked(text: str) -> str:
+    """Return a text without what is marked: of a text that is cut, the mark could be cut off."""
+    for each in constraints(_unmarked(text)) if _unmarked(text) != text else ():
+        for mark in _MARKS:
+            text = text.replace(each + mark, "")
+    return text.strip()
 
 
 def first_request(users: Sequence[Utterance]) -> str:
@@ -120,7 +157,7 @@ def shorten_text(text: str, tokens: int, costs: Costs) -> str:
     cost = costs(bullet(text))
     if cost <= tokens or tokens < SMALLEST:
         return text if cost <= tokens else ""
-    prose = _FENCED.sub(" [```] ", text)
+    prose = _FENCED.sub(" [```] ", _without_revoked(text))
     per = max(0.5, len(text) / cost)
     found = fill(
         "", dialogue_levels(read_sample(prose, READ_LIMIT)).summary, costs.count, TokenLimit(tokens - 4, per)
@@ -184,7 +221,7 @@ def _choose_texts(needs: dict[str, int], budget: int) -> list[str]:
     if sum(min(need, LEAST) for need in needs.values()) <= budget:
         return list(needs)
     newest = list(reversed(needs))
-    rules = _take_fitting([text for text in newest if constraints(text)], needs, budget // 2)
+    rules = _take_fitting([text for text in newest if _holding(text)], needs, budget // 2)
     left = budget - sum(min(needs[text], LEAST) for text in rules)
     chosen = {*rules, *_take_fitting([text for text in newest if text not in rules], needs, left)}
     return [text for text in needs if text in chosen]

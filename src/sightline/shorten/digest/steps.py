@@ -23,11 +23,12 @@ WIDEST = 140  # characters of a line that is quoted
 SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")  # between two sentences
 _EXIT = re.compile(r"(?:exit(?:ed with)?[ _](?:code|status)|returncode)[\"'>:\s=]{1,4}(\d{1,3})\b")
 _REFUSED = re.compile(
-    r"\s*(?:<tool_use_error>|error\b|traceback \(|fatal:|bash: |错误|失败|the user doesn't want|no replacement was)",
+    r"\s*(?:<tool_use_error>|error\b|traceback \(|fatal:|bash: |"
+    r"错误|失败|异常|未找到|找不到|超时|the user doesn't want|no replacement was)",
     re.I,
 )
 _TESTS = re.compile(r"^(?:--- FAIL|FAIL\b|FAILED\b|=+ .*\b\d+ failed)", re.M)
-_MESSAGE = re.compile(r"(?:Error|Exception|error|panic|fatal|错误)[:：\]]")
+_MESSAGE = re.compile(r"(?:Error|Exception|error|panic|fatal|错误|失败|异常)[:：\]]")
 _MARKUP = re.compile(r"</?[a-z_]+>|^E\s{2,}|^\s*\d+[→\t]")
 
 

@@ -3,14 +3,15 @@
 That is an order, a prohibition, a cap, a format, a preference about the work, something left for later, a fact given to
 be kept, or the end of one of these. What people tell about themselves or wish each other is none. `user_sentences`
 finds the user's own sentences. `english`, `chinese`, `facts` and `revocations` judge one sentence by its form and by
-what cancels it: a question, a story, the rule of a third party. Only READ_CHARS characters are read, in pieces of at
-most SENTENCE characters.
+what cancels it: a question, a story, the rule of a third party, a report of how things behave. Only READ_CHARS
+characters are read, in pieces of at most SENTENCE characters.
 """
 
 import re
+from collections.abc import Sequence
 
 from sightline.shorten.rules import chinese, english, facts, vocabulary
-from sightline.shorten.rules.revocations import lifts
+from sightline.shorten.rules.revocations import Lifted, lifts
 from sightline.shorten.rules.user_sentences import plain, sentences
 
 READ_CHARS = 16_384  # of a longer message both ends, half of this each; the rest is pasted
@@ -29,6 +30,15 @@ def constraints(text: str) -> list[str]:
             if span.kind or (has_cue(sentence) and is_constraint(sentence)):
                 found[sentence] = None
     return list(found)
+
+
+def revoked(messages: Sequence[str]) -> list[dict[str, bool]]:
+    """Return of each message its constraints, and whether what is said later, in these messages, lifts them."""
+    lifted, found = Lifted(lambda at: at - 1), list[dict[str, bool]]()
+    for at in reversed(range(len(messages))):
+        laid = [(sentence, lifted.takes(sentence, at)) for sentence in reversed(constraints(messages[at]))]
+        found.append(dict(reversed(laid)))
+    return found[::-1]
 
 
 def is_constraint(sentence: str) -> bool:

@@ -13,7 +13,8 @@ from sightline.shorten.rules.deferrals import defers, puts_off
 from sightline.shorten.rules.imperatives import orders, urges
 from sightline.shorten.rules.obligations import forbids, obliges
 from sightline.shorten.rules.pattern_table import Table, any_of, word_set
-from sightline.shorten.rules.statements import EACH, NORMS, PLEADS, PRACTICES, SAYS, WISHES
+from sightline.shorten.rules.reports import REPORTS, behaves
+from sightline.shorten.rules.statements import BOUND, EACH, NORMS, PLEADS, PRACTICES, SAYS, WISHES
 
 WRITTEN = re.compile(r"[a-z]{2}")
 
@@ -42,7 +43,7 @@ def _lays_down(plain: str) -> bool:
     if (EACH.in_(plain) or NORMS.in_(plain)) and not REPORTS.in_(plain):
         return not TOLD.in_(plain)
     binds = _specifies(plain) or WISHES.in_(plain) or orders(plain) or SAYS.in_(plain) or PRACTICES.in_(plain)
-    binds = binds or forbids(plain) or puts_off(plain)
+    binds = binds or BOUND.in_(plain) or forbids(plain) or puts_off(plain)
     return (binds or (work and _binds_work(plain)) or REQUESTED.in_(plain)) and not TOLD.in_(plain)
 
 
@@ -122,15 +123,6 @@ TOLD = Table(
     contrast=r"\b(?:but|yet|however|though)\b.{0,30}\b(?:do|does|did|is|isn't|doesn't|fail|still|get|keep|happen)",
 )
 
-# how things go just now, or went
-REPORTS = Table(r"""
-    \b(?:now|again|today|currently|still|already|just|since|tonight|recently|meanwhile|sometimes|often|usually)\b
-    \b(?:bug|bugs|issue|problem|problems|error|errors|wrong|broken|slow|slower|faster|red|green|down|missing|fail\w*)\b
-    \d[\d.,]* ?(?:seconds?|ms|minutes?|hours?|years?|times|lines|rows|files|tests|degrees|miles|of)\b
-    \b(?:long|years? old|ago)\b
-    \b(?:crash\w*|hang|hangs|time out|times out|coverage|looks?|seems?|great|nice|amazing|lovely|too|so)\b
-    """)
-
 # --- Announced ----------------------------------------------------------------------------------------------------
 
 # "one condition: …": whatever follows, however it is said
@@ -168,7 +160,7 @@ SPECIFIES = Table(
     ^(?:better|rather) an? [\w ]{3,30} than \w
     ^[\w -]{3,30} (?:rather than|instead of) \w
     ^(?!just )[\w-]+(?: [\w-]+)? over [\w-]+(?: [\w-]+)?[.!]?$  # tabs over spaces
-    \b\w+ only(?:[.!,]|$)|^only (?!one\b)[\w' -]{3,40}[.!]?$|\b(?:less|fewer) \w+  # names only
+    \b\w+ only(?:[.!,]|$)|^only (?!one\b)[\w' -]{3,40}(?:, please)?[.!]?$|\b(?:less|fewer) \w+  # names only
     ^prefer(?:red|ably)\b|\bpreferred[.!]?$|\b(?:throughout|everywhere|verbatim|by default)\b  # red preferred
     \b<arranged> (?:by|to|in|as|with|out|at|from)\b  # sorted by date
     """,
@@ -206,4 +198,4 @@ def _specifies(plain: str) -> bool:
     bare = REASON.split(plain, maxsplit=1)[0]
     if len(bare) > BARE or NOT_BARE.at(bare) or not VERBS.isdisjoint(WORDS.findall(bare)):
         return False
-    return SPECIFIES.in_(bare)
+    return SPECIFIES.in_(bare) and not behaves(bare)

@@ -9,7 +9,7 @@ speaker's own ("the", "our") has an exact value or a time, or a team has a pract
 
 import re
 
-from sightline.shorten.rules import chinese, english
+from sightline.shorten.rules import chinese, english, reports
 from sightline.shorten.rules import vocabulary as v
 from sightline.shorten.rules.pattern_table import Table, any_of, word_set
 
@@ -35,7 +35,7 @@ ANNOUNCED = Table(
 # about things that work is about, the speaker's own too
 FACT = Table(
     r"""
-    ^<lead>?(?!(?i:his|her|their) names?\b)<whose>?<words>(?i:<noun>s?)(?: <of> <words><word>)? <has> <value>
+    ^<lead>?(?!<everyday>)<whose>?<words>(?i:<noun>s?)(?: <of> <words><word>)? <has> <value>
     ^<lead>?<whose>?<words>(?i:<noun>s?)(?: <of> <words><word>)? (?:is|are) (?:called|named) \w
     ^<lead>?<whose>?<words>(?i:<noun>s?)(?: <word>)?: ?<exact>.{0,40}$  # Ticket number: KD-48213
     ^<lead>?(?i:our) <words>(?i:<noun>) (?:only )?[a-z]+s (?:in|via|through|by|from|on|with) \w
@@ -51,6 +51,9 @@ FACT = Table(
     lead="(?i:<lead_in>)",
     lead_in=LEAD,
     whose="(?i:(?:my|our|the|this|your) )",
+    everyday=r"(?i:his|her|their) names?\b|(?i:my) <words><somebody> (?:is|are) <there>\b",  # My boss is in Rome.
+    somebody=any_of("boss client colleague contractor customer editor landlord lead manager supplier team user"),
+    there="(?:at|in|from|on|still|now)",
     word=r"[\w'’.-]+",
     words=r"(?:[\w'’.-]+ ){0,3}",
     noun=any_of(v.FACT),
@@ -97,6 +100,8 @@ def _describes(sentence: str) -> bool:
         named = subject[0].endswith(":")  # by who speaks: this is talk between people
         if named or not NO_SUBJECT.isdisjoint(subject) or (singular and word in PLURALS):
             return False  # "the order cost 12 euros" tells what was
+        if word == "lives" and at == 1 and not DIGIT.search(sentence):
+            return False  # "Peter lives in Oslo": one name, without an article
         return bool(TIMED.search(REST.split(" ".join(words[at + 1 :]), maxsplit=1)[0]))
     return False
 
@@ -189,4 +194,4 @@ def states_fact(sentence: str) -> bool:
         or english.TOLD.in_(lowered)
     ):
         return False
-    return FACT.in_(sentence) or (_describes(sentence) and not english.REPORTS.in_(lowered))
+    return FACT.in_(sentence) or (_describes(sentence) and not reports.REPORTS.in_(lowered))

@@ -66,6 +66,7 @@ NO_VERBS = word_set("""
     perhaps please quite rather really right same she should since so some someone something soon still such sure thank
     that the their them then there they this those though three to today too two under until up very was we well were
     what when where whether which while who whole why will with without would yeah yep yes yet you your people python
+    four five six seven eight nine ten
     """)
 
 
@@ -155,6 +156,7 @@ BINDS = Table(
     (?:follow|stick (?:to|with)) (?:[\w'-]+ ){1,6}(?:style|conventions?|patterns?|principles|practices|format|guide\w*)
     use (?!it\b|that\b|this\b|my\b|[^.]*(?:\d{4}|[$@]|_\d))\w|(?:stop|quit) (?!by\b|it\b)\w+ing\b  # use pytest
     leave (?:[\w'./-]+ ){1,6}(?:alone|as is|as they are|as it is|un\w+ed|intact|out|blank|empty)\b|leave no \w
+    keep (?:all )?(?:the|its|their) (?:current|existing|old|original|same) \w  # keep the old names
     keep (?!<goes_on>)(?:[\w'-]+ ){0,4}(?:under|below|within|to|in|at|between|as|out of) (?:[\w'-]+ ){0,3}\w
     (?:be|stay|sound|keep (?:it|them|this|things|(?:the|your) \w+)) (?:very |more |as )?<tone>\b  # be terse
     (?:delay|postpone|defer|shelve|hold(?: back)?) (?!on\b)[^.,]{2,40} (?:until|till|for now)\b
@@ -184,7 +186,7 @@ URGES = Table(
     stick (?:to|with)\b|focus (?:\w+ )?on\b|treat [^.]{1,60} as\b|stay (?!tuned)\w|nothing too\b
     keep (?!<goes_on>)(?:[\w'-]+ ){1,6}\w  # keep the old names
     be (?!<not_how>)(?:very |more |as |extra |\w+ly )?[a-z]+(?:[.!,]|$| (?:and|with|about|in|when|but)\b)  # be brutal
-    (?:every|each|all|nothing) (?!time|day|week)(?:[^.,]{1,50} )?(?:needs?|gets?|goes|go|stays?)\b
+    nothing (?:[^.,]{1,50} )?(?:needs?|gets?|goes|go|stays?)\b
     (?:<shaped>|order|title) (?:the|all|each|every|your)\b.{1,60}\b(?:by|as|with|after)\b
     write (?:the|all|your) (?:\w+ )?\w+s in \w|show me .{1,60} first\b  # write the comments in english
     """,

@@ -3,13 +3,24 @@
 from sightline.shorten.rules import vocabulary as v
 from sightline.shorten.rules.pattern_table import Table, any_of
 
+MONTH = any_of("january february march april june july august september october november december")
+# when work is due: a day, a time, or what it is needed for
+MOMENT = (
+    rf"(?:noon|midnight|\d|\w+day\b|tomorrow|tonight|(?:the )?(?:end|next|start)\b|{MONTH}|"
+    r"(?:the|our|my|this|their) (?:[\w-]+ ){0,2}(?:call|demo|interview|launch|meeting|presentation|release|review)\b)"
+)
+
 # what the user wants, has or is
 WISHES = Table(
     r"""
     \b<me> (?:<degree> )*(?:prefer|favou?r)\b(?! (?:this|that|to (?:wait|leave|go|pick)))  # i prefer tabs
     \b<me>(?:'?d| would) (?:<degree> )*(?:rather|prefer)\b(?! (?:not |to )?(?:go|stay|wait|leave|die))
     \b<me>(?:'d like| would like| like| need| want) (?:it|this|them|everything|(?:the|all|my|your) \w+) <how>
-    \b<me>(?:'d| would)? (?:like|want|need) .{1,60} in (?:\w+ )?(?:form|format|order|<language>|<notation>)\b
+    \b<me>(?:'d| would)? (?:like|want|need) .{1,60} in (?:\w+ )?(?:form|format|order|<language>|<notation>|<code>)\b
+    \b<me><want> <some>(?!<not_how>)(?:[\w-]+ ){0,2}<manner>\b  # i want british spelling
+    \b<me><want> <some><tone> (?:[\w-]+s|language|prose|wording|code|text)\b(?! (?:up|to)\b)  # i want short functions
+    \b<me><want> (?:only |just |exactly )?<count>\w* (?!items?\b|steps?\b)<unit>\b  # i want three paragraphs
+    \b<me><want> <work><done_>? (?:tomorrow|tonight|<by> <moment>)  # i need it by friday
     \b<me> (?:really )?(?:like|love|expect) (?:[\w-]+ ){0,3}<answers>\b|\bi value \w  # i like direct answers
     ^i(?:'d like| want| need| would like) (?:everything|all \w+|it all) in\b  # i want everything in metric units
     ^if (?:there|you)\b.{1,60}, i want (?!to\b)  # if there is a choice, i want blue
@@ -26,17 +37,30 @@ WISHES = Table(
     \b<me> (?:can't|cannot) eat (?!another|any ?more|that|it\b)
     \b<me> (?:really )?(?:hate|dislike|can't stand) (?!\w+days\b|it\b|this|that|the\b|to\b|how|when|my)
     \b<me> want (?:all|every|everything|any)\b[\w ]{0,30} \w+ed\b|^we use .{1,40}, not \w  # i want all names removed
-    \b(?:i|we|she|he) (?:don't|doesn't|do not|can't) (?:eat|drink|drive|fly|smoke)\b(?! another| any ?more| that| it\b)
+    \b(?:i|we) <do_not> (?:drive|fly|smoke)\b(?! another| any ?more| that| it\b)
+    \b(?:i|we|she|he) <do_not> (?:eat|drink)\b(?! another| any ?more| that| it\b)
     ^(?:\w+,? )?<people>(?:'m|'s|'re| am| is| are) (?:\w+ly |\w+[- ]|also |both )?<condition>\b
     \b(?:have|has|having|got) (?:an? )?(?:[\w-]+ ){0,3}(?:allerg(?:y|ies)|intolerance)\b  # i have a nut allergy
     """,
     me="(?:i|we)",
+    want="(?: want| need|(?:'d| would) like| must have)",
+    some="(?:an? |the |all |only |just )?",
+    not_how=r"(?:to|you|your|my|his|her|their|that|this)\b",
+    work=r"(?:it|this|that|them|these|everything|all of it|(?:the|your|my|all) (?:[\w-]+ ){0,2}[\w-]+)",
+    done_=r"(?: (?:to be )?(?:done|ready|\w+ed))",
+    by="(?:by|before|until|no later than|not later than)",
+    moment=MOMENT,
+    unit=any_of(v.UNIT),
+    count=v.COUNT,
+    manner=any_of(v.MANNER),
+    code=any_of(v.CODE),
     aid="(?:wheelchair|walking stick|stroller|pram|guide dog|screen reader)",
     degree="(?:really|strongly|generally|usually|much|always|would|definitely)",
     how=r"(?:to (?:be (?!at|on|for|sent|\w+ed\b)|<seem>)|as|under|within|without|<tone>)\b",
     seem="(?:stay|sound|read|feel|look|run|work|fit|support|load)",
     tone=any_of(v.TONE),
     answers=any_of(v.ANSWER),
+    do_not="(?:don't|doesn't|do not|can't)",
     done="(?:called|charged|contacted|transferred|interrupted|rushed)",
     people=r"(?:i|we|he|she|they|(?:my|our) \w+|\w+ of (?:us|them)|guests?|kids)",
     condition=any_of(v.CONDITION),
@@ -57,7 +81,7 @@ SAYS = Table(
     ^whatever you (?:choose|pick|change|use|build|write|add)\b[^.]{0,60}, \w  # whatever you choose, it runs offline
     ^we <practise> [^.]{1,40} only[.!]?$|^(?:the |my |our )?<look>: \w|\bmy (?:\w+ )?preference (?:is|would)\b
     ^the (?:less|fewer|more|\w+er)\b.{0,40} the better[.!]?$  # the shorter the better
-    \b(?:has|have|needs?) to be [\w ]{2,30} by <moment>\b
+    \b(?:has|have|needs?) to be [\w ]{2,30} by <moment>
     ^(?:if|when|whenever) you\b[^.?]{3,90}, (?:please |always |just |first )*<doing>\b(?! me)
     \bneeds? (?:my|our) <consent>\b|\byou (?:may|can) [\w ]{0,20}(?:at most|up to|no more than)\b
     ^(?:it|this|everything) (?:has|needs?) to (?:work|run|fit|support|compile|load|scale|match|build)\b
@@ -85,8 +109,7 @@ SAYS = Table(
     practise=any_of(v.PRACTISE),
     doing=any_of(v.DOING),
     look="(?:tone|style|voice|language|format|audience|length|scope)",
-    moment=r"(?:noon|midnight|\d|\w+day|tomorrow|(?:the )?(?:end|next|start)|<month>)",
-    month=any_of("january february march april june july august september october november december"),
+    moment=MOMENT,
     may_not=r"(?:may not|must not|mustn't|should not|shouldn't|shall not|cannot|can't)",
     consent=r"(?:approval|permission|consent|ok|okay|say|say-so|confirmation|sign-off|go-ahead|agreement|word|review)",
     approved="(?:i (?:say|tell|ask|approve|confirm|explicitly)|otherwise|asked|told)",
@@ -104,9 +127,9 @@ PRACTICES = Table(
     ^(?:i|we) \w+ [^.]{1,40} only[.!]?$
     ^(?!people|users)[a-z-]+s (?:never|always) (?:go|get|come|belong|stay|live|need|use|start|end)\b
     ^(?:the|our|my) <person> (?:really )?(?:hates?|likes?|prefers?|wants?|expects?|dislikes?|insists? on) \w
-    ^<us> (?:<only>|never|always) <practise>\b  # we can't use it
-    ^i <only> (?:pay|accept|use|meet|attend|sign|travel)\b
-    ^only [\w.-]+ (?:[\w.-]+ )?(?:may|can|should|has|have|approves?|signs?|decides?|gets?)\b
+    ^<us> (?:<only>|never|always) <practise>\b(?!.*\b(?:much|often|yet)\b)  # we only ship books
+    ^i (?:<only>|can't|cannot|won't|will not|may not) (?:pay|accept|use|meet|attend|sign|travel)\b
+    ^only (?!<count>.{0,30} can\b)[\w.-]+ (?:[\w.-]+ )?(?:may|can|should|has|have|approves?|signs?|decides?|gets?)\b
     ^we (?:have|need) to be .{2,60}\b(?:by|before|early|\d)\b|^ideally\b
     \bwould be (?:best|ideal|preferable)\b
     ^our [\w ]{2,30} (?:forbids?|bans?|prohibits?|requires?|mandates?)\b|^i <want> to <approve>\b.{0,60}\b<before>\b
@@ -118,16 +141,32 @@ PRACTICES = Table(
     approve=r"(?:approve|review|see|sign|check|confirm|read|know|be (?:asked|told|informed|consulted))",
     before="(?:before|first|each|every|any|whenever)",
     us="(?:we|our \\w+)",
-    only="(?:can't|cannot|won't|will not|can only|may only|may not|don't|do not|only)",
+    only="(?:can only|may only|don't|do not|only)",
+    count=v.COUNT,
     practise=any_of(v.PRACTISE),
     doing=any_of(v.DOING),
     attribute=any_of(v.ATTRIBUTE),
     fault=r"(?:wrong|broken|weird|off|not|unclear|missing|different|too|so|reached|exceeded|what|that|to|already)\b",
 )
+# what a team must not do; what it is not able to do just now is a report
+BOUND = Table(
+    r"""
+    ^(?:<lead>,? )?<us> <cannot> (?:\w+ly |also )?(?:<practise>|<alter>)\b(?!<in>)(?!.*\b<present>\b)  # we can't use it
+    """,
+    lead="(?:and|but|also|sorry|note that|remember|unfortunately|for now|this (?:year|quarter|month))",
+    us="(?:we|our \\w+)",
+    cannot="(?:can't|cannot|can not|won't|will not|may not|mustn't)",
+    practise=any_of(v.PRACTISE),
+    alter=any_of(v.ALTER),
+    **{"in": " (?:in|into|on|onto|out)\\b"},
+    present=any_of(r"now again today currently still since yesterday any~?more at~the~moment errors? fail\w* it~\w+s"),
+)
 # the same, in words that people use of life as well
 PLEADS = Table(
     r"""
     ^you (?:cannot|can't) (?!see|find|tell|just)
+    ^we (?:need|have) to (?:avoid|comply|keep|preserve|remain|stay|stick|support|target|use) \w
+    ^i(?:'d like| want| would like) no (?!more\b)[\w-]+s\b  # i want no comments
     \b(?:as long as|provided that|on (?:the )?condition that) (?!i\b)  # as long as it compiles
     \byour [\w ]{2,30} (?:should|needs? to|has to)\b
     \b(?:matters?|counts?) more\b|\bcare more about\b|\b(?:is|are) more important than\b  # clarity matters more

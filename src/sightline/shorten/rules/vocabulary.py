@@ -37,6 +37,12 @@ PRACTISE = """
     use ship deploy support accept store send publish share allow commit push merge do sell invoice pay charge bill
     release quote round host log test document target rely
     """
+# what changes or binds something for others: who says that it cannot be done forbids it
+ALTER = """
+    add adopt alter break buy change commit delay delete disclose downgrade drop edit exceed expose extend hire include
+    introduce mention migrate modify move outsource overwrite postpone raise redesign refactor remove rename replace
+    restructure reveal rewrite skip spend switch touch update upgrade
+    """
 # what work is about: what is written, built, counted, bought and booked
 WORK = """
     account accuracy agenda airport amount answer api app article backend backlog backup bill billing booking
@@ -95,6 +101,7 @@ ANSWER = """
     answers responses replies explanations summaries suggestions outputs edits comments examples sources citations
     """
 LANGUAGE = "english chinese french german spanish italian portuguese dutch japanese korean russian arabic"
+CODE = "bash golang java javascript kotlin perl php python ruby rust scala sql swift typescript"
 NOTATION = """
     json yaml csv markdown html latex xml pdf eur usd gbp chf euro euros dollars pounds francs yen kroner celsius
     fahrenheit utc gmt cet est pst bold italics brackets parentheses 24-hour

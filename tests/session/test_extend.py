@@ -1,0 +1,96 @@
+"""Lists that are imported bit by bit: a call waits for its result until somebody speaks or the session composes."""
+
+from typing import Any
+
+import pytest
+
+from sightline.errors import OpenCalls
+from sightline.plan.budget import Budget
+from sightline.session.session import Session
+from sightline.testing import MemoryStore
+from sightline.values.items import Call, Kind, Message, Role
+
+ROOM = Budget(4_000)
+USER = {"role": "user", "content": "which depth?"}
+FUNCTION = {"name": "measure", "arguments": "{}"}
+CHAT: list[dict[str, Any]] = [
+    USER,
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": each, "type": "function", "function": FUNCTION} for each in ("a", "b")],
+    },
+    {"role": "tool", "tool_call_id": "a", "content": "five metres"},
+    {"role": "tool", "tool_call_id": "b", "content": "six metres"},
+    {"role": "assistant", "content": "five and six"},
+]
+RESPONSES: list[dict[str, Any]] = [
+    USER,
+    {"type": "function_call", "call_id": "a", **FUNCTION},
+    {"type": "function_call", "call_id": "b", **FUNCTION},
+    {"type": "function_call_output", "call_id": "a", "output": "five metres"},
+    {"type": "function_call_output", "call_id": "b", "output": "six metres"},
+    {"role": "assistant", "content": "five and six"},
+]
+ANTHROPIC: list[dict[str, Any]] = [
+    USER,
+    {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": each, "name": "measure", "input": {}} for each in ("a", "b")],
+    },
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "five metres"}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "six metres"}]},
+    {"role": "assistant", "content": "five and six"},
+]
+
+
+def new() -> Session:
+    return Session(MemoryStore("lists"))
+
+
+def results(session: Session) -> list[str]:
+    """What the tools said, as the log has it."""
+    return [session.items.text(item.id) for item in session.items if item.kind is Kind.RESULT]
+
+
+@pytest.mark.parametrize("wire", [CHAT, RESPONSES, ANTHROPIC], ids=["chat", "responses", "anthropic"])
+def test_a_list_may_come_message_by_message(wire: list[dict[str, Any]]) -> None:
+    """Each result answers its call, though it comes in a list of its own, as if all had come in one."""
+    bits, whole = new(), new()
+    for message in wire:
+        bits.extend([message])
+    whole.extend(wire)
+    assert results(bits) == results(whole) == ["five metres", "six metres"]
+    assert not any(item.kind is Kind.USER for item in list(bits.items)[1:])
+    assert bits.compose(ROOM).openai()["messages"][-1] == whole.compose(ROOM).openai()["messages"][-1]
+
+
+@pytest.mark.parametrize("wire", [CHAT, RESPONSES, ANTHROPIC], ids=["chat", "responses", "anthropic"])
+def test_who_speaks_next_ends_a_call(wire: list[dict[str, Any]]) -> None:
+    """The result that is missing is one that says so, and what is said goes on after it."""
+    session = new()
+    for message in (*wire[:-2], wire[-1]):
+        session.extend([message])
+    assert results(session) == ["five metres", "[interrupted: no result]"]
+    session.user("and now?")
+    assert [message["role"] for message in session.compose(ROOM).openai()["messages"]][-3:] == [
+        "tool", "assistant", "user",
+    ]  # fmt: skip
+
+
+def test_a_call_that_is_left_open_takes_a_result_or_is_given_up_on() -> None:
+    """By `tool_result` as by a list; what has no result when the session composes gets one that says so."""
+    session = new()
+    session.extend(CHAT[:2])
+    session.tool_result("b", "six metres")
+    session.compose(ROOM)
+    assert sorted(results(session)) == ["[interrupted: no result]", "six metres"]
+
+
+def test_a_call_of_a_reply_is_not_given_up_on() -> None:
+    """Only lists that end leave it open what comes: a program that has the model's reply answers it."""
+    session = new()
+    session.extend(CHAT[:1])
+    session.add(Message(Role.ASSISTANT, (Call("c", "measure", {}),)))
+    with pytest.raises(OpenCalls):
+        session.compose(ROOM)
