@@ -41,7 +41,7 @@ def state(journal: Journal) -> dict[str, object]:
         journal.timeline.least_size(unit)
     for row in range(len(journal.timeline)):
         journal.timeline.short_size(row, Lod.SUMMARY)
-    journal.reader.constraint_rows(journal.path)
+        journal.reader.has_constraints(row)
     columns = {name: list(column) for name, column in journal.timeline.columns().items()}
     return {**columns, "state": journal.timeline.saved_state(), "tips": journal.store.tips, "head": journal.head}
 

@@ -304,7 +304,7 @@ class Compactor:
 
     def _loss(self, before: Payload, after: Payload) -> Loss:
         """Return what is no longer shown, constraints among it that the user set anywhere on this branch."""
-        rows = self._journal.reader.constraint_rows(self._journal.path)
+        rows = [*self._journal.reader.constraint_rows(self._journal.path)][::-1]
         shown = "\n".join(map(readable_text, (*after.system, *after.body, *after.tail)))
         text, said = self._journal.reader.text, [message for message in before.body if self._is_said(message)]
         originals = (text(row) for unit in before.plan for row in before.plan.timeline.rows_of(unit))

@@ -30,6 +30,8 @@ BY_RULE = 256  # a summary that no model made
 FAULT = 512  # a result fetched again because the earlier one was shortened
 NOTICE = 1024  # a summary that only says that there is none
 FILE_READ = 2048  # a call that reads a file, and its result if it is no error
+SEARCHED = 8192  # a user message that was searched for constraints,
+CONSTRAINT = 16384  # and has some
 LEADING = 4096  # a recall for the user message before it: shown in that message, before its words
 
 
@@ -42,8 +44,6 @@ class State(Struct):
     subjects: list[str] = []  # what calls and results are about, by number
     marks: list[Mark] = []
     systems: list[int] = []  # rows of system prompts
-    constraints: list[int] = []  # rows of user messages that lay something down,
-    searched_for_constraints: int = 0  # among the first so many rows
     compactions: list[Compaction] = []
     faults: list[int] = []  # rows of results that were fetched again
     settings: list[Placed] = []

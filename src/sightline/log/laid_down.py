@@ -24,6 +24,6 @@ def laid_down(journal: Journal) -> Iterator[LaidDown]:
         return timeline.unit_row[unit] if unit >= 0 else row
 
     lifted = Lifted(message_before)
-    for row in reversed(journal.reader.constraint_rows(path)):
+    for row in journal.reader.constraint_rows(path):
         for sentence in reversed(journal.reader.constraints(row)):
             yield LaidDown(row, sentence, lifted.takes(sentence, row))

@@ -1,7 +1,7 @@
 """Reads entries and items by their place in the log, and gives the text of a row."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from sightline.errors import BadInput, Damaged
 from sightline.log import entries
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.branches import UNBOUNDED, Path, Placed
-from sightline.log.columns import LABELLED, LEADING, ORPHAN, Timeline
+from sightline.log.columns import CONSTRAINT, LABELLED, LEADING, ORPHAN, SEARCHED, Timeline
 from sightline.log.entries import Entry
 from sightline.log.recall_frame import frame_recall, names_speakers, speaker
 from sightline.log.stores import Span, Store
@@ -127,20 +127,24 @@ class EntryReader:
     def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that lay something down."""
         if (found := self._constraints.get(row)) is None:
-            found = self._constraints[row] = tuple(rules.constraints(self.text(row)))
+            found = tuple(rules.constraints(self.text(row)))
+            if found:
+                self._constraints[row] = found
         return found
 
-    def constraint_rows(self, path: Path) -> list[int]:
-        """The user messages of a path that lay something down, oldest first. Each message is searched once."""
+    def constraint_rows(self, path: Path) -> Iterator[int]:
+        """The user messages of a path that lay something down, the newest first. Each message is searched once."""
         timeline = self.timeline
-        for row in range(timeline.searched_for_constraints, len(timeline)):
-            if timeline.kind[row] == Kind.USER and not timeline.state[row] & (LABELLED | ORPHAN):
-                found = tuple(rules.constraints(self.text(row)))
-                if found:
-                    timeline.constraints.append(row)
-                    self._constraints[row] = found
-        timeline.searched_for_constraints = len(timeline)
-        return list(timeline.rows_on(path, timeline.constraints))
+        users = (row for row in range(len(timeline) - 1, -1, -1) if timeline.kind[row] == Kind.USER)
+        return (row for row in timeline.rows_on(path, users) if self.has_constraints(row))
+
+    def has_constraints(self, row: int) -> bool:
+        """Whether a row is a user message that lays something down."""
+        state = self.timeline.state
+        if not state[row] & SEARCHED:
+            is_said = self.timeline.kind[row] == Kind.USER and not state[row] & (LABELLED | ORPHAN)
+            state[row] |= SEARCHED | (CONSTRAINT if is_said and self.constraints(row) else 0)
+        return bool(state[row] & CONSTRAINT)
 
     # ------------------------------------------------------------------ recalls
 

@@ -1,6 +1,5 @@
 """The texts that the engine adds to a payload: index lines for what is left out, and constraints that are not shown."""
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -50,6 +49,7 @@ class EngineNotices(Notices):
 
     def __init__(self, journal: Journal, limit: int, *, lists: bool = True) -> None:
         self._journal, self.locale, self._lists, self._limit = journal, journal.reader.locale, lists, limit
+        self._laid_down, self._revoked = laid_down(journal), set[tuple[int, str]]()
 
     @cached_property
     def preface_limit(self) -> int:  # type: ignore[override]
@@ -63,10 +63,6 @@ class EngineNotices(Notices):
             if needed >= most:
                 return most
         return min(most, needed + self._with_tokens(say("binding", self.locale))[1]) if needed else 0
-
-    @cached_property
-    def _constraint_rows(self) -> list[int]:
-        return self._journal.reader.constraint_rows(self._journal.path)
 
     def _count(self, text: str) -> int:
         return self._journal.reader.counter.count(text)
@@ -134,17 +130,21 @@ class EngineNotices(Notices):
         label = say(speaker(timeline, rows[0]), self.locale) if timeline.kind[rows[0]] in _SPOKEN else ""
         if not label:
             return ""
-        at = bisect_left(self._constraint_rows, rows[0])
-        if self._constraint_rows[at : at + 1] != [rows[0]]:
+        if not reader.has_constraints(rows[0]):
             return f"#{timeline.id(rows[0])} {label}{_on_one_line(reader.text(rows[0]))}"
-        holding = [each for each in reader.constraints(rows[0]) if (rows[0], each) not in self._revoked]
+        holding = [each for each in reader.constraints(rows[0]) if not self._is_revoked(rows[0], each)]
         unseen = [each for each in holding if not _is_quoted(each, preface)]
         told = f"{label}{_on_one_line(' '.join(unseen))}" if unseen else label.rstrip(" :：")
         return f"#{timeline.id(rows[0])} {told}"
 
-    @cached_property
-    def _revoked(self) -> frozenset[tuple[int, str]]:
-        return frozenset((row, sentence) for row, sentence, revoked in laid_down(self._journal) if revoked)
+    def _is_revoked(self, row: int, sentence: str) -> bool:
+        """Whether a constraint was revoked. Only newer messages are searched for what revokes it."""
+        for each in self._laid_down:  # goes on where it stopped
+            if each.revoked:
+                self._revoked.add((each.row, each.sentence))
+            if each.row < row:
+                break
+        return (row, sentence) in self._revoked
 
     def _describe_call(self, row: int) -> str:
         timeline, reader = self._journal.timeline, self._journal.reader
@@ -174,8 +174,7 @@ class EngineNotices(Notices):
     def _hidden_constraints(self, units: Collection[int], lods: Mapping[int, Lod]) -> Iterator[Hidden]:
         """The constraints that these units do not show, each once, the newest first."""
         timeline, reader = self._journal.timeline, self._journal.reader
-        rows = self._constraint_rows[::-1]
-        shown = [row for row in rows if timeline.unit[row] in units]
+        shown = [row for unit in units if reader.has_constraints(row := timeline.unit_row[unit])]
         whole = {row for row in shown if timeline.level(row, lods.get(row, Lod.FULL)) is Lod.FULL}
         seen = {sentence for row in whole for sentence in reader.constraints(row)}
         shortened = "\n".join(self._shown_text(row, lods) for row in shown if row not in whole)

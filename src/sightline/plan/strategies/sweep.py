@@ -305,12 +305,12 @@ class Sweep:
         if self.body + self._index_tokens() <= target:
             return taken
         steps: list[_Step] = []
-        rows = [row for unit in units if unit not in protected for row in self.timeline.rows_of(unit)]
-        self.worth.mentions = self.view.mentions(rows, self.view.path)
         questions = {*self.turns.values()}
-        for unit in units:
-            if unit not in protected and unit not in self.out:
-                self._add_steps(steps, unit, spared, leave_out and unit not in questions)
+        open_units = [unit for unit in units if unit not in protected and unit not in self.out]
+        rows = [row for unit in open_units for row in self.timeline.rows_of(unit)]
+        self.worth.mentions = self.view.mentions(rows, self.view.path)
+        for unit in open_units:
+            self._add_steps(steps, unit, spared, leave_out and unit not in questions)
         for step in sorted(steps, key=lambda step: (step.stage, step) if level_by_level else (0, step)):
             if self.body + self._index_tokens() <= target:
                 break

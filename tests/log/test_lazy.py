@@ -1,0 +1,116 @@
+"""What only a sweep needs is made when a sweep first needs it, never when something is appended."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sightline import Budget, MemoryStore, Session
+from sightline.compose.verify import verify
+from sightline.log import levels, mentions, reader
+from sightline.values.items import Call, Lod
+
+ROOM, TIGHT = Budget(100_000), Budget(1_500, recall=0.0)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what was made, one for each item."""
+    found: list[str] = []
+
+    def counted(name: str, original: Callable[..., object]) -> Callable[..., object]:
+        def run(*arguments: object, **options: object) -> object:
+            found.append(name)
+            return original(*arguments, **options)
+
+        return run
+
+    monkeypatch.setattr(levels, "shorten", counted("levels", levels.shorten))
+    monkeypatch.setattr(mentions, "identifiers", counted("names", mentions.identifiers))
+    monkeypatch.setattr(reader.rules, "constraints", counted("constraints", reader.rules.constraints))
+    return found
+
+
+def work(session: Session, steps: int, first: int = 0) -> None:
+    for at in range(first, first + steps):
+        session.user(f"Look at module_{at}.py. Never touch table_{at}.")
+        session.assistant([Call(f"c{at}", "read_file", {"path": f"module_{at}.py"})])
+        session.tool_result(f"c{at}", "\n".join(f"value_{at}_{n} = compute(step_{n}, {n})" for n in range(40)))
+        session.assistant(f"module_{at}.py computes the values of step {at}. " * 12)
+
+
+def test_nothing_is_made_while_all_fits(made: list[str]) -> None:
+    session = Session(MemoryStore("s"))
+    work(session, 5)
+    session.compose(ROOM)
+    assert made == []
+    session.compose(TIGHT)
+    assert {*made} == {"levels", "names", "constraints"}
+
+
+def test_a_sweep_makes_no_more_than_it_can_show(made: list[str]) -> None:
+    """Of a long history that was never shown, most is left out as it is."""
+    session = Session(MemoryStore("s"))
+    work(session, 200)
+    session.compose(TIGHT)
+    assert 10 < made.count("levels") < 120  # of 1,000 items
+    assert 10 < made.count("names") < 500
+
+
+def test_an_item_is_shortened_once(made: list[str], tmp_path: Path) -> None:
+    """Not again at a later sweep, nor after resuming, nor to verify what was sent."""
+    with Session.new(tmp_path, root=tmp_path, session_id="s") as session:
+        work(session, 5)
+        session.compose(TIGHT)
+        once = made.count("levels")
+        session.compose(Budget(1_400, recall=0.0))
+        assert made.count("levels") == once
+    with Session.resume("s", tmp_path, root=tmp_path) as session:
+        made.clear()
+        assert all(each.good for each in verify(session._journal))
+        session.compose(Budget(1_300, recall=0.0))
+        assert "levels" not in made
+        assert "constraints" not in made[1:]  # but for the message that it quotes again
+
+
+@pytest.mark.parametrize("keeps_columns", [True, False])
+def test_a_resumed_session_decides_as_the_one_before(keeps_columns: bool, tmp_path: Path) -> None:
+    """Whether levels and constraints were made by now or are made later."""
+    hashes = []
+    for name, resumes in (("live", False), ("again", True)):
+        session = Session.new(tmp_path, root=tmp_path, session_id=name)
+        work(session, 6)
+        session.compose(TIGHT)
+        if resumes:
+            session.close()
+            if not keeps_columns:
+                next(tmp_path.rglob("again.idx")).unlink()
+            session = Session.resume(name, tmp_path, root=tmp_path)
+        work(session, 6, first=6)
+        payload = session.compose(TIGHT)
+        hashes.append((payload.hash, [line[:4] for line in payload.plan.lines()]))
+        session.close()
+    assert hashes[0] == hashes[1]
+
+
+def test_what_was_sent_counts_as_it_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the rules change, a text that is in the log keeps its size."""
+    session = Session(MemoryStore("s"))
+    work(session, 5)
+    plan = session.compose(TIGHT).plan
+    timeline = session._journal.timeline
+    sent = [row for row in range(len(timeline)) if row in plan.lods and plan.lod(row) is Lod.GIST]
+    sizes = [timeline.size(row, Lod.GIST) for row in sent]
+    again = session._journal.reopened()
+    monkeypatch.setattr(levels, "shorten", lambda *_, **__: levels.Shorter("{}", "{}"))
+    assert sent
+    assert [again.timeline.size(row, Lod.GIST) for row in sent] == sizes
+
+
+@pytest.mark.parametrize(("between", "found"), [(10, True), (310, False)])
+def test_a_recent_mention_counts(between: int, found: bool) -> None:
+    session = Session(MemoryStore("s"))
+    for text in ("See ledger_batch_7.", *["Nothing."] * 5, "It is ledger_batch_7 again.", *["Nothing."] * between):
+        session.user(text)
+    latest = mentions.Mentions(session._journal.reader).latest(range(7), session._journal.path)
+    assert latest == ({0: 6} if found else {})
