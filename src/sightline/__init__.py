@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from sightline.plan.plan import Plan as Plan
     from sightline.plan.strategy import Strategy as Strategy
     from sightline.plan.view import View as View
+    from sightline.session.async_session import AsyncSession as AsyncSession
     from sightline.session.session import Session as Session
     from sightline.values.items import Item as Item
     from sightline.values.items import Kind as Kind
@@ -77,6 +78,7 @@ _HOMES = {
     "plan.plan": ("Plan",),
     "plan.strategy": ("Strategy",),
     "plan.view": ("View",),
+    "session.async_session": ("AsyncSession",),
     "session.session": ("Session",),
     "log.stores.jsonl": ("JsonlStore",),
     "log.stores.memory": ("MemoryStore",),

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -29,8 +29,10 @@ from sightline.errors import BadInput, ContextOverflow, ModelError, SightlineErr
 from sightline.log.conflict import retry_on_conflict
 from sightline.plan.budget import Budget
 from sightline.replay.replay import reused_tokens
+from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
+from sightline.values.finish import finish
 from sightline.values.items import Call, Opaque, Result, Text, plain_text
 from sightline.values.profiles import profile
 from sightline.wire import read_reply
@@ -50,7 +52,7 @@ class Agent:
 
     def __init__(
         self,
-        session: Session,
+        session: Session | AsyncSession,
         model: Model,
         *,
         tools: Sequence[Tool | Callable[..., Any]] | None = (),
@@ -72,6 +74,7 @@ class Agent:
         """
         if rounds < 1:
             raise BadInput(f"rounds must be at least 1, not {rounds}")
+        session = session.session if isinstance(session, AsyncSession) else session
         self.session, self.model, self.code, self.rounds = session, model, code, rounds
         self.spent = Spent()  # summaries included
         self.question = ""  # the item of the last question; empty while it is not in the log
@@ -150,6 +153,9 @@ class Agent:
     async def _log(self, write: Callable[[], T]) -> T:
         return await asyncio.to_thread(self._write, write)
 
+    async def _open_calls(self) -> list[Call]:
+        return await asyncio.to_thread(lambda: self.session.open_calls)
+
     def _prepare(self) -> None:
         """Append the instructions and the tool definitions, if they have changed."""
         session = self.session
@@ -163,7 +169,7 @@ class Agent:
         async with self._one_at_a_time():
             if is_new:
                 self.question = ""
-            await _shielded(asyncio.to_thread(begin))
+            await finish(asyncio.to_thread(begin))
             self.extraction.begin()
             await asyncio.to_thread(self.session.interrupt)  # calls that a stopped turn may have left
             self._turn = turn = Turn(asyncio.Queue())
@@ -180,7 +186,7 @@ class Agent:
                     await asyncio.gather(running, return_exceptions=True)
                 finally:
                     with suppress(StoreError):  # if the log cannot be written, the next turn tries again
-                        self.session.interrupt()
+                        await finish(asyncio.to_thread(self.session.interrupt))
 
     # ------------------------------------------------------------------ the nodes
 
@@ -234,7 +240,7 @@ class Agent:
         if self.protocol == "json" and not any(isinstance(part, Call) for part in parts):
             return done | await self._take_json(reply, plain_text(parts), state)
         await self._log_reply(reply, reply.raw, state)  # some models call natively all the same
-        return done | self._after_reply(state)
+        return done | await self._after_reply(state)
 
     async def _reply_to(self, state: State) -> Reply:
         native, sent = self.protocol == "native", state["sent"]
@@ -265,10 +271,10 @@ class Agent:
         if self._turn.text:
             self._turn.say(TextDelta(self._turn.text))
         await self._store_code(parsed.response.action.code_blocks)
-        return self._after_reply(state)
+        return await self._after_reply(state)
 
-    def _after_reply(self, state: State) -> State:
-        if self.session.open_calls or self.session.answered:
+    async def _after_reply(self, state: State) -> State:
+        if self.session.answered or await self._open_calls():
             return self._go_on("tools", state, f"the model asked for tools {self.rounds} times")
         return {"next": "answer"}
 
@@ -283,7 +289,7 @@ class Agent:
         extra_tokens = state["sent"].extra_tokens if reply.model == self.model.info.name else None
         item = await self._log(partial(self.session.reply, unique_call_ids(raw), extra_tokens=extra_tokens))
         turn = self._turn
-        turn.text = self.session.items.text(item)
+        turn.text = await asyncio.to_thread(self.session.items.text, item)
         turn.say(ReplyReceived(reply.model, item, read_reply(reply.raw).usage, cost_of(reply)))
         for answered in self.session.answered:
             turn.say(ToolStarted(answered.call))
@@ -305,7 +311,7 @@ class Agent:
 
     async def _tools(self, state: State) -> State:
         """Run the pending calls at the same time; each result is logged when it comes."""
-        calls, most = self.session.open_calls, structured_response.MOST_CALLS
+        calls, most = await self._open_calls(), structured_response.MOST_CALLS
         for call in calls[most:]:
             await self._log_output(
                 call, Output(f"not run: at most {most} calls in one response; make this one again", failed=True)
@@ -388,13 +394,3 @@ class Agent:
 def _tool_names(state: State) -> list[str]:
     """Return the names of the tools that the model was sent."""
     return [tool.name for tool in state["sent"].payload.tools]
-
-
-async def _shielded(work: Coroutine[Any, Any, None]) -> None:
-    """Do something short to its end; a cancellation takes effect afterwards."""
-    doing = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(doing)
-    except asyncio.CancelledError:
-        await doing
-        raise

@@ -128,7 +128,7 @@ class Host:
         return [window for window in map(self.get, self._log.live()) if isinstance(window, AppWindow)]
 
     @locked
-    def open(self, name: str, target: str = "", *, call_id: str = "", **options: Any) -> str:
+    def open(self, /, name: str, target: str = "", *, call_id: str = "", **options: Any) -> str:
         """Open an app in a new window, which every payload shows from the next call on. Return the window's id.
 
         An app with at most one window keeps the one it has. Options: closable, compact, append, important, pinned, lod.

@@ -465,7 +465,7 @@ class Session:
     # ------------------------------------------------------------------ settings and storage
 
     @locked
-    def configure(self, **changes: Any) -> None:
+    def configure(self, /, **changes: Any) -> None:
         """Change locale, layout, strategy, config, profile, windows or reductions. The next call is a sweep.
 
         `reductions` are those that may be used to fit the budget: "gists", "windows", "summaries", "trim".
