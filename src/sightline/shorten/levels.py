@@ -1,4 +1,4 @@
-"""The SUMMARY and the GIST of an item, made by rule once, when the item is appended."""
+"""The SUMMARY and the GIST of an item, made by rule, when a sweep first needs them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
