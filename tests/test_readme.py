@@ -95,7 +95,8 @@ def test_the_further_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.chdir(tmp_path)
     session = sl.Session.new(project=".")
-    ids = [session.user(f"The port number of service {number} is {8000 + number}.") for number in range(10)]
+    told = "It was slow yesterday, and nobody knows why. " * 8
+    ids = [session.user(f"The port number of service {number} is {8000 + number}. {told}") for number in range(10)]
     session.compose(sl.Budget(8_000))
     code = BLOCKS[1].replace('"412"', repr(ids[3])).replace('"7"', repr(ids[0]))
     names = {"session": session, "sl": sl, "ask": lambda payload: f"{len(payload.body)} services, 8000 and up."}
