@@ -36,8 +36,8 @@ def test_every_public_name_says_what_it_promises() -> None:
 def test_the_names_are_these() -> None:
     """A name more or less is a decision: it is made here too."""
     assert set(sightline.__all__) == {
-        "AnchorConflict", "AppError", "BadCodeId", "BadInput", "BadSessionId", "Budget", "Compacted", "Conflict",
-        "ContextOverflow", "ContextTooLarge", "Damaged", "InvalidSourceData", "Item", "JsonlStore",
+        "AnchorConflict", "AppError", "AsyncSession", "BadCodeId", "BadInput", "BadSessionId", "Budget", "Compacted",
+        "Conflict", "ContextOverflow", "ContextTooLarge", "Damaged", "InvalidSourceData", "Item", "JsonlStore",
         "Kind", "Lod", "Loss", "MemoryStore", "Message", "ModelBusy", "ModelError", "ModelRefused", "NoModel",
         "NotShorter", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan", "Refused", "Session",
         "SessionNotFound", "Settings", "SightlineError", "StoreError", "Strategy", "StrategyError", "ToolFailed",

@@ -1,7 +1,7 @@
 """Gathers what a plan needs to know: what is new, pinned, wanted, summarised, fetched again, always sent."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from sightline.compose.render import ComposeInputs
 from sightline.log.annotations import ReceiptNote
@@ -37,12 +37,16 @@ def window_rows(
     return tuple(references[-1] for references in own if references)
 
 
-def read_compactions(journal: Journal, offset: int) -> tuple[list[Compaction], list[int], str]:
-    """Return the compactions in force, the units to show again, and the command.
+def read_compactions(
+    journal: Journal, offset: int, reductions: Collection[str]
+) -> tuple[list[Compaction], list[int], str]:
+    """Return the compactions in force, the units to show again, and the command; nothing if these are switched off.
 
     To show again are the units of compactions that were undone after this place in the log, unless another one covers
     them. The command is empty if no compaction was made or undone after it.
     """
+    if "summaries" not in reductions:
+        return [], [], ""
     timeline, path = journal.timeline, journal.path
     active = timeline.compacted(path)
     found = [

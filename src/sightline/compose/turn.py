@@ -43,8 +43,8 @@ class Composer:
 
     def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Strategy | None) -> None:
         self.journal, self._recall, self._clock, self._host, self._custom = journal, recall, clock, host, custom
-        self._windows, reader = LiveWindows(journal, host), journal.reader
-        self._repeats, self._mentions = Repeats(reader), Mentions(reader)
+        self._windows = LiveWindows(journal, host)
+        self._repeats, self._mentions = Repeats(journal.reader), Mentions(journal.reader)
         self.begin()
 
     def begin(self) -> None:
@@ -199,9 +199,7 @@ class Composer:
         pinned, wanted = self._read_marks()
         limit = self._calibration.factor.limit(budget, journal.reader.profile)
         sent = self._sent_offset if self.payload is not None else 0
-        compactions, back, command = (
-            inputs.read_compactions(journal, sent) if "summaries" in self._reductions else ([], [], "")
-        )
+        compactions, back, command = inputs.read_compactions(journal, sent, self._reductions)
         if last is not None and self._sent_reductions != self._reductions:
             back = inputs.hidden_units(journal, last, compactions)
         if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
