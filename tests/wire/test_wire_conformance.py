@@ -1,6 +1,7 @@
 """The suite that others run over their wires: ours pass it, the example passes it, and each defect fails it."""
 
 import importlib.util
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -260,3 +261,15 @@ def test_our_names_are_taken() -> None:
     """A wire cannot replace one of ours."""
     with pytest.raises(BadInput, match="'openai' already"):
         registry.register(changed("BREAKPOINTS", 1))
+
+
+def test_the_examples_of_the_page_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/wires.md, from beginning to end."""
+    monkeypatch.syspath_prepend(EXAMPLE.parent)
+    monkeypatch.setattr(registry, "REGISTERED", {})
+    page = (EXAMPLE.parents[1] / "docs" / "wires.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, names)
+    names["test_the_format_keeps_its_promises"]()
+    assert [item.kind.name for item in names["session"].items] == ["SYSTEM", "USER", "ASSISTANT"]
