@@ -20,6 +20,7 @@ from sightline.session.session import Session
 
 TURNS = 60  # composes between sweeps that are timed
 MEDIAN_TARGET = 0.3e-3
+BYTES_TARGET = 0.6e-3  # of a payload of some 1,150 messages, after one more
 GROWTH_TARGET = 1.5  # of 100,000 messages against 1,000
 PEER_TARGET = 100.0
 SWEEP_TARGET = 50e-3
@@ -52,14 +53,17 @@ def question(session: Session, number: int) -> None:
     session.user(questions()[number % len(questions())])
 
 
-def warm(session: Session, turn: Callable[[Session, int], None]) -> Warm:
-    """Time `compose` turn by turn, until there are enough times without a sweep."""
+def warm(session: Session, turn: Callable[[Session, int], None], *, write: bool = False) -> Warm:
+    """Time `compose` turn by turn, until there are enough times without a sweep; or writing its payload as bytes."""
     samples: list[float] = []
     sweeps = 0
     for number in count():
         turn(session, number)
         begun = perf_counter()
         payload = session.compose(BUDGET)
+        if write:
+            begun = perf_counter()
+            payload.json("openai")
         taken = perf_counter() - begun
         if payload.plan.reason:
             sweeps += 1
@@ -85,12 +89,14 @@ def composing(logs: Sequence[Stored], peers: Peers, say: Callable[[str], None]) 
         gc.collect()
         steps[log.messages] = warm(session, step)
         asked[log.messages] = warm(session, question)
+        as_bytes = warm(session, step, write=True)
         payload = session.compose(BUDGET)
         written = spread(times(payload.openai, 20))
         rows.append(_warm_row(topic, f"{log.messages:,}: after an agent's step", steps[log.messages]))
         rows.append(_warm_row(topic, f"{log.messages:,}: after a user's message", asked[log.messages]))
         note = f"{len(payload.body):,} messages shown"
         rows.append(Row(topic, f"{log.messages:,}: payload.openai()", spread_text(written), written.median, note=note))
+        rows.append(_bytes_row(topic, log.messages, as_bytes, len(payload.body)))
     rows += [
         row
         for what, found in (("step", steps), ("user's message", asked))
@@ -110,6 +116,13 @@ def _warm_row(topic: str, what: str, found: Warm) -> Row:
     return Row(
         topic, what, spread_text(found.seconds), median, "≤ 0.3 ms", met, times_text(median / MEDIAN_TARGET), note
     )
+
+
+def _bytes_row(topic: str, messages: int, found: Warm, shown: int) -> Row:
+    median, note = found.seconds.median, f"{shown:,} messages shown"
+    target, met = ("≤ 0.6 ms", median <= BYTES_TARGET) if messages == 10_000 else ("", None)
+    what = f"{messages:,}: payload as bytes, after one more message"
+    return Row(topic, what, spread_text(found.seconds), median, target, met, note=note)
 
 
 def _growth(topic: str, what: str, medians: dict[int, float]) -> list[Row]:

@@ -206,9 +206,12 @@ MUTANTS = (
     # wire
     Mutant("wire: results in separate messages", "wire/anthropic.py", "message.role is Role.TOOL or", "False or",
            ANTHROPIC),
-    Mutant("wire: no cache markers", "wire/anthropic.py", 'target["cache_control"] = {', 'target["cached"] = {',
+    Mutant("wire: no cache markers", "wire/anthropic.py", 'block["cache_control"] = {', 'block["cached"] = {',
            ANTHROPIC),
-    Mutant("wire: five cache markers", "wire/anthropic.py", "MOST_BREAKPOINTS = 4", "MOST_BREAKPOINTS = 5", ANTHROPIC),
+    Mutant("wire: five cache markers", "wire/anthropic.py", "\nBREAKPOINTS = 4", "\nBREAKPOINTS = 5", ANTHROPIC),
+    Mutant("wire: a run that has grown is not written again", "wire/writer.py",
+           "elif len(self._messages) >= self._shared:", "elif False:", ("wire/test_wire_bytes.py",)),
+    Mutant("wire: an old head is sent", "wire/writer.py", "or found[0] != key", "", ("wire/test_wire_bytes.py",)),
     Mutant("wire: call ids may repeat", "wire/call_ids.py", "while wire_id in self._used:", "while False:",
            ("wire/test_wire_openai.py", "wire/test_wire_laws.py")),
     # apps

@@ -123,7 +123,7 @@ def print_session(context: ContextManager) -> None:
         payload = session.compose(sl.Budget(8_000))
     print("\n== a session over the same log ==")
     for message in payload.openai()["messages"]:
-        print(f"{message['role']}: {str(message['content'])[:60]}")
+        print(f"{message['role']}: {str(message['content'])[:35]!r}")
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ def print_context(context: Context) -> None:
 def print_entry(session: sl.Session) -> None:
     """Print the part about entries of what the model is sent now."""
     [*_, last] = session.compose(sl.Budget(8_000)).openai()["messages"]
-    print(str(last["content"][0]["text"]).split("\n\n")[1])
+    print(str(last["content"]).split("\n\n")[1])
 
 
 def dotted(context: Context) -> str:

@@ -40,7 +40,7 @@ def asked_first(project: Path) -> str:
 def said_in(asked: Request) -> list[str]:
     """What a request says, the system's words aside."""
     messages = [message for message in asked.body["messages"] if message["role"] != "system"]
-    return [part["text"] for message in messages for part in message["content"]]
+    return [message["content"] for message in messages]
 
 
 def test_every_command_has_its_help_in_both_languages(tmp_path: Path, capsys: Shown) -> None:
@@ -75,7 +75,7 @@ def test_a_mistyped_command_is_not_sent_to_the_model(tmp_path: Path, capsys: Sho
     assert "Did you mean /compact" in shown
     assert shown.count("There is no command") == 2
     [asked] = stub.asked
-    assert asked.body["messages"][-1]["content"][0]["text"] == "/etc/hosts is what?"
+    assert asked.body["messages"][-1]["content"] == "/etc/hosts is what?"
 
 
 def test_before_anything_is_said_the_commands_say_so(tmp_path: Path, capsys: Shown) -> None:

@@ -36,7 +36,7 @@ def test_only_the_answer_is_on_standard_output(tmp_path: Path, ask: Ask) -> None
         (configured(tmp_path / "shop", stub.url) / "notes.txt").write_text("buy milk")
         done = ask("-p", "What do the notes say?", input="from the pipe\n")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "It says **milk**.\n", "")
-    assert stub.asked[0].body["messages"][-1]["content"][0]["text"] == "What do the notes say?\n\nfrom the pipe\n"
+    assert stub.asked[0].body["messages"][-1]["content"] == "What do the notes say?\n\nfrom the pipe\n"
 
 
 def test_json_tells_everything_there_is_to_know(tmp_path: Path, ask: Ask) -> None:
@@ -71,7 +71,7 @@ def test_a_script_may_go_on_too(tmp_path: Path, ask: Ask) -> None:
         assert json.loads(ask("-p", "third", "--resume", first[:5], "--json").stdout)["session"] == first
         assert json.loads(ask("-p", "fourth", "--continue", "--json").stdout)["session"] == first
     messages = [message for message in stub.asked[-1].body["messages"] if message["role"] != "system"]
-    said = [part["text"] for message in messages for part in message["content"]]
+    said = [message["content"] for message in messages]
     assert said == ["first", "One.", "second", "Two.", "third", "Three.", "fourth"]
 
 
@@ -119,7 +119,7 @@ def test_a_question_that_nobody_answered_is_not_gone_on_with(tmp_path: Path, ask
         assert json.loads(ask("-p", "third", "--resume", lost, "--json").stdout)["session"] == lost
         assert json.loads(ask("-p", "fourth", "--continue", "--json").stdout)["session"] == lost
     messages = [message for message in stub.asked[-1].body["messages"] if message["role"] != "system"]
-    said = [part["text"] for message in messages for part in message["content"]]
+    said = [message["content"] for message in messages]
     assert said == ["lost", "third", "Three.", "fourth"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from chat_place import configured, talked
 from stub import Stub, answer
 
-QUESTION = [{"role": "user", "content": [{"type": "text", "text": "Hello?"}]}]
+QUESTION = [{"role": "user", "content": "Hello?"}]
 SMALL = """native = false
 tools = false
 """

@@ -77,7 +77,7 @@ def test_a_conversation_goes_on_after_the_plug_was_pulled(tmp_path: Path, folder
         assert f"Session {session_id} is stored" in terminal.shown
         assert "Traceback" not in terminal.shown
     sent = [message["content"] for message in stub.asked[-1].body["messages"] if message["role"] == "user"]
-    assert [part[0]["text"] for part in sent] == ["What do the notes say?", "Tell me more", "first line\nsecond line"]
+    assert sent == ["What do the notes say?", "Tell me more", "first line\nsecond line"]
     with Session.resume(session_id, project) as session:
         said = [session.items.text(item.id) for item in session.items if item.kind.name in ("USER", "ASSISTANT")]
     assert said[-2:] == ["first line\nsecond line", "You asked about milk."]

@@ -59,7 +59,10 @@ def window_of(session: Session, app: type[App]) -> AppWindow:
 def said_by(prompt: dict[str, Any], role: str) -> list[str]:
     """What stands in the messages of a role, part by part."""
     messages = [message for message in prompt["messages"] if message["role"] == role]
-    return [part["text"] for message in messages for part in message["content"] or ()]
+    contents = [message["content"] or () for message in messages]
+    return [
+        text for said in contents for text in ([said] if isinstance(said, str) else (part["text"] for part in said))
+    ]
 
 
 @pytest.fixture

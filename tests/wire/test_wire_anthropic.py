@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from wire_payloads import as_payload, check_types, payload
+from wire_payloads import as_payload, check_types, payload, write
 
 from sightline.errors import BadInput
 from sightline.plan.budget import Budget
@@ -23,7 +23,7 @@ def text(said: str, **more: Any) -> dict[str, Any]:
 
 def rewritten(*messages: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages, read and written again."""
-    found: list[dict[str, Any]] = anthropic.write(as_payload(anthropic.read(messages)))["messages"]
+    found: list[dict[str, Any]] = write(anthropic, as_payload(anthropic.read(messages)))["messages"]
     return found
 
 
@@ -53,7 +53,7 @@ def test_all_results_of_a_message_share_one_user_message() -> None:
         Message(Role.TOOL, (Result("a", (Text("A"),), "interrupted"),)),
         Message(Role.USER, (Text("thanks"),)),
     ]
-    messages = anthropic.write(payload(body))["messages"]
+    messages = write(anthropic, payload(body))["messages"]
     assert messages[2:] == [
         {
             "role": "user",
@@ -156,7 +156,7 @@ def test_what_this_provider_cannot_take_is_named() -> None:
         ),
         Message(Role.ASSISTANT, (Image("image/png", "iVBORw0KGgo="),)),
     ]
-    messages = anthropic.write(payload(body))["messages"]
+    messages = write(anthropic, payload(body))["messages"]
     assert messages[0]["content"] == [text("[image image/bmp]"), text("[file a.pdf file-1]")]
     assert messages[1]["content"] == [text("[image image/png]")]
 
@@ -167,14 +167,14 @@ def test_what_this_provider_cannot_take_is_named() -> None:
 def test_arguments_that_are_no_object_stand_in_one_field(raw: str, expected: dict[str, Any]) -> None:
     """The input of a tool_use is always an object."""
     body = [Message(Role.ASSISTANT, (Call("a", "look", raw=raw),)), Message(Role.TOOL, (Result("a", ()),))]
-    assert anthropic.write(payload(body))["messages"][1]["content"][0]["input"] == expected
+    assert write(anthropic, payload(body))["messages"][1]["content"][0]["input"] == expected
 
 
 def test_a_conversation_begins_with_the_user() -> None:
     """An assistant first, or nothing at all, gets an opening user message."""
     opening = {"role": "user", "content": [text("[conversation continues]")]}
-    assert anthropic.write(payload([]))["messages"] == [opening]
-    assert anthropic.write(payload([Message(Role.ASSISTANT, (Text("hi"),))]))["messages"][0] == opening
+    assert write(anthropic, payload([]))["messages"] == [opening]
+    assert write(anthropic, payload([Message(Role.ASSISTANT, (Text("hi"),))]))["messages"][0] == opening
 
 
 def test_blank_text_is_left_out_and_silence_is_said() -> None:
@@ -184,14 +184,14 @@ def test_blank_text_is_left_out_and_silence_is_said() -> None:
         Message(Role.ASSISTANT, (Opaque("anthropic", "thinking", THINKING),)),
         Message(Role.USER, (Text(""),)),
     ]
-    contents = [message["content"] for message in anthropic.write(payload(body))["messages"]]
+    contents = [message["content"] for message in write(anthropic, payload(body))["messages"]]
     assert contents == [[text("x")], [THINKING, text("[empty]")], [text("[empty]")]]
 
 
 def test_a_system_message_inside_the_body_stays_there_labelled() -> None:
     """It is user text behind a label, at its place."""
     body = [Message(Role.USER, (Text("hi"),)), Message(Role.SYSTEM, (Text("be brief"),))]
-    written = anthropic.write(payload(body, [Message(Role.SYSTEM, (Text("base"), Blob("/w==")))]))
+    written = write(anthropic, payload(body, [Message(Role.SYSTEM, (Text("base"), Blob("/w==")))]))
     assert written["system"] == [text("base"), text("\ufffd")]
     assert written["messages"][1] == {"role": "user", "content": [text("[system] be brief")]}
 
@@ -199,8 +199,8 @@ def test_a_system_message_inside_the_body_stays_there_labelled() -> None:
 def test_a_recall_joins_only_a_user_message() -> None:
     """Behind a user message it lengthens it; behind anything else it is a user message of its own."""
     recall = Message(Role.USER, (Text("recalled"),), merge_into_previous=True)
-    joined = anthropic.write(payload([Message(Role.USER, (Text("hi"),)), recall]))["messages"]
-    apart = anthropic.write(payload([Message(Role.ASSISTANT, (Text("hi"),)), recall]))["messages"]
+    joined = write(anthropic, payload([Message(Role.USER, (Text("hi"),)), recall]))["messages"]
+    apart = write(anthropic, payload([Message(Role.ASSISTANT, (Text("hi"),)), recall]))["messages"]
     assert joined == [{"role": "user", "content": [text("hi"), text("recalled")]}]
     assert apart[-1] == {"role": "user", "content": [text("recalled")]}
 
@@ -213,7 +213,7 @@ def test_breakpoints_mark_the_last_block_they_cover() -> None:
         Message(Role.ASSISTANT, (Text("x"), Opaque("anthropic", "redacted_thinking", {"type": "redacted_thinking"}))),
     ]
     head, tail = [Message(Role.SYSTEM, (Text("s"),))], (Message(Role.USER, (Text("window"),)),)
-    written = anthropic.write(payload(body, head, (ToolDefinition("look"),), tail, (0, 1, 3, 99)))
+    written = write(anthropic, payload(body, head, (ToolDefinition("look"),), tail, (0, 1, 3, 99)))
     assert written["system"] == [text("s", cache_control=MARK)]
     assert "cache_control" not in written["tools"][0]
     assert written["messages"][0]["content"] == [text("hi", cache_control=MARK), text("recalled")]
@@ -228,14 +228,14 @@ def _marked(block: dict[str, Any]) -> bool:
 def test_a_head_of_tools_alone_is_marked_at_its_last_tool() -> None:
     """Without a system prompt, 0 marks the last tool that may be marked."""
     deferred = ToolDefinition("b", provider="anthropic", raw={"type": "x_20250101", "name": "b", "defer_loading": True})
-    written = anthropic.write(payload([], tools=(ToolDefinition("a"), deferred), breakpoints=(0,)))
+    written = write(anthropic, payload([], tools=(ToolDefinition("a"), deferred), breakpoints=(0,)))
     assert [_marked(tool) for tool in written["tools"]] == [True, False]
 
 
 def test_only_four_breakpoints_are_sent() -> None:
     """Of more, the head's and the last three remain."""
     body = [Message(Role.USER, (Text(str(place)),)) for place in range(6)]
-    written = anthropic.write(payload(body, [Message(Role.SYSTEM, (Text("s"),))], breakpoints=(0, 1, 2, 3, 4, 5, 6)))
+    written = write(anthropic, payload(body, [Message(Role.SYSTEM, (Text("s"),))], breakpoints=(0, 1, 2, 3, 4, 5, 6)))
     marked = [message["content"][0]["text"] for message in written["messages"] if _marked(message["content"][0])]
     assert marked == ["3", "4", "5"]
     assert _marked(written["system"][0])
@@ -262,7 +262,7 @@ def test_tools_are_written_and_read() -> None:
         {"type": "web_search_20250305", "name": "web_search", "max_uses": 2},
     ]
     tools = anthropic.read_tools(definitions)
-    written = anthropic.write(payload([], tools=tools))
+    written = write(anthropic, payload([], tools=tools))
     check_types(anthropic, written)
     assert written["tools"] == definitions
     assert [tool.provider for tool in tools] == ["", "anthropic", "anthropic"]

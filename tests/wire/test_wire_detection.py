@@ -6,7 +6,7 @@ import anthropic as anthropic_sdk
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from openai.types.responses import Response
-from wire_payloads import FORMATS, payload
+from wire_payloads import FORMATS, payload, write
 
 from sightline import wire
 from sightline.errors import BadInput
@@ -181,16 +181,16 @@ def test_equal_and_illegal_ids_are_rewritten_call_and_result_together() -> None:
     """The first of equal ids stays; the others, and illegal ones, get an id of their own."""
     body = [*pair("a", "1"), *pair("a", "2"), *pair("é/", "3"), *pair("", "4"), *pair("x" * 70, "5")]
     expected = ["a", "a_2", "__", "call", "x" * 64]
-    items = openai_responses.write(payload(body))["input"]
+    items = write(openai_responses, payload(body))["input"]
     assert [item["call_id"] for item in items] == [wire_id for wire_id in expected for _ in ("call", "result")]
-    messages = anthropic.write(payload(body))["messages"][1:]
+    messages = write(anthropic, payload(body))["messages"][1:]
     assert [message["content"][0]["id"] for message in messages[::2]] == expected
     assert [message["content"][0]["tool_use_id"] for message in messages[1::2]] == expected
 
 
 def test_chat_ids_may_be_any_short_text() -> None:
     """What is short enough stays as it is."""
-    messages = openai_chat.write(payload([*pair("é/", "1"), *pair("x" * 41, "2")]))["messages"]
+    messages = write(openai_chat, payload([*pair("é/", "1"), *pair("x" * 41, "2")]))["messages"]
     assert [message["tool_call_id"] for message in messages[1::2]] == ["é/", "x" * 40]
 
 
@@ -198,14 +198,14 @@ def test_equal_ids_in_one_message_are_answered_in_order() -> None:
     """Two calls of the same id pair with their results one after the other."""
     calls = Message(Role.ASSISTANT, (Call("a", "look", {"n": 1}), Call("a", "look", {"n": 2})))
     results = [Message(Role.TOOL, (Result("a", (Text(said),)),)) for said in ("one", "two")]
-    messages = openai_chat.write(payload([calls, *results]))["messages"]
+    messages = write(openai_chat, payload([calls, *results]))["messages"]
     assert [(message["tool_call_id"], message["content"]) for message in messages[1:]] == [("a", "one"), ("a_2", "two")]
 
 
 @pytest.mark.parametrize("module", FORMATS, ids=lambda module: module.NAME)
 def test_a_result_nobody_asked_for_is_a_labelled_user_message(module: Any) -> None:
     """No provider takes a result without its call."""
-    written = module.write(payload([Message(Role.TOOL, (Result("a", (Text("x"),)),))]))
+    written = write(module, payload([Message(Role.TOOL, (Result("a", (Text("x"),)),))]))
     (message,) = written.get("messages") or written["input"]
     assert message["role"] == "user"
     assert [block["text"] for block in message["content"]] == ["[result of a]", "x"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_payloads import TEXT, VALUES, as_payload, check_types, payload
+from wire_payloads import TEXT, VALUES, as_payload, check_types, payload, write
 
 from sightline.errors import BadInput
 from sightline.values.items import Blob, Call, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
@@ -25,7 +25,7 @@ def called(call_id: str, arguments: str, **more: Any) -> dict[str, Any]:
 
 def rewritten(*messages: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages, read and written again."""
-    found: list[dict[str, Any]] = openai_chat.write(as_payload(openai_chat.read(messages)))["messages"]
+    found: list[dict[str, Any]] = write(openai_chat, as_payload(openai_chat.read(messages)))["messages"]
     return found
 
 
@@ -104,7 +104,7 @@ def test_any_argument_text_survives(text: str) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        {"role": "user", "name": "robin", "content": [text("x")]},
+        {"role": "user", "name": "robin", "content": "x"},
         {
             "role": "user",
             "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a", "detail": "low"}}],
@@ -125,13 +125,28 @@ def test_any_argument_text_survives(text: str) -> None:
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
         {"role": "assistant", "refusal": "no", "content": None},
         {"role": "assistant", "audio": {"id": "audio_1"}, "content": None},
-        {"role": "assistant", "reasoning_content": "hm", "content": [text("x")]},
-        {"role": "system", "content": [text("x")]},
+        {"role": "assistant", "reasoning_content": "hm", "content": "x"},
+        {"role": "system", "content": "x"},
+        {"role": "user", "content": "x\n "},
+        {"role": "user", "content": [text("x"), text("y")]},
+        {"role": "user", "content": ""},
+        {"role": "assistant", "content": ""},
     ],
 )
 def test_messages_come_back_as_they_were(message: dict[str, Any]) -> None:
     """What the SDK's types accept, and what servers add, is written as it was read."""
     assert rewritten(message) == [message]
+
+
+@pytest.mark.parametrize("said", ["", "x", [text("x")], [text("x"), text("y")]], ids=repr)
+def test_only_one_plain_text_is_a_string(said: Any) -> None:
+    """A message of one text is a string, however it came, and its spelling changes when a recall joins it."""
+    read = openai_chat.read([{"role": "user", "content": said}])
+    recall = Message(Role.USER, (Text("recalled"),), merge_into_previous=True)
+    [alone], [joined] = (write(openai_chat, payload(body))["messages"] for body in (read, [*read, recall]))
+    blocks = [text(part.text) for part in read[0].parts if isinstance(part, Text)]
+    assert alone["content"] == (blocks if len(blocks) > 1 else blocks[0]["text"] if blocks else "")
+    assert joined["content"] == ([*blocks, text("recalled")] if blocks else "recalled")
 
 
 def test_calls_keep_what_the_server_added() -> None:
@@ -159,7 +174,7 @@ def test_errors_begin_with_a_word() -> None:
         Message(Role.TOOL, (Result("a", (Text("no"),), "failed"),)),
         Message(Role.TOOL, (Result("b", (), "interrupted"),)),
     ]
-    messages = openai_chat.write(payload(body))["messages"]
+    messages = write(openai_chat, payload(body))["messages"]
     assert [message["content"] for message in messages[1:]] == ["[error] no", "[error]"]
     assert openai_chat.read(messages[1:2]) == [Message(Role.TOOL, (Result("a", (Text("[error] no"),)),))]
 
@@ -174,11 +189,11 @@ def test_pictures_of_results_follow_all_results() -> None:
         Message(Role.TOOL, (Result("b", (image,)),)),
         Message(Role.USER, (Text("ok"),)),
     ]
-    assert openai_chat.write(payload(body))["messages"][1:] == [
+    assert write(openai_chat, payload(body))["messages"][1:] == [
         {"role": "tool", "tool_call_id": "a", "content": [text("see"), text("[shown below]")]},
         {"role": "tool", "tool_call_id": "b", "content": "[shown below]"},
         {"role": "user", "content": [text("[from a]"), block, text("[from b]"), block]},
-        {"role": "user", "content": [text("ok")]},
+        {"role": "user", "content": "ok"},
     ]
 
 
@@ -186,8 +201,8 @@ def test_system_messages_stay_where_they_are() -> None:
     """One for each in the head, and those in the body at their place."""
     head = [Message(Role.SYSTEM, (Text("a"),)), Message(Role.SYSTEM, ()), Message(Role.SYSTEM, (Text("b"),))]
     body = [Message(Role.USER, (Text("hi"),)), Message(Role.SYSTEM, (Text("c"),))]
-    messages = openai_chat.write(payload(body, head))["messages"]
-    assert [(message["role"], message["content"][0]["text"]) for message in messages] == [
+    messages = write(openai_chat, payload(body, head))["messages"]
+    assert [(message["role"], message["content"]) for message in messages] == [
         ("system", "a"),
         ("system", "b"),
         ("user", "hi"),
@@ -200,8 +215,8 @@ def test_foreign_blocks_are_left_out() -> None:
     thinking = Opaque("anthropic", "thinking", {"type": "thinking"})
     cited = Opaque("anthropic", "+text", {"citations": [1]})
     body = [Message(Role.ASSISTANT, (thinking, Text("x"), cited)), Message(Role.ASSISTANT, (thinking,))]
-    contents = [message["content"] for message in openai_chat.write(payload(body))["messages"]]
-    assert contents == [[text("x")], [text("[empty]")]]
+    contents = [message["content"] for message in write(openai_chat, payload(body))["messages"]]
+    assert contents == ["x", "[empty]"]
 
 
 def test_undecodable_text_is_shown_with_replacement_characters() -> None:
@@ -212,7 +227,7 @@ def test_undecodable_text_is_shown_with_replacement_characters() -> None:
     read = openai_chat.read(messages)
     kept = [message.parts[0] for message in read]
     assert kept == [Blob("/w=="), Blob("Ye2ggA==", surrogates=True), Text("n\x00l"), Text("ok")]
-    shown = [message["content"][0]["text"] for message in openai_chat.write(payload(read))["messages"]]
+    shown = [message["content"] for message in write(openai_chat, payload(read))["messages"]]
     assert shown == ["\ufffd", "a\ufffd\ufffd\ufffd", "n\x00l", "ok"]
 
 
@@ -233,7 +248,7 @@ def test_tools_are_written_and_read() -> None:
         {"type": "custom", "custom": {"name": "sh"}},
     ]
     tools = openai_chat.read_tools(definitions)
-    written = openai_chat.write(payload([], tools=tools))
+    written = write(openai_chat, payload([], tools=tools))
     check_types(openai_chat, written)
     assert written["tools"] == definitions
     assert tools[0] == ToolDefinition("a", "A.", {"type": "object"})

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from wire_payloads import as_payload, check_types, payload
+from wire_payloads import as_payload, check_types, payload, write
 
 from sightline.errors import BadInput
 from sightline.values.items import Call, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
@@ -37,7 +37,7 @@ def user(*content: Json) -> Json:
 
 def rewritten(*items: Json) -> list[Json]:
     """The items, read and written again."""
-    found: list[Json] = openai_responses.write(as_payload(openai_responses.read(items)))["input"]
+    found: list[Json] = write(openai_responses, as_payload(openai_responses.read(items)))["input"]
     return found
 
 
@@ -61,7 +61,9 @@ def test_items_come_back_in_order_with_their_ids() -> None:
         spoken("msg_2", "one"),
         spoken("msg_3", "two"),
         {"type": "message", "role": "assistant", "content": "plain"},
-        user({"type": "input_text", "text": "ok"}),
+        {"type": "message", "role": "user", "content": "ok"},
+        user({"type": "input_text", "text": "ok"}, {"type": "input_text", "text": "go"}),
+        {"type": "message", "role": "user", "content": ""},
         {"type": "compaction", "id": "c_1", "encrypted_content": "x"},
         {"id": "item_1"},
     ]
@@ -75,7 +77,7 @@ def test_a_reply_is_one_message_and_its_own_items_again() -> None:
     reply = openai_responses.read_reply({"object": "response", "model": "m", "output": ITEMS, "usage": usage})
     assert (reply.role, reply.model, reply.usage) == (Role.ASSISTANT, "m", Usage(8, 5, 3, 1))
     results = [Message(Role.TOOL, (Result(call_id, (Text("x"),)),)) for call_id in ("a", "b")]
-    assert openai_responses.write(payload([reply, *results]))["input"][: len(ITEMS)] == ITEMS
+    assert write(openai_responses, payload([reply, *results]))["input"][: len(ITEMS)] == ITEMS
 
 
 def test_ids_go_with_the_opaque_parts() -> None:
@@ -83,7 +85,7 @@ def test_ids_go_with_the_opaque_parts() -> None:
     reply = openai_responses.read_reply({"output": ITEMS})
     bare = tuple(part for part in reply.parts if not isinstance(part, Opaque))
     results = [Message(Role.TOOL, (Result(call_id, (Text("x"),)),)) for call_id in ("a", "b")]
-    written = openai_responses.write(payload([Message(Role.ASSISTANT, bare), *results]))
+    written = write(openai_responses, payload([Message(Role.ASSISTANT, bare), *results]))
     check_types(openai_responses, written)
     assert written["input"] == [
         {"type": "message", "role": "assistant", "content": "let me see"},
@@ -142,10 +144,10 @@ def test_instructions_are_a_system_item() -> None:
     """They are read as a system message, and system messages are items at the front, each its own."""
     read = openai_responses.read("hi", instructions="be brief")
     assert read == [Message(Role.SYSTEM, (Text("be brief"),)), Message(Role.USER, (Text("hi"),))]
-    assert openai_responses.write(as_payload(read)) == {
+    assert write(openai_responses, as_payload(read)) == {
         "input": [
-            {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "be brief"}]},
-            user({"type": "input_text", "text": "hi"}),
+            {"type": "message", "role": "system", "content": "be brief"},
+            {"type": "message", "role": "user", "content": "hi"},
         ]
     }
 
@@ -155,7 +157,7 @@ def test_failed_results_and_pictures_in_results() -> None:
     result = Result("a", (Text("no"), Image("image/png", "iVBORw0KGgo=")), "failed")
     body = [Message(Role.ASSISTANT, (Call("a", "look", {}),)), Message(Role.TOOL, (result,))]
     image = {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,iVBORw0KGgo="}
-    assert openai_responses.write(payload(body))["input"][1]["output"] == [
+    assert write(openai_responses, payload(body))["input"][1]["output"] == [
         {"type": "input_text", "text": "[error] no"},
         image,
     ]
@@ -170,7 +172,7 @@ def test_tools_are_written_and_read() -> None:
         {"type": "web_search"},
     ]
     tools = openai_responses.read_tools(definitions)
-    written = openai_responses.write(payload([], tools=tools))
+    written = write(openai_responses, payload([], tools=tools))
     check_types(openai_responses, written)
     assert written["tools"] == definitions
     assert tools[0] == ToolDefinition("a", "A.", {"type": "object"})

@@ -32,15 +32,29 @@ def payload(
 
 
 def as_payload(messages: list[Message]) -> Payload:
-    """What was read, to be written: leading system messages are the head."""
-    heads = next((i for i, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
-    return payload(messages[heads:], messages[:heads])
+    """What was read, to be written: leading system messages that say something are the head."""
+    heads = (i for i, message in enumerate(messages) if message.role is not Role.SYSTEM or not message.parts)
+    count = next(heads, len(messages))
+    return payload(messages[count:], messages[:count])
+
+
+def write(module: Any, payload: Payload) -> Json:
+    """The request of a payload in this format."""
+    return payload.write(module)
 
 
 def sent(written: Json) -> list[Json]:
     """The messages or items of a written payload."""
     messages: list[Json] = written["messages"] if "messages" in written else written["input"]
     return messages
+
+
+def content_blocks(message: Json) -> list[Any]:
+    """The content of a message as blocks, a plain text as itself: how it is spelt does not matter to the prefix."""
+    content = message["content"]
+    if isinstance(content, str):
+        return [content] if content else []
+    return [block["text"] if block.keys() == {"type", "text"} else block for block in content or ()]
 
 
 def read_back(module: ModuleType, written: Json) -> list[Message]:
@@ -86,7 +100,7 @@ def _exhaust(value: object) -> None:
 
 
 def check_chat(written: Json) -> None:
-    """Every call answered directly behind its message, in order; ids unique and short; nothing empty."""
+    """Every call answered directly behind its message, in order; ids unique and short; no empty list."""
     waiting: list[str] = []
     seen: set[str] = set()
     for message in written["messages"]:
@@ -96,7 +110,7 @@ def check_chat(written: Json) -> None:
             assert isinstance(message["content"], str) or message["content"]
             continue
         assert not waiting, "a call without its result"
-        assert message["content"] or message.get("tool_calls") or message.get("refusal") or message.get("audio")
+        assert isinstance(message["content"], str) or message["content"] or _says_more(message)
         for call in message.get("tool_calls", ()):
             assert 1 <= len(call["id"]) <= 40
             assert call["id"] not in seen
@@ -105,8 +119,12 @@ def check_chat(written: Json) -> None:
     assert not waiting
 
 
+def _says_more(message: Json) -> bool:
+    return any(map(message.get, ("tool_calls", "refusal", "audio")))
+
+
 def check_responses(written: Json) -> None:
-    """Every call has one output behind it before the next message; ids are unique and legal; no content is empty."""
+    """Every call has one output behind it before the next message; ids are unique and legal; no empty list."""
     waiting: list[tuple[str, str]] = []
     seen: set[str] = set()
     for item in written["input"]:
@@ -120,7 +138,7 @@ def check_responses(written: Json) -> None:
                 assert (kind, item["call_id"]) == waiting.pop(0)
             case "message" if item["role"] != "assistant":
                 assert not waiting
-                assert item["content"]
+                assert isinstance(item["content"], str) or item["content"]
             case _:
                 pass
     assert not waiting

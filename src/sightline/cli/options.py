@@ -12,12 +12,23 @@ from sightline.files.folders import Folders
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
+from sightline.wire import registry
 
 DEBUG = "sightline.debug"
 WINDOW, OUTPUT = 128_000, 8_000  # tokens, for a session without a last call
 _META = "sightline."
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class FormatChoice(click.Choice):  # type: ignore[type-arg]
+    """The name of a provider format. The help lists ours; those that installed packages offer are accepted too."""
+
+    def __init__(self, first: str = "", last: str = "") -> None:
+        super().__init__([*filter(None, (first, *registry.OURS, last))])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value not in self.choices and value in registry.names() else super().convert(value, param, ctx)
 
 
 class Place(NamedTuple):

@@ -13,14 +13,14 @@ from rich.panel import Panel
 from rich.text import Text
 
 from sightline import samples
-from sightline.cli.options import OUTPUT, WINDOW, Place, default_output, make_budget, place, with_json
+from sightline.cli.options import OUTPUT, WINDOW, FormatChoice, Place, default_output, make_budget, place, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, bar, console, first_words, print_json, print_text, printable, progress
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.project_choice import Choice, chosen
-from sightline.replay.formats import FORMATS, Recording, read_recording, recorded
+from sightline.replay.formats import AUTO, Recording, read_recording, recorded
 from sightline.replay.replay import Changes, NewInput, Step, Totals, call_count
 from sightline.replay.replay import replay as replayed
 from sightline.session.session import Session
@@ -95,7 +95,7 @@ class Replay(NamedTuple):
     type=click.Choice(_STRATEGIES),
     help="The strategy that decides which items are shown.  [default: the project's, else focus]",
 )
-@click.option("--format", type=click.Choice(FORMATS), default="auto", show_default=True, help="Format of FILE.")
+@click.option("--format", type=FormatChoice(AUTO), default=AUTO, show_default=True, help="Format of FILE.")
 @click.option("--keep", is_flag=True, help="Store the result as a session of the project.")
 @click.option("--until", type=click.IntRange(min=1), metavar="N", help="Stop after call N.")
 @click.option("--slow", is_flag=True, help="One call per second.")

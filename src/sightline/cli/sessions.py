@@ -9,7 +9,7 @@ import click
 import msgspec
 from rich.text import Text
 
-from sightline.cli.options import Place, branch_label, branch_option, place, session_argument, with_json
+from sightline.cli.options import FormatChoice, Place, branch_label, branch_option, place, session_argument, with_json
 from sightline.cli.render import (
     Column,
     console,
@@ -26,7 +26,7 @@ from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
 
-FORMATS = ("openai", "anthropic", "responses", "jsonl")
+LOG = "jsonl"  # the format that is the log itself
 _NEWEST = 20  # sessions listed unless all are asked for, because each of them is opened
 
 
@@ -238,7 +238,9 @@ def fork(session_id: str | None, item_id: str, branch: str | None, as_json: bool
 
 @sessions.command(short_help="Write a whole conversation to a file.")
 @session_argument
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="openai", help="The format; jsonl is the log.")
+@click.option(
+    "--format", "format_", type=FormatChoice(last=LOG), default="openai", help="The format; jsonl is the log."
+)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file.")
 @branch_option
 @with_json
@@ -275,12 +277,10 @@ def export(session_id: str | None, format_: str, output: str | None, branch: str
 
 
 def exported(here: Place, session: Session, format_: str) -> bytes:
-    """Return the whole conversation in one of the `FORMATS`."""
-    if format_ == "jsonl":
+    """Return the whole conversation in the format of a wire, or the log. Raises BadInput if there is no such wire."""
+    if format_ == LOG:
         return here.folder.existing(session.id).read_bytes()
-    payload = session.transcript()
-    request = {"openai": payload.openai, "anthropic": payload.anthropic, "responses": payload.responses}[format_]()
-    return msgspec.json.format(msgspec.json.encode(request), indent=2) + b"\n"
+    return msgspec.json.format(session.transcript().json(format_), indent=2) + b"\n"
 
 
 def message_count(session: Session) -> int:

@@ -244,7 +244,7 @@ def _extend(
         bool(plan.preface) + bool(plan.marker) + sum(messages_of(reader.timeline, unit) for unit in plan.after(0, same))
     )
     links = _hash_chain(base.chain[kept], more)
-    return PrefixList([*base.body[:kept], *more]), PrefixList([*base.chain[:kept], *links])
+    return base.body.branch(kept, more), PrefixList([*base.chain[:kept], *links])
 
 
 def _hash_chain(start: bytes, messages: Sequence[Message]) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
 """Reads recorded conversations: message lists of any provider, one message per line, or Sightline logs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -13,14 +13,9 @@ from sightline.log.fold import GrowingTimeline
 from sightline.log.stores import Span
 from sightline.values.items import Kind, Message, Opaque, Role
 from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.wire import registry
 
-_READERS: dict[str, Callable[[list[Any]], list[Message]]] = {
-    "auto": wire.read_messages,
-    "openai": wire.openai_chat.read,
-    "anthropic": wire.anthropic.read,
-    "responses": wire.openai_responses.read,
-}
-FORMATS = tuple(_READERS)
+AUTO = "auto"  # the format that means: find out
 _ACCEPTED = 'a JSON list of messages, an object with "messages", one message per line, or a Sightline log'
 
 
@@ -31,17 +26,17 @@ class Recording(msgspec.Struct, frozen=True):
     tools: tuple[Any, ...] = ()
 
 
-def read_recording(data: bytes, format: str = "auto") -> Recording:  # noqa: A002 - the command line's word for it
-    """Read a recording from a file's bytes.
+def read_recording(data: bytes, format: str = AUTO) -> Recording:  # noqa: A002 - the command line's word for it
+    """Read a recording from a file's bytes. The format is that of a wire, by its name, or "auto".
 
     It may be a JSON list of messages; an object with `messages` (or `input`) and optionally `system` (or
     `instructions`) and `tools`; one message per line; or a log, of which the current branch is read.
 
     Raises:
-        BadInput: it is none of these. The message says what was found and where.
+        BadInput: it is none of these, or there is no such wire. The message says what was found and where.
     """
-    if format not in FORMATS:
-        raise BadInput(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
+    if format != AUTO and format not in (names := registry.names()):
+        raise BadInput(f"unknown format {format!r}; choose one of {', '.join((AUTO, *names))}")
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         value = msgspec.json.decode(data)
@@ -50,7 +45,7 @@ def read_recording(data: bytes, format: str = "auto") -> Recording:  # noqa: A00
     return _from_lines(data, format) if _is_entry(value) else recorded(value, format)
 
 
-def recorded(value: Any, format: str = "auto") -> Recording:  # noqa: A002
+def recorded(value: Any, format: str = AUTO) -> Recording:  # noqa: A002
     """Read a recording from JSON values: a list of messages, or an object that contains one. Raises BadInput."""
     match value:
         case [{"messages": _}, *_]:
@@ -68,7 +63,7 @@ def recorded(value: Any, format: str = "auto") -> Recording:  # noqa: A002
 
 def _messages(messages: list[Any], system: Any, format: str) -> tuple[Message, ...]:  # noqa: A002
     head = [{"role": "system", "content": system}] if system else []
-    return tuple(_READERS[format]([*head, *messages]))
+    return tuple(wire.read_messages([*head, *messages], "" if format == AUTO else format))
 
 
 def _is_entry(value: Any) -> bool:

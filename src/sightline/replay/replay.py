@@ -301,7 +301,8 @@ def flaws(request: Mapping[str, Any]) -> Iterator[str]:
         if len({*waiting}) < len(waiting) or used.intersection(waiting):
             yield f"messages[{index}] uses a call id again"
         used.update(waiting)
-        if not message["content"] and not waiting and not message.get("refusal") and not message.get("audio"):
+        says_more = waiting or message.get("refusal") or message.get("audio")
+        if message["content"] in (None, []) and not says_more:
             yield f"messages[{index}] says nothing"
     if waiting:
         yield f"no results for {', '.join(waiting)}"

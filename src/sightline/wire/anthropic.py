@@ -7,7 +7,7 @@ set if the result has an error word; the word itself is not sent. Blank text is 
 else says "[empty]". A file or image that this provider does not accept becomes a line of text with its name.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sightline.values.items import (
@@ -25,11 +25,20 @@ from sightline.values.items import (
     Usage,
 )
 from sightline.wire import common
-from sightline.wire.call_ids import STRICT, pair, result_of
+from sightline.wire.call_ids import STRICT, joins, result_of
 from sightline.wire.common import Json
-from sightline.wire.payload import Payload
+from sightline.wire.wire import Head
 
 NAME = "anthropic"
+LIST = "messages"
+IDS = STRICT
+BREAKPOINTS = 4  # the API refuses a fifth
+
+BLOCKS = frozenset({
+    "tool_use", "thinking", "redacted_thinking", "image", "document", "search_result", "server_tool_use",
+    "mcp_tool_use", "container_upload", "compaction",
+})  # fmt: skip
+"""Types of content blocks that only this format has, besides those of results."""
 
 OPENING = "[conversation continues]"  # the first message must be the user's
 SYSTEM = "[system] "
@@ -37,15 +46,45 @@ IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 FILE_TYPES = frozenset({"application/pdf"})
 THINKING = frozenset({"thinking", "redacted_thinking"})  # may not end a message, may not carry a cache marker
 CACHEABLE = frozenset({"text", "image", "document", "tool_use", "tool_result"})
-MOST_BREAKPOINTS = 4  # the API refuses a fifth
 
 
 # ------------------------------------------------------------------ reading
 
 
-def read(
-    messages: Sequence[Mapping[str, Any]], system: str | Sequence[Mapping[str, Any]] | None = None, *, at: int = 0
-) -> list[Message]:
+def recognises(message: Any) -> bool:
+    """Whether a message has a block or a field that only this format has."""
+    match message:
+        case {"role": _, "content": [*blocks]}:
+            return (
+                "stop_reason" in message
+                or any(kind in BLOCKS or kind.endswith("tool_result") for kind in common.block_types(message))
+                or any(isinstance(block, dict) and "citations" in block for block in blocks)
+            )
+        case _:
+            return False
+
+
+def recognises_reply(reply: Any) -> bool:
+    """Whether this is a response object with content."""
+    match reply:
+        case {"type": "message", "role": "assistant", "content": [*_]}:
+            return True
+        case _:
+            return False
+
+
+def recognises_tool(tool: Any) -> bool:
+    """Whether this is a tool with an input schema, or one that the provider runs."""
+    match tool:
+        case {"input_schema": _} | {"type": "mcp_toolset"}:
+            return True
+        case {"type": str(kind)}:
+            return len(day := kind.rpartition("_")[2]) == 8 and day.isdigit()  # such as web_search_20250305
+        case _:
+            return False
+
+
+def read(messages: Iterable[Any], system: str | list[Any] | None = None, *, at: int = 0) -> list[Message]:
     """Read a message list, and the system prompt before it if given. `at` is the first index, for error messages.
 
     Raises:
@@ -53,29 +92,37 @@ def read(
     """
     read_so_far: list[Message] = []
     if system:
-        read_so_far.append(Message(Role.SYSTEM, common.parts_of(common.plain(system, "system"), _user_block, "system")))
-    for message, where in common.plain_each(messages, "messages", at):
-        read_so_far += _read_message(message, where)
+        read_so_far.append(Message(Role.SYSTEM, common.parts_of(system, _user_block, "system")))
+    for index, message in enumerate(messages, at):
+        read_so_far += _read_message(message, f"messages[{index}]")
     return read_so_far
 
 
-def read_reply(reply: Mapping[str, Any]) -> Message:
+def read_reply(reply: Any) -> Message:
     """Read a response object as one ASSISTANT message with its model and usage.
 
     Raises:
         BadInput: it has no content.
     """
-    found = common.plain(reply, "reply")
-    if not isinstance(found, dict) or "content" not in found:
+    if not isinstance(reply, dict) or "content" not in reply:
         raise common.bad_input("reply", common.describe(reply), 'a response object with "content"')
     return common.reply_message(
-        found, common.parts_of(found["content"], _assistant_block, "reply"), _usage(found.get("usage"))
+        reply, common.parts_of(reply["content"], _assistant_block, "reply"), _usage(reply.get("usage"))
     )
 
 
-def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
+def why_ended(reply: Any) -> str:
+    """Why a reply ended early: "length", "refused", or empty if it did not."""
+    match reply:
+        case {"stop_reason": str(word)}:
+            return common.STOPS.get(word, "")
+        case _:
+            return ""
+
+
+def read_tools(tools: Iterable[Any]) -> tuple[ToolDefinition, ...]:
     """Read tool definitions. Those that the server runs are kept as they are. Raises BadInput."""
-    return tuple(_read_tool(tool, where) for tool, where in common.plain_each(tools, "tools"))
+    return tuple(_read_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools))
 
 
 def _read_message(message: Any, where: str) -> list[Message]:
@@ -177,36 +224,36 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 # ------------------------------------------------------------------ writing
 
 
-def write(payload: Payload) -> Json:
-    """Write the keyword arguments for the SDK, with cache markers: `messages`, and `system` and `tools` if any."""
-    written: Json = {}
-    if system := [block for message in payload.system for block in _blocks(common.without_media(message.parts))]:
-        written["system"] = system
-    written["messages"], ends = _messages(payload)
-    written |= common.write_tools(payload.tools, NAME, _tool)
-    _mark_breakpoints(written, _limit_breakpoints(payload.breakpoints), ends)
-    return written
+def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, first: Role | None, cached: bool) -> Head:
+    """Write the arguments `system` and `tools`, each if there are any, and a user message before an assistant's."""
+    blocks = [block for message in system for block in _blocks(common.without_media(message.parts))]
+    arguments: Json = ({"system": blocks} if blocks else {}) | common.write_tools(tools, NAME, _tool)
+    if cached:
+        # The prompt is tools, then system, then messages: the head ends with the system prompt if there is one.
+        usable = (tool for tool in reversed(arguments.get("tools", [])) if not tool.get("defer_loading"))
+        _mark(_last_cacheable(blocks) or next(usable, None))
+    opening = [{"role": "user", "content": [_text(OPENING)]}] if first in (None, Role.ASSISTANT) else []
+    return Head(opening, arguments)
 
 
-def _messages(payload: Payload) -> tuple[list[Json], list[Json | None]]:
-    """The messages, and for each neutral message of the body the block that a cache marker after it stands on."""
-    messages: list[Json] = []
-    ends: list[Json | None] = []
+def write_messages(messages: Sequence[Message], breakpoints: Collection[int] = ()) -> list[Json]:
+    """Write messages with cache markers. What joins a user message is added to its content."""
+    written: list[Json] = []
     last: Role | None = None  # of the neutral message before
-    for message in pair([*payload.body, *payload.tail], STRICT):
+    targets: list[Json | None] = []  # of the cache markers
+    for number, message in enumerate(messages, 1):
         blocks = _message_blocks(message)
-        role = "assistant" if message.role is Role.ASSISTANT else "user"
-        if message.role is last and (
-            message.role is Role.TOOL or (message.merge_into_previous and message.role is Role.USER)
-        ):
-            messages[-1]["content"] += blocks
+        if message.role is last and (message.role is Role.TOOL or joins(message, last)):
+            written[-1]["content"] += blocks
         else:
-            if role == "assistant" and not messages:
-                messages.append({"role": "user", "content": [_text(OPENING)]})
-            messages.append({"role": role, "content": blocks})
+            role = "assistant" if message.role is Role.ASSISTANT else "user"
+            written.append({"role": role, "content": blocks})
         last = message.role
-        ends.append(_last_cacheable(messages[-1]["content"]))
-    return messages or [{"role": "user", "content": [_text(OPENING)]}], ends[: len(payload.body)]
+        if number in breakpoints:
+            targets.append(_last_cacheable(written[-1]["content"]))
+    for target in targets:
+        _mark(target)
+    return written
 
 
 def _message_blocks(message: Message) -> list[Json]:
@@ -290,23 +337,10 @@ def _tool(tool: ToolDefinition) -> Json:
 # ------------------------------------------------------------------ cache breakpoints
 
 
-def _limit_breakpoints(breakpoints: tuple[int, ...]) -> list[int]:
-    """At most `MOST_BREAKPOINTS`: that of the head, and the last others, whose prefix contains the earlier ones."""
-    wanted = sorted({max(0, place) for place in breakpoints})
-    if len(wanted) <= MOST_BREAKPOINTS:
-        return wanted
-    return [0, *wanted[1 - MOST_BREAKPOINTS :]] if wanted[0] == 0 else wanted[-MOST_BREAKPOINTS:]
-
-
 def _last_cacheable(blocks: list[Json]) -> Json | None:
     return next((block for block in reversed(blocks) if block.get("type") in CACHEABLE), None)
 
 
-def _mark_breakpoints(written: Json, breakpoints: list[int], ends: list[Json | None]) -> None:
-    for place in breakpoints:
-        # The prompt is tools, then system, then messages: the head ends with the system prompt if there is one.
-        target = ends[min(place, len(ends)) - 1] if place and ends else _last_cacheable(written.get("system", []))
-        if target is None and not place:
-            target = next((tool for tool in reversed(written.get("tools", [])) if not tool.get("defer_loading")), None)
-        if target is not None:
-            target["cache_control"] = {"type": "ephemeral"}
+def _mark(block: Json | None) -> None:
+    if block is not None:
+        block["cache_control"] = {"type": "ephemeral"}

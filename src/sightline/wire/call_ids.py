@@ -4,7 +4,7 @@ What is made of a message depends only on the messages before it, so adding mess
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -34,21 +34,42 @@ class WireIds:
         self._copies: dict[str, int] = {}  # how often a stem was rewritten, so that many equal ids stay cheap
         self._waiting: dict[str, list[list[str]]] = {}  # id → per assistant message, the wire ids still unanswered
 
-    def rename_calls(self, message: Message) -> Message:
-        """An assistant message with the wire ids of its calls."""
+    def fit(self, message: Message) -> Message:
+        """The message with legal ids: the message itself if they are. Messages must be given in order.
+
+        A result that answers no call becomes a labelled user message, because every provider would refuse it.
+        """
+        match message.role:
+            case Role.ASSISTANT:
+                return self._rename_calls(message)
+            case Role.TOOL:
+                return self._rename_result(message)
+            case Role.USER | Role.SYSTEM:
+                return message
+
+    def _rename_calls(self, message: Message) -> Message:
         parts: list[Part] = []
         fresh: dict[str, list[str]] = {}
+        same = True
         for part in message.parts:
             if isinstance(part, Call):
                 wire_id = self._unique(part.id)
                 fresh.setdefault(part.id, []).append(wire_id)
-                part = replace(part, id=wire_id)  # noqa: PLW2901
+                if wire_id != part.id:
+                    part, same = replace(part, id=wire_id), False  # noqa: PLW2901
             parts.append(part)
         for call_id, wire_ids in fresh.items():
             self._waiting.setdefault(call_id, []).append(wire_ids)
-        return replace(message, parts=tuple(parts))
+        return message if same else replace(message, parts=tuple(parts))
 
-    def answer(self, call_id: str) -> str | None:
+    def _rename_result(self, message: Message) -> Message:
+        result = result_of(message)
+        if (wire_id := self._answer(result.id)) is None:
+            label = Text(f"[result of {result.id or 'an unknown call'}]")
+            return Message(Role.USER, (label, *result.parts), id=message.id)
+        return message if wire_id == result.id else replace(message, parts=(replace(result, id=wire_id),))
+
+    def _answer(self, call_id: str) -> str | None:
         """The wire id of the pending call of this id: the first in the newest message that has any; or None."""
         if not (messages := self._waiting.get(call_id)):
             return None
@@ -70,28 +91,35 @@ class WireIds:
         return (_ILLEGAL.sub("_", call_id) or "call")[: self._rule.longest - len(suffix)] + suffix
 
 
-def pair(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
-    """The same messages with legal ids, and with the results after an assistant message in the order of its calls.
+def joins(message: Message, last: Role | None) -> bool:
+    """Whether a message continues the user message before it. `last` is the role of the message before it."""
+    return message.merge_into_previous and message.role is Role.USER and last is Role.USER
 
-    A result that answers no call becomes a labelled user message, because every provider would refuse it.
-    """
+
+def begins_run(message: Message, last: Role | None) -> bool:
+    """Whether a message is not written together with those before it, as results are with their calls."""
+    return message.role is not Role.TOOL and not joins(message, last)
+
+
+def in_call_order(run: Sequence[Message]) -> Sequence[Message]:
+    """A run of messages with the results in the order of the calls that they answer."""
+    if len(run) <= 2 or run[0].role is not Role.ASSISTANT:
+        return run
+    calls = [part.id for part in run[0].parts if isinstance(part, Call)]
+    order = {call_id: place for place, call_id in enumerate(calls)}
+    return [run[0], *sorted(run[1:], key=lambda message: order.get(result_of(message).id, len(order)))]
+
+
+def pair(messages: Iterable[Message], rule: IdRule) -> Iterator[Message]:
+    """The same messages with legal ids, and with the results after an assistant message in the order of its calls."""
     ids = WireIds(rule)
-    order: dict[str, int] = {}
-    results: list[Message] = []
-    for message in messages:
-        if message.role is Role.TOOL:
-            answered = _with_result_id(message, ids)
-            if answered.role is Role.TOOL:
-                results.append(answered)
-                continue
-            message = answered  # noqa: PLW2901 - an orphan continues as a user message
-        yield from _in_call_order(results, order)
-        results = []
-        if message.role is Role.ASSISTANT:
-            message = ids.rename_calls(message)  # noqa: PLW2901
-            order = {part.id: place for place, part in enumerate(message.parts) if isinstance(part, Call)}
-        yield message
-    yield from _in_call_order(results, order)
+    run: list[Message] = []
+    for message in map(ids.fit, messages):
+        if run and begins_run(message, run[-1].role):
+            yield from in_call_order(run)
+            run = []
+        run.append(message)
+    yield from in_call_order(run)
 
 
 def result_of(message: Message) -> Result:
@@ -99,14 +127,3 @@ def result_of(message: Message) -> Result:
     part = message.parts[0]
     assert isinstance(part, Result), "a TOOL message holds exactly one Result"
     return part
-
-
-def _in_call_order(results: list[Message], order: dict[str, int]) -> list[Message]:
-    return sorted(results, key=lambda message: order.get(result_of(message).id, len(order)))
-
-
-def _with_result_id(message: Message, ids: WireIds) -> Message:
-    result = result_of(message)
-    if (wire_id := ids.answer(result.id)) is None:
-        return Message(Role.USER, (Text(f"[result of {result.id or 'an unknown call'}]"), *result.parts), id=message.id)
-    return replace(message, parts=(replace(result, id=wire_id),))

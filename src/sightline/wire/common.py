@@ -1,4 +1,4 @@
-"""What the three formats share: plain values, text, call arguments, media, tools, and the further fields of a provider.
+"""What the formats share: plain values, text, call arguments, media, tools, and the further fields of a provider.
 
 A provider says more about a part than the neutral values have room for: citations of a text, the item id of a call.
 Such fields follow their part as an Opaque whose kind is "+" and the name of the part ("+text", "+call", "+image",
@@ -34,6 +34,12 @@ Json = dict[str, Any]
 ReadBlock = Callable[[Json], tuple[Part, ...]]
 
 EMPTY = "[empty]"  # the text of a message that would have none, because providers refuse that
+
+STOPS = {
+    "length": "length", "model_length": "length", "max_tokens": "length", "model_context_window_exceeded": "length",
+    "incomplete": "length", "content_filter": "refused", "refusal": "refused",
+}  # fmt: skip
+"""Why a reply ended early, by the words of OpenAI, Mistral and Anthropic. Any other word is a normal end."""
 
 MARKERS = frozenset({"cache_control", "prompt_cache_breakpoint"})  # breakpoints are the plan's, never the caller's
 
@@ -73,13 +79,6 @@ def plain(value: object, where: str) -> Any:
     if isinstance(value, Iterable) and not hasattr(value, "read"):
         return [plain(inner, where) for inner in value]
     raise bad_input(where, describe(value), "JSON values, SDK objects, and base64 text for what is in a file")
-
-
-def plain_each(values: Iterable[object], where: str, at: int = 0) -> Iterator[tuple[Any, str]]:
-    """Each value as plain JSON values, and its place for error messages: `where[index]`, the first index being `at`."""
-    for index, value in enumerate(values, at):
-        place = f"{where}[{index}]"
-        yield plain(value, place), place
 
 
 def _dump_object(dump: Callable[..., object]) -> object:
@@ -188,6 +187,20 @@ def result_parts(content: object, read_block: ReadBlock, where: str) -> tuple[Te
     return tuple(part for part in every if isinstance(part, Text | Blob | Image | File | Opaque))
 
 
+def is_empty(parts: Iterable[Part]) -> bool:
+    """Whether parts say nothing: they are empty text, or only further fields of a message."""
+    return not any(part.text if isinstance(part, Text) else not _is_fields(part) for part in parts)
+
+
+def block_types(message: Any) -> set[str]:
+    """The types of the content blocks of a message that is not read yet."""
+    match message:
+        case {"content": [*blocks]}:
+            return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
+        case _:
+            return set()
+
+
 def reply_message(reply: Json, parts: tuple[Part, ...], usage: Usage | None) -> Message:
     """The ASSISTANT message of a response object, with its model and usage."""
     return Message(Role.ASSISTANT, parts, model=str(reply.get("model") or ""), usage=usage)
@@ -255,6 +268,10 @@ def fields_of(parts: Iterable[Part], provider: str, kind: str) -> Json:
         if isinstance(part, Opaque) and part.provider == provider and part.kind == kind:
             return copy_object(part.raw)
     return {}
+
+
+def _is_fields(part: Part) -> bool:
+    return isinstance(part, Opaque) and part.kind.startswith("+")
 
 
 def _fields_kind(part: Part) -> str:

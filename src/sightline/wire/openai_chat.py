@@ -3,56 +3,100 @@
 Read: the developer role is SYSTEM. The legacy function_call and role "function" have no ids, so they get the name of
 the function as their id, and they are written as tool calls. Further fields of an assistant message (name, refusal,
 audio, annotations, reasoning) are kept and sent back.
-Written: content is a list of blocks, except that a tool message of one text is that text. The arguments of a call are
+Written: content is a string if it is one plain text or nothing, otherwise a list of blocks. The arguments of a call are
 the JSON text of an object, as the model wrote it. Servers refuse any other text, such as one that was cut off, so that
 is put in an object. A result has no error flag here: one with an error word begins with "[error] ", which is never
 read back as a flag, because a tool may print it too.
 Images and files of results follow in one user message after all results of the turn, each after the id of its call.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, ToolDefinition
 from sightline.wire import common, openai_common
-from sightline.wire.call_ids import SHORT, pair, result_of
+from sightline.wire.call_ids import SHORT, joins, result_of
 from sightline.wire.common import Json
-from sightline.wire.payload import Payload
+from sightline.wire.wire import Head
 
 NAME = "openai"
+LIST = "messages"
+IDS = SHORT
+BREAKPOINTS = 0  # this provider finds the cached prefix itself
 
+BLOCKS = frozenset({"image_url", "input_audio", "file"})  # types of content blocks that only this format has
 SHOWN_BELOW = "[shown below]"  # in the place of an image or file of a result
 
 
 # ------------------------------------------------------------------ reading
 
 
-def read(messages: Sequence[Mapping[str, Any]], *, at: int = 0) -> list[Message]:
+def recognises(message: Any) -> bool:
+    """Whether a message has a call or result of this format, or a block that only this format has."""
+    match message:
+        case {"role": "tool" | "function"} | {"tool_calls": [*_]} | {"function_call": {}}:
+            return True
+        case _:
+            return bool(common.block_types(message) & BLOCKS)
+
+
+def recognises_reply(reply: Any) -> bool:
+    """Whether this is a response object with choices."""
+    match reply:
+        case {"choices": [*_]}:
+            return True
+        case _:
+            return False
+
+
+def recognises_tool(tool: Any) -> bool:
+    """Whether this is a function or free-text tool of this format, or a legacy function."""
+    match tool:
+        case {"type": "function" | "custom" as kind}:
+            return kind in tool
+        case {"name": str(), "parameters": _}:
+            return True
+        case _:
+            return False
+
+
+def read(messages: Iterable[Any], *, at: int = 0) -> list[Message]:
     """Read a message list. `at` is the index of the first one, for error messages.
 
     Raises:
         BadInput: something in it is no message of this format.
     """
-    return [_read_message(message, where) for message, where in common.plain_each(messages, "messages", at)]
+    return [_read_message(message, f"messages[{index}]") for index, message in enumerate(messages, at)]
 
 
-def read_reply(reply: Mapping[str, Any]) -> Message:
+def read_reply(reply: Any) -> Message:
     """Read the first choice of a response object as one ASSISTANT message with its model and usage.
 
     Raises:
         BadInput: it has no choices.
     """
-    match found := common.plain(reply, "reply"):
+    match reply:
         case {"choices": [{"message": dict(message)}, *_]}:
-            usage = openai_common.read_usage(found.get("usage"), "prompt_tokens", "completion_tokens")
-            return common.reply_message(found, _read_assistant(message, "reply"), usage)
+            usage = openai_common.read_usage(reply.get("usage"), "prompt_tokens", "completion_tokens")
+            return common.reply_message(reply, _read_assistant(message, "reply"), usage)
         case _:
             raise common.bad_input("reply", common.describe(reply), 'a response object with a message in "choices"')
 
 
-def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
+def why_ended(reply: Any) -> str:
+    """Why a reply ended early: "length", "refused", or empty if it did not."""
+    match reply:
+        case {"choices": [{"message": {"refusal": str(words)}}, *_]} if words:
+            return "refused"
+        case {"choices": [{"finish_reason": str(word)}, *_]}:
+            return common.STOPS.get(word, "")
+        case _:
+            return ""
+
+
+def read_tools(tools: Iterable[Any]) -> tuple[ToolDefinition, ...]:
     """Read tool definitions, the legacy `functions` too. Raises BadInput."""
-    return tuple(_read_tool(tool, where) for tool, where in common.plain_each(tools, "tools"))
+    return tuple(_read_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools))
 
 
 def _read_message(message: Any, where: str) -> Message:
@@ -160,27 +204,40 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 # ------------------------------------------------------------------ writing
 
 
-def write(payload: Payload) -> Json:
-    """Write the keyword arguments for the SDK: `messages`, and `tools` if there are any."""
-    messages = [head for head in map(_system, payload.system) if head["content"]]
+def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], **_: Any) -> Head:
+    """Write the system messages that have text, and the argument `tools` if there are any."""
+    messages = [_in_final_form(head) for head in map(_system, system) if head["content"]]
+    return Head(messages, common.write_tools(tools, NAME, _tool))
+
+
+def write_messages(messages: Sequence[Message], _: Collection[int] = ()) -> list[Json]:
+    """Write messages. What joins a user message is added to its content."""
+    written: list[Json] = []
     media: list[Json] = []  # of the results since the last assistant message
     last: Role | None = None  # of the neutral message before
-    for message in pair([*payload.body, *payload.tail], SHORT):
+    for message in messages:
         if message.role is Role.TOOL:
             result = result_of(message)
-            messages.append(_tool_message(result))
+            written.append(_tool_message(result))
             media += _media(result)
         else:
-            messages += _user(media)
+            written += _user(media)
             media = []
-            if message.merge_into_previous and message.role is Role.USER and last is Role.USER:
+            if joins(message, last):
                 more = _message(message)
-                messages[-1] |= {**more, "content": messages[-1]["content"] + more["content"]}
+                written[-1] |= {**more, "content": written[-1]["content"] + more["content"]}
             else:
-                messages.append(_message(message))
+                written.append(_message(message))
         last = message.role
-    messages += _user(media)
-    return {"messages": messages} | common.write_tools(payload.tools, NAME, _tool)
+    return [_in_final_form(message) for message in (*written, *_user(media))]
+
+
+def _in_final_form(message: Json) -> Json:
+    """A message whose content is a string if it is one plain text or nothing, and null beside calls and the like."""
+    if isinstance(message["content"], list):
+        needless = message["role"] == "assistant" and any(map(message.get, ("tool_calls", "refusal", "audio")))
+        message["content"] = openai_common.text_or_blocks(message["content"]) or (None if needless else "")
+    return message
 
 
 def _user(content: list[Json]) -> list[Json]:
@@ -188,6 +245,7 @@ def _user(content: list[Json]) -> list[Json]:
 
 
 def _message(message: Message) -> Json:
+    """A message whose content is a list of blocks."""
     match message.role:
         case Role.ASSISTANT:
             return _assistant(message)
@@ -195,7 +253,8 @@ def _message(message: Message) -> Json:
             written = _system(message)
         case Role.USER | Role.TOOL:
             written = {"role": "user", **_fields(message), "content": _blocks(message.parts)}
-    written["content"] = written["content"] or [_text(common.EMPTY)]
+    if not written["content"] and not common.is_empty(message.parts):
+        written["content"] = [_text(common.EMPTY)]
     return written
 
 
@@ -209,9 +268,9 @@ def _assistant(message: Message) -> Json:
         fields["audio"] = {"id": audio.get("id")}  # only the id is legal on the way back
     content = _blocks(part for part in common.without_media(message.parts) if not isinstance(part, Call))
     calls = [_call(part, rest) for part, rest in common.visible_parts(message.parts, NAME) if isinstance(part, Call)]
-    if not (content or calls or fields.get("refusal") or fields.get("audio")):
+    if not (content or calls or fields.get("refusal") or fields.get("audio") or common.is_empty(message.parts)):
         content = [_text(common.EMPTY)]
-    written = {"role": "assistant", **fields, "content": content or None}
+    written = {"role": "assistant", **fields, "content": content}
     return written | {"tool_calls": calls} if calls else written
 
 

@@ -5,20 +5,31 @@ calls and their outputs, in order, and items of unknown type. So a provider's ow
 of one message, and both are shown or neither.
 Written: the same items in the same order, with their ids as long as the opaque parts are there. Without them every text
 is an assistant message of its own with plain content, because that is the only form without an id in the SDK's types.
+The content of other messages is a string if it is one plain text or nothing, otherwise a list of blocks.
 Assistant messages never grow, so that is stable too. System messages are input items, not `instructions`: that is one
 string, so a second system message would change the first. Failed results are marked as in chat completions.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, ToolDefinition
 from sightline.wire import common, openai_common
-from sightline.wire.call_ids import STRICT, pair, result_of
+from sightline.wire.call_ids import STRICT, joins, result_of
 from sightline.wire.common import Json
-from sightline.wire.payload import Payload
+from sightline.wire.wire import Head
 
 NAME = "responses"
+LIST = "input"
+IDS = STRICT
+BREAKPOINTS = 0  # this provider finds the cached prefix itself
+
+BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})  # only this format has them
+HOSTED = frozenset({
+    "web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation", "mcp", "local_shell",
+    "shell", "apply_patch", "computer", "computer_use_preview",
+})  # fmt: skip
+"""Types of tools that the provider runs."""
 
 CONTENT = "content:"  # begins the kind of an opaque part that is inside a message item, not an item of its own
 
@@ -26,7 +37,44 @@ CONTENT = "content:"  # begins the kind of an opaque part that is inside a messa
 # ------------------------------------------------------------------ reading
 
 
-def read(messages: str | Sequence[Mapping[str, Any]], instructions: str | None = None, *, at: int = 0) -> list[Message]:
+def recognises(message: Any) -> bool:
+    """Whether this is an item that is no message, or a message with a type or a block that only this format has."""
+    match message:
+        case {"type": str(kind)} if kind != "message":
+            return True  # some of these items have a role too
+        case {"role": "tool" | "function"} | {"tool_calls": [*_]} | {"function_call": {}}:
+            return False
+        case {"role": _, "content": [*_]}:
+            return bool(common.block_types(message) & BLOCKS)
+        case {"role": _}:
+            return "type" in message
+        case {"id": str()}:
+            return True  # a reference to an item, which needs no type
+        case _:
+            return False
+
+
+def recognises_reply(reply: Any) -> bool:
+    """Whether this is a response object with output items."""
+    match reply:
+        case {"output": [*_]}:
+            return True
+        case _:
+            return False
+
+
+def recognises_tool(tool: Any) -> bool:
+    """Whether this is a function or free-text tool of this format, or one that the provider runs."""
+    match tool:
+        case {"type": "function" | "custom", "name": str()}:
+            return "input_schema" not in tool
+        case {"type": str(kind)}:
+            return kind in HOSTED
+        case _:
+            return False
+
+
+def read(messages: str | Iterable[Any], instructions: str | None = None, *, at: int = 0) -> list[Message]:
     """Read input items, and the instructions before them if given. `at` is the first index, for error messages.
 
     Raises:
@@ -36,7 +84,8 @@ def read(messages: str | Sequence[Mapping[str, Any]], instructions: str | None =
     if isinstance(messages, str):
         return [*read_so_far, Message(Role.USER, common.parts_of(messages, _read_block, "input"))]
     run: list[tuple[Json, str]] = []  # items of the assistant message being read
-    for message, where in common.plain_each(messages, "input", at):
+    for index, message in enumerate(messages, at):
+        where = f"input[{index}]"
         if isinstance(item := _read_item(message, where), dict):
             run.append((item, where))
             continue
@@ -45,24 +94,35 @@ def read(messages: str | Sequence[Mapping[str, Any]], instructions: str | None =
     return read_so_far + _run_message(run)
 
 
-def read_reply(reply: Mapping[str, Any]) -> Message:
+def read_reply(reply: Any) -> Message:
     """Read all output items of a response object as one ASSISTANT message with its model and usage.
 
     Raises:
         BadInput: it has no output.
     """
-    match found := common.plain(reply, "reply"):
+    match reply:
         case {"output": list(output)}:
             parts = _assistant_parts([(item, f"output[{index}]") for index, item in enumerate(output)])
-            usage = openai_common.read_usage(found.get("usage"), "input_tokens", "output_tokens")
-            return common.reply_message(found, parts, usage)
+            usage = openai_common.read_usage(reply.get("usage"), "input_tokens", "output_tokens")
+            return common.reply_message(reply, parts, usage)
         case _:
             raise common.bad_input("reply", common.describe(reply), 'a response object with "output"')
 
 
-def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
+def why_ended(reply: Any) -> str:
+    """Why a reply ended early: "length", "refused", or empty if it did not."""
+    match reply:
+        case {"incomplete_details": {"reason": str(word)}}:
+            return common.STOPS.get(word, "length")
+        case {"status": str(word)}:
+            return common.STOPS.get(word, "")
+        case _:
+            return ""
+
+
+def read_tools(tools: Iterable[Any]) -> tuple[ToolDefinition, ...]:
     """Read tool definitions. Those that the server runs are kept as they are. Raises BadInput."""
-    return tuple(_read_tool(tool, where) for tool, where in common.plain_each(tools, "tools"))
+    return tuple(_read_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools))
 
 
 def _read_item(item: Any, where: str) -> Message | Json:
@@ -177,38 +237,53 @@ def _read_tool(tool: Any, where: str) -> ToolDefinition:
 # ------------------------------------------------------------------ writing
 
 
-def write(payload: Payload) -> Json:
-    """Write the keyword arguments for the SDK: `input`, and `tools` if there are any."""
-    items = [head for message in payload.system if (head := _message("system", message.parts))["content"]]
+def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], **_: Any) -> Head:
+    """Write the system messages that have text, and the argument `tools` if there are any."""
+    messages = [head for message in system if (head := _message("system", message.parts))["content"]]
+    return Head([_in_final_form(head) for head in messages], common.write_tools(tools, NAME, _tool))
+
+
+def write_messages(messages: Sequence[Message], _: Collection[int] = ()) -> list[Json]:
+    """Write items. What joins a user message is added to its content."""
+    items: list[Json] = []
     custom: set[str] = set()  # ids of free-form calls: their outputs have another type
     last: Role | None = None  # of the neutral message before
-    for message in pair([*payload.body, *payload.tail], STRICT):
-        if message.merge_into_previous and message.role is Role.USER and last is Role.USER:
-            more = _with_content(_message("user", message.parts))
+    for message in messages:
+        if joins(message, last):
+            more = _with_content(message)
             items[-1] |= {**more, "content": items[-1]["content"] + more["content"]}
         else:
             written = _items(message, custom)
-            custom |= {
-                item["call_id"] for item in written if item.get("type") == "custom_tool_call" and "call_id" in item
-            }
+            custom |= {item.get("call_id", "") for item in written if item.get("type") == "custom_tool_call"}
             items += written
         last = message.role
-    return {"input": items} | common.write_tools(payload.tools, NAME, _tool)
+    return [_in_final_form(item) for item in items]
+
+
+def _in_final_form(item: Json) -> Json:
+    """An item whose content is a string if it is one plain text of the user or the system, or nothing."""
+    if item.get("role") in ("user", "system") and isinstance(item.get("content"), list) and item["type"] == "message":
+        item["content"] = openai_common.text_or_blocks(item["content"])
+    return item
 
 
 def _items(message: Message, custom: set[str]) -> list[Json]:
     match message.role:
         case Role.ASSISTANT:
-            return _assistant_items(message.parts) or [_assistant_message({}, [_output_text(common.EMPTY)])]
+            said_nothing = common.is_empty(message.parts)
+            placeholder = _assistant_message({}, [_output_text("" if said_nothing else common.EMPTY)])
+            return _assistant_items(message.parts) or [placeholder]
         case Role.TOOL:
             return [_result(result_of(message), custom)]
         case Role.USER | Role.SYSTEM:
-            return [_with_content(_message(str(message.role), message.parts))]
+            return [_with_content(message)]
 
 
-def _with_content(message: Json) -> Json:
-    message["content"] = message["content"] or [{"type": "input_text", "text": common.EMPTY}]
-    return message
+def _with_content(message: Message) -> Json:
+    written = _message(str(message.role), message.parts)
+    if not written["content"] and not common.is_empty(message.parts):
+        written["content"] = [{"type": "input_text", "text": common.EMPTY}]
+    return written
 
 
 def _message(role: str, parts: tuple[Part, ...]) -> Json:

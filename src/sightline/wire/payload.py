@@ -4,25 +4,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import msgspec
+
 from sightline.values.items import Message, ToolDefinition
 
 if TYPE_CHECKING:
     from sightline.plan.plan import Plan
     from sightline.plan.reductions import Reduction
+    from sightline.wire.wire import Wire
 
 
 T = TypeVar("T")
 
 
 class PrefixList(Sequence[T]):
-    """The first `length` elements of a list that only grows, so that payloads share what they have in common."""
+    """The first `length` elements of a list that only grows, so that payloads share what they have in common.
 
-    __slots__ = ("_from", "_key", "_length", "_list")
+    `derived` is what was made of the elements, kept once for all lists that share them. Its values have a method
+    `fork(length)`, which gives the same for a list that has only the first `length` elements in common.
+    """
 
-    def __init__(self, shared: list[T], length: int | None = None) -> None:
-        self._list, self._length = shared, len(shared) if length is None else length
+    __slots__ = ("_from", "_key", "_length", "_list", "derived")
+
+    def __init__(self, shared: list[T], derived: dict[int, Any] | None = None) -> None:
+        self._list, self._length = shared, len(shared)
         self._key = object()
         self._from: object = None  # the key of the list that this one grew from
+        self.derived: dict[int, Any] = {} if derived is None else derived
 
     def __len__(self) -> int:
         return self._length
@@ -41,22 +49,33 @@ class PrefixList(Sequence[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self._list[: self._length])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PrefixList, (list(self),)  # a copy has the elements only
+
     def goes_on(self, earlier: "PrefixList[T]") -> bool:
         """Whether this list begins with all elements of the other, because it grew from it."""
         return self._from is earlier._key or (self._list is earlier._list and self._length >= earlier._length)
 
     def grown(self, more: Sequence[T]) -> "PrefixList[T]":
         """These elements and more. The shared list itself grows, unless another list has grown from it already."""
-        elements = self._list if len(self._list) == self._length else self._list[: self._length]
-        elements.extend(more)
-        grown = PrefixList(elements)
+        if len(self._list) != self._length:
+            grown = self.branch(self._length, more)
+        else:
+            self._list.extend(more)
+            grown = PrefixList(self._list, self.derived)
         grown._from = self._key
         return grown
+
+    def branch(self, length: int, more: Sequence[T]) -> "PrefixList[T]":
+        """The first `length` elements and more, in a list of their own."""
+        derived = {key: each.fork(length) for key, each in [*self.derived.items()]}
+        return PrefixList([*self._list[:length], *more], derived)
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The neutral messages of one model call. `openai`, `responses` and `anthropic` write them for an SDK.
+    """The neutral messages of one model call. `json` writes them for a provider; `openai`, `responses` and `anthropic`
+    give the same as keyword arguments for an SDK.
 
     The head is `system` and `tools`; `body` are the units in order, the newest user message included; `tail` are the
     live windows. A provider may cache up to each of `breakpoints`: n is after n messages of the body, 0 after the head.
@@ -88,20 +107,31 @@ class Payload:
             and self.chain.goes_on(earlier.chain)
         )
 
+    def json(self, wire: "str | Wire") -> bytes:
+        """The request of this payload in a provider's format, as JSON. Takes time only for what is new in its session.
+
+        `wire`: "openai", "responses", "anthropic", another registered name, or a wire itself.
+
+        Raises:
+            BadInput: there is no wire of this name.
+        """
+        from sightline.wire import registry, writer
+
+        return writer.encode(self, registry.wire(wire) if isinstance(wire, str) else wire)
+
+    def write(self, wire: "str | Wire") -> dict[str, Any]:
+        """The same request as keyword arguments for the provider's SDK. Raises BadInput."""
+        arguments: dict[str, Any] = msgspec.json.decode(self.json(wire))
+        return arguments
+
     def openai(self) -> dict[str, Any]:
         """Keyword arguments for `client.chat.completions.create`: messages, and tools if there are any."""
-        from sightline.wire import openai_chat
-
-        return openai_chat.write(self)
+        return self.write("openai")
 
     def responses(self) -> dict[str, Any]:
         """Keyword arguments for `client.responses.create`: input, and tools if there are any."""
-        from sightline.wire import openai_responses
-
-        return openai_responses.write(self)
+        return self.write("responses")
 
     def anthropic(self) -> dict[str, Any]:
         """Keyword arguments for `client.messages.create`: system, messages, tools, with cache breakpoints set."""
-        from sightline.wire import anthropic
-
-        return anthropic.write(self)
+        return self.write("anthropic")

@@ -17,7 +17,9 @@ STALE = pytest.mark.parametrize("stale", [drop(), drop(reset=True)], ids=["close
 
 def asked(stub: Stub) -> list[tuple[str, int]]:
     """What was asked, and on which connection."""
-    return [(each.body["messages"][-1]["content"][0]["text"], each.connection) for each in stub.asked]
+    contents = [each.body["messages"][-1]["content"] for each in stub.asked]
+    texts = [content if isinstance(content, str) else content[0]["text"] for content in contents]
+    return [(text, each.connection) for text, each in zip(texts, stub.asked, strict=True)]
 
 
 def asking(*questions: str) -> Callable[[Model], Awaitable[list[str]]]:

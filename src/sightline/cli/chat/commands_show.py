@@ -12,8 +12,9 @@ from sightline.cli.chat.chat import Chat
 from sightline.cli.chat.status import money
 from sightline.cli.context import print_context
 from sightline.cli.render import Column, first_words, human_size, print_table, printable
-from sightline.cli.sessions import FORMATS, exported, message_count
+from sightline.cli.sessions import LOG, exported, message_count
 from sightline.errors import BadInput, UnknownApp
+from sightline.wire import registry as wires
 
 
 async def context(chat: Chat, rest: str) -> None:
@@ -112,12 +113,13 @@ async def cost(chat: Chat, _: str) -> None:
 async def export(chat: Chat, rest: str) -> None:
     """Write the conversation to a new file, in the format that is named, else the one of the file's suffix."""
     given = rest.split()
-    named = given.pop() if given and given[-1] in FORMATS else ""
+    formats = [*wires.names(), LOG]
+    named = given.pop() if given and given[-1] in formats else ""
     if len(given) > 1:
-        raise BadInput(chat.words("usage", usage=f"/export [FILE] [{'|'.join(FORMATS)}]"))
-    ending = "jsonl" if named == "jsonl" else "json"
+        raise BadInput(chat.words("usage", usage=f"/export [FILE] [{'|'.join(formats)}]"))
+    ending = LOG if named == LOG else "json"
     file = Path(given[0] if given else f"conversation-{chat.session.id[:8]}.{ending}")
-    format_ = named or ("jsonl" if file.suffix == ".jsonl" else "openai")
+    format_ = named or (LOG if file.suffix == ".jsonl" else "openai")
     session = chat.begun_session()
     data, messages = exported(chat.here, session, format_), message_count(session)
     try:

@@ -64,7 +64,7 @@ def neutral(message: Any) -> Message:
     chat = {key: value for key, value in chat_of(message).items() if key not in ("id", "metadata")}
     if chat.get("role") == "tool" and not chat.get("tool_call_id"):
         chat["tool_call_id"] = getattr(message, "id", "none")
-    return wire.openai_chat.read([chat])[0]
+    return wire.read_messages([chat], "openai")[0]
 
 
 def readable(message: Any) -> Message:

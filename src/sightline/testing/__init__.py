@@ -1,4 +1,7 @@
-"""For tests of Sightline and of your agents: a word counter, clocks and ids that repeat, a model, checks of apps."""
+"""For tests of Sightline and of your agents: a word counter, clocks and ids that repeat, a model.
+
+`check_app` and `check_wire` check what an app or a provider format of your own must guarantee.
+"""
 
 import json
 import re
@@ -15,8 +18,12 @@ if TYPE_CHECKING:
     from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
     from sightline.apps import App, AppWindow
     from sightline.wire.payload import Payload
+    from sightline.wire.wire import Wire
 
-__all__ = ["MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "calling", "check_app", "numbered_ids", "reply_of"]
+__all__ = [
+    "MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "calling", "check_app", "check_wire", "numbered_ids",
+    "reply_of",
+]  # fmt: skip
 
 
 class WordCounter:
@@ -104,6 +111,13 @@ def reply_of(text: str, **more: Any) -> dict[str, Any]:
     message = {"role": "assistant", "content": text or None} | more
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     return {"model": "scripted", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
+
+
+def check_wire(wire: "Wire", *, replies: "Iterable[dict[str, Any]]" = (), histories: int = 40) -> None:
+    """Check what every provider format must guarantee, as `sightline.testing.wires` says. Raises AssertionError."""
+    from sightline.testing import wires
+
+    wires.check_wire(wire, replies=replies, histories=histories)
 
 
 def check_app(

@@ -1,0 +1,108 @@
+"""The wires, found by name: ours, those that this program has registered, and those of installed packages."""
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sightline.errors import BadInput
+from sightline.wire.wire import Wire
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from sightline.wire import anthropic, openai_chat, openai_responses
+
+    _ARE_WIRES: tuple[Wire, ...] = (openai_chat, anthropic, openai_responses)  # so that their types are checked
+
+# Each is imported when it is first needed.
+OURS = {"openai": "openai_chat", "anthropic": "anthropic", "responses": "openai_responses"}
+
+GROUP = "sightline.wires"
+"""The entry point group in which a package offers wires of its own: the wire's NAME, and a module or an object."""
+
+REGISTERED: dict[str, Wire] = {}
+"""What this program has registered, by name."""
+
+_HOOKS = (*Wire.__annotations__, *(name for name in vars(Wire) if not name.startswith("_")))
+
+
+def register(wire: Wire) -> None:
+    """Make a wire known in this process: by its name, and to all that find out a format themselves.
+
+    Raises:
+        BadInput: it is no wire, or the name is that of one of ours.
+    """
+    _check(wire, "the wire")
+    if wire.NAME in OURS:
+        raise BadInput(f"there is a wire {wire.NAME!r} already; choose another NAME")
+    REGISTERED[wire.NAME] = wire
+
+
+def names() -> list[str]:
+    """The names of all wires: ours, then those of this program and of installed packages."""
+    return [*OURS, *sorted({*REGISTERED, *(each.name for each in installed())} - {*OURS})]
+
+
+def installed() -> "Iterator[EntryPoint]":
+    """The entry points of wires in installed packages. Does not import them."""
+    from importlib.metadata import entry_points
+
+    return iter(entry_points(group=GROUP))
+
+
+def wire(name: str) -> Wire:
+    """The wire of this name.
+
+    Raises:
+        BadInput: there is none, it cannot be loaded, or several packages offer it.
+    """
+    if name in REGISTERED:
+        return REGISTERED[name]
+    return _ours(name) if name in OURS else _offered(name)
+
+
+def known() -> Iterator[Wire]:
+    """The wires of this program and ours, in the order in which they are asked."""
+    yield from REGISTERED.values()
+    yield from map(_ours, OURS)
+
+
+def offered() -> Iterator[Wire]:
+    """The wires of installed packages. Raises BadInput if one cannot be loaded."""
+    for name in _offered_names():
+        if name not in OURS and name not in REGISTERED:
+            yield _offered(name)
+
+
+@cache
+def _ours(name: str) -> Wire:
+    module: Any = import_module(f"sightline.wire.{OURS[name]}")
+    found: Wire = module
+    return found
+
+
+@cache
+def _offered_names() -> tuple[str, ...]:
+    return tuple(sorted({each.name for each in installed()}))
+
+
+@cache
+def _offered(name: str) -> Wire:
+    offers = {each.value: each for each in installed() if each.name == name}
+    if not offers:
+        raise BadInput(f"unknown format {name!r}; choose one of {', '.join(names())}")
+    if len(offers) > 1:
+        raise BadInput(f"several packages offer a wire {name!r}: {', '.join(offers)}")
+    [offer] = offers.values()
+    try:
+        found: Wire = offer.load()
+    except Exception as error:  # importing another package may raise anything
+        raise BadInput(f"wire {name!r} ({offer.value}) cannot be loaded: {error!r}") from error
+    _check(found, f"wire {name!r} ({offer.value})")
+    return found
+
+
+def _check(wire: object, where: str) -> None:
+    if missing := [hook for hook in _HOOKS if not hasattr(wire, hook)]:
+        raise BadInput(f"{where} has no {', '.join(missing)}")

@@ -1,0 +1,128 @@
+"""Writes payloads as JSON bytes. Each run of messages is encoded once and kept with the list that payloads share.
+
+So writing takes time for what is new since the last payload, for what carries a cache marker, and for joining bytes.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from threading import Lock
+from typing import NamedTuple
+
+import msgspec
+
+from sightline.values.items import Message, Role
+from sightline.wire.call_ids import WireIds, begins_run, in_call_order
+from sightline.wire.payload import Payload, PrefixList
+from sightline.wire.wire import Json, Wire
+
+_encode = msgspec.json.encode
+
+
+def encode(payload: Payload, wire: Wire) -> bytes:
+    """The request of this payload in this format, as JSON: the arguments of the head, then the messages."""
+    places = chosen_breakpoints(payload, wire.BREAKPOINTS)
+    draft = Draft(wire)
+    if isinstance(payload.body, PrefixList):
+        draft = payload.body.derived.setdefault(id(wire), draft)  # a draft holds its wire, so the id stays its own
+    head = draft.head(payload, cached=0 in places)
+    pieces = [head.messages, *draft.runs(payload.body, [place for place in places if place])]
+    pieces += [_elements(wire.write_messages([window])) for window in payload.tail]
+    pieces = [piece for piece in pieces if piece] or [b""]
+    pieces[0] = head.arguments + pieces[0]
+    pieces[-1] += b"]}"
+    return b",".join(pieces)  # one copy of everything, because a second one costs more than all else
+
+
+def chosen_breakpoints(payload: Payload, most: int) -> list[int]:
+    """At most this many cache breakpoints: that of the head, and the last others, whose prefix has the earlier ones."""
+    wanted = sorted({min(max(0, place), len(payload.body)) for place in payload.breakpoints})
+    if len(wanted) <= most:
+        return wanted
+    return [0, *wanted[len(wanted) - most + 1 :]] if most and not wanted[0] else wanted[len(wanted) - most :]
+
+
+def first_role(payload: Payload) -> Role | None:
+    """The role of the first message after the head. A result there has no call, so it is written as the user's."""
+    first = next((message.role for messages in (payload.body, payload.tail) for message in messages[:1]), None)
+    return Role.USER if first is Role.TOOL else first
+
+
+class EncodedHead(NamedTuple):
+    """The head of a request: the beginning of the JSON object up to its list of messages, and the first messages."""
+
+    arguments: bytes
+    messages: bytes
+
+
+class Draft:
+    """What one wire has written of a list of messages that only grows. It serves every beginning of that list."""
+
+    def __init__(self, wire: Wire, pieces: Sequence[bytes] = (), shared: int = 0) -> None:
+        self._wire, self._ids = wire, WireIds(wire.IDS)
+        self._messages: list[Message] = []  # those of the list, with legal ids
+        self._starts: list[int] = []  # where each run begins
+        self._pieces = list(pieces)  # the first runs as JSON, each with all its messages so far
+        self._shared = shared  # the pieces were made of as many messages; they are right for these
+        self._head: tuple[object, EncodedHead] | None = None
+        self._lock = Lock()  # payloads of one session may be written in several threads
+
+    def fork(self, length: int) -> "Draft":
+        """A draft of another list that has the first `length` messages in common with this one."""
+        with self._lock:
+            shared = min(length, len(self._messages))
+            draft = Draft(self._wire, self._pieces[: self._whole_runs(shared)], shared)
+            draft._head = self._head
+            return draft
+
+    def head(self, payload: Payload, *, cached: bool) -> EncodedHead:
+        """The head of a payload. It is encoded again only if it has changed."""
+        first = first_role(payload)
+        key = (payload.chain[0], first, cached) if payload.chain else None
+        if key is None or (found := self._head) is None or found[0] != key:
+            head = self._wire.write_head(payload.system, payload.tools, first=first, cached=cached)
+            arguments = _encode(head.arguments | {self._wire.LIST: []}).removesuffix(b"]}")
+            self._head = found = (key, EncodedHead(arguments, _elements(head.messages)))
+        return found[1]
+
+    def runs(self, body: Sequence[Message], breakpoints: Sequence[int] = ()) -> list[bytes]:
+        """The messages of this body, run by run, with a cache breakpoint after the first n for each n of these."""
+        length = len(body)
+        with self._lock:
+            self._read_on(body)
+            whole = self._whole_runs(length)
+            while len(self._pieces) < whole:
+                self._pieces.append(self._written(len(self._pieces), length))
+            runs = self._pieces[:whole]
+            if whole < bisect_left(self._starts, length):  # this body ends in the middle of a run
+                runs.append(self._written(whole, length))
+            marked: dict[int, list[int]] = {}
+            for place in breakpoints:
+                at = bisect_left(self._starts, place) - 1
+                marked.setdefault(at, []).append(place - self._starts[at])
+            for at, places in marked.items():
+                runs[at] = self._written(at, length, places)
+            return runs
+
+    def _read_on(self, body: Sequence[Message]) -> None:
+        """Take in the messages that are new."""
+        for message in body[len(self._messages) :]:
+            fitted = self._ids.fit(message)
+            if begins_run(fitted, self._messages[-1].role if self._messages else None):
+                self._starts.append(len(self._messages))
+            elif len(self._messages) >= self._shared:
+                del self._pieces[len(self._starts) - 1 :]  # the last run has grown
+            self._messages.append(fitted)
+
+    def _whole_runs(self, length: int) -> int:
+        """How many runs end within the first `length` messages."""
+        return len(self._starts) if length >= len(self._messages) else max(0, bisect_right(self._starts, length) - 1)
+
+    def _written(self, at: int, length: int, breakpoints: Sequence[int] = ()) -> bytes:
+        end = min(self._starts[at + 1], length) if at + 1 < len(self._starts) else length
+        run = in_call_order(self._messages[self._starts[at] : end])
+        return _elements(self._wire.write_messages(run, breakpoints))
+
+
+def _elements(messages: list[Json]) -> bytes:
+    """The elements of a JSON list, without its brackets."""
+    return _encode(messages)[1:-1]

@@ -1,0 +1,275 @@
+"""The suite that others run over their wires: ours pass it, the example passes it, and each defect fails it."""
+
+import importlib.util
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from test_wire_detection import CHAT, MESSAGE, RESPONSE
+
+from sightline import wire
+from sightline.errors import BadInput
+from sightline.plan.budget import Budget
+from sightline.session.session import Session
+from sightline.testing import MemoryStore, check_wire
+from sightline.values.items import Call, Message, Opaque, Role, Text, Usage
+from sightline.wire import anthropic, openai_chat, openai_responses, registry
+from sightline.wire.call_ids import result_of
+
+Json = dict[str, Any]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "gemini_wire.py"
+
+
+def load_example() -> ModuleType:
+    """The module of the example, which no package contains."""
+    spec = importlib.util.spec_from_file_location("gemini_wire", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+gemini: Any = load_example()
+REPLY: Json = {
+    "candidates": [
+        {
+            "content": {
+                "role": "model",
+                "parts": [
+                    {"text": "hm", "thought": True},
+                    {"text": "hi"},
+                    {"functionCall": {"name": "look", "args": {"at": "a"}}, "thoughtSignature": "c2ln"},
+                    {"functionCall": {"name": "look", "args": {}}},
+                ],
+            },
+            "finishReason": "STOP",
+        }
+    ],
+    "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 2, "cachedContentTokenCount": 4},
+    "modelVersion": "gemini-3",
+}
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    """The example, registered for one test."""
+    registry.register(gemini)
+    yield
+    del registry.REGISTERED["gemini"]
+
+
+@pytest.mark.parametrize(
+    ("module", "reply"), [(openai_chat, CHAT), (openai_responses, RESPONSE), (anthropic, MESSAGE), (gemini, REPLY)]
+)
+def test_our_wires_and_the_example_pass(module: Any, reply: Json) -> None:
+    """Every guarantee holds, registered or not."""
+    check_wire(module, replies=[reply])
+
+
+# ------------------------------------------------------------------ each defect is found
+
+
+def with_defect(defect: Callable[[list[Message]], Sequence[Message]]) -> SimpleNamespace:
+    """OpenAI's chat format, which does this to the messages before it writes them."""
+
+    def write_messages(messages: Sequence[Message], breakpoints: Any = ()) -> list[Json]:
+        return openai_chat.write_messages(defect([*messages]), breakpoints)
+
+    return SimpleNamespace(**vars(openai_chat) | {"write_messages": write_messages})
+
+
+def changed(name: str, value: Any) -> SimpleNamespace:
+    """OpenAI's chat format with another hook."""
+    return SimpleNamespace(**vars(openai_chat) | {name: value})
+
+
+def spaced(messages: list[Message]) -> list[Json]:
+    """Arguments with other spaces than the model's."""
+    written = openai_chat.write_messages(messages)
+    for call in (call for message in written for call in message.get("tool_calls", ())):
+        call["function"]["arguments"] = call["function"]["arguments"].replace(":", " : ")
+    return written
+
+
+def numbered(messages: Sequence[Message], breakpoints: Any = ()) -> list[Json]:
+    """Every message with its number among those that are written with it."""
+    written = openai_chat.write_messages(messages)
+    return [{**message, "name": f"n{number}"} for number, message in enumerate(written)]
+
+
+def counted(messages: Sequence[Message], breakpoints: Any = ()) -> list[Json]:
+    """Every message with how many there are after it."""
+    written = openai_chat.write_messages(messages)
+    return [{**message, "name": f"n{len(written) - number}"} for number, message in enumerate(written)]
+
+
+def forgiven(messages: list[Message]) -> list[Message]:
+    """Failed results as if they had succeeded."""
+    return [
+        replace(each, parts=(replace(result_of(each), error=""),)) if each.role is Role.TOOL else each
+        for each in messages
+    ]
+
+
+def without(messages: list[Message], role: Role) -> list[Message]:
+    """All messages but those of a role."""
+    return [each for each in messages if each.role is not role]
+
+
+def leaked(messages: list[Message]) -> list[Message]:
+    """Blocks of other providers as if they were this one's."""
+    parts = [
+        tuple(replace(part, provider="openai") if isinstance(part, Opaque) else part for part in each.parts)
+        for each in messages
+    ]
+    return [replace(each, parts=own) for each, own in zip(messages, parts, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("defective", "said"),
+    [
+        (with_defect(lambda messages: without(messages, Role.SYSTEM)), "Every text"),
+        (with_defect(lambda messages: without(messages, Role.TOOL)), "Every text|Each call"),
+        (with_defect(lambda messages: messages[::-1]), "Every text"),
+        (with_defect(forgiven), "A failed result"),
+        (changed("write_messages", lambda messages, _=(): spaced(messages)), "Arguments come back"),
+        (changed("write_messages", counted), "Adding messages|changes nothing"),
+        (changed("write_messages", numbered), "says what is written in one go"),
+        (with_defect(leaked), "another one knows"),
+        (SimpleNamespace(**vars(anthropic) | {"NAME": "twin"}), "taken for another format"),
+        (changed("recognises_reply", lambda _: False), "A reply is recognised"),
+        (changed("why_ended", lambda _: "stop"), "A reply is recognised"),
+        (changed("read_tools", lambda _: ()), "Tool definitions"),
+    ],
+)  # fmt: skip
+def test_a_defect_is_found(defective: Any, said: str) -> None:
+    """A wire that breaks one guarantee fails, and the message names that guarantee."""
+    with pytest.raises(AssertionError, match=said):
+        check_wire(defective, replies=[CHAT])
+
+
+# ------------------------------------------------------------------ the registry
+
+
+def test_a_registered_wire_is_found_everywhere(registered: None) -> None:
+    """By its name, and by whoever is given messages, a reply or tools: nothing else had to be told."""
+    with Session(MemoryStore("s")) as session:
+        session.tools([{"functionDeclarations": [{"name": "look", "parameters": {"type": "object"}}]}])
+        session.system("be brief")
+        session.extend([{"role": "user", "parts": [{"text": "where?"}]}])
+        session.reply(REPLY)
+        for number in (1, 2):
+            session.tool_result("look", f"here {number}")
+        payload = session.compose(Budget(8_000))
+    request = payload.write("gemini")
+    assert "gemini" in registry.names()
+    assert request["systemInstruction"] == {"parts": [{"text": "be brief"}]}
+    assert {tool["name"] for tool in request["tools"][0]["functionDeclarations"]} >= {"look"}
+    asked, answered, results = request["contents"]
+    assert asked == {"role": "user", "parts": [{"text": "where?"}]}
+    assert [part["functionCall"]["id"] for part in answered["parts"][2:]] == ["look", "look_2"]
+    assert answered["parts"][2]["thoughtSignature"] == "c2ln"
+    assert [part["functionResponse"]["response"] for part in results["parts"]] == [
+        {"output": "here 1"},
+        {"output": "here 2"},
+    ]
+    assert payload.openai()["messages"][2]["content"] == "hi"  # and every other format has the same conversation
+
+
+def test_a_reply_of_a_registered_wire_is_read(registered: None) -> None:
+    """With its model, usage and end."""
+    message = wire.read_reply(REPLY)
+    assert (message.model, message.usage) == ("gemini-3", Usage(9, 2, 4))
+    assert next(part for part in message.parts if isinstance(part, Text | Call)) == Text("hi")
+    cut = REPLY | {"candidates": [REPLY["candidates"][0] | {"finishReason": "MAX_TOKENS"}]}
+    assert [wire.why_ended(each) for each in (REPLY, cut, {"promptFeedback": {"blockReason": "SAFETY"}})] == [
+        "",
+        "length",
+        "refused",
+    ]
+
+
+class Offer:
+    """An entry point of an installed package."""
+
+    def __init__(self, name: str, found: object) -> None:
+        self.name, self.value, self._found = name, f"package.{name}", found
+
+    def load(self) -> object:
+        """What it names."""
+        if isinstance(self._found, Exception):
+            raise self._found
+        return self._found
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Installs packages for one test."""
+
+    def forget() -> None:
+        registry._offered.cache_clear()
+        registry._offered_names.cache_clear()
+
+    def install(*offers: Offer) -> None:
+        monkeypatch.setattr(registry, "installed", lambda: iter(offers))
+        forget()
+
+    yield install
+    forget()
+
+
+def test_an_installed_wire_needs_no_registration(install: Callable[..., None]) -> None:
+    """Its messages are recognised and its name is known, as soon as its package is installed."""
+    install(Offer("gemini", gemini))
+    assert registry.names() == ["openai", "anthropic", "responses", "gemini"]
+    assert wire.read_messages([{"role": "model", "parts": [{"text": "hi"}]}]) == [
+        Message(Role.ASSISTANT, (Text("hi"),))
+    ]
+    assert plain_reply() == "hi"
+
+
+def plain_reply() -> str:
+    """The text of the example's reply."""
+    return next(part.text for part in wire.read_reply(REPLY).parts if isinstance(part, Text))
+
+
+@pytest.mark.parametrize(
+    ("offers", "said"),
+    [
+        ((), "unknown format 'other'; choose one of openai, anthropic, responses"),
+        ((Offer("other", ImportError("no module")),), "cannot be loaded"),
+        ((Offer("other", SimpleNamespace(NAME="other")),), "has no LIST"),
+        ((Offer("other", gemini), type("Twin", (Offer,), {})("other", gemini)), None),
+    ],
+)
+def test_what_is_no_wire_is_refused(install: Callable[..., None], offers: tuple[Offer, ...], said: str | None) -> None:
+    """The error says what is missing; two entry points of the same value are one."""
+    install(*offers)
+    if said is None:
+        assert registry.wire("other") is gemini
+        return
+    with pytest.raises(BadInput, match=said):
+        registry.wire("other")
+
+
+def test_our_names_are_taken() -> None:
+    """A wire cannot replace one of ours."""
+    with pytest.raises(BadInput, match="'openai' already"):
+        registry.register(changed("BREAKPOINTS", 1))
+
+
+def test_the_examples_of_the_page_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/wires.md, from beginning to end."""
+    monkeypatch.syspath_prepend(EXAMPLE.parent)
+    monkeypatch.setattr(registry, "REGISTERED", {})
+    page = (EXAMPLE.parents[1] / "docs" / "wires.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, names)
+    names["test_the_format_keeps_its_promises"]()
+    assert [item.kind.name for item in names["session"].items] == ["SYSTEM", "USER", "ASSISTANT"]
