@@ -28,10 +28,9 @@ TAIL = 10  # entries that the index does not know yet
 
 
 def opened(path: Path, disk: CountedDisk | None = None) -> Journal:
-    """The journal in this file with the index it finds, as `Journal.open_file` opens it, on a disk that counts."""
-    known = column_cache.load(path.with_suffix(".idx"), path)
-    store = JsonlStore(path, disk=disk or CountedDisk(), tips=known.tips.copy() if known else None)
-    return Journal(store, known=known, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
+    """The journal in this file with the index it finds, on a disk that counts."""
+    store = JsonlStore(path, disk=disk or CountedDisk(), read=False)
+    return Journal(store, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
 
 
 def state(journal: Journal) -> dict[str, object]:
@@ -221,7 +220,7 @@ def test_a_harmed_index_is_not_believed(
     path.write_bytes(data)
     bad = harm(good, Random(seed))
     path.with_suffix(".idx").write_bytes(bad)
-    known = column_cache.load(path.with_suffix(".idx"), path)
+    known = column_cache.load(JsonlStore(path))
     assert known is None or bad == good
 
 
@@ -234,7 +233,7 @@ def test_after_harm_the_index_is_made_anew(
     journal = opened(there)
     assert state(journal) == indexed[2]
     journal.close()
-    assert column_cache.load(there.with_suffix(".idx"), there) is not None
+    assert column_cache.load(JsonlStore(there)) is not None
     assert state(opened(there)) == indexed[2]
 
 
@@ -249,7 +248,7 @@ def test_the_index_of_another_log_is_not_used(there: Path, tmp_path: Path) -> No
 def test_an_index_of_a_log_that_was_cut_is_not_used(there: Path) -> None:
     """A log that lost its end, as after a power cut, is read anew."""
     there.write_bytes(there.read_bytes()[:-50])
-    assert column_cache.load(there.with_suffix(".idx"), there) is None
+    assert column_cache.load(JsonlStore(there)) is None
     with_index = state(opened(there))
     there.with_suffix(".idx").unlink()
     assert with_index == state(opened(there))

@@ -16,6 +16,7 @@ from sightline.errors import (
     UnknownCall,
     UnknownItem,
 )
+from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, calling, numbered_ids
@@ -825,8 +826,7 @@ def test_a_search_index_of_a_longer_log_is_not_believed(tmp_path: Path) -> None:
         for n in range(30):
             session.user(f"alpha{n} of the first run")
         assert session.items.search("alpha25")
-        file = session._journal.store.side_file(".jsonl")
-    assert file is not None
+        file = Folder(tmp_path, tmp_path).file("s")
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:11]))
     with Session.resume("s", tmp_path, **options) as again:
         assert again.items.search("alpha25") == []

@@ -18,5 +18,5 @@ class Snapshot(NamedTuple):
 def sent_windows(receipt: ReceiptNote | None, snapshots: Blobs) -> dict[str, Snapshot]:
     """Return the windows that this receipt names, by id, without those whose text is lost."""
     named = receipt.windows if receipt is not None else {}
-    texts = {window: snapshots.text(digest) for window, digest in named.items()}
-    return {window: Snapshot(text) for window, text in texts.items() if text is not None}
+    texts = snapshots.texts(named.values())
+    return {window: Snapshot(texts[digest]) for window, digest in named.items() if digest in texts}
