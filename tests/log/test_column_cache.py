@@ -10,7 +10,6 @@ from counted_disk import CountedDisk
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
-from store_entries import append, said
 
 from sightline.log import column_cache
 from sightline.log import entries as log
@@ -20,6 +19,7 @@ from sightline.log.stores.jsonl import JsonlStore
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
+from sightline.testing.stores import append, said
 from sightline.values.clock import nanoid, wall_clock
 
 ENTRIES = 20_000

@@ -66,7 +66,9 @@ class TestDisposable:
         parts = store._log.parts
         for name in data.draw(st.lists(st.sampled_from(sorted(parts)), min_size=1, unique=True)):
             at = data.draw(st.integers(0, len(parts[name]) - 1))
-            harm = data.draw(st.sampled_from([b"", parts[name][:at], parts[name][:at] + b"\xa5" + parts[name][at + 1 :]]))
+            harm = data.draw(
+                st.sampled_from([b"", parts[name][:at], parts[name][:at] + b"\xa5" + parts[name][at + 1 :]])
+            )
             store.keep({name: harm})
         index = filled(ROWS, store)
         if index.upto == len(ROWS):
