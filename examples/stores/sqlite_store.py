@@ -18,7 +18,6 @@ CREATE TABLE IF NOT EXISTS line (session TEXT, number INTEGER, data BLOB, PRIMAR
 CREATE TABLE IF NOT EXISTS part (session TEXT, name TEXT, data BLOB, PRIMARY KEY (session, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS content (session TEXT, digest TEXT, text TEXT, PRIMARY KEY (session, digest)) WITHOUT ROWID;
 """
-PAGE = 500  # lines that a scan reads at a time
 
 
 def connect(path: str | Path) -> sqlite3.Connection:
@@ -72,7 +71,7 @@ class SqliteStore:
         sql = "SELECT number, data FROM line WHERE session = ? AND number >= ? AND number < ? ORDER BY number LIMIT ?"
         while True:
             with self._lock:
-                page = self._db.execute(sql, (self.session_id, start, self.tips.size, PAGE)).fetchall()
+                page = self._db.execute(sql, (self.session_id, start, self.tips.size, 500)).fetchall()
             if not page:
                 return
             for at, data in page:
@@ -129,6 +128,7 @@ class SqliteStores:
 
     def __init__(self, path: str | Path) -> None:
         self._path, self._db = path, connect(path)
+        self.close = self._db.close
 
     def sessions(self) -> list[str]:
         return [row[0] for row in self._db.execute("SELECT id FROM session ORDER BY written DESC")]

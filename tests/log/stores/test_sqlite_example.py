@@ -1,10 +1,11 @@
 """The store in examples/stores passes the public suite, as anybody's store can."""
 
-import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlite_store import SqliteStores
 
 from sightline.log.stores import Stores
 from sightline.testing.stores import STORE_CHECKS
@@ -13,15 +14,10 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "stores" / "sqlite_store.py"
 
 
 @pytest.fixture
-def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
+def stores(tmp_path: Path) -> Iterator[Stores]:
     """The example's stores, in a new database."""
-    monkeypatch.syspath_prepend(EXAMPLE.parent)
-    from sqlite_store import SqliteStores  # type: ignore[import-not-found]
-
-    made = SqliteStores(tmp_path / "sessions.db")
-    yield made
-    made._db.close()
-    sys.modules.pop("sqlite_store")
+    with closing(SqliteStores(tmp_path / "sessions.db")) as made:
+        yield made
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # a check leaves a session open, as a crash does
