@@ -1,5 +1,6 @@
 """The facade, in small examples. One word is one token here; a message costs four more, a call eight."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from sightline.errors import (
     UnknownCall,
     UnknownItem,
 )
+from sightline.log.stores import Span
+from sightline.log.stores.memory import MemoryStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
@@ -913,3 +916,42 @@ def test_notes_of_a_program_can_be_left_out(strategy: str) -> None:
         assert payload.tokens <= 6_000
         assert "file 149" in str(payload.openai())
         assert "You are careful." in str(payload.openai())
+
+
+# ------------------------------------------------------------------ other stores
+
+
+class Trips(MemoryStore):
+    """A store far away: counts how often it is asked for lines, and for how many."""
+
+    trips = 0
+    lines = 0
+
+    def read_many(self, spans: Sequence[Span]) -> list[bytes]:
+        """See `Store`."""
+        self.trips += 1
+        self.lines += len(spans)
+        return super().read_many(spans)
+
+
+def test_a_long_session_is_read_in_few_trips() -> None:
+    """Resuming, searching and going through the items ask a store for many lines at once."""
+    store = Trips("far")
+    with Session(store, token_counter=WordCounter()) as session:
+        for n in range(150):
+            session.user(f"question {n} about quay {n}")
+            session.assistant(f"answer {n}")
+        session.compose(ROOM)
+    store.trips = store.lines = 0
+    session = Session(store, token_counter=WordCounter())
+    session.compose(ROOM)
+    assert session.items.search("quay 77")
+    assert len(list(session.items)) == 300
+    assert (store.trips <= 12, store.lines >= 300) == (True, True)
+
+
+def test_stores_and_a_folder_cannot_both_be_given(tmp_path: Path) -> None:
+    """Where a session is stored is said once."""
+    for option in ({"root": tmp_path}, {"fsync": "never"}):
+        with pytest.raises(BadInput, match="stores= alone"):
+            Session.new(stores=MemoryStores(), **option)

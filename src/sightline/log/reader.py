@@ -63,7 +63,7 @@ class EntryReader:
         return entry
 
     def prefetch(self, rows: Iterable[int]) -> None:
-        """Read the entries of these rows at once, as many as are kept in memory, because they will be needed next."""
+        """Read the entries of these rows at once, as many as stay in memory, because they will be needed next."""
         timeline = self.timeline
         spans = {Span(timeline.offset[row], timeline.length[row]): None for row in islice(rows, _CACHED_ENTRIES)}
         wanted = [span for span in spans if span.offset not in self._entries and span.length < _LARGEST_CACHED]

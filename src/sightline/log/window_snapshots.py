@@ -1,6 +1,6 @@
 """The texts of windows that were sent, each stored once, by hash. `verify` reads them; composing never does."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 
 from sightline.log.stores import Store
@@ -21,6 +21,7 @@ class Blobs:
             self._known.update(fresh)
         return hashes
 
-    def texts(self, hashes: Iterable[str]) -> dict[str, str]:
-        """Hash → text, without the texts that were never stored."""
-        return self._store.texts(hashes)
+    def read(self, hashes: Mapping[str, str]) -> dict[str, str]:
+        """Name → text for name → hash, without the texts that were never stored."""
+        texts = self._store.texts(hashes.values()) if hashes else {}
+        return {name: texts[digest] for name, digest in hashes.items() if digest in texts}

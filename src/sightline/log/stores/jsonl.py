@@ -99,11 +99,11 @@ class JsonlStore:
                     logger.warning("%s", error)
 
     def cache(self, names: Iterable[str]) -> dict[str, bytes]:
-        names = list(names)
-        found = self._parts.cache(names)
-        if COLUMNS in names and (data := read_whole(self.path.with_suffix(".idx"))):
-            found[COLUMNS] = data
-        return found
+        wanted = set(names)
+        columns = read_whole(self.path.with_suffix(".idx")) if COLUMNS in wanted else b""
+        wanted.discard(COLUMNS)
+        found = self._parts.cache(wanted) if wanted else {}
+        return found | {COLUMNS: columns} if columns else found
 
     def keep(self, parts: Mapping[str, bytes]) -> None:
         if self._is_new():
