@@ -182,7 +182,7 @@ MUTANTS = (
     Mutant("log: half a batch is kept", JSONL, "if not _ends_batch(tip):", "if False:", STORED),
     Mutant("log: a full disk leaves a part", JSONL, "if file.size() > self.tips.size:", "if False:", STORED),
     Mutant("log: two writers follow one entry", "log/stores/sequence.py", "if found != expected_head and",
-           "if False and", ("log/stores/test_store_protocol.py",)),
+           "if False and", ("log/stores/test_store_checks.py",)),
     Mutant("log: a branch shows its parent's later rows", "log/branches.py", "row <= self.limits.get(branch, NONE)",
            "branch in self.limits", SESSION),
     Mutant("log: results answer a later call first", "log/columns.py", "for row in reversed(self.open_calls):",

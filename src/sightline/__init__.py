@@ -43,8 +43,11 @@ if TYPE_CHECKING:
     from sightline.errors import UnknownItem as UnknownItem
     from sightline.errors import Unwritable as Unwritable
     from sightline.errors import VersionMismatch as VersionMismatch
+    from sightline.log.stores import Store as Store
+    from sightline.log.stores import Stores as Stores
     from sightline.log.stores.jsonl import JsonlStore as JsonlStore
     from sightline.log.stores.memory import MemoryStore as MemoryStore
+    from sightline.log.stores.memory import MemoryStores as MemoryStores
     from sightline.plan.budget import Budget as Budget
     from sightline.plan.plan import Plan as Plan
     from sightline.plan.strategy import Strategy as Strategy
@@ -80,8 +83,9 @@ _HOMES = {
     "plan.view": ("View",),
     "session.async_session": ("AsyncSession",),
     "session.session": ("Session",),
+    "log.stores": ("Store", "Stores"),
     "log.stores.jsonl": ("JsonlStore",),
-    "log.stores.memory": ("MemoryStore",),
+    "log.stores.memory": ("MemoryStore", "MemoryStores"),
 }  # fmt: skip
 _NAMES = {name: module for module, names in _HOMES.items() for name in names}
 

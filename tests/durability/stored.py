@@ -11,6 +11,7 @@ from writer import opened
 from sightline.compose.verify import verify
 from sightline.log import entries as log
 from sightline.log.journal import Journal
+from sightline.log.stores.jsonl import JsonlStore
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.testing import WordCounter
@@ -71,7 +72,7 @@ def check_log(path: Path, acks: Acks) -> None:
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
     assert len(seqs) == len(entries)
     check_batches(entries)
-    journal = Journal.open_file(path, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
+    journal = Journal(JsonlStore(path, read=False), clock=wall_clock, ids=nanoid, token_counter=WordCounter())
     assert [payload for payload in verify(journal) if not payload.good] == []
     journal.store.close()
 

@@ -177,7 +177,7 @@ def test_a_session_keeps_what_it_acknowledged(tmp_path: Path, fsync: Fsync, seed
 
 def opens_and_goes_on(path: Path, safe: bytes) -> None:
     """Everything safe is there, its receipts are good, and a new turn works."""
-    journal = Journal.open_file(path, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
+    journal = Journal(JsonlStore(path, read=False), clock=wall_clock, ids=nanoid, token_counter=WordCounter())
     session = Session(journal)
     assert path.read_bytes().startswith(safe)
     session.interrupt()
@@ -185,7 +185,7 @@ def opens_and_goes_on(path: Path, safe: bytes) -> None:
     session.compose(BUDGET)
     session.reply("I do.")
     promised = [line for line in safe.splitlines() if b'"subtype":"receipt"' in line]
-    again = Journal.open_file(path, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
+    again = Journal(JsonlStore(path, read=False), clock=wall_clock, ids=nanoid, token_counter=WordCounter())
     payloads = list(verify(again))
     assert all(payload.good for payload in payloads[: len(promised)])
     session.close()

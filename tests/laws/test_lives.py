@@ -15,7 +15,7 @@ from histories import Again, Compact, Configure, Mark, Operation, Replace, Uncom
 from hypothesis import example, given, settings
 from lives import Life, lives, plain_lives
 from test_prefix import Calls
-from world import Sent, World, counters, on_disk
+from world import Sent, World, counters, kinds, over
 
 from sightline.compaction.loss import Loss
 from sightline.compose.verify import verify
@@ -92,14 +92,25 @@ def check_loss(session: Session, loss: Loss, budget: Budget) -> None:
 
 
 @long
-@example(history=Life(262661102), counting="estimate")  # an undone summary that somebody wanted back was swept out
-@example(history=Life(297924), counting="words")  # a pinned message that looks like one of the engine's lines
-@example(history=Life(2_202_981_749), counting="estimate")  # what was recalled for a message that is covered now
-@example(history=Life(242), counting="o200k_base")
-@given(history=lives, counting=counters)
-def test_every_payload_of_a_compacted_life_is_lawful(history: list[Operation], counting: str) -> None:
+@example(
+    history=Life(262661102), counting="estimate", kind="memory"
+)  # an undone summary that somebody wanted back was swept out
+@example(
+    history=Life(297924), counting="words", kind="memory"
+)  # a pinned message that looks like one of the engine's lines
+@example(
+    history=Life(2_202_981_749), counting="estimate", kind="memory"
+)  # what was recalled for a message that is covered now
+@example(history=Life(242), counting="o200k_base", kind="memory")
+@given(history=lives, counting=counters, kind=kinds)
+def test_every_payload_of_a_compacted_life_is_lawful(history: list[Operation], counting: str, kind: str) -> None:
     """Budget, pairs, prefix, purity, order, pins, text; nothing lost; rules within their share; true loss reports."""
-    world = World(counting)
+    with over(kind, counting) as world:
+        live_lawfully(world, history)
+
+
+def live_lawfully(world: World, history: list[Operation]) -> None:
+    """Carry out a life, and check every law on the way and at its end."""
     world.before_compose, world.on_compose = test_purity.foresee, Laws()
     for operation in history:
         refused, compacted = len(world.overflows), len(world.compacted)
@@ -127,12 +138,12 @@ def test_what_is_summarised_behind_changes_what_was_sent_only_by_a_sweep(
 
 
 @long
-@given(history=lives)
-def test_a_compacted_life_can_be_taken_up_from_its_log_at_any_point(history: list[Operation]) -> None:
+@given(history=lives, kind=kinds)
+def test_a_compacted_life_can_be_taken_up_from_its_log_at_any_point(history: list[Operation], kind: str) -> None:
     """After every compaction, undoing, mark or fork the log alone tells the next payload and its reason; at the end it
     gives back the last one, and every one that was ever sent.
     """
-    with on_disk() as world:
+    with over(kind) as world:
         for operation in history:
             if operation == ("overflowed",) or isinstance(operation, Configure):
                 continue  # what a provider refused, and settings changed and changed back, only the running one knows

@@ -8,7 +8,7 @@ from histories import Compose, Operation, histories
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import conversations, play, sample
-from world import World, counters, given_back, on_disk
+from world import World, counters, given_back, kinds, over
 
 from sightline import samples
 from sightline.errors import PinnedOverflow
@@ -41,15 +41,17 @@ def pages(session: Session, item_id: str) -> list[str]:
             return lines
 
 
-@given(history=histories, counting=counters)
-def test_every_item_reads_back_as_it_was_handed_in(history: list[Operation], counting: str) -> None:
+@given(history=histories, counting=counters, kind=kinds)
+def test_every_item_reads_back_as_it_was_handed_in(history: list[Operation], counting: str, kind: str) -> None:
     """After any history, on every branch, live and opened again, items are what they were when they were accepted."""
-    world = World(counting).run(history)
-    for name, session in list(world.branches.items()):
-        check_kept(session, dict(world.accepted))
-        if world.log():
-            check_kept(world.reopened(name), dict(world.accepted))
-    assert len(world.accepted) <= len({item.id for session in world.branches.values() for item in session.items})
+    with over(kind, counting) as world:
+        world.run(history)
+        for name, session in list(world.branches.items()):
+            check_kept(session, dict(world.accepted))
+            if world.log():
+                with world.reopened(name) as again:
+                    check_kept(again, dict(world.accepted))
+        assert len(world.accepted) <= len({item.id for session in world.branches.values() for item in session.items})
 
 
 @given(history=histories, counting=counters)
@@ -64,7 +66,7 @@ def test_what_is_not_shown_in_full_can_be_expanded(history: list[Operation], cou
 @given(history=histories, cut=st.floats(0, 1))
 def test_a_crash_loses_nothing_that_was_written(history: list[Operation], cut: float) -> None:
     """A log cut at any byte opens again, holds every item whose write was complete, and goes on."""
-    with on_disk() as world:
+    with over("jsonl") as world:
         world.run(history)
         log = world.log()
         if not log:

@@ -4,7 +4,7 @@ import pytest
 from histories import Compose, Operation, histories
 from hypothesis import given
 from recorded import conversations, play, sample
-from world import Sent, World, counters, on_disk
+from world import Sent, World, counters, kinds, over
 
 from sightline import samples
 from sightline.compose.verify import verify
@@ -50,10 +50,10 @@ def test_the_same_history_gives_the_same_log(history: list[Operation], counting:
     assert [sent.payload.hash for sent in one.sent] == [sent.payload.hash for sent in other.sent]
 
 
-@given(history=histories, counting=counters)
-def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], counting: str) -> None:
+@given(history=histories, counting=counters, kind=kinds)
+def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], counting: str, kind: str) -> None:
     """`verify` finds the same hash for everything that was ever sent, on every branch."""
-    with on_disk(counting) as world:
+    with over(kind, counting) as world:
         world.run(history)
         if world.sent:
             world.resume()
@@ -62,10 +62,10 @@ def test_every_payload_can_be_made_again_from_the_log(history: list[Operation], 
             assert [one for one in made if not one.good] == []
 
 
-@given(history=histories, counting=counters)
-def test_a_resumed_session_stands_where_it_stood(history: list[Operation], counting: str) -> None:
+@given(history=histories, counting=counters, kind=kinds)
+def test_a_resumed_session_stands_where_it_stood(history: list[Operation], counting: str, kind: str) -> None:
     """Opened again from the log, a session's last payload is the one that was sent."""
-    with on_disk(counting) as world:
+    with over(kind, counting) as world:
         world.run(history)
         for name, session in world.branches.items():
             last = next((sent for sent in reversed(world.sent) if sent.branch == name), None)
@@ -88,7 +88,7 @@ def check_restored(session: Session, last: Sent) -> None:
 @pytest.mark.parametrize("window", [1_500, 4_000])
 def test_the_samples_can_be_composed_again(name: str, window: int) -> None:
     """Law 5 on the samples: payloads are foreseen, verified, and go on alike after resuming."""
-    with on_disk("estimate") as world:
+    with over("jsonl", "estimate") as world:
         world.before_compose, world.on_compose = foresee, came_true
         play(world, sample(name), Budget(window))
         assert all(one.good for one in verify(world.session._journal))

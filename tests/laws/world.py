@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,15 +36,19 @@ from histories import (
     Window,
 )  # fmt: skip
 from hypothesis import strategies as st
+from sqlite_store import SqliteStores
 
 from sightline.apps import App, Element, action
 from sightline.compaction.compactor import Compacted
 from sightline.compose.calibration import TokenFactor
 from sightline.errors import BadInput, OpenCalls, PinnedOverflow, Refused, UnknownItem
 from sightline.log.annotations import ReceiptNote
+from sightline.log.stores import Stores
+from sightline.log.stores.memory import MemoryStores
+from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
-from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
+from sightline.testing import Ticking, WordCounter, numbered_ids
 from sightline.values.items import Blob, Call, Image, Item, Kind, Lod, Message, Opaque, Result, Role, Text
 from sightline.values.tokens import Estimate, TokenCounter, counter
 from sightline.wire.common import text_part
@@ -56,6 +60,7 @@ COUNTERS: dict[str, Callable[[], TokenCounter]] = {
     "o200k_base": lambda: counter("o200k_base"),
 }
 counters = st.sampled_from(sorted(COUNTERS))
+_MEMORY = Path("/dev/shm")  # where a sync costs nothing
 
 CONFIGS = {"entities": {"schema": {"destination": "string"}}}  # of the strategies that need one
 TOOLS = [{"type": "function", "function": {"name": "bash", "description": "Run it.", "parameters": {"type": "object"}}}]
@@ -146,13 +151,12 @@ class Sent(NamedTuple):
 class World:
     """A session and everything that was said to it, so that the laws can be checked from outside."""
 
-    def __init__(self, counting: str = "words", root: Path | None = None) -> None:
-        self.root = root
+    def __init__(self, counting: str = "words", stores: Stores | None = None) -> None:
+        self.stores = MemoryStores() if stores is None else stores
         self.clock, self.ids = Ticking(), numbered_ids()
         self.counter = COUNTERS[counting]()
         self.windows = {name: StubWindow(name) for name in ("w1", "w2")}
-        self.store = MemoryStore("laws")
-        self.session = self._new()
+        self.session = Session.new("/laws", stores=self.stores, session_id="laws", **self._options())
         self.branches: dict[str, Session] = {"": self.session}
         self.accepted: dict[str, Content | Call] = {}  # item id → what was handed in
         self.sizes: dict[str, int] = {}  # item id → size of the log when it had been accepted
@@ -167,32 +171,21 @@ class World:
         kept = {"token_counter": self.counter, "clock": self.clock, "ids": self.ids}
         return {**kept, "windows": self.windows, "apps": [Board]}
 
-    def _new(self) -> Session:
-        if self.root is None:
-            return Session(self.store, **self._options())
-        return Session.new("/laws", root=self.root, session_id="laws", fsync="never", **self._options())
-
     @property
     def file(self) -> Path:
         """The log, where it is in a file."""
-        assert self.root is not None
-        return self.root / "projects" / "-laws" / "laws.jsonl"
+        assert isinstance(self.stores, Folder)
+        return self.stores.file("laws")
 
     def log(self) -> bytes:
         """Every byte written so far."""
-        if self.root is None:
-            return b"".join(self.store._lines)
-        return self.file.read_bytes() if self.file.exists() else b""
+        with closing(self.session._journal.store.reopened()) as store:
+            store.refresh()
+            return b"".join(line.data for line in store.scan())
 
     def reopened(self, branch: str) -> Session:
         """The session again, from the log alone."""
-        if self.root is not None:
-            return Session.resume("laws", "/laws", root=self.root, branch=branch, fsync="never", **self._options())
-        session = Session(self.store, **self._options())
-        session._journal.switch(branch)
-        session._composer.begin()
-        session._resumed = True
-        return session
+        return Session.resume("laws", "/laws", stores=self.stores, branch=branch, **self._options())
 
     def resume(self) -> None:
         """Close and open again."""
@@ -355,7 +348,7 @@ class World:
 
     def _accept(self, item_id: str, content: Content | Call) -> None:
         self.accepted[item_id] = content
-        self.sizes[item_id] = len(self.log()) if self.root is not None else 0
+        self.sizes[item_id] = self.session._journal.store.tips.size
 
     def _say(self, role: Role, content: Content) -> None:
         match role:
@@ -489,15 +482,26 @@ def suppressed_overflow() -> Iterator[None]:
         yield
 
 
+STORES: dict[str, Callable[[Path], Stores]] = {
+    "memory": lambda root: MemoryStores(),
+    "jsonl": lambda root: Folder("/laws", root, fsync="never"),
+    "sqlite": lambda root: SqliteStores(root / "laws.db"),
+}
+kinds = st.sampled_from(sorted(STORES))
+
+
 @contextmanager
-def on_disk(counting: str = "words") -> Iterator[World]:
-    """A world whose session is in a file."""
-    root = Path(tempfile.mkdtemp(prefix="laws"))
-    world = World(counting, root)
+def over(kind: str, counting: str = "words") -> Iterator[World]:
+    """A world whose session is in stores of this kind."""
+    root = Path(tempfile.mkdtemp(prefix="laws", dir=_MEMORY if _MEMORY.is_dir() else None))
+    stores = STORES[kind](root)
+    world = World(counting, stores)
     try:
         yield world
     finally:
         world.close()
+        if isinstance(stores, SqliteStores):
+            stores.close()
         shutil.rmtree(root)
 
 

@@ -10,7 +10,6 @@ from counted_disk import CountedDisk
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
-from store_entries import append, said
 
 from sightline.log import column_cache
 from sightline.log import entries as log
@@ -20,6 +19,7 @@ from sightline.log.stores.jsonl import JsonlStore
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import Ticking, WordCounter, numbered_ids
+from sightline.testing.stores import append, said
 from sightline.values.clock import nanoid, wall_clock
 from sightline.values.items import Lod
 
@@ -29,10 +29,9 @@ TAIL = 10  # entries that the index does not know yet
 
 
 def opened(path: Path, disk: CountedDisk | None = None) -> Journal:
-    """The journal in this file with the index it finds, as `Journal.open_file` opens it, on a disk that counts."""
-    known = column_cache.load(path.with_suffix(".idx"), path)
-    store = JsonlStore(path, disk=disk or CountedDisk(), tips=known.tips.copy() if known else None)
-    return Journal(store, known=known, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
+    """The journal in this file with the index it finds, on a disk that counts."""
+    store = JsonlStore(path, disk=disk or CountedDisk(), read=False)
+    return Journal(store, clock=wall_clock, ids=nanoid, token_counter=WordCounter())
 
 
 def state(journal: Journal) -> dict[str, object]:
@@ -227,7 +226,7 @@ def test_a_harmed_index_is_not_believed(
     path.write_bytes(data)
     bad = harm(good, Random(seed))
     path.with_suffix(".idx").write_bytes(bad)
-    known = column_cache.load(path.with_suffix(".idx"), path)
+    known = column_cache.load(JsonlStore(path))
     assert known is None or bad == good
 
 
@@ -240,7 +239,7 @@ def test_after_harm_the_index_is_made_anew(
     journal = opened(there)
     assert state(journal) == indexed[2]
     journal.close()
-    assert column_cache.load(there.with_suffix(".idx"), there) is not None
+    assert column_cache.load(JsonlStore(there)) is not None
     assert state(opened(there)) == indexed[2]
 
 
@@ -255,7 +254,7 @@ def test_the_index_of_another_log_is_not_used(there: Path, tmp_path: Path) -> No
 def test_an_index_of_a_log_that_was_cut_is_not_used(there: Path) -> None:
     """A log that lost its end, as after a power cut, is read anew."""
     there.write_bytes(there.read_bytes()[:-50])
-    assert column_cache.load(there.with_suffix(".idx"), there) is None
+    assert column_cache.load(JsonlStore(there)) is None
     with_index = state(opened(there))
     there.with_suffix(".idx").unlink()
     assert with_index == state(opened(there))

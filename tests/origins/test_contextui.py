@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sightline.errors import BadInput
 from sightline.log.journal import Journal
+from sightline.log.stores.jsonl import JsonlStore
 from sightline.origins.contextui import (
     ContextItem,
     ContextItemType,
@@ -43,7 +44,7 @@ class Pane:
 
 def journal(path: Path | None = None) -> Journal:
     options = {"clock": Ticking(), "ids": numbered_ids(), "token_counter": WordCounter()}
-    return Journal.open_file(path, **options) if path else Journal(MemoryStore("ui"), **options)
+    return Journal(JsonlStore(path) if path else MemoryStore("ui"), **options)
 
 
 def filled(*items: ContextItem) -> ContextManager:

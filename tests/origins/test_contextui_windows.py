@@ -17,6 +17,7 @@ from sightline.apps.protocols import Window
 from sightline.apps.window import window_xml
 from sightline.errors import UnknownApp
 from sightline.log.journal import Journal
+from sightline.log.stores.jsonl import JsonlStore
 from sightline.origins.contextui import (
     ContextApp,
     ContextItem,
@@ -104,7 +105,7 @@ class Bridge:
 
 def context(path: Path | None = None) -> ContextManager:
     options: dict[str, Any] = {"clock": Ticking(), "ids": numbered_ids(), "token_counter": WordCounter()}
-    return ContextManager(Journal.open_file(path, **options) if path else Journal(MemoryStore("ui"), **options))
+    return ContextManager(Journal(JsonlStore(path) if path else MemoryStore("ui"), **options))
 
 
 def opened(over: ContextManager | None = None) -> WindowManager:

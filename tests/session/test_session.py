@@ -1,5 +1,6 @@
 """The facade, in small examples. One word is one token here; a message costs four more, a call eight."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from sightline.errors import (
     UnknownCall,
     UnknownItem,
 )
+from sightline.log.stores import Span
+from sightline.log.stores.memory import MemoryStores
+from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, calling, numbered_ids
@@ -826,8 +830,7 @@ def test_a_search_index_of_a_longer_log_is_not_believed(tmp_path: Path) -> None:
         for n in range(30):
             session.user(f"alpha{n} of the first run")
         assert session.items.search("alpha25")
-        file = session._journal.store.side_file(".jsonl")
-    assert file is not None
+        file = Folder(tmp_path, tmp_path).file("s")
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:11]))
     with Session.resume("s", tmp_path, **options) as again:
         assert again.items.search("alpha25") == []
@@ -914,3 +917,42 @@ def test_notes_of_a_program_can_be_left_out(strategy: str) -> None:
         assert payload.tokens <= 6_000
         assert "file 149" in str(payload.openai())
         assert "You are careful." in str(payload.openai())
+
+
+# ------------------------------------------------------------------ other stores
+
+
+class Trips(MemoryStore):
+    """A store far away: counts how often it is asked for lines, and for how many."""
+
+    trips = 0
+    lines = 0
+
+    def read_many(self, spans: Sequence[Span]) -> list[bytes]:
+        """See `Store`."""
+        self.trips += 1
+        self.lines += len(spans)
+        return super().read_many(spans)
+
+
+def test_a_long_session_is_read_in_few_trips() -> None:
+    """Resuming, searching and going through the items ask a store for many lines at once."""
+    store = Trips("far")
+    with Session(store, token_counter=WordCounter()) as session:
+        for n in range(150):
+            session.user(f"question {n} about quay {n}")
+            session.assistant(f"answer {n}")
+        session.compose(ROOM)
+    store.trips = store.lines = 0
+    session = Session(store, token_counter=WordCounter())
+    session.compose(ROOM)
+    assert session.items.search("quay 77")
+    assert len(list(session.items)) == 300
+    assert (store.trips <= 12, store.lines >= 300) == (True, True)
+
+
+def test_stores_and_a_folder_cannot_both_be_given(tmp_path: Path) -> None:
+    """Where a session is stored is said once."""
+    for option in ({"root": tmp_path}, {"fsync": "never"}):
+        with pytest.raises(BadInput, match="stores= alone"):
+            Session.new(stores=MemoryStores(), **option)

@@ -88,6 +88,8 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
     Pure: the same arguments give the same bytes. `base`, an earlier payload, only saves work: the blocks that both have
     at their beginning are shared, not made again.
     """
+    if base is None:
+        reader.prefetch(row for unit in plan for row in plan.timeline.rows_of(unit) if plan.lod(row) is Lod.FULL)
     system = tuple(Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row)) for row in inputs.system)
     head = digest(b"", _encode((system, inputs.tools)))
     extends = base is not None and base.chain[0] == head and _only_appends(layout, inputs, base)

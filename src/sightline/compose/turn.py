@@ -121,7 +121,7 @@ class Composer:
         if plan is None or self.receipt is None:
             return
         _, offset = next(receipts.receipt_entries(self.journal))
-        windows = {window: self.journal.blobs.text(digest) or "" for window, digest in self.receipt.windows.items()}
+        windows = dict.fromkeys(self.receipt.windows, "") | self.journal.blobs.read(self.receipt.windows)
         settings, sent = receipts.as_sent(self.journal, self.receipt, offset, windows)
         self.payload = render(self.journal.reader, plan, layout(settings.layout), sent)
         self._planned_rows, self._body_ends = plan.rows, (len(self.payload.body),)

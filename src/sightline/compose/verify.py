@@ -46,10 +46,9 @@ def verify(journal: Journal) -> Iterator[Verified]:
 
 
 def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payload | None) -> Payload | None:
-    windows = {window: journal.blobs.text(digest) for window, digest in note.windows.items()}
-    if None in windows.values():
+    shown = journal.blobs.read(note.windows)
+    if shown.keys() != note.windows.keys():
         return None
-    shown = {window: text for window, text in windows.items() if text is not None}
     settings, sent = receipts.as_sent(journal, note, offset, shown)
     timeline, rows = journal.timeline, bisect_right(journal.timeline.seq, note.seq)
     last = before.plan if before else None

@@ -1,31 +1,29 @@
-"""The column cache: the columns of a log in a file, so that opening a session does not parse its entries.
+"""The column cache: the columns of a log as derived data, so that opening a session does not parse its entries.
 
-It can be deleted at any time. One that does not fit its log is not used; one that is behind is extended.
+It can be lost at any time. One that does not fit its log is not used; one that is behind is extended.
 """
 
-import os
 import struct
 from array import array
 from collections.abc import Mapping
 from hashlib import blake2b
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 import msgspec
 from msgspec import Struct
 
 from sightline.log.columns import Column, State, Timeline
-from sightline.log.stores import Span, Tips
+from sightline.log.stores import Span, Store, Tips
 from sightline.shorten import FORMAT as RENDITIONS
 
 FORMAT = 14
-SUFFIX = ".idx"
+NAME = "columns"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 
 
 class _Header(Struct):
-    format: tuple[int, int]  # of this file, and of the renditions that were counted
+    format: tuple[int, int]  # of this cache, and of the renditions that were counted
     tips: Tips
     last_line: tuple[int, int]
     last_hash: str
@@ -39,64 +37,68 @@ class Index(NamedTuple):
     tips: Tips
     columns: dict[str, Column]
     state: State
+    size: int  # bytes of the cache
 
 
-def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> None:
-    """Write the cache, whole or not at all. If the disk refuses, nothing is raised, because it can be made again."""
+def save(store: Store, timeline: Timeline, last: Span) -> int:
+    """Have the store keep the cache of a timeline that knows everything up to `store.tips`. Return its bytes.
+
+    `last` is the place of the last line.
+    """
     columns = timeline.columns()
     sizes = [
         (name, str(column.typecode), len(column) * column.itemsize, crc32(column)) for name, column in columns.items()
     ]
     header = msgspec.json.encode(
         _Header(
-            (FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.saved_state()
+            (FORMAT, RENDITIONS), store.tips, (last.offset, last.length), _line_hash(store, last), sizes,
+            timeline.saved_state(),
         )
-    )
-    fresh = path.with_suffix(f".idx{os.getpid()}")
-    try:
-        with open(fresh, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:  # its owner's only
-            file.write(_LEAD.pack(len(header), crc32(header)) + header)
-            for column in columns.values():
-                column.tofile(file)
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
+    )  # fmt: skip
+    lead = _LEAD.pack(len(header), crc32(header))
+    data = b"".join([lead, header, *(column.tobytes() for column in columns.values())])
+    store.keep({NAME: data})
+    return len(data)
 
 
-def load(path: Path, log: Path) -> Index | None:
+def load(store: Store) -> Index | None:
     """The cache of this log; None if there is none that fits it."""
     try:
-        with path.open("rb") as file:
-            return _read(file, log)
-    except (OSError, ValueError, struct.error, msgspec.DecodeError):
+        data = store.cache([NAME]).get(NAME)
+        return _read(memoryview(data), store) if data else None
+    except (ValueError, struct.error, msgspec.DecodeError):
         return None
 
 
-def _read(file: BinaryIO, log: Path) -> Index | None:
-    length, checksum = _LEAD.unpack(file.read(_LEAD.size))
-    encoded = file.read(min(length, os.fstat(file.fileno()).st_size))
+def discard(store: Store) -> None:
+    """Have the store forget the cache."""
+    store.keep({NAME: b""})
+
+
+def _read(data: memoryview, store: Store) -> Index | None:
+    length, checksum = _LEAD.unpack(data[: _LEAD.size])
+    encoded, rest = data[_LEAD.size : _LEAD.size + length], data[_LEAD.size + length :]
     if crc32(encoded) != checksum:
         return None
     header = msgspec.json.decode(encoded, type=_Header)
-    is_known = header.format == (FORMAT, RENDITIONS) and header.tips.size <= log.stat().st_size
-    if not is_known or _line_hash(log, Span(*header.last_line)) != header.last_hash:
+    is_known = header.format == (FORMAT, RENDITIONS)
+    if not is_known or _line_hash(store, Span(*header.last_line)) != header.last_hash:
         return None
     columns = {}
     for name, typecode, size, checksum in header.columns:
         columns[name] = array(typecode)
-        data = file.read(size)
-        if len(data) != size or crc32(data) != checksum:
+        column, rest = rest[:size], rest[size:]
+        if len(column) != size or crc32(column) != checksum:
             return None
-        columns[name].frombytes(data)
+        columns[name].frombytes(column)
     is_whole = _typecodes(columns) == _typecodes(Timeline().columns())
-    return Index(header.tips, columns, header.state) if is_whole else None
+    return Index(header.tips, columns, header.state, len(data)) if is_whole else None
 
 
 def _typecodes(columns: Mapping[str, Column]) -> dict[str, str]:
     return {name: column.typecode for name, column in columns.items()}
 
 
-def _line_hash(log: Path, span: Span) -> str:
-    with log.open("rb") as file:
-        file.seek(span.offset)
-        return blake2b(file.read(span.length), digest_size=16).hexdigest()
+def _line_hash(store: Store, span: Span) -> str:
+    [line] = store.read_many([span])
+    return blake2b(line, digest_size=16).hexdigest()

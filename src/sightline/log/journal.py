@@ -4,7 +4,6 @@ import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path as FilePath
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,7 +18,6 @@ from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import Entry
 from sightline.log.levels import Reader
 from sightline.log.stores import Placement, Span, Store
-from sightline.log.stores.jsonl import Fsync, JsonlStore
 from sightline.log.window_snapshots import Blobs
 from sightline.values.clock import Clock, Ids, iso
 from sightline.values.items import Call, Kind, Message
@@ -29,6 +27,7 @@ from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter, counter
 
 _CACHE_AFTER = 4 << 20  # bytes of log that opening may parse; beyond it the column cache is written anew
+_WORTH_CACHING = 4  # new bytes of log for each byte of the cache, so that writing it stays a small part of the work
 
 logger = logging.getLogger("sightline")
 
@@ -46,11 +45,14 @@ class Journal:
         token_counter: TokenCounter | None = None,
         where: Place = NOWHERE,
         states_settings: bool = True,
-        known: "column_cache.Index | None" = None,
     ) -> None:
-        """`states_settings`: a new log begins with its settings; without them it has the default ones."""
+        """Read the log, with the column cache where the store has kept one that fits.
+
+        `states_settings`: a new log begins with its settings; without them it has the default ones.
+        """
         self.store, self._clock, self._ids, self.where = store, clock, ids, where
-        self.blobs = Blobs(store.side_file(".blobs"))
+        known = self._read_store()
+        self.blobs = Blobs(store)
         self.drafts = Drafts(store.session_id, clock, ids, where)
         first = self._first_settings(known)
         self.settings = _check_format(first or settings or Settings())
@@ -59,12 +61,15 @@ class Journal:
         self.timeline = self.reader.timeline
         self._folded = 0  # how far the store has been folded
         self._cached = 0  # how far the column cache reaches
+        self._cache_size = 0  # bytes of the column cache
+        self._uncached = 0  # bytes of the lines that it does not know
         self._last = Span(0, 0)
         self._tools: tuple[Span | None, ToolsNote] = (None, NO_TOOLS)
         self._pending: list[Entry] = []  # written with the first append, so that a session nobody uses leaves no file
         if known is not None:
             self.timeline.restore(known.columns, known.state)
             self._folded = self._cached = known.tips.size
+            self._cache_size = known.size
         self.catch_up()
         self.branch = self.timeline.current
         self.path = self.timeline.path(self.branch)
@@ -73,34 +78,30 @@ class Journal:
         elif states_settings:
             self._pending.append(self.drafts.annotation(log.SETTINGS, self.settings))
 
-    @classmethod
-    def open_file(cls, path: FilePath, *, fsync: Fsync = "turn", **options: Any) -> "Journal":
-        """Open the journal in this file, with its column cache where there is a valid one."""
-        known = column_cache.load(path.with_suffix(column_cache.SUFFIX), path)
-        store = JsonlStore(path, fsync=fsync, tips=known.tips.copy() if known else None)
-        try:
-            return cls(store, known=known, **options)
-        except BaseException:
-            store.close()
-            raise
+    def _read_store(self) -> "column_cache.Index | None":
+        """Have the store read its log, and return the column cache if it fits."""
+        known = column_cache.load(self.store)
+        self.store.refresh(known.tips if known else None)
+        return known if known is not None and known.tips.size <= self.store.tips.size else None
 
     def reopened(self) -> "Journal":
-        """Open another journal over the same log. A file is opened again; a store in memory is shared."""
-        options: dict[str, Any] = {
-            "token_counter": self.reader.counter, "where": self.where, "clock": self._clock, "ids": self._ids,
-        }  # fmt: skip
-        if isinstance(self.store, JsonlStore):
-            self.catch_up()
-            self.save_index()
-            return Journal.open_file(self.store.path, fsync=self.store.fsync, **options)
-        return Journal(self.store, **options)
+        """Open another journal over the same log, with a handle of its own."""
+        self.catch_up()
+        self.save_index()
+        return Journal(
+            self.store.reopened(),
+            clock=self._clock,
+            ids=self._ids,
+            token_counter=self.reader.counter,
+            where=self.where,
+        )
 
     # ------------------------------------------------------------------ settings, state and tools
 
     def _first_settings(self, known: "column_cache.Index | None") -> Settings | None:
         """The settings that the log was begun with, because its tokens were counted with them; None in a new log."""
         spans = [Span(note.offset, note.length) for note in known.state.settings[:1]] if known else []
-        line = self.store.read(spans[0]) if spans else next((line.data for line in self.store.scan()), b"")
+        line = self.store.read_many(spans)[0] if spans else next((line.data for line in self.store.scan()), b"")
         try:
             entry = log.decode(line)
             return log.decode_data(entry, Settings) if entry.subtype == log.SETTINGS else Settings()
@@ -187,6 +188,7 @@ class Journal:
             else:
                 self._fold(self.timeline.with_valid_numbers(entry), line.span)
             self._last = line.span
+            self._uncached += line.span.length
         self._folded = end
         self._cache_if_behind()
 
@@ -270,6 +272,7 @@ class Journal:
             rows.append(self._fold(entry, span))
             self.reader.cache(entry, span)
             self._last = span
+            self._uncached += span.length
         self._folded = self.store.tips.size
         self._cache_if_behind()
         return rows
@@ -345,22 +348,21 @@ class Journal:
     # ------------------------------------------------------------------ column cache, end
 
     def _cache_if_behind(self) -> None:
-        if self._folded - self._cached > max(_CACHE_AFTER, self._cached // 4):
+        if self._uncached > max(_CACHE_AFTER, _WORTH_CACHING * self._cache_size):
             self.save_index()
 
     def save_index(self) -> None:
-        """Write the column cache, if there are new entries and the store has a place for it."""
-        side = self.store.side_file(column_cache.SUFFIX)
-        if side is None or self._folded == self._cached or self._last.length == 0:
+        """Have the store keep the column cache, if there are new entries."""
+        if self._folded == self._cached or self._last.length == 0:
             return
         if self._folded != self.store.tips.size:
             return  # the store knows of lines that are not folded, and a cache with these tips would hide them
         self.store.sync()  # the cache must not know of lines that a power cut may lose
-        column_cache.save(side, side.with_suffix(".jsonl"), self.timeline, self.store.tips, self._last)
-        self._cached = self._folded
+        self._cache_size = column_cache.save(self.store, self.timeline, self._last)
+        self._cached, self._uncached = self._folded, 0
 
     def close(self) -> None:
-        """Sync, write the column cache for the next opening, and close the file."""
+        """Sync, write the column cache for the next opening, and close the store."""
         self.catch_up()
         self.store.sync()
         self.save_index()

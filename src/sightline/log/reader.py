@@ -1,13 +1,15 @@
 """Reads entries and items by their place in the log, and gives the text of a row."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from sightline.errors import BadInput, Damaged
-from sightline.log import entries
+from sightline.log import column_cache, entries
 from sightline.log.annotations import RecallNote, Source
 from sightline.log.branches import UNBOUNDED, Path, Placed
 from sightline.log.columns import CONSTRAINT, LABELLED, LEADING, ORPHAN, SEARCHED, Timeline
@@ -55,11 +57,20 @@ class EntryReader:
         """The entry at a place in the store. Raises Damaged."""
         if (entry := self._entries.get(span.offset)) is None:
             try:
-                entry = entries.decode(self.store.read(span))
+                entry = entries.decode(self.store.read_many([span])[0])
             except entries.UNREADABLE as error:
                 raise self._damaged(f"byte {span.offset}") from error
             self.cache(entry, span)
         return entry
+
+    def prefetch(self, rows: Iterable[int]) -> None:
+        """Read the entries of these rows at once, as many as stay in memory, because they will be needed next."""
+        timeline = self.timeline
+        spans = {Span(timeline.offset[row], timeline.length[row]): None for row in islice(rows, _CACHED_ENTRIES)}
+        wanted = [span for span in spans if span.offset not in self._entries and span.length < _LARGEST_CACHED]
+        for span, line in zip(wanted, self.store.read_many(wanted), strict=True):
+            with suppress(*entries.UNREADABLE):  # who asks for it is told
+                self.cache(entries.decode(line), span)
 
     def cache(self, entry: Entry, span: Span) -> None:
         """Keep an entry in memory because it will be read again soon."""
@@ -81,9 +92,8 @@ class EntryReader:
         return None if span is None else self.note(self.entry_at(span), type_)
 
     def _damaged(self, place: str) -> Damaged:
-        """The error for a line that has changed since it was folded. The column cache is deleted with it."""
-        if (cache := self.store.side_file(".idx")) is not None:
-            cache.unlink(missing_ok=True)  # it was made when the line was whole
+        """The error for a line that has changed since it was folded. The column cache is discarded with it."""
+        column_cache.discard(self.store)  # it was made when the line was whole
         return Damaged(self.store.session_id, place)
 
     # ------------------------------------------------------------------ items and their text

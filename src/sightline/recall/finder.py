@@ -1,6 +1,7 @@
 """Finds the rows of one branch that match a query. Keeps the search index of its log up to date."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TypeVar
 
 from sightline.log.columns import WHOLE
 from sightline.log.journal import Journal
@@ -12,9 +13,12 @@ SPEECH = (Kind.USER, Kind.ASSISTANT)
 _NEAR_BEST = 0.4  # of the best row's own match: rows that match less are noise
 _REPEATING = (Kind.RECALL, Kind.WINDOW)  # they show what stands elsewhere, and are not searched
 _LONG = 200  # tokens: a longer result is no further away from what was said before and after it
+_ATTEMPTS = 5  # at a search while rows of the index get lost: the last one is answered from memory
+_READ_AHEAD = 256  # rows whose entries are read at once
 _TASK_CHARS = 400  # of a call, and of what was said with it, by which its result is found
 
 RowFilter = Callable[[int], bool]
+T = TypeVar("T")
 
 
 _NARROW = Breadth(8, 16, 0.3)  # for the few pieces that a turn brings back
@@ -29,7 +33,7 @@ class Finder:
         self._index: SearchIndex | None = None
 
     def close(self) -> None:
-        """Close the index file."""
+        """Store what the index has in memory."""
         if self._index is not None:
             self._index.close()
             self._index = None
@@ -47,7 +51,6 @@ class Finder:
 
         `ignored` units count as if they were not there. What is not indexed yet is indexed first.
         """
-        index = self.extend_index()
         timeline, path = self._journal.timeline, self._journal.path
         branch, full, unit, rows = timeline.branch, timeline.full, timeline.unit, len(timeline)
 
@@ -61,7 +64,8 @@ class Finder:
             repeats = timeline.kind[row] in _REPEATING or (answer >= 0 and timeline.state[answer] & WHOLE)
             return full[row] > 0 and not repeats
 
-        return index.answers(query, limit, SearchScope(size, can_be_found, breadth))
+        scope = SearchScope(size, can_be_found, breadth)
+        return self._asked(lambda index: index.answers(query, limit, scope))
 
     def newest(self, among: RowFilter, ignored: Collection[int], kinds: Collection[Kind] = SPEECH) -> Iterator[int]:
         """Yield the rows of these kinds that have text, from the end of the branch on."""
@@ -81,7 +85,7 @@ class Finder:
         if surely and not surely_asks(query):
             return False
         timeline, path, asking = self._journal.timeline, self._journal.path, self.asking_units()
-        index, text = self.extend_index(), self._journal.reader.text
+        text = self._journal.reader.text
 
         def states_something(row: int) -> bool:
             if row >= len(timeline) or timeline.unit[row] in asking or not path.holds(timeline.branch[row], row):
@@ -89,7 +93,7 @@ class Finder:
             kind = timeline.kind[row]
             return kind in SHOWN_KINDS and not (kind == Kind.USER and asks_to_tell(text(row)))
 
-        return is_about_everything(query, index.places, states_something, len(timeline))
+        return is_about_everything(query, self._places, states_something, len(timeline))
 
     def speaks_of_anything(self, query: str) -> bool:
         """Return whether a message has a word to look for, or asks for everything. "OK, thanks" and "Go on" do not."""
@@ -109,11 +113,30 @@ class Finder:
         """Return the index with the rows that are new."""
         if self._index is None:
             self._index = self._open_index()
+        index, timeline = self._index, self._journal.timeline
+        while index.upto < (end := len(timeline)):  # what turned out damaged or lost is indexed again
+            index.add(self._rows_to_index(index.upto, end), end)
+        return index
+
+    def _asked(self, ask: Callable[[SearchIndex], T]) -> T:
+        """What an index that knows every row answers: if it turns out that rows are lost, they are indexed again."""
+        for _ in range(_ATTEMPTS):
+            answer = ask(index := self.extend_index())
+            if index.upto >= len(self._journal.timeline):
+                break
+        return answer
+
+    def _places(self, wanted: Sequence[str]) -> dict[str, list[int]]:
+        return self._asked(lambda index: index.places(wanted))
+
+    def _rows_to_index(self, first: int, end: int) -> Iterator[tuple[int, str]]:
+        """Yield the rows and their texts. Entries are read many at a time."""
         timeline = self._journal.timeline
-        while self._index.upto < (end := len(timeline)):  # an index that turned out damaged begins again at 0
-            rows = (row for row in range(self._index.upto, end) if timeline.kind[row] not in _REPEATING)
-            self._index.add(((row, self._text_to_index(row)) for row in rows), end)
-        return self._index
+        for start in range(first, end, _READ_AHEAD):
+            rows = [row for row in range(start, min(start + _READ_AHEAD, end)) if timeline.kind[row] not in _REPEATING]
+            self._journal.reader.prefetch(rows)
+            for row in rows:
+                yield row, self._text_to_index(row)
 
     def _text_to_index(self, row: int) -> str:
         """Return the text by which a row is found, and its time. A result is found by its call and its task too."""
@@ -125,13 +148,10 @@ class Finder:
         return "".join([reader.text(row), *task, TIME_MARK, reader.entry(row).when])  # joined once: it may be huge
 
     def _open_index(self) -> SearchIndex:
-        """Open the index file beside the log. One with more rows than the log has is another log's: it begins again."""
+        """Open the index of the log. One with more rows than the log has is another log's: it begins again."""
         store = self._journal.store
-        side, key = store.side_file(".search"), store.session_id
         # The index must not have rows whose log lines a power cut may still take, hence `store.sync`.
-        index = SearchIndex(str(side) if side else None, key=key, before_writing=store.sync)
-        if side is not None and index.upto > len(self._journal.timeline) and not self._journal.behind():
-            index.close()
-            side.unlink(missing_ok=True)
-            index = SearchIndex(str(side), key=key, before_writing=store.sync)
+        index = SearchIndex(store, key=store.session_id, before_writing=store.sync)
+        if index.upto > len(self._journal.timeline) and not self._journal.behind():
+            index.clear()
         return index

@@ -1,6 +1,7 @@
 """The items of a session's branch: read them, search them, bring them back, say which are always shown."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from threading import RLock
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from sightline.recall.recall import Found, Recall
 from sightline.session import accept
 from sightline.values.items import Item, Kind, Lod
 from sightline.values.lock import locked
+
+_READ_AHEAD = 256  # items whose entries are read at once
 
 
 class ItemInfo(NamedTuple):
@@ -52,10 +55,14 @@ class Items:
         return sum(1 for _ in self._rows())
 
     def __iter__(self) -> Iterator[Item]:
-        for row in self._rows():
+        rows = self._rows()
+        while batch := list(islice(rows, _READ_AHEAD)):
             with self._lock:
-                item = self._journal.reader.item(row)
-            yield item
+                self._journal.reader.prefetch(batch)
+            for row in batch:
+                with self._lock:
+                    item = self._journal.reader.item(row)
+                yield item
 
     @locked
     def __getitem__(self, item_id: str | int) -> Item:

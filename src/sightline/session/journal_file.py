@@ -1,6 +1,5 @@
-"""Opens the journal of a session: a new file in the project's folder, or an existing one."""
+"""Opens the journal of a session: a new log or an existing one, in the project's folder or in other stores."""
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,6 +7,7 @@ from typing import Any, TypeVar
 from sightline.errors import BadInput, Damaged, StoreError
 from sightline.files.project import place
 from sightline.log.journal import Journal
+from sightline.log.stores import Store, Stores, check_session_id
 from sightline.log.stores.jsonl import Fsync
 from sightline.log.stores.session_folder import Folder
 from sightline.plan.strategies.project_choice import chosen
@@ -20,12 +20,20 @@ T = TypeVar("T")
 _OPTIONS = frozenset({*SESSION_OPTIONS, "token_counter", "ids"})
 
 
+def find_stores(stores: Stores | None, project: str | Path, root: str | Path | None, fsync: Fsync | None) -> Stores:
+    """The stores that were given, or else the project's folder. Raises BadInput if both are."""
+    if stores is None:
+        return Folder(project, root, fsync=fsync or "turn")
+    if root is not None or fsync is not None:
+        raise BadInput("root and fsync are of sessions in files; a session in other stores takes stores= alone")
+    return stores
+
+
 def begin_journal(
+    stores: Stores,
     project: str | Path,
-    root: str | Path | None,
     session_id: str | None,
     settings: Settings | None,
-    fsync: Fsync,
     options: Mapping[str, Any],
 ) -> Journal:
     """Begin the journal of a new session. Raises BadSessionId, BadInput."""
@@ -35,50 +43,50 @@ def begin_journal(
     accept.check_settings(settings)
     if session_id is None:  # without dashes: people type it, and a leading dash would read as an option
         session_id = str(options.get("ids", nanoid)()).replace("-", "_")
-    path = Folder(project, root).file(session_id)
-    if os.path.lexists(path):
-        raise BadInput(f"session {path.stem!r} exists already; Session.resume({path.stem!r}) opens it")
-    return _open_journal(path, project, fsync, settings, options)
+    return _open_journal(lambda: stores.create(session_id), project, settings, options)
 
 
 def resume_with(
-    project: str | Path,
-    root: str | Path | None,
-    session_id: str,
-    fsync: Fsync,
-    options: Mapping[str, Any],
-    make: Callable[[Journal], T],
+    stores: Stores, project: str | Path, session_id: str, options: Mapping[str, Any], make: Callable[[Journal], T]
 ) -> T:
     """Open the journal of an earlier session and return what `make` builds on it.
 
     Raises BadSessionId, SessionNotFound, StoreError.
     """
-    path = Folder(project, root).existing(session_id)
     check_options(options)
+    check_session_id(session_id)
+
+    def opened() -> T:
+        return make(_open_journal(lambda: stores.open(session_id), project, None, options))
+
     try:
-        return make(_open_journal(path, project, fsync, None, options))
-    except Damaged:  # opening has deleted the index that knew a line which is damaged now: try once more without it
-        return make(_open_journal(path, project, fsync, None, options))
+        return opened()
+    except Damaged:  # opening has discarded the column cache that knew a line which is damaged now: try without it
+        return opened()
     except BadInput as error:
         raise StoreError(
-            f"{path} was written with settings that this version does not have; "
+            f"session {session_id!r} was written with settings that this version does not have; "
             f"open it with the version that wrote it: {error}"
         ) from error
 
 
 def _open_journal(
-    path: Path, project: str | Path, fsync: Fsync, settings: Settings | None, options: Mapping[str, Any]
+    open_store: Callable[[], Store], project: str | Path, settings: Settings | None, options: Mapping[str, Any]
 ) -> Journal:
     check_options(options)
-    return Journal.open_file(
-        path,
-        fsync=fsync,
-        settings=settings,
-        clock=options.get("clock", wall_clock),
-        ids=options.get("ids", nanoid),
-        token_counter=options.get("token_counter"),
-        where=place(project),
-    )
+    store = open_store()
+    try:
+        return Journal(
+            store,
+            settings=settings,
+            clock=options.get("clock", wall_clock),
+            ids=options.get("ids", nanoid),
+            token_counter=options.get("token_counter"),
+            where=place(project),
+        )
+    except BaseException:
+        store.close()
+        raise
 
 
 def check_options(options: Mapping[str, Any]) -> None:

@@ -17,6 +17,5 @@ class Snapshot(NamedTuple):
 
 def sent_windows(receipt: ReceiptNote | None, snapshots: Blobs) -> dict[str, Snapshot]:
     """Return the windows that this receipt names, by id, without those whose text is lost."""
-    named = receipt.windows if receipt is not None else {}
-    texts = {window: snapshots.text(digest) for window, digest in named.items()}
-    return {window: Snapshot(text) for window, text in texts.items() if text is not None}
+    shown = snapshots.read(receipt.windows) if receipt is not None else {}
+    return {window: Snapshot(text) for window, text in shown.items()}

@@ -28,9 +28,8 @@ from sightline.log.annotations import ReceiptNote, StateNote, ToolsNote
 from sightline.log.columns import LABELLED, REPLACING
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
-from sightline.log.stores import Repairs, Store
+from sightline.log.stores import Repairs, Store, Stores
 from sightline.log.stores.jsonl import Fsync
-from sightline.log.stores.session_folder import Folder
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.sliding import begins_turn
 from sightline.plan.strategy import Strategy
@@ -56,7 +55,8 @@ _ATTEMPTS = 3  # at composing up to the newest entry while other writers keep ap
 class Session:
     """One conversation: its log, and the payloads composed from it.
 
-    Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder; or over any store.
+    Made by `open`, `new` or `resume`, which keep the log in a file of the project's folder or in other `stores`; or
+    over one store.
     `items` are what was said on this branch, `windows` the apps and their windows, `summaries` the compactions,
     `receipts` what was sent.
     Apps and summaries read files of `folders` only. Links in those paths are resolved once, when the session is made.
@@ -111,15 +111,24 @@ class Session:
     # ------------------------------------------------------------------ open and close
 
     @classmethod
-    def open(cls, project: str | Path = ".", *, root: str | Path | None = None, **options: Any) -> "Session":
+    def open(
+        cls,
+        project: str | Path = ".",
+        *,
+        root: str | Path | None = None,
+        stores: Stores | None = None,
+        fsync: Fsync | None = None,
+        **options: Any,
+    ) -> "Session":
         """Open the newest session of this project, or a new one if there is none.
 
         Settings that differ from the session's own are changed as by `configure`. Other options as for `new`.
         """
-        if not (sessions := Folder(project, root).sessions()):
-            return cls.new(project, root=root, **options)
+        stores = journal_file.find_stores(stores, project, root, fsync)
+        if not (sessions := stores.sessions()):
+            return cls.new(project, stores=stores, **options)
         settings: Settings | None = options.pop("settings", None)
-        session = cls.resume(sessions[0], project, root=root, **options)
+        session = cls.resume(sessions[0], project, stores=stores, **options)
         if settings is not None and settings != session.settings:
             wanted, now = msgspec.structs.asdict(settings), msgspec.structs.asdict(session.settings)
             session.configure(**{name: wanted[name] for name in wanted if wanted[name] != now[name]})
@@ -131,12 +140,13 @@ class Session:
         project: str | Path = ".",
         *,
         root: str | Path | None = None,
+        stores: Stores | None = None,
         session_id: str | None = None,
         settings: Settings | None = None,
-        fsync: Fsync = "turn",
+        fsync: Fsync | None = None,
         **options: Any,
     ) -> "Session":
-        """Begin a session in this project's folder. Its file is made when the first entry is written.
+        """Begin a session in this project's folder, or in other stores. It is stored when the first entry is written.
 
         Without settings, the strategy is the one that the project's `sightline.toml`, `pyproject.toml` or
         `plugin.json` chooses, else `focus`.
@@ -145,9 +155,8 @@ class Session:
             BadSessionId: the id is no plain file name.
             BadInput: a session of this id exists, or settings name something that does not.
         """
-        return cls._over(
-            journal_file.begin_journal(project, root, session_id, settings, fsync, options), project, options
-        )
+        stores = journal_file.find_stores(stores, project, root, fsync)
+        return cls._over(journal_file.begin_journal(stores, project, session_id, settings, options), project, options)
 
     @classmethod
     def resume(
@@ -156,8 +165,9 @@ class Session:
         project: str | Path = ".",
         *,
         root: str | Path | None = None,
+        stores: Stores | None = None,
         branch: str | None = None,
-        fsync: Fsync = "turn",
+        fsync: Fsync | None = None,
         **options: Any,
     ) -> "Session":
         """Open an earlier session on its current branch, or on another one.
@@ -167,8 +177,9 @@ class Session:
         Raises:
             BadSessionId, SessionNotFound: no such session.
         """
+        stores = journal_file.find_stores(stores, project, root, fsync)
         session = journal_file.resume_with(
-            project, root, session_id, fsync, options, lambda made: cls._over(made, project, options)
+            stores, project, session_id, options, lambda made: cls._over(made, project, options)
         )
         if branch is not None:
             session._journal.switch(branch)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from counted_disk import CountedDisk, read_only
-from store_entries import append, noted, said, uuids
 
 from sightline.errors import StoreError, Unwritable
 from sightline.log.entries import decode, encode
 from sightline.log.stores.jsonl import Fsync, JsonlStore
+from sightline.testing.stores import append, noted, said, uuids
 
 
 @pytest.fixture

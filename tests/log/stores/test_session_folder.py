@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import BadSessionId, SessionNotFound
-from sightline.log.stores.session_folder import Folder, check_session_id, escape_project_path, sightline_home
+from sightline.log.stores import check_session_id
+from sightline.log.stores.session_folder import Folder, escape_project_path, sightline_home
 
 
 @pytest.fixture

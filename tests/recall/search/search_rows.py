@@ -1,10 +1,10 @@
 """Rows to search in."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from hypothesis import strategies as st
 
+from sightline.log.stores import Derived
 from sightline.recall.search import Breadth, SearchIndex, SearchScope
 from sightline.recall.search.bm25 import Hit
 
@@ -22,10 +22,10 @@ WORDS = st.sampled_from(
 TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 
 
-def filled(texts: Iterable[str], path: Path | None = None, key: str = "log") -> SearchIndex:
+def filled(texts: Iterable[str], derived: Derived | None = None, key: str = "log") -> SearchIndex:
     """An index that has been offered these texts as rows 0, 1, 2 and so on, from where it stood."""
     rows = list(enumerate(texts))
-    index = SearchIndex(None if path is None else str(path), key=key)
+    index = SearchIndex(derived, key=key)
     index.add(rows[index.upto :], len(rows))
     return index
 

@@ -1,15 +1,19 @@
-"""Stores: where a log is kept. One protocol with compare-and-append; every store passes the same tests.
+"""Stores: where logs are kept, as two protocols: `Store` for one session, `Stores` for the sessions of one place.
 
-Others import `Store` and the values it passes from here, and the stores from `jsonl`, `memory` and `session_folder`.
+Others import the protocols and the values they pass from here, and the stores of this package from `jsonl`, `memory`
+and `session_folder`. `sightline.testing.stores` has a suite that every store must pass.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
+from sightline.errors import BadSessionId
 from sightline.log.entries import Entry
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 
 
 class Span(NamedTuple):
@@ -58,11 +62,27 @@ Make = Callable[[int], Sequence[Entry]]
 """Makes the entries of one append, given the seq of the first, because a text may contain its own handle."""
 
 
-class Store(Protocol):
-    """The log of one session. Entries are added with `append` only, and never change."""
+class Derived(Protocol):
+    """Named data made from a log. All of it can be made again, so any of it may be lost or damaged at any time."""
+
+    def cache(self, names: Iterable[str]) -> dict[str, bytes]:
+        """What is kept under these names, without those under which nothing is kept. Raises nothing."""
+
+    def keep(self, parts: Mapping[str, bytes]) -> None:
+        """Keep data under names, if possible; empty data deletes a name. Raises nothing, also if nothing was kept.
+
+        A part is replaced as a whole. Another process that reads meanwhile gets the old or the new data.
+        """
+
+
+class Store(Derived, Protocol):
+    """One handle to the log of one session. Entries are added with `append` only, and never change.
+
+    Several handles to one log may be open, also in other processes. Each may be used by several threads.
+    """
 
     session_id: str
-    tips: Tips
+    tips: Tips  # what this handle has read; `refresh` and `append` replace it
     repairs: Repairs
 
     def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:
@@ -70,26 +90,82 @@ class Store(Protocol):
 
         Conversation entries are written only if `expected_head` is still the last conversation entry of `branch`.
         Annotations never conflict. `make` may be called again with another seq if other writers were faster.
+        `sequence.number` does what is the same in every store.
 
         Raises:
             Conflict: the branch has another last entry. Nothing was written.
-            Unwritable: the disk refused. Nothing was written.
+            Unwritable: the store refused. Nothing was written.
         """
 
-    def read(self, span: Span) -> bytes:
-        """The line at this place."""
+    def read_many(self, spans: Sequence[Span]) -> list[bytes]:
+        """The lines at these places, in the order of the places. Empty bytes for a place where there is no line."""
 
     def scan(self, start: int = 0) -> Iterator[Line]:
-        """The lines from this offset on, in order, not all in memory at once. Damaged lines come as they are."""
+        """The lines from this offset up to `tips.size`, in order, not all in memory at once.
 
-    def refresh(self) -> None:
-        """Read what other writers have appended, and move `tips` past it."""
+        Damaged lines come as they are.
+        """
 
-    def side_file(self, suffix: str) -> Path | None:
-        """The path of a derived file next to this log; None if this store has no files."""
+    def refresh(self, known: Tips | None = None) -> None:
+        """Read what other writers have appended, and move `tips` past it.
+
+        `known` are tips of an earlier handle to this log, from which a handle that has read nothing yet may read on. If
+        the log has become shorter than they say, it is read from its beginning.
+        """
+
+    def texts(self, digests: Iterable[str]) -> dict[str, str]:
+        """The texts that were kept under these digests, without those that never were."""
+
+    def keep_texts(self, texts: Mapping[str, str]) -> None:
+        """Keep texts by their digests. They are part of the session like the log: durable when this returns.
+
+        Raises:
+            Unwritable: the store refused.
+        """
+
+    def reopened(self) -> "Store":
+        """Another handle to the same log, which is closed on its own."""
 
     def sync(self) -> None:
-        """Return when everything appended so far survives a power cut."""
+        """Return when everything appended so far survives a power cut. Raises Unwritable."""
 
     def close(self) -> None:
-        """Close files and release locks. What is stored stays."""
+        """Release files and connections. What is stored stays. A second call does nothing."""
+
+
+class Stores(Protocol):
+    """The sessions in one place, such as the folder of a project or a database. `check_session_id` checks ids."""
+
+    def sessions(self) -> list[str]:
+        """The ids of all sessions that something was written to, the one written to last first."""
+
+    def create(self, session_id: str) -> Store:
+        """A handle to a new log. It counts as a session when the first entry is written.
+
+        Raises:
+            BadSessionId: the id is no plain name.
+            BadInput: a session of this id exists.
+        """
+
+    def open(self, session_id: str) -> Store:
+        """A handle to an existing log, which need not have been read yet: the caller calls `refresh`.
+
+        Raises:
+            BadSessionId: the id is no plain name.
+            SessionNotFound: there is no such session.
+            StoreError: it cannot be opened.
+        """
+
+    def delete(self, session_id: str) -> None:
+        """Delete a session with everything that was derived from it. Raises BadSessionId, SessionNotFound."""
+
+
+def check_session_id(session_id: str) -> str:
+    """The id itself, if it is a plain file name.
+
+    Raises:
+        BadSessionId: it contains separators, dots at the start, or anything beyond letters, digits, `-`, `_`, `.`.
+    """
+    if not isinstance(session_id, str) or not _PLAIN.fullmatch(session_id) or ".." in session_id:
+        raise BadSessionId(session_id)
+    return session_id

@@ -3,7 +3,7 @@
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import accumulate
 from pathlib import Path
@@ -16,9 +16,12 @@ from sightline.log.entries import UNREADABLE, Tip, decode_tip, encode
 from sightline.log.stores import Line, Make, Placement, Repairs, Span, Tips
 from sightline.log.stores.disk import Disk, DiskFile, OsDisk
 from sightline.log.stores.sequence import advance, number
+from sightline.log.stores.side_files import PartFile, TextFile, read_whole, replace_whole
 
 Fsync = Literal["always", "turn", "never"]
+COLUMNS = "columns"  # a part of derived data that is large and replaced as a whole, so it has a file of its own
 _CHUNK = 1 << 20
+_GAP = 1 << 12  # bytes between two lines that are rather read than skipped
 
 logger = logging.getLogger("sightline")
 
@@ -27,21 +30,22 @@ class JsonlStore:
     """The `Store` of one session in a file, which the first append creates.
 
     fsync: "always" syncs after each append. "turn" syncs when `sync` is called, which a session does before it returns
-    a payload and after it adds a reply. "never" leaves it to the operating system.
+    a payload and after it adds a reply. "never" leaves it to the operating system. With `read` False, the log is read
+    when `refresh` is called, not now.
     """
 
-    def __init__(
-        self, path: Path, *, fsync: Fsync = "turn", disk: Disk | None = None, tips: Tips | None = None
-    ) -> None:
+    def __init__(self, path: Path, *, fsync: Fsync = "turn", disk: Disk | None = None, read: bool = True) -> None:
         self.path = path
         self.session_id = path.stem
-        self.tips = tips or Tips()
+        self.tips = Tips()
         self.repairs = Repairs()
         self.fsync, self._disk = fsync, disk or OsDisk()
         self._lock = threading.Lock()
         self._unsynced = False
         self._file: DiskFile | None = None
-        if os.path.lexists(path):
+        self._parts = PartFile(path.with_suffix(".search"))
+        self._texts = TextFile(path.with_suffix(".blobs"), self._disk)
+        if read:
             self.refresh()
 
     def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:
@@ -60,8 +64,18 @@ class JsonlStore:
             Placement(entry, Span(start, len(line))) for entry, start, line in zip(entries, starts, lines, strict=True)
         ]
 
-    def read(self, span: Span) -> bytes:
-        return self._opened().read(*span)
+    def read_many(self, spans: Sequence[Span]) -> list[bytes]:
+        if not spans or self._is_new():
+            return [b""] * len(spans)
+        file = self._opened()
+        if len(spans) == 1:
+            return [file.read(*spans[0])]
+        found: dict[Span, bytes] = {}
+        for run in _runs(spans):
+            start = run[0].offset
+            data = file.read(start, max(span.offset + span.length for span in run) - start)
+            found |= {span: data[span.offset - start : span.offset - start + span.length] for span in run}
+        return [found[span] for span in spans]
 
     def scan(self, start: int = 0) -> Iterator[Line]:
         if self._file is None:
@@ -70,20 +84,43 @@ class JsonlStore:
             if not line.data.isspace():
                 yield line
 
-    def refresh(self) -> None:
-        if self._file is None and not os.path.lexists(self.path):
-            return  # nothing has been written yet
+    def refresh(self, known: Tips | None = None) -> None:
+        if self._is_new():
+            return
         with self._lock:
             file = self._opened()
             with file.locked():
+                if known is not None and not self.tips.size and known.size <= file.size():
+                    self.tips = known.copy()
                 try:
                     self._read_on(file)
                 except Unwritable as error:  # a torn end on a read-only disk: everything before it can be read
                     self.repairs.torn_bytes = file.size() - self.tips.size
                     logger.warning("%s", error)
 
-    def side_file(self, suffix: str) -> Path | None:
-        return self.path.with_suffix(suffix)
+    def cache(self, names: Iterable[str]) -> dict[str, bytes]:
+        wanted = set(names)
+        columns = read_whole(self.path.with_suffix(".idx")) if COLUMNS in wanted else b""
+        wanted.discard(COLUMNS)
+        found = self._parts.cache(wanted) if wanted else {}
+        return found | {COLUMNS: columns} if columns else found
+
+    def keep(self, parts: Mapping[str, bytes]) -> None:
+        if self._is_new():
+            return  # nothing is derived from a log without lines, and a file of its own would be left behind
+        if (columns := parts.get(COLUMNS)) is not None:
+            replace_whole(self.path.with_suffix(".idx"), columns)
+        if others := {name: data for name, data in parts.items() if name != COLUMNS}:
+            self._parts.keep(others)
+
+    def texts(self, digests: Iterable[str]) -> dict[str, str]:
+        return self._texts.read(digests)
+
+    def keep_texts(self, texts: Mapping[str, str]) -> None:
+        self._texts.write(texts)
+
+    def reopened(self) -> "JsonlStore":
+        return JsonlStore(self.path, fsync=self.fsync, disk=self._disk, read=False)
 
     def sync(self) -> None:
         if self._unsynced and self.fsync != "never":
@@ -100,6 +137,10 @@ class JsonlStore:
                 self.sync()
                 self._file.close()
                 self._file = None
+
+    def _is_new(self) -> bool:
+        """Whether nothing has been written yet."""
+        return self._file is None and not os.path.lexists(self.path)
 
     def _opened(self) -> DiskFile:
         if self._file is None:
@@ -215,6 +256,20 @@ def _is_json_object(data: bytes) -> bool:
         return isinstance(msgspec.json.decode(data), dict)
     except UNREADABLE:
         return False
+
+
+def _runs(spans: Iterable[Span]) -> Iterator[list[Span]]:
+    """These places in the order of the file, those together that are read together."""
+    run: list[Span] = []
+    end = 0
+    for span in sorted(set(spans)):
+        if run and (span.offset > end + _GAP or span.offset + span.length > run[0].offset + _CHUNK):
+            yield run
+            run = []
+        run.append(span)
+        end = max(end, span.offset + span.length) if len(run) > 1 else span.offset + span.length
+    if run:
+        yield run
 
 
 def _lines(file: DiskFile, start: int, end: int) -> Iterator[Line]:

@@ -6,9 +6,10 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from sightline.errors import BadSessionId, SessionNotFound, StoreError
+from sightline.errors import BadInput, SessionNotFound, StoreError
+from sightline.log.stores import check_session_id
+from sightline.log.stores.jsonl import Fsync, JsonlStore
 
-_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 SESSION_FACTS = ".session"  # the user and preferences of a session that the ClawdCode document's names began
 SIDE_FILES = (".idx", ".search", ".search-wal", ".search-shm", ".blobs", ".torn", SESSION_FACTS)
 _LONGEST_NAME = 255  # bytes, on every system that matters; a longer file name is cut and gets a digest
@@ -31,21 +32,14 @@ def escape_project_path(path: str | Path) -> str:
     return f"{os.fsdecode(encoded[: _LONGEST_NAME - len(digest) - 1])}-{digest}"
 
 
-def check_session_id(session_id: str) -> str:
-    """The id itself, if it is a plain file name.
-
-    Raises:
-        BadSessionId: it contains separators, dots at the start, or anything beyond letters, digits, `-`, `_`, `.`.
-    """
-    if not isinstance(session_id, str) or not _PLAIN.fullmatch(session_id) or ".." in session_id:
-        raise BadSessionId(session_id)
-    return session_id
-
-
 class Folder:
-    """The sessions of one project. A project does not see the sessions of others."""
+    """The `Stores` of one project, a file for each session. A project does not see the sessions of others.
 
-    def __init__(self, project: str | Path = ".", root: str | Path | None = None) -> None:
+    fsync: when what is written to a session is synced, see `JsonlStore`.
+    """
+
+    def __init__(self, project: str | Path = ".", root: str | Path | None = None, *, fsync: Fsync = "turn") -> None:
+        self.fsync = fsync
         self.path = Path(root or sightline_home()) / "projects" / escape_project_path(project)
 
     def file(self, session_id: str) -> Path:
@@ -63,6 +57,14 @@ class Folder:
                 f"cannot look into {self.path}: {error.strerror}; allow it to this user, or choose another root"
             ) from error
         return path
+
+    def create(self, session_id: str) -> JsonlStore:
+        if os.path.lexists(path := self.file(session_id)):
+            raise BadInput(f"session {session_id!r} exists already; Session.resume({session_id!r}) opens it")
+        return JsonlStore(path, fsync=self.fsync)
+
+    def open(self, session_id: str) -> JsonlStore:
+        return JsonlStore(self.existing(session_id), fsync=self.fsync, read=False)
 
     def sessions(self) -> list[str]:
         """The ids of all sessions, the one written to last first."""

@@ -23,6 +23,7 @@ from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.journal import Journal
 from sightline.log.stores.disk import Disk, OsDisk
+from sightline.log.stores.jsonl import JsonlStore
 from sightline.log.stores.session_folder import SESSION_FACTS, Folder
 from sightline.origins.clawdcode.layers import observe
 from sightline.origins.clawdcode.messages import check, count_messages, message_of, neutral, with_metadata
@@ -287,8 +288,8 @@ class PersistentStore:
     def _journal(self, session_id: str) -> Journal:
         if self._open is None or self._open.store.session_id != session_id:
             self.close()
-            self._open = Journal.open_file(
-                self._folder.file(session_id),
+            self._open = Journal(
+                JsonlStore(self._folder.file(session_id), read=False),
                 clock=self._clock,
                 ids=self._ids,
                 token_counter=self._counter,

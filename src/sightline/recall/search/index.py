@@ -1,16 +1,17 @@
 """The search index over a timeline's rows. It is derived from the log and can always be made again.
 
-Its postings are in a file, in segments of consecutive rows. The newest rows stay in memory until there are enough for a
-segment. Rows lost in a crash are added again by the caller, because `upto` says where to go on.
+Its postings are derived data of the store, in segments of consecutive rows. The newest rows stay in memory until there
+are enough for a segment. Rows lost in a crash are added again by the caller, because `upto` says where to go on.
 """
 
-import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
+from sightline.log.stores import Derived
+from sightline.log.stores.memory import MemoryStore
 from sightline.recall.search.bm25 import (
     Hit,
     SegmentPostings,
@@ -18,17 +19,9 @@ from sightline.recall.search.bm25 import (
     score_rows,
     weigh_terms,
 )
-from sightline.recall.search.index_file import (
-    discard,
-    is_damaged,
-    open_index,
-    read_head,
-    read_postings,
-    transaction,
-    write_segment,
-)
 from sightline.recall.search.neighbours import SearchScope, rank_with_neighbours
-from sightline.recall.search.postings import RecentRows, Segment
+from sightline.recall.search.postings import RecentRows
+from sightline.recall.search.segments import NOTHING, Head, StoredSegments
 from sightline.recall.search.terms import (
     INDEXED_CHARS,
     cues,
@@ -42,6 +35,11 @@ from sightline.recall.search.terms import (
 MIN_SEEDS = 12  # matching rows around which a search looks, at least
 MAX_SEEDS = 100  # rows beyond these match far less than the best: with 60 or 500 of them as much is found
 MAX_RECENT = 1 << 15  # postings in memory before they become a segment: 0.2 s to make again after a crash
+_ATTEMPTS = 3  # at reading segments that another process may be merging
+
+
+class _Lost(Exception):
+    """Rows that were given before must be given again, because what was stored is damaged or not kept."""
 
 
 class SearchResult(NamedTuple):
@@ -52,30 +50,33 @@ class SearchResult(NamedTuple):
 
 
 class SearchIndex:
-    """BM25 over the rows of a timeline, incremental, in a file or in memory. Safe under threads.
+    """BM25 over the rows of a timeline, incremental, in a store or in memory. Safe under threads and processes.
 
-    With `path` None, or if the file cannot be written or stays locked, the index is in memory. `key` names the log that
-    a file belongs to: a file with another key or format, or with damage, is discarded and begun again. That raises
-    nothing. Instead `upto` falls back to 0, so before a search the caller adds all rows from `upto` on.
-    `before_writing` is called before rows are written to the file, to make the log durable first. Of a row's text at
-    most INDEXED_CHARS are indexed: head, tail and samples between.
+    Without `derived`, or if that keeps nothing, the index is in memory. `key` names the log that it belongs to: what is
+    of another log or format, lost or damaged, is not used. That raises nothing. Instead `upto` falls back, so before a
+    search the caller adds all rows from `upto` on, and searches again if `upto` fell meanwhile. `before_writing` is
+    called before rows are stored, to make the log durable first. Of a row's text at most INDEXED_CHARS are indexed:
+    head, tail and samples between.
     """
 
-    def __init__(self, path: str | None, *, key: str = "", before_writing: Callable[[], None] = lambda: None) -> None:
-        self._path, self._key, self._before_writing = path, key, before_writing
+    def __init__(
+        self, derived: Derived | None = None, *, key: str = "", before_writing: Callable[[], None] = lambda: None
+    ) -> None:
+        self._key, self._before_writing = key, before_writing
         self._lock = threading.Lock()
-        self.upto: int  # all rows before this one have been given to `add`
-        self._begin(path)
+        self.upto = 0  # all rows before this one have been given to `add`
+        self._recent = RecentRows()
+        self._head = NOTHING
+        self._failed = False
+        self._segments = StoredSegments(MemoryStore() if derived is None else derived, key)
+        self._refresh()
 
     def add(self, rows: Iterable[tuple[int, str]], upto: int) -> None:
         """Index ascending rows, skipping known ones, and note that all rows before `upto` were given."""
-        with self._lock:
-            try:
-                for row, text in rows:
-                    self._add_row(row, text)
-                self.upto = max(self.upto, upto)
-            except sqlite3.DatabaseError as error:
-                self._begin_again(error)
+        with self._lock, suppress(_Lost):
+            for row, text in rows:
+                self._add_row(row, text)
+            self.upto = max(self.upto, upto)
 
     def answers(self, query: str, limit: int, scope: SearchScope) -> SearchResult:
         """Return the rows that answer a question best, by their own text, the text around them, speaker and time.
@@ -86,9 +87,13 @@ class SearchIndex:
         wanted = query_terms(query)
         with self._lock:
             segments = self._look_up([*wanted, *query_cues(query, wanted)]) if limit > 0 else []
-            upto = self.upto  # a damaged file may contain any row number
+            upto = self.upto  # damaged data may contain any row number
             known = scope._replace(size=cache(lambda row: scope.size(row) if 0 <= row < upto else 0))
-            rows, length = self._rows(), sum(s.length for s in self._segments) + sum(self._recent.lengths.values())
+            stored, recent = self._head.segments, self._recent.lengths
+            rows, length = (
+                sum(s.rows for s in stored) + len(recent),
+                sum(s.length for s in stored) + sum(recent.values()),
+            )
             mean_length = max(length / max(rows, 1), 1)
             weighted = weigh_terms(wanted, segments, rows, mean_length, scope.breadth.common)[: scope.breadth.terms]
             scores = score_rows(segments, weighted)
@@ -108,33 +113,27 @@ class SearchIndex:
                     found[term] += [row + base for row in rows]
         return found
 
-    def close(self) -> None:
-        """Write what is still in memory and close the file. A second call does nothing."""
+    def clear(self) -> None:
+        """Delete everything, because it is of another log."""
         with self._lock:
-            with suppress(sqlite3.Error):  # rows that were not written are added again after the next opening
-                if self.upto > self._stored:
-                    self._flush()
-            self._db.close()
+            self._begin_again()
 
-    def _begin(self, path: str | None) -> None:
-        self._db, self._recent = open_index(path, self._key), RecentRows()
-        self._segments: list[Segment] = []
-        self.upto = self._stored = 0  # the second: rows that the file knows of
-        self._version = -1
-        try:
-            with transaction(self._db, "DEFERRED"):
-                self._refresh()
-        except sqlite3.DatabaseError as error:
-            self._begin_again(error)
+    def close(self) -> None:
+        """Store what is still in memory."""
+        with self._lock, suppress(_Lost):
+            if self.upto > self._head.upto:
+                self._flush()
 
-    def _begin_again(self, error: sqlite3.DatabaseError) -> None:
-        """Start empty: in a new file if the old one is damaged, in memory if it cannot be used."""
-        self._db.close()
-        if self._path is None or not is_damaged(error):
-            self._begin(None)
-        else:
-            discard(self._path)
-            self._begin(self._path)
+    def _begin_again(self) -> None:
+        """Start empty; the second time in memory, because the store gives back other data than it was given."""
+        self._segments.clear(self._head)
+        if self._failed:
+            self._segments = StoredSegments(MemoryStore(), self._key)
+        self._failed = True
+        self._forget()
+
+    def _forget(self) -> None:
+        self._head, self._recent, self.upto = NOTHING, RecentRows(), 0
 
     def _add_row(self, row: int, text: str) -> None:
         if self._recent.count >= MAX_RECENT or not self._recent.can_add(row):
@@ -143,37 +142,59 @@ class SearchIndex:
             self._recent.add(row, [*terms(text_to_index(text)), *cues(text[:INDEXED_CHARS])])
             self.upto = row + 1
 
-    def _rows(self) -> int:
-        return sum(s.rows for s in self._segments) + len(self._recent.lengths)
-
     def _look_up(self, wanted: Sequence[str]) -> list[SegmentPostings]:
-        """Return the postings of these terms, newest rows first; none if the file turns out damaged."""
-        try:
-            with transaction(self._db, "DEFERRED"):
-                self._refresh()
-                found = read_postings(self._db, wanted)
-        except sqlite3.DatabaseError as error:
-            self._begin_again(error)
-            return []
-        recent = {term: self._recent.postings[term] for term in wanted if term in self._recent.postings}
-        stored = [SegmentPostings(each.base, found.get(each.number, {})) for each in reversed(self._segments)]
-        return [SegmentPostings(self._recent.base, recent), *stored]
+        """Return the postings of these terms, newest rows first; none if stored ones turn out damaged."""
+        for _ in range(_ATTEMPTS):
+            self._refresh()
+            segments = self._head.segments[::-1]
+            if (found := self._segments.postings(segments, wanted)) is not None:
+                recent = {term: self._recent.postings[term] for term in wanted if term in self._recent.postings}
+                stored = [
+                    SegmentPostings(each.base, each_found) for each, each_found in zip(segments, found, strict=True)
+                ]
+                return [SegmentPostings(self._recent.base, recent), *stored]
+        self._begin_again()
+        return []
 
     def _refresh(self) -> None:
-        """Read what another process has written. Its rows replace ours, because both are of the same log."""
-        (version,) = self._db.execute("PRAGMA data_version").fetchone()
-        if version != self._version:
-            self._version = version
-            self._stored, self._segments = read_head(self._db, self._key)
-            self._recent = self._recent.since(self._stored)
-            self.upto = max(self.upto, self._stored)
+        """Read what another process has stored. Its rows replace ours, because both are of the same log."""
+        head = self._segments.head()
+        if head == self._head:
+            return
+        if head.upto < self._head.upto:  # lost, or another process was slower: the rows after it are added again
+            self._recent, self.upto = RecentRows(), head.upto
+        else:
+            self._recent = self._recent.since(head.upto)
+            self.upto = max(self.upto, head.upto)
+        self._head = head
 
     def _flush(self) -> None:
-        """Write the recent rows to the file, as a segment."""
+        """Store the recent rows as a segment. Raises _Lost if `upto` fell back."""
         self._before_writing()
-        with transaction(self._db, "IMMEDIATE"):
-            self._refresh()
-            if self._recent.lengths:
-                self._segments = write_segment(self._db, self._segments, self._recent)
-            self._db.execute("UPDATE head SET upto = ?", (self.upto,))
-        self._stored, self._recent = self.upto, RecentRows()
+        given = self.upto
+        self._refresh()
+        if self.upto > self._head.upto:
+            self._write()
+        if self.upto < given:
+            raise _Lost
+
+    def _write(self) -> None:
+        before, head = self._head, self._extended_head()
+        if head is not None and self._segments.head() == before:  # the store keeps nothing, or nothing more
+            self._segments = StoredSegments(MemoryStore(), self._key)
+            if before.segments:
+                self._forget()
+                return
+            head = self._extended_head()
+        if head is None:
+            self._begin_again()
+        else:
+            self._head, self._recent = head, RecentRows()
+
+    def _extended_head(self) -> Head | None:
+        """Store what is new and return what there is then; None if what was stored is damaged."""
+        if self._recent.lengths:
+            return self._segments.write(self._head, self._recent, self.upto)
+        head = self._head._replace(upto=self.upto)
+        self._segments.note(head)
+        return head

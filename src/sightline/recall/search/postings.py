@@ -37,19 +37,9 @@ def no_postings() -> Postings:
 
 
 def unpack(blob: bytes) -> Postings:
-    """Return the postings of one record of the index file: two bytes for each row, then one for each class."""
+    """Return the postings of one term as a segment has them: two bytes for each row, then one for each class."""
     cut = len(blob) // 3 * 2
     return Postings(array("H", blob[:cut]), bytearray(blob[cut:]))
-
-
-class Segment(NamedTuple):
-    """A run of rows in the index file."""
-
-    number: int
-    base: int  # its first row
-    rows: int
-    length: int  # terms of all its rows together
-    postings: int
 
 
 class RecentRows:

@@ -1,0 +1,197 @@
+"""The files next to a log: derived data, which may be lost, and the texts of sent windows, which may not.
+
+A file is opened for each use and closed again, so that an idle session has only its log open.
+"""
+
+import fcntl
+import os
+import struct
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+from zlib import crc32
+
+import msgspec
+
+from sightline.errors import Unwritable
+from sightline.log.entries import UNREADABLE
+from sightline.log.stores.disk import Disk
+
+_MAGIC = b"sightlineparts1\n"
+_BATCH = struct.Struct("<III")  # of a batch: bytes of its directory, of its data, checksum of the directory
+_WASTE = 1 << 18  # bytes of replaced parts that a file may hold, besides a quarter of what is in use
+_PRIVATE = 0o600
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of a file; nothing if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def replace_whole(path: Path, *pieces: bytes) -> None:
+    """Write a file, whole or not at all. If the disk refuses, nothing is raised. Without content it is deleted."""
+    fresh = path.with_name(f"{path.name}{os.getpid()}")
+    try:
+        if not any(pieces):
+            path.unlink(missing_ok=True)
+            return
+        with open(fresh, "wb", opener=lambda name, flags: os.open(name, flags, _PRIVATE)) as file:
+            file.writelines(pieces)
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+
+
+class PartFile:
+    """`Derived` data in one file, each part read by itself. Several processes may read and write it.
+
+    A write appends a batch: a directory of names, then their data. Readers need no lock, because a batch counts only
+    when all of it is there. When most of the file is parts that were replaced, it is written anew.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._file: tuple[int, int] = (0, 0)  # the device and inode that was read
+        self._end = 0  # how far its batches were read
+        self._places: dict[str, tuple[int, int]] = {}  # name → offset and length
+
+    def cache(self, names: Iterable[str]) -> dict[str, bytes]:
+        try:
+            with self._lock, self._path.open("rb", buffering=0) as file:
+                self._read_on(file)
+                places = [(name, place) for name in names if (place := self._places.get(name))]
+                found = {name: os.pread(file.fileno(), length, offset) for name, (offset, length) in places}
+        except (OSError, ValueError):  # ValueError: a NUL in the path
+            return {}
+        return {name: found[name] for name, (_, length) in places if len(found[name]) == length}
+
+    def keep(self, parts: Mapping[str, bytes]) -> None:
+        with suppress(OSError, ValueError), self._lock, self._locked() as file:
+            self._read_on(file)
+            size = os.fstat(file.fileno()).st_size
+            used = sum(length for name, (_, length) in self._places.items() if name not in parts)
+            batch = _encode_batch(parts)
+            if self._end and self._end - used < used // 4 + _WASTE:
+                if size > self._end:
+                    os.ftruncate(file.fileno(), self._end)  # what a killed process left
+                _write_all(file, self._end, batch)
+                self._read_on(file)
+                return
+            rest = self._data_of([name for name in self._places if name not in parts], file)
+            replace_whole(self._path, _MAGIC, _encode_batch(rest | {n: data for n, data in parts.items() if data}))
+
+    def _data_of(self, names: list[str], file: BinaryIO) -> dict[str, bytes]:
+        return {name: os.pread(file.fileno(), self._places[name][1], self._places[name][0]) for name in names}
+
+    @contextmanager
+    def _locked(self) -> Iterator[BinaryIO]:
+        """The file, locked against other writers. It is still the one of this name."""
+        while True:
+            with open(self._path, "r+b", buffering=0, opener=lambda n, f: os.open(n, f | os.O_CREAT, _PRIVATE)) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if _identity(os.fstat(file.fileno())) == _identity(self._path.stat()):
+                    yield file
+                    return
+
+    def _read_on(self, file: BinaryIO) -> None:
+        """Read the directories of new batches; those of another file, or of one that was cut, from its beginning."""
+        status, fd = os.fstat(file.fileno()), file.fileno()
+        if _identity(status) != self._file or status.st_size < self._end:
+            self._forget()
+            self._file = _identity(status)
+        if not self._end:
+            if os.pread(fd, len(_MAGIC), 0) != _MAGIC:
+                return
+            self._end = len(_MAGIC)
+        while self._end + _BATCH.size <= status.st_size:
+            listed, data, checksum = _BATCH.unpack(os.pread(fd, _BATCH.size, self._end))
+            first = self._end + _BATCH.size + listed
+            if first + data > status.st_size:
+                return
+            directory = os.pread(fd, listed, self._end + _BATCH.size)
+            if crc32(directory) != checksum:
+                return  # damaged: the next write begins here
+            offset = first
+            for name, length in msgspec.msgpack.decode(directory, type=list[tuple[str, int]]):
+                if length:
+                    self._places[name] = (offset, length)
+                else:
+                    self._places.pop(name, None)
+                offset += length
+            self._end = first + data
+
+
+def _encode_batch(parts: Mapping[str, bytes]) -> bytes:
+    directory = msgspec.msgpack.encode([(name, len(data)) for name, data in parts.items()])
+    data = b"".join(parts.values())
+    return _BATCH.pack(len(directory), len(data), crc32(directory)) + directory + data
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _write_all(file: BinaryIO, offset: int, data: bytes) -> None:
+    written = 0
+    while written < len(data):
+        written += os.pwrite(file.fileno(), data[written:], offset + written)
+
+
+class TextFile:
+    """Texts by digest, a JSON line for each. What is written is durable."""
+
+    def __init__(self, path: Path, disk: Disk) -> None:
+        self._path, self._disk, self._lock = path, disk, threading.Lock()
+        self._size = 0  # how far it was read
+        self._places: dict[str, tuple[int, int]] = {}  # digest → offset and length of its line
+
+    def read(self, digests: Iterable[str]) -> dict[str, str]:
+        """The texts with these digests that there are."""
+        try:
+            with self._lock, self._path.open("rb", buffering=0) as file:
+                self._read_on(file)
+                places = [(digest, self._places[digest]) for digest in digests if digest in self._places]
+                lines = {digest: os.pread(file.fileno(), length, offset) for digest, (offset, length) in places}
+        except OSError:
+            return {}
+        found = {}
+        for digest, line in lines.items():
+            with suppress(*UNREADABLE):  # changed since it was read
+                found[digest] = msgspec.json.decode(line, type=tuple[str, str])[1]
+        return found
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Write the texts that are not there yet. Raises Unwritable."""
+        known = self.read(texts)
+        lines = b"".join(msgspec.json.encode(pair) + b"\n" for pair in texts.items() if pair[0] not in known)
+        if not lines:
+            return
+        try:
+            with closing(self._disk.open(self._path)) as file, file.locked():
+                size = file.size()
+                torn = size and file.read(size - 1, 1) != b"\n"  # a crash left half a line: begin a new line
+                file.append(b"\n" + lines if torn else lines)
+                file.sync()
+        except OSError as error:
+            raise Unwritable(str(self._path), error.strerror or str(error)) from error
+
+    def _read_on(self, file: BinaryIO) -> None:
+        if os.fstat(file.fileno()).st_size < self._size:
+            self._size = 0
+            self._places.clear()
+        data = os.pread(file.fileno(), os.fstat(file.fileno()).st_size - self._size, self._size)
+        for line in data.splitlines(keepends=True):
+            with suppress(*UNREADABLE):  # a torn line: the receipt that needed it was never written
+                digest, _ = msgspec.json.decode(line, type=tuple[str, str])
+                self._places[digest] = (self._size, len(line))
+            if line.endswith(b"\n"):
+                self._size += len(line)

@@ -1,0 +1,185 @@
+"""Segments of the search index: postings of runs of rows, as derived data of a store.
+
+A segment is many parts, each with the terms of one hash, so that a search reads little. Its name says which rows it
+covers, and its content follows from them: two processes that index the same rows write the same parts.
+"""
+
+import struct
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, chain
+from typing import NamedTuple
+from zlib import crc32
+
+import msgspec
+
+from sightline.log.stores import Derived
+from sightline.recall.search.postings import MAX_SPAN, Postings, RecentRows, no_postings, unpack
+
+FORMAT = f"5-{sys.byteorder}"  # arrays are stored in the machine's byte order; data of any other format are not used
+MAX_MERGED = 1 << 18  # postings of the largest segment made by merging: one merge takes at most about 0.2 s
+_PART = 1 << 10  # postings in a part, some 6 KB
+_HEAD = "search/head"
+_CHECKSUM = 4  # bytes
+_SIZES = struct.Struct("<II")
+_NAMES = _CHECKSUM + _SIZES.size  # where the terms of a part begin
+
+
+class Segment(NamedTuple):
+    """A run of rows."""
+
+    base: int  # its first row
+    end: int  # the row after its last one
+    rows: int
+    length: int  # terms of all its rows together
+    postings: int
+
+    @property
+    def parts(self) -> int:
+        """How many parts it has: a power of two."""
+        return 1 << (self.postings // _PART).bit_length()
+
+    def part(self, number: int) -> str:
+        """The name of a part."""
+        return f"search/{self.base}-{self.end}/{number}"
+
+
+class Head(NamedTuple):
+    """What there is: the segments, and the first row that none of them knows."""
+
+    upto: int
+    segments: tuple[Segment, ...]
+
+
+NOTHING = Head(0, ())
+
+
+class StoredSegments:
+    """The segments of one log in its store. `key` names the log: data of another one are not used."""
+
+    def __init__(self, derived: Derived, key: str) -> None:
+        self._derived, self._seed = derived, crc32(f"{FORMAT}\0{key}".encode(errors="replace"))
+
+    def head(self) -> Head:
+        """Return what is stored; nothing if that is damaged or of another log."""
+        data = self._derived.cache([_HEAD]).get(_HEAD, b"")
+        if not self._is_sealed(data):
+            return NOTHING
+        return msgspec.msgpack.decode(memoryview(data)[_CHECKSUM:], type=Head)
+
+    def postings(self, segments: Sequence[Segment], wanted: Sequence[str]) -> list[dict[str, Postings]] | None:
+        """Return the postings of these terms in each of these segments; None if a part is lost or damaged."""
+        hashes = {term: _hash(term) for term in wanted}
+        parts = [
+            (at, term, segment.part(hashed & segment.parts - 1))
+            for at, segment in enumerate(segments)
+            for term, hashed in hashes.items()
+        ]
+        data = self._read(dict.fromkeys(name for _, _, name in parts))
+        if data is None:
+            return None
+        found: list[dict[str, Postings]] = [{} for _ in segments]
+        for at, term, name in parts:
+            if (postings := _find(data[name], term)) is not None:
+                found[at][term] = postings
+        return found
+
+    def write(self, head: Head, recent: RecentRows, upto: int) -> Head | None:
+        """Add a segment of the recent rows, merged with the last ones that are no larger. Return what there is then.
+
+        None, if one of those turned out damaged.
+        """
+        kept, older, size, last = list(head.segments), list[Segment](), recent.count, max(recent.lengths)
+        while kept and kept[-1].postings <= size <= MAX_MERGED - kept[-1].postings and last - kept[-1].base < MAX_SPAN:
+            older.insert(0, kept.pop())
+            size += older[0].postings
+        new = Segment(
+            base=older[0].base if older else recent.base,
+            end=last + 1,
+            rows=len(recent.lengths) + sum(segment.rows for segment in older),
+            length=sum(recent.lengths.values()) + sum(segment.length for segment in older),
+            postings=size,
+        )
+        merged: defaultdict[str, Postings] = defaultdict(no_postings)
+        for segment in older:
+            data = self._read(_part_names(segment))
+            if data is None:
+                return None
+            for term, postings in chain.from_iterable(map(_decode, data.values())):
+                merged[term].extend(postings, segment.base - new.base)
+        for term, postings in recent.postings.items():
+            merged[term].extend(postings, recent.base - new.base)
+        stored = Head(upto, (*kept, new))
+        dropped = dict.fromkeys((name for segment in older for name in _part_names(segment)), b"")
+        self._derived.keep({**dropped, **self._encode(new, merged), _HEAD: self._seal(msgspec.msgpack.encode(stored))})
+        return stored
+
+    def note(self, head: Head) -> None:
+        """Store which rows were seen, without a new segment."""
+        self._derived.keep({_HEAD: self._seal(msgspec.msgpack.encode(head))})
+
+    def clear(self, head: Head) -> None:
+        """Delete these segments."""
+        names = (name for segment in head.segments for name in _part_names(segment))
+        self._derived.keep(dict.fromkeys((_HEAD, *names), b""))
+
+    def _encode(self, segment: Segment, merged: Mapping[str, Postings]) -> dict[str, bytes]:
+        parts: list[dict[bytes, bytes]] = [{} for _ in range(segment.parts)]
+        mask = segment.parts - 1
+        for term, postings in merged.items():
+            parts[_hash(term) & mask][term.encode()] = postings.rows.tobytes() + postings.classes
+        return {segment.part(number): self._seal(_encode(terms)) for number, terms in enumerate(parts)}
+
+    def _read(self, names: Mapping[str, None]) -> dict[str, bytes] | None:
+        """These parts, sealed; None if one is lost or damaged."""
+        found = self._derived.cache(names)
+        is_whole = len(found) == len(names) and all(map(self._is_sealed, found.values()))
+        return found if is_whole else None
+
+    def _seal(self, data: bytes) -> bytes:
+        return crc32(data, self._seed).to_bytes(_CHECKSUM, "little") + data
+
+    def _is_sealed(self, data: bytes) -> bool:
+        return crc32(memoryview(data)[_CHECKSUM:], self._seed).to_bytes(_CHECKSUM, "little") == data[:_CHECKSUM]
+
+
+# A part, after its checksum: the bytes and number of its terms, the terms with a newline before and after each of them,
+# where the postings of each term end, and the postings. So one term is found without decoding the others.
+
+
+def _encode(terms: Mapping[bytes, bytes]) -> bytes:
+    names = b"\n".join((b"", *terms, b""))  # no term has a newline
+    ends = struct.pack(f"<{len(terms)}I", *accumulate(map(len, terms.values())))
+    return b"".join((_SIZES.pack(len(names), len(terms)), names, ends, *terms.values()))
+
+
+def _find(data: bytes, term: str) -> Postings | None:
+    """The postings of one term in a part."""
+    length, terms = _SIZES.unpack_from(data, _CHECKSUM)
+    last = _NAMES + length
+    at = data.find(b"\n%b\n" % term.encode(), _NAMES, last)
+    if at < 0:
+        return None
+    number, postings = data.count(b"\n", _NAMES, at), last + 4 * terms
+    begin, end = _SIZES.unpack_from(data, last + 4 * number - 4)
+    return unpack(data[postings + (begin if number else 0) : postings + end])
+
+
+def _decode(data: bytes) -> Iterator[tuple[str, Postings]]:
+    """All terms of a part with their postings."""
+    length, count = _SIZES.unpack_from(data, _CHECKSUM)
+    last = _NAMES + length
+    ends = struct.unpack_from(f"<{count}I", data, last)
+    postings, begin = last + 4 * count, 0
+    for term, end in zip(data[_NAMES:last].split(b"\n")[1:], ends, strict=False):
+        yield term.decode(), unpack(data[postings + begin : postings + end])
+        begin = end
+
+
+def _hash(term: str) -> int:
+    return crc32(term.encode())
+
+
+def _part_names(segment: Segment) -> dict[str, None]:
+    return dict.fromkeys(segment.part(number) for number in range(segment.parts))

@@ -1,0 +1,157 @@
+"""What a session must guarantee over every store: the last part of the suite in `sightline.testing.stores`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from sightline import samples, wire
+from sightline.log.stores import Store, Stores
+from sightline.log.stores.memory import MemoryStores
+from sightline.plan.budget import Budget
+from sightline.session.session import Session
+from sightline.testing import Ticking, WordCounter, calling, numbered_ids
+from sightline.values.items import Role
+
+_ROOM = Budget(100_000)
+_TIGHT = Budget(1_200)  # so that a sample is swept several times
+
+
+def same(found: Any, expected: Any, what: str) -> None:
+    """Raise AssertionError if these differ."""
+    assert found == expected, f"{what}: {found!r}, not {expected!r}"
+
+
+def _options() -> dict[str, Any]:
+    return {"token_counter": WordCounter(), "clock": Ticking(), "ids": numbered_ids()}
+
+
+def a_session_resumes_with_its_open_calls(stores: Stores) -> None:
+    """Calls without a result wait after a crash and after a clean end, for a result or to be given up."""
+    for name, answers in (("crashed", True), ("closed", False)):
+        session = Session.new(stores=stores, session_id=name, **_options())
+        session.user("look at a.py")
+        session.compose(_ROOM)
+        session.reply(calling(("look", {"at": "a.py"})))
+        if name == "closed":
+            session.close()
+        with Session.resume(name, stores=stores, **_options()) as again:
+            same([call.name for call in again.open_calls], ["look"], f"the open calls of a {name} session")
+            if answers:
+                again.tool_result(again.open_calls[0].id, "nothing in it")
+            payload = again.compose(_ROOM)
+            same(("nothing in it" in str(payload.openai())), answers, f"the result in a {name} session")
+            same((again.open_calls, again.items.text(1 + 1)), ([], "look at a.py"), f"a {name} session after it")
+    with Session.open(stores=stores, **_options()) as newest:
+        same(newest.id, "closed", "the newest session")
+
+
+def a_fork_has_a_handle_of_its_own(stores: Stores) -> None:
+    """A fork writes to its own branch of the log while the session goes on; both can be resumed."""
+    session = Session.new(stores=stores, session_id="s", **_options())
+    first = session.user("one")
+    fork = session.fork(first)
+    fork.user("left")
+    fork.close()
+    session.user("right")
+    name = fork.branch
+    session.close()
+    for branch, last in (("", "right"), (name, "left")):
+        with Session.resume("s", stores=stores, branch=branch, **_options()) as again:
+            same([again.items.text(item.id) for item in again.items], ["one", last], f"the items of branch {branch!r}")
+
+
+def every_payload_is_as_in_memory(stores: Stores) -> None:
+    """A sample run with sweeps, windows and a resume in its middle sends what it sends over a store in memory.
+
+    What was sent can be rendered again from the log, every item reads back, and nothing depends on derived data.
+    """
+    expected = list(_lived(MemoryStores()))
+    for kind in (stores, _Forgetful(stores), _Garbling(stores)):
+        for (what, found), (_, wanted) in zip(_lived(kind), expected, strict=True):
+            same(found, wanted, f"{what}, with {type(kind).__name__}")
+        stores.delete("run")
+
+
+class _Window:
+    """Shows something else each time."""
+
+    turn = 0
+
+    def render(self) -> str:
+        self.turn += 1
+        return f"window at turn {self.turn}"
+
+
+def _lived(stores: Stores) -> Iterator[tuple[str, Any]]:
+    """Live through a sample, and tell what was sent and what is found afterwards."""
+    sample, options = samples.load(samples.names()[0]), {**_options(), "windows": {"w": _Window()}}
+    session = Session.new(stores=stores, session_id="run", **options)
+    session.system("Be brief.")
+    messages = wire.read_messages(sample.messages)[:40]
+    for number, message in enumerate(messages):
+        if message.role is Role.ASSISTANT:
+            yield f"payload before message {number}", session.compose(_TIGHT).hash
+        if number == 5:
+            session.windows.show("w")
+        if number == len(messages) // 2:
+            session.close()
+            session = Session.resume("run", stores=stores, **options)
+        session.add(message)
+    session.interrupt()
+    yield "the last payload", session.compose(_TIGHT).hash
+    query = str(sample.messages[0]["content"])[:80]
+    yield "what is found", [found.id for found in session.items.search(query)]
+    yield "the items", list(session.items)
+    session.close()
+    with Session.resume("run", stores=stores, **options) as again:
+        yield "the items of the resumed session", list(again.items)
+        yield "what the resumed session finds", [found.id for found in again.items.search(query)]
+        yield "payloads that cannot be rendered again", [each for each in again.receipts.verify() if not each.good]
+        yield "the next payload", again.preview(_TIGHT).hash
+
+
+class _Proxy:
+    """Another object, with some methods of its own."""
+
+    def __init__(self, whole: Any) -> None:
+        self._whole = whole
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._whole, name)
+
+
+class _Forgetful(_Proxy):
+    """Stores that never keep derived data."""
+
+    def create(self, session_id: str) -> Store:
+        return cast(Store, _ForgetfulStore(self._whole.create(session_id)))
+
+    def open(self, session_id: str) -> Store:
+        return cast(Store, _ForgetfulStore(self._whole.open(session_id)))
+
+
+class _ForgetfulStore(_Proxy):
+    def keep(self, parts: Mapping[str, bytes]) -> None:
+        """Keeps nothing."""
+
+
+class _Garbling(_Proxy):
+    """Stores whose derived data come back with a byte changed."""
+
+    def create(self, session_id: str) -> Store:
+        return cast(Store, _GarblingStore(self._whole.create(session_id)))
+
+    def open(self, session_id: str) -> Store:
+        return cast(Store, _GarblingStore(self._whole.open(session_id)))
+
+
+class _GarblingStore(_Proxy):
+    def cache(self, names: Iterable[str]) -> dict[str, bytes]:
+        found: dict[str, bytes] = self._whole.cache(names)
+        return {name: data[:-1] + bytes([data[-1] ^ 1]) for name, data in found.items()}
+
+
+SESSION_CHECKS: tuple[Callable[[Stores], None], ...] = (
+    a_session_resumes_with_its_open_calls,
+    a_fork_has_a_handle_of_its_own,
+    every_payload_is_as_in_memory,
+)

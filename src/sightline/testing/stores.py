@@ -1,0 +1,339 @@
+"""What every store must guarantee. Others run it over their own, under pytest:
+
+    @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
+    def test_my_store(check, tmp_path):
+        check(MyStores(tmp_path))
+
+or with `check_stores(make)`. A check raises AssertionError and says what is wrong. It needs stores without sessions.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from itertools import count
+from random import Random
+from typing import Any
+
+from msgspec import Raw
+
+from sightline.errors import BadInput, BadSessionId, Conflict, SessionNotFound
+from sightline.log.entries import Body, Entry, decode
+from sightline.log.stores import Placement, Repairs, Span, Store, Stores, Tips
+from sightline.testing.stored_sessions import SESSION_CHECKS, same
+
+_numbers = count(1)
+
+
+def said(text: str = "hello") -> Entry:
+    """A conversation entry, with a uuid that no other has."""
+    return _entry("u", type="user", message=Body("user", Raw(f'"{text}"'.encode())))
+
+
+def noted() -> Entry:
+    """An annotation, with a uuid that no other has."""
+    return _entry("a", type="system", subtype="note", data=Raw(b'{"some":"thing"}'))
+
+
+def _entry(kind: str, **fields: Any) -> Entry:
+    uuid, when = f"{kind}{next(_numbers):08d}", "2026-01-01T00:00:00.000Z"
+    return Entry(uuid=uuid, parent_uuid=None, session_id="s", timestamp=when, **fields)
+
+
+def append(store: Store, *entries: Entry, branch: str = "", head: str | None = None) -> list[Placement]:
+    """Append these entries as one batch."""
+    return store.append(lambda _: entries, branch=branch, expected_head=head)
+
+
+def uuids(store: Store) -> list[str]:
+    """The uuid of every line, in order."""
+    return [decode(line.data).uuid for line in store.scan()]
+
+
+def _raises(error: type[Exception], act: Callable[[], Any], what: str) -> Any:
+    try:
+        act()
+    except error as caught:
+        return caught
+    raise AssertionError(f"{what} raises {error.__name__}")
+
+
+# ---------------------------------------------------------------------- the log
+
+
+def a_new_log_is_empty(stores: Stores) -> None:
+    """Nothing stored means no lines, seq 0 and no heads; and the session is not listed yet."""
+    store = stores.create("s")
+    store.refresh()
+    same((list(store.scan()), store.tips, store.session_id), ([], Tips(), "s"), "a new log")
+    same(stores.sessions(), [], "the sessions before anything was written")
+    store.close()
+
+
+def lines_are_read_back(stores: Stores) -> None:
+    """Many lines are read by their places, in any order and more than once; where there is none, nothing."""
+    with closing(stores.create("s")) as store:
+        placed = append(store, said("one"), noted(), said("two 二"))
+        last = append(store, said("x" * 100_000), head=placed[2].entry.uuid)
+        wanted = [*reversed([*placed, *last]), placed[1]]
+        lines = store.read_many([each.span for each in wanted])
+        same([decode(line) for line in lines], [each.entry for each in wanted], "the entries read")
+        end = last[0].span
+        same(store.read_many([Span(end.offset + end.length + 1_000, 50)]), [b""], "where there is no line")
+        same(store.read_many([]), [], "no places")
+
+
+def scanning_begins_at_any_line(stores: Stores) -> None:
+    """Scanning from a line's offset gives that line and all later ones."""
+    with closing(stores.create("s")) as store:
+        spans = [append(store, noted())[0].span for _ in range(5)]
+        for start, span in enumerate(spans):
+            same([line.span for line in store.scan(span.offset)], spans[start:], f"the lines from {span} on")
+        same(list(store.scan(store.tips.size)), [], "the lines after the last")
+
+
+def entries_are_numbered_densely(stores: Stores) -> None:
+    """One counter numbers all entries of a log; `make` is told the first number; batch and branch are written."""
+    told: list[int] = []
+
+    def make(first: int) -> list[Entry]:
+        told.append(first)
+        return [noted()]
+
+    with closing(stores.create("s")) as store:
+        made = [*append(store, said(), noted()), *append(store, said(), branch="other")]
+        made += store.append(make, branch="", expected_head=None)
+        same([each.entry.seq for each in made], [1, 2, 3, 4], "the seqs")
+        same((told, store.tips.seq), ([4], 4), "the seq that make is told, and the last one")
+        same([each.entry.batch for each in made], [(1, 2), (2, 2), None, None], "the batches")
+        lines = [decode(line) for line in store.read_many([each.span for each in made])]
+        same([entry.branch for entry in lines], ["", "", "other", ""], "the branches")
+        same(lines, [each.entry for each in made], "what is stored")
+
+
+def a_conversation_entry_follows_the_head(stores: Stores) -> None:
+    """Who expects another head gets Conflict with the head there is, and nothing of the batch is written."""
+    with closing(stores.create("s")) as store:
+        append(store, first := said())
+        error = _raises(Conflict, lambda: append(store, noted(), said(), head="somebody"), "another head")
+        same((error.expected, error.found), ("somebody", first.uuid), "what Conflict says")
+        same((uuids(store), store.tips.seq), ([first.uuid], 1), "the log after a conflict")
+        append(store, late := said(), head=error.found)
+        append(store, noted(), head="somebody")  # annotations never conflict, and move no head
+        append(store, left := said(), branch="left")
+        same(store.tips.heads, {"": late.uuid, "left": left.uuid}, "the heads of the branches")
+        same(store.tips.ends, {"": 3, "left": 4}, "the last seqs of the branches")
+
+
+def a_failure_writes_nothing(stores: Stores) -> None:
+    """An error while entries are made leaves the log and the handle as they were."""
+
+    def fail(_: int) -> list[Entry]:
+        raise RuntimeError("no")
+
+    with closing(stores.create("s")) as store:
+        append(store, first := said())
+        _raises(RuntimeError, lambda: store.append(fail, branch="", expected_head=first.uuid), "a failing make")
+        append(store, second := said(), head=first.uuid)
+        same((uuids(store), store.tips.seq), ([first.uuid, second.uuid], 2), "the log after a failure")
+
+
+def handles_see_each_other(stores: Stores) -> None:
+    """`refresh` shows what others wrote; without it a handle still numbers and compares with what there is."""
+    with closing(stores.create("s")) as one, closing(one.reopened()) as other:
+        append(one, root := said())
+        other.refresh()
+        same((other.tips, uuids(other)), (one.tips, [root.uuid]), "what another handle knows")
+        append(one, winner := said(), head=root.uuid)
+        error = _raises(Conflict, lambda: append(other, said(), head=root.uuid), "the slower of two writers")
+        same(error.found, winner.uuid, "the head that the slower one is told")
+        append(other, said(), head=winner.uuid)
+        with closing(stores.open("s")) as third:
+            for turn in range(12):
+                append((one, other, third)[turn % 3], noted())
+            third.refresh()
+            same([decode(line.data).seq for line in third.scan()], list(range(1, 16)), "the seqs of three writers")
+
+
+def threads_and_handles_lose_nothing(stores: Stores) -> None:
+    """Threads that share handles append whole batches, each once, and never two after one head."""
+    with closing(stores.create("s")) as one, closing(one.reopened()) as other:
+        append(one, said())
+        written: list[str] = []
+
+        def write(store: Store) -> None:
+            for _ in range(15):
+                batch = [said(), noted(), noted()]
+                while True:
+                    store.refresh()
+                    try:
+                        append(store, *batch, head=store.tips.heads[""])
+                        break
+                    except Conflict:
+                        continue
+                written.extend(entry.uuid for entry in batch)
+
+        threads = [threading.Thread(target=write, args=(store,)) for store in (one, one, other, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with closing(stores.open("s")) as again:
+            again.refresh()
+            lines = [decode(line.data) for line in again.scan()][1:]
+    same(sorted(entry.uuid for entry in lines), sorted(written), "what four threads wrote")
+    same([entry.batch for entry in lines], [(1, 3), (2, 3), (3, 3)] * 60, "their batches, whole and in order")
+
+
+def a_log_is_opened_again(stores: Stores) -> None:
+    """Opening changes neither lines nor tips, also with tips that were kept; those of a longer log are not believed."""
+    with closing(stores.create("s")) as store:
+        append(store, root := said(), noted())
+        known = store.tips.copy()
+        append(store, said(), branch="side")
+        append(store, said(), head=root.uuid)
+        tips, lines = store.tips.copy(), list(store.scan())
+        store.sync()
+    longer = Tips(tips.size + 10_000, tips.seq + 9, {"": "gone"}, {"": 99})
+    for kept in (None, known, longer):
+        with closing(stores.open("s")) as again:
+            again.refresh(kept)
+            same((again.tips, list(again.scan())), (tips, lines), f"the log opened with {kept}")
+            same(again.repairs, Repairs(), "the repairs of a healthy log")
+            again.close()  # a second close does nothing
+
+
+def any_writers_agree_with_a_list(stores: Stores) -> None:
+    """Whatever two writers do, the log is what a list with one head for each branch would be."""
+    for seed in range(10):
+        random, log, heads = Random(seed), list[str](), dict[str, str]()
+        first = stores.create(f"s{seed}")
+        writers, known = [first, first.reopened()], [dict[str, str](), dict[str, str]()]
+        for _ in range(25):
+            who, branch = random.randrange(2), random.choice(["", "left", "right"])
+            if random.random() < 0.5:
+                writers[who].refresh()
+                known[who] = dict(heads)
+            batch = [said() if random.random() < 0.5 else noted() for _ in range(random.randint(1, 4))]
+            expected, speaks = known[who].get(branch), any(entry.in_conversation for entry in batch)
+            try:
+                append(writers[who], *batch, branch=branch, head=expected)
+            except Conflict:
+                assert (speaks, expected == heads.get(branch)) == (True, False), (
+                    f"seed {seed}: no reason for a conflict"
+                )
+                continue
+            assert not speaks or expected == heads.get(branch), f"seed {seed}: a conflict was not seen"
+            log += [entry.uuid for entry in batch]
+            for entry in batch:
+                if entry.in_conversation:
+                    heads[branch] = known[who][branch] = entry.uuid
+        for writer in writers:
+            writer.refresh()
+            same((uuids(writer), writer.tips.heads, writer.tips.seq), (log, heads, len(log)), f"the log of seed {seed}")
+            writer.close()
+
+
+# ---------------------------------------------------------------------- derived data and texts
+
+
+def derived_data_are_kept_or_lost(stores: Stores) -> None:
+    """What is kept comes back as it was or not at all, also through another handle; empty data deletes it."""
+    parts = {"columns": b"\0\xff" * 500, "search/0-9/3": b"x" * 1_000_000, "odd näme": b"1"}
+    with closing(stores.create("s")) as store, closing(store.reopened()) as other:
+        append(store, noted())
+        same(store.cache(["columns", "nothing"]), {}, "derived data of a new log")
+        for data in (parts, {"columns": b"other"}, {"columns": b"", "odd näme": b"2"}):
+            store.keep(data)
+            parts = {name: content for name, content in (parts | data).items() if content}
+            for handle in (store, other):
+                found = handle.cache([*parts, "columns", "nothing"])
+                assert found.items() <= parts.items(), "derived data came back otherwise than they were kept"
+
+
+def texts_are_kept(stores: Stores) -> None:
+    """Texts come back by digest, many at once, also through another handle; keeping one again changes nothing."""
+    texts = {"d1": "plain", "d2": 'zwei\nLinien \\ " 二 \0 \u2028', "d3": "x" * 100_000}
+    with closing(stores.create("s")) as store:
+        append(store, noted())
+        store.keep_texts(texts)
+        store.keep_texts({"d1": "plain"})
+    with closing(stores.open("s")) as again:
+        same(again.texts(["d3", "never", "d1", "d2"]), texts, "the texts")
+        same(again.texts([]), {}, "no texts")
+
+
+# ---------------------------------------------------------------------- the sessions of one place
+
+
+def sessions_are_listed_newest_first(stores: Stores) -> None:
+    """A session is listed when something was written to it; the one written to last is first."""
+    made = {name: stores.create(name) for name in ("a", "b.2", "C_3-x")}
+    for name in ("a", "b.2", "a"):
+        append(made[name], noted())
+        _pause(made[name])
+    same(stores.sessions(), ["a", "b.2"], "the sessions, newest first")
+    for store in made.values():
+        store.close()
+
+
+def _pause(store: Store) -> None:
+    """Let a clock go on by which a store may order its sessions."""
+    threading.Event().wait(0.02)
+    store.sync()
+
+
+def ids_are_checked(stores: Stores) -> None:
+    """Ids that are no plain names are refused everywhere, an unknown session is named, an existing one not replaced."""
+    for act in (stores.create, stores.open, stores.delete):
+        for bad in ("", ".", "..", "a/b", "../a", ".hidden", "a b", "a\0", "x" * 129, "ü"):
+            _raises(BadSessionId, lambda act=act, bad=bad: act(bad), f"{act.__name__}({bad!r})")  # type: ignore[misc]
+    for act in (stores.open, stores.delete):
+        error = _raises(SessionNotFound, lambda act=act: act("nobody"), f"{act.__name__} of an unknown session")  # type: ignore[misc]
+        same(error.session_id, "nobody", "the session that was not found")
+    with closing(stores.create("s")) as store:
+        append(store, first := said())
+        _raises(BadInput, lambda: stores.create("s"), "creating a session that exists")
+        same(uuids(store), [first.uuid], "the log after it was not created again")
+
+
+def sessions_are_separate_until_deleted(stores: Stores) -> None:
+    """Sessions share nothing; deleting one removes its log, texts and derived data, and nothing of another."""
+    for name in ("s", "s.2"):
+        with closing(stores.create(name)) as store:
+            append(store, said(name))
+            store.keep({"columns": name.encode(), "search/head": name.encode()})
+            store.keep_texts({"d": name})
+    stores.delete("s")
+    same(stores.sessions(), ["s.2"], "the sessions after one was deleted")
+    _raises(SessionNotFound, lambda: stores.open("s"), "opening a deleted session")
+    with closing(stores.create("s")) as store, closing(stores.open("s.2")) as other:
+        other.refresh()
+        same(store.cache(["columns", "search/head"]), {}, "derived data of a deleted session")
+        same((store.texts(["d"]), other.texts(["d"])), ({}, {"d": "s.2"}), "the texts of both")
+        same((list(store.scan()), len(uuids(other))), ([], 1), "the lines of both")
+
+
+STORE_CHECKS: tuple[Callable[[Stores], None], ...] = (
+    a_new_log_is_empty,
+    lines_are_read_back,
+    scanning_begins_at_any_line,
+    entries_are_numbered_densely,
+    a_conversation_entry_follows_the_head,
+    a_failure_writes_nothing,
+    handles_see_each_other,
+    threads_and_handles_lose_nothing,
+    a_log_is_opened_again,
+    any_writers_agree_with_a_list,
+    derived_data_are_kept_or_lost,
+    texts_are_kept,
+    sessions_are_listed_newest_first,
+    ids_are_checked,
+    sessions_are_separate_until_deleted,
+    *SESSION_CHECKS,
+)
+
+
+def check_stores(make: Callable[[], Stores]) -> None:
+    """Run all checks, each over stores that `make` returns new. Raises AssertionError if one fails."""
+    for check in STORE_CHECKS:
+        check(make())
