@@ -17,7 +17,7 @@ from sightline.log.columns import Column, State, Timeline
 from sightline.log.stores import Span, Store, Tips
 from sightline.shorten import FORMAT as RENDITIONS
 
-FORMAT = 14
+FORMAT = 16
 NAME = "columns"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 
