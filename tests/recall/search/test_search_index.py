@@ -145,7 +145,9 @@ class TestIncrement:
         """Flushing and merging while rows arrive loses no row and mixes up none."""
         store = MemoryStore()
         texts = [" ".join(f"t{(i * 37 + k) % 5000}" for k in range(100)) + f" only{i}" for i in range(1500)]
-        index = filled(texts, store)
+        index = SearchIndex(store)
+        for row, text in enumerate(texts):
+            index.add([(row, text)], row + 1)
         for row in (0, 1, 327, 328, 700, 1311, 1499):
             assert found(index, f"only{row}") == [row]
         assert matches(index, "t77 t4000 only9") == matches(filled(texts), "t77 t4000 only9")
@@ -153,6 +155,11 @@ class TestIncrement:
         segments = index._head.segments
         assert 1 < len(segments) < 8
         assert len(store._log.parts) == 1 + sum(segment.parts for segment in segments)  # none is left of merged ones
+
+    def test_rows_that_come_at_once_make_one_segment(self) -> None:
+        """Merging is for rows that come one by one. Beyond a limit also many at once are stored in between."""
+        texts = [" ".join(f"t{(i * 37 + k) % 5000}" for k in range(100)) for i in range(1500)]
+        assert [len(filled(texts[:most], MemoryStore())._head.segments) for most in (100, 400, 1500)] == [0, 1, 1]
 
     def test_rows_far_apart(self) -> None:
         """Row numbers may leap by more than one segment can span."""

@@ -35,6 +35,7 @@ from sightline.recall.search.terms import (
 MIN_SEEDS = 12  # matching rows around which a search looks, at least
 MAX_SEEDS = 100  # rows beyond these match far less than the best: with 60 or 500 of them as much is found
 MAX_RECENT = 1 << 15  # postings in memory before they become a segment: 0.2 s to make again after a crash
+MAX_BULK = 1 << 18  # the same while many rows are added at once: few large segments need no merging
 _ATTEMPTS = 3  # at reading segments that another process may be merging
 
 
@@ -77,6 +78,8 @@ class SearchIndex:
             for row, text in rows:
                 self._add_row(row, text)
             self.upto = max(self.upto, upto)
+            if self._recent.count >= MAX_RECENT:
+                self._flush()
 
     def answers(self, query: str, limit: int, scope: SearchScope) -> SearchResult:
         """Return the rows that answer a question best, by their own text, the text around them, speaker and time.
@@ -136,7 +139,7 @@ class SearchIndex:
         self._head, self._recent, self.upto = NOTHING, RecentRows(), 0
 
     def _add_row(self, row: int, text: str) -> None:
-        if self._recent.count >= MAX_RECENT or not self._recent.can_add(row):
+        if self._recent.count >= MAX_BULK or not self._recent.can_add(row):
             self._flush()
         if row >= self.upto:  # else it is known; the flush may have found it written by another process
             self._recent.add(row, [*terms(text_to_index(text)), *cues(text[:INDEXED_CHARS])])

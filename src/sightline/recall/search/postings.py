@@ -67,7 +67,7 @@ class RecentRows:
         for term, n in counts.items():
             rows, classes = self.postings[term]
             rows.append(local)
-            classes.append(bisect_right(COUNT_STARTS, n) - 1 << 5 | length_class)
+            classes.append(length_class if n == 1 else bisect_right(COUNT_STARTS, n) - 1 << 5 | length_class)
 
     def since(self, row: int) -> "RecentRows":
         """Return a copy without the rows before this one."""
