@@ -157,7 +157,7 @@ class TestIncrement:
         assert len(store._log.parts) == 1 + sum(segment.parts for segment in segments)  # none is left of merged ones
 
     def test_rows_that_come_at_once_make_one_segment(self) -> None:
-        """Merging is for rows that come one by one. Beyond a limit also many at once are stored in between."""
+        """Merging is for rows that come one by one."""
         texts = [" ".join(f"t{(i * 37 + k) % 5000}" for k in range(100)) for i in range(1500)]
         assert [len(filled(texts[:most], MemoryStore())._head.segments) for most in (100, 400, 1500)] == [0, 1, 1]
 
