@@ -8,6 +8,7 @@ from sightline.shorten import identifiers
 from sightline.values.items import Kind
 
 _RECENT = 300  # rows: an older mention says next to nothing about what is being worked on
+_MOST = 8  # earlier entries that one entry speaks of: the newest ones
 _LARGE_TEXT = 1 << 16  # characters: what so large a text names says little about it either
 
 
@@ -19,24 +20,27 @@ class Mentions:
         self._names: dict[int, frozenset[str]] = {}  # row → the identifiers of its entry
 
     def latest(self, rows: Iterable[int], path: Path) -> dict[int, int]:
-        """For those of these rows that a later one of the recent rows speaks of, the latest such row."""
-        timeline = self._timeline
+        """For those of these rows that a later one speaks of, the latest such row.
+
+        Later ones are the others and the recent rows. Each speaks of the newest few before it that name the same.
+        """
+        timeline, wanted = self._timeline, list(rows)
         recent = timeline.rows_on(path, range(max(0, len(timeline) - _RECENT), len(timeline)))
-        last = {name: row for row in recent if not timeline.sub[row] for name in self._named(row)}
         found: dict[int, int] = {}
-        for row in rows:
-            seq = timeline.seq[row]
-            later = [last[name] for name in self._named(row) if name in last and timeline.seq[last[name]] > seq]
-            if later:
-                found[row] = max(later)
-        return found
+        last: dict[str, int] = {}  # identifier → the row of the last entry that names it
+        for row in sorted({row - timeline.sub[row] for row in (*wanted, *recent)}):
+            names = self._named(row)
+            for before in sorted({last[name] for name in names if name in last}, reverse=True)[:_MOST]:
+                found[before] = row
+            last |= dict.fromkeys(names, row)
+        firsts = ((row, row - timeline.sub[row]) for row in wanted)
+        return {row: found[first] for row, first in firsts if first in found}
 
     def _named(self, row: int) -> frozenset[str]:
-        """The identifiers in the texts of a row's entry, very large texts and recalls excepted."""
-        first = row - self._timeline.sub[row]
-        if (found := self._names.get(first)) is None:
-            items = self._reader.items(self._reader.entry(first))
+        """The identifiers of the entry that begins with this row, very large texts and recalls excepted."""
+        if (found := self._names.get(row)) is None:
+            items = self._reader.items(self._reader.entry(row))
             texts = [item_text(item) for item in items if item.kind is not Kind.RECALL]
             found = frozenset(name for text in texts if len(text) < _LARGE_TEXT for name in identifiers(text))
-            self._names[first] = found
+            self._names[row] = found
         return found
