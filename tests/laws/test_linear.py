@@ -1,0 +1,90 @@
+"""No shape of text makes an append or a sweep slow: four times the text costs at most six times the CPU time."""
+
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+
+from sightline import Budget, MemoryStore, Session
+from sightline.apps.app import App, Element
+from sightline.testing import calling
+from sightline.values.items import Lod
+
+SHAPES: dict[str, str] = {  # what is repeated
+    "one run after an address": "x", "blanks": " ", "tabs": "a\t", "dashes": "-", "dots": ".", "dotted": "a.",
+    "folders": "/a", "colons": "a:", "pairs": "k=1 ", "brackets": "[", "objects": '{"a":', "quotes": '"',
+    "escapes": '\\"', "digits": "1", "hex": "deadbeef", "base64": "QUJD/+", "sentences": "You must not. ",
+    "negations": "don't ", "chinese": "不要修改数据库", "chinese sentences": "请不要。", "code spans": "`a` ",
+    "tags": "<a><b>", "addresses": "http://a.b/", "names": "aB_c", "stars": "*a", "errors": "Error: ",
+    "times": "12:30:45 ", "traces": 'File "a.py", line 3 ', "tables": "|a", "mails": "a@b.",
+}  # fmt: skip
+SMALL, FACTOR, MOST = 16_000, 4, 6.0
+NOISE = 0.02  # seconds: what is quicker says nothing
+LINES, SLOWEST = 5_000, 2.0  # of a text of a megabyte, and the seconds that it may take
+
+
+def long_text(shape: str, size: int) -> str:
+    start = "see http://a.b/c " if shape == "one run after an address" else ""
+    return start + SHAPES[shape] * (size // len(SHAPES[shape]))
+
+
+class Board(App):
+    """A window with one line."""
+
+    name = "board"
+
+    def view(self, lod: Lod) -> list[Element]:
+        return [Element(id="1", text="one")]
+
+
+def called(session: Session, tool: str, arguments: dict[str, str], output: str) -> None:
+    session.user("Look.")
+    session.reply(calling((tool, arguments)))
+    session.tool_result(session.open_calls[0].id, output)
+
+
+def opened(session: Session, text: str) -> None:
+    session.windows.register(Board)
+    session.windows.open("board", text)
+
+
+WAYS: dict[str, Callable[[Session, str], object]] = {
+    "user": lambda session, text: session.user(text),
+    "reply": lambda session, text: (session.user("Look."), session.reply(text)),
+    "result": lambda session, text: called(session, "read_file", {"path": "a.py"}, text),
+    "output": lambda session, text: called(session, "bash", {"command": "make"}, text),
+    "argument": lambda session, text: called(session, "bash", {"command": text}, "ok"),
+    "path": lambda session, text: called(session, "read_file", {"path": text}, "ok " * 300),
+    "window": opened,
+}
+
+
+def cost(way: str, text: str) -> float:
+    """The seconds of CPU that a text takes on its way in and through a sweep, a search and an index line."""
+    session = Session(MemoryStore("s"))
+    start = process_time()
+    WAYS[way](session, text)
+    if session.items.table()[-1].kind.name != "USER":
+        session.user("And what about a.b?")
+    session.compose(Budget(3_000, output=500))
+    session.reply("Fine.")
+    session.user("And now?")
+    session.compose(Budget(1_500, output=200))
+    return process_time() - start
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_time_grows_with_the_text(shape: str, soak: bool) -> None:
+    at = list(SHAPES).index(shape)
+    ways = list(WAYS) if soak else [list(WAYS)[(at + step) % len(WAYS)] for step in (0, 2, 4)]
+    for way in ways:
+        small, large = (min(cost(way, long_text(shape, SMALL * n)) for _ in range(2)) for n in (1, FACTOR))
+        assert large <= MOST * max(small, NOISE), f"{shape} as {way}: {small:.3f} s, then {large:.3f} s"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_megabyte_takes_a_moment(shape: str, soak: bool) -> None:
+    at = list(SHAPES).index(shape)
+    text = "\n".join([long_text(shape, 200)] * LINES)
+    for way in WAYS if soak else [list(WAYS)[at % 4]]:
+        assert min(cost(way, text) for _ in range(2)) <= SLOWEST, f"{shape} as {way}"
