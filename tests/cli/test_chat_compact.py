@@ -90,7 +90,7 @@ def test_two_messages_are_enough(tmp_path: Path, capsys: Shown, capable: bool) -
         assert len(re.findall(r"摘要 ?#?\d* ?代替 #\d+ 这条消息", shown)) == 2
         talked(project, ["继续"], continue_=True)
         sent = stub.asked[-1].body["messages"]
-    texts = [message["content"] for message in sent if message["role"] != "system"]
+    texts = [str(message["content"]) for message in sent if message["role"] != "system"]
     assert texts[-2:] == ["已完成。", "继续"]
     assert TALK[0] not in texts
     assert any("重构 src/utils.ts" in text for text in texts[:-2])
