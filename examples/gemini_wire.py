@@ -58,6 +58,11 @@ def recognises(message: Any) -> bool:
     return isinstance(message, dict) and isinstance(message.get("parts"), list)
 
 
+def recognises_block(_: Any) -> bool:
+    """Contents have no `content`, so there are no blocks for it."""
+    return False
+
+
 def recognises_reply(reply: Any) -> bool:
     """Whether this is a response with candidates, or one whose prompt was refused."""
     return isinstance(reply, dict) and ("candidates" in reply or "promptFeedback" in reply)

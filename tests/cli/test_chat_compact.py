@@ -89,7 +89,7 @@ def test_a_second_question_is_enough(tmp_path: Path, capsys: Shown, capable: boo
         assert len(re.findall(r"摘要 ?#?\d* ?代替 #\d+ 至 #\d+ 的 3 条消息", shown)) == 2
         talked(project, ["继续"], continue_=True)
         sent = stub.asked[-1].body["messages"]
-    texts = [message["content"] for message in sent if message["role"] != "system"]
+    texts = [str(message["content"]) for message in sent if message["role"] != "system"]
     assert texts[-2:] == ["看过了。", "继续"]
     assert question not in texts
     assert any("重构 src/utils.ts" in text for text in texts[:-2])

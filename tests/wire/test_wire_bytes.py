@@ -52,7 +52,10 @@ def test_bytes_are_right_however_payloads_grow(
     made: list[Payload] = []
     for which, cut, place in steps:
         base, unit = lists[-1 - which % len(lists)], units[place % len(units)]
-        lists.append(base.grown(unit) if cut > len(base) else base.branch(cut, unit))
+        first, rest = unit[: cut % 3], unit[cut % 3 :]  # a unit may come in two pieces, as a recall after its message
+        lists.append(base.grown(first) if cut > len(base) else base.branch(cut, first))
+        check_bytes(Payload((), (), lists[-1], (), (), None, "", 0), module)  # type: ignore[arg-type]
+        lists.append(lists[-1].grown(rest))
         head = (tuple(system), defined) if place % 3 else ((), ())
         made.append(
             Payload(

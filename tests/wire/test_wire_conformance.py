@@ -7,13 +7,16 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 from msgspec.structs import replace
 from test_wire_detection import CHAT, MESSAGE, RESPONSE
 
 from sightline import wire
+from sightline.cli.options import FormatChoice
 from sightline.errors import BadInput
 from sightline.plan.budget import Budget
+from sightline.replay.formats import read_recording
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, check_wire
 from sightline.values.items import Call, Message, Opaque, Role, Text, Usage
@@ -192,6 +195,16 @@ def test_a_reply_of_a_registered_wire_is_read(registered: None) -> None:
         "length",
         "refused",
     ]
+
+
+def test_a_registered_wire_can_be_named_on_the_command_line(registered: None) -> None:
+    """Recordings in its format are replayed and sessions exported, though the help lists only ours."""
+    assert FormatChoice(last="jsonl").convert("gemini", None, None) == "gemini"
+    assert list(FormatChoice().choices) == ["openai", "anthropic", "responses"]
+    with pytest.raises(click.BadParameter, match="'other' is not one of"):
+        FormatChoice().convert("other", None, None)
+    recording = read_recording(b'[{"parts": [{"text": "hi"}]}]', "gemini")
+    assert recording.messages == (Message(Role.USER, (Text("hi"),)),)
 
 
 class Offer:

@@ -1,7 +1,7 @@
 """Checks what callers pass in and brings it into our own form, so that everything written can be read back."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
@@ -24,12 +24,6 @@ from sightline.wire.common import text_part
 Content = str | bytes | Sequence[Any]
 T = TypeVar("T")
 
-# The content blocks of the three formats, and a field that each must have: any other object with a `type` is a tool's
-# own data, such as an entry of a directory listing.
-_BLOCKS = {
-    "text": "text", "input_text": "text", "output_text": "text", "image_url": "image_url", "image": "source",
-    "document": "source", "input_image": "image_url", "input_file": "filename", "tool_reference": "tool_name",
-}  # fmt: skip
 _OWN_ANNOTATIONS = frozenset((
     entries.BOUNDARY, entries.HEAD_MOVED, entries.LOSS, entries.PIN, entries.RECEIPT, entries.RENDITION,
     entries.SETTINGS, entries.STATE, entries.TOOLS, entries.UNCOMPACT, entries.WINDOW,
@@ -75,7 +69,11 @@ def read_output(output: Any) -> tuple[Part, ...]:
     """Return a tool's output as parts: its content blocks, or any other value as JSON. Raises BadInput."""
     if isinstance(output, str | bytes):
         return (text_part(output),)
-    if isinstance(output, list | tuple) and output and all(map(_is_block, output)):
+    if (
+        isinstance(output, list | tuple)
+        and output
+        and all(isinstance(each, Part) or wire.is_block(each) for each in output)
+    ):
         return read_content(output)
     try:
         return (Text(msgspec.json.encode(output).decode()),)
@@ -83,10 +81,6 @@ def read_output(output: Any) -> tuple[Part, ...]:
         return (text_part(json.dumps(msgspec.to_builtins(output), ensure_ascii=False, separators=(",", ":"))),)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"a tool's output must be text, bytes, content parts or JSON values: {error}") from error
-
-
-def _is_block(part: Any) -> bool:
-    return isinstance(part, Part) or (isinstance(part, Mapping) and _BLOCKS.get(part.get("type", "")) in part)
 
 
 def check_settings(settings: Settings) -> Settings:

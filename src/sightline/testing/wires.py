@@ -296,7 +296,9 @@ def _check_json(wire: Wire, history: History) -> None:
         base = lists[-1] if random.random() < 0.7 else random.choice(lists)
         cut = random.randint(0, len(base)) if random.random() < 0.2 else len(base)
         cut = next((at for at in range(cut, len(base)) if base[at].role is not Role.TOOL), len(base))
-        lists.append(base.grown(unit) if cut == len(base) else base.branch(cut, unit))
+        begun = base.grown(unit[:1]) if cut == len(base) else base.branch(cut, unit[:1])
+        _payload(begun).json(wire)  # what follows may join a message that was written already
+        lists += [begun, begun.grown(unit[1:])]
         body, places = lists[-1], (0, random.randint(0, len(lists[-1])), len(base), len(lists[-1]))
         tail, tools = (window,) * random.randint(0, 1), TOOLS[: random.randint(0, 2)]
         made.append(_payload(body, system=(system,), tools=tools, tail=tail, breakpoints=places))

@@ -1,8 +1,8 @@
 """Reads and writes provider formats: payloads, messages, replies and tools. Nothing here calls a provider.
 
 Each format is a wire (see `wire.Wire`), a file of its own: `openai_chat`, `openai_responses`, `anthropic`, and those
-that others register (see `registry`). Others import `read_messages`, `read_reply`, `read_tools` and `why_ended`, which
-find out the format themselves, `payload.Payload`, and `registry`.
+that others register (see `registry`). Others import `read_messages`, `read_reply`, `read_tools`, `why_ended` and
+`is_block`, which find out the format themselves, `payload.Payload`, and `registry`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from sightline.values.items import Message, Role, ToolDefinition
 from sightline.wire import common, registry
 from sightline.wire.wire import Wire
 
-__all__ = ["read_messages", "read_reply", "read_tools", "why_ended"]
+__all__ = ["is_block", "read_messages", "read_reply", "read_tools", "why_ended"]
 
 # What no wire recognises is read in one of these.
 USUAL = "openai"  # a message that several formats have, if no neighbour tells
@@ -110,6 +110,11 @@ def read_tools(tools: Sequence[ToolDefinition | Mapping[str, Any]]) -> tuple[Too
         plain = tool if isinstance(tool, ToolDefinition) else common.plain(tool, f"tools[{index}]")
         read += [plain] if isinstance(plain, ToolDefinition) else _wire_of_tool(plain).read_tools([plain])
     return tuple(read)
+
+
+def is_block(value: object) -> bool:
+    """Whether a value is a content block of some format. Other objects with a `type` are a tool's data."""
+    return any(wire.recognises_block(value) for wire in registry.known())
 
 
 # ------------------------------------------------------------------ which wire

@@ -64,6 +64,12 @@ def recognises(message: Any) -> bool:
             return False
 
 
+def recognises_block(block: Any) -> bool:
+    """Whether this is a text, an image, a document or a reference to a tool."""
+    fields = {"text": "text", "image": "source", "document": "source", "tool_reference": "tool_name"}
+    return common.is_block(block, fields)
+
+
 def recognises_reply(reply: Any) -> bool:
     """Whether this is a response object with content."""
     match reply:

@@ -192,6 +192,11 @@ def is_empty(parts: Iterable[Part]) -> bool:
     return not any(part.text if isinstance(part, Text) else not _is_fields(part) for part in parts)
 
 
+def is_block(value: Any, fields: Mapping[str, str]) -> bool:
+    """Whether a value is a content block of one of these types with the field that belongs to its type."""
+    return isinstance(value, Mapping) and fields.get(str(value.get("type", ""))) in value
+
+
 def block_types(message: Any) -> set[str]:
     """The types of the content blocks of a message that is not read yet."""
     match message:

@@ -40,13 +40,14 @@ def recognises(message: Any) -> bool:
             return bool(common.block_types(message) & BLOCKS)
 
 
+def recognises_block(block: Any) -> bool:
+    """Whether this is a text or an image."""
+    return common.is_block(block, {"text": "text", "image_url": "image_url"})
+
+
 def recognises_reply(reply: Any) -> bool:
     """Whether this is a response object with choices."""
-    match reply:
-        case {"choices": [*_]}:
-            return True
-        case _:
-            return False
+    return isinstance(reply, dict) and isinstance(reply.get("choices"), list)
 
 
 def recognises_tool(tool: Any) -> bool:

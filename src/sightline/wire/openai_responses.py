@@ -54,13 +54,15 @@ def recognises(message: Any) -> bool:
             return False
 
 
+def recognises_block(block: Any) -> bool:
+    """Whether this is a text, an image or a file."""
+    fields = {"input_text": "text", "output_text": "text", "input_image": "image_url", "input_file": "filename"}
+    return common.is_block(block, fields)
+
+
 def recognises_reply(reply: Any) -> bool:
     """Whether this is a response object with output items."""
-    match reply:
-        case {"output": [*_]}:
-            return True
-        case _:
-            return False
+    return isinstance(reply, dict) and isinstance(reply.get("output"), list)
 
 
 def recognises_tool(tool: Any) -> bool:

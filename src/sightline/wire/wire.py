@@ -38,6 +38,9 @@ class Wire(Protocol):
     def recognises(self, message: Any) -> bool:
         """Whether something in a message belongs to this format only. What several formats have is not recognised."""
 
+    def recognises_block(self, block: Any) -> bool:
+        """Whether this is a block of this format for a message's `content`. A tool's own data with a type is none."""
+
     def recognises_reply(self, reply: Any) -> bool:
         """Whether this is a whole response object of this format."""
 
