@@ -86,11 +86,11 @@ def test_too_little_cannot_be_compacted(messages: int) -> None:
     session = new_session(store)
     for number in range(messages):
         session.user(f"message {number}")
-    written = list(store._lines)
+    written = [*store.scan()]
     for model in (None, says(AssertionError("asked"))):
         with pytest.raises(BadInput, match="too little"):
             session.summaries.compact(ROOM, model=model)
-    assert store._lines == written
+    assert [*store.scan()] == written
     session.user("go on")
     assert shown(session.compose(ROOM)).endswith("go on")
 
@@ -108,10 +108,10 @@ def test_two_messages_can_be_compacted_once(summary: str | None) -> None:
     body = texts(session.compose(ROOM))
     assert body[-1] == "the newer of two"
     assert not any(text.startswith("the older of two") for text in body)
-    written = list(store._lines)
+    written = [*store.scan()]
     with pytest.raises(BadInput, match="too little"):
         session.summaries.compact(ROOM, model=says(AssertionError("asked")))
-    assert store._lines == written
+    assert [*store.scan()] == written
 
 
 @pytest.mark.parametrize("summary", [SUMMARY, None], ids=["model", "rule"])
@@ -123,14 +123,14 @@ def test_what_a_summary_would_not_shorten_is_not_compacted(summary: str | None, 
     for number in range(2):
         session.user(f"Please list the files in src and tell me what each does, {number}. " * times)
         session.assistant(f"done with step {number} of it")
-    before, written = session.preview(ROOM), list(store._lines)
+    before, written = session.preview(ROOM), [*store.scan()]
     model = None if summary is None else says(summary)
     if times > 1:
         assert session.summaries.compact(ROOM, model=model).post_tokens < before.tokens
         return
     with pytest.raises(NotShorter, match="no shorter than what it would hide"):
         session.summaries.compact(ROOM, model=model if model is None else says(SUMMARY * 3))
-    assert store._lines == written
+    assert [*store.scan()] == written
     assert texts(session.compose(ROOM)) == texts(before)
 
 
@@ -240,9 +240,9 @@ def test_boundary_and_summary_are_the_documents_entries(tmp_path: Path) -> None:
     use(session, "Edit", "done", file_path="quay.py")
     talk(session, 10)
     session.compose(Budget(8_000))
-    before = len(store._lines)
+    before = len([*store.scan()])
     done = session.summaries.compact(model=says(SUMMARY))
-    boundary, summary, loss = entries(store._lines[before:])
+    boundary, summary, loss = entries([line.data for line in store.scan()][before:])
     assert (boundary["type"], boundary["subtype"]) == ("system", "compact_boundary")
     assert boundary["message"] == {"role": "system", "content": "=== 上下文压缩边界 ==="}
     assert boundary["compactMetadata"] == {"trigger": "manual", "preTokens": done.pre_tokens}

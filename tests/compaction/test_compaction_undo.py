@@ -36,10 +36,10 @@ def test_undoing_brings_back_every_message_byte_for_byte() -> None:
     before = list(session.compose(ROOM).body)
     session.summaries.compact(model=says(SUMMARY))
     session.compose(ROOM)
-    lines = list(session._journal.store._lines)  # type: ignore[attr-defined]
+    lines = [*session._journal.store.scan()]
     session.summaries.undo()
     assert list(session.compose(ROOM).body) == before
-    assert session._journal.store._lines[: len(lines)] == lines  # type: ignore[attr-defined]
+    assert [*session._journal.store.scan()][: len(lines)] == lines
     assert session.receipt is not None
     assert (session.receipt.reason, session.receipt.changed) == ("command: uncompact", 1)
     assert good(session)
@@ -144,11 +144,11 @@ def test_an_item_that_is_not_there_cannot_come_back() -> None:
     """Nothing is compacted, or no such item: UnknownItem, and nothing is written."""
     session = new_session()
     talk(session, 3)
-    written = list(session._journal.store._lines)  # type: ignore[attr-defined]
+    written = [*session._journal.store.scan()]
     for item in (None, "999", "nothing"):
         with pytest.raises(UnknownItem):
             session.summaries.undo(item)
-    assert session._journal.store._lines == written  # type: ignore[attr-defined]
+    assert [*session._journal.store.scan()] == written
 
 
 # ------------------------------------------------------------------ coming back

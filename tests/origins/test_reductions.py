@@ -293,7 +293,7 @@ def test_nothing_is_left_out_as_long_as_gists_fit(strategy: str) -> None:
     widest = talk.preview(EVERYTHING)
     full = widest.tokens + sum(each.tokens for each in widest.reductions())
     units = list(timeline.units_between(path, timeline.unit_row[next(iter(widest.plan))], len(timeline)))
-    least = full - sum(timeline.unit_full[unit] - timeline.unit_least[unit] for unit in units)
+    least = full - sum(timeline.unit_full[unit] - timeline.least_size(unit) for unit in units)
     payload = talk.preview(Budget(window=least, recall=0))
     assert payload.tokens <= least
     assert len(payload.plan) == len(units)

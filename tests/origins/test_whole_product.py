@@ -242,7 +242,7 @@ def test_one_replaceable_counter_serves_all_parts(counter: TokenCounter, tmp_pat
     assert held.metadata.total_tokens == 4 + count("user") + count(text)
     [file] = tmp_path.rglob("*.jsonl")
     [entry] = [each for each in clawdcode.JSONLStore(file).read_all() if each.type == "user"]
-    assert entry.tokens[0][2] == count(text)
+    assert entry.tokens == (count(text),)
 
 
 # ------------------------------------------------------------------ determinism
