@@ -23,7 +23,7 @@ class Postings(NamedTuple):
 
     def extend(self, later: "Postings", shift: int) -> None:
         """Add later rows, which are counted from a base that is `shift` higher."""
-        self.rows.extend([row + shift for row in later.rows])
+        self.rows.extend([row + shift for row in later.rows] if shift else later.rows)
         self.classes.extend(later.classes)
 
     def since(self, row: int) -> "Postings":

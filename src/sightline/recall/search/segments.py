@@ -18,7 +18,7 @@ from sightline.log.stores import Derived
 from sightline.recall.search.postings import MAX_SPAN, Postings, RecentRows, no_postings, unpack
 
 FORMAT = f"5-{sys.byteorder}"  # arrays are stored in the machine's byte order; data of any other format are not used
-MAX_MERGED = 1 << 18  # postings of the largest segment made by merging: one merge takes at most about 0.2 s
+MAX_MERGED = 1 << 18  # postings of the largest segment made by merging: one merge takes at most about 0.3 s
 _PART = 1 << 10  # postings in a part, some 6 KB
 _HEAD = "search/head"
 _CHECKSUM = 4  # bytes
