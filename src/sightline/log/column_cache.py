@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from sightline.log.columns import Column, State, Timeline
 from sightline.log.stores import Span, Tips
-from sightline.shorten import FORMAT as RENDITIONS
+from sightline.shorten import levels_format
 
 FORMAT = 14
 SUFFIX = ".idx"
@@ -49,7 +49,12 @@ def save(path: Path, log: Path, timeline: Timeline, tips: Tips, last: Span) -> N
     ]
     header = msgspec.json.encode(
         _Header(
-            (FORMAT, RENDITIONS), tips, (last.offset, last.length), _line_hash(log, last), sizes, timeline.saved_state()
+            (FORMAT, levels_format()),
+            tips,
+            (last.offset, last.length),
+            _line_hash(log, last),
+            sizes,
+            timeline.saved_state(),
         )
     )
     fresh = path.with_suffix(f".idx{os.getpid()}")
@@ -78,7 +83,7 @@ def _read(file: BinaryIO, log: Path) -> Index | None:
     if crc32(encoded) != checksum:
         return None
     header = msgspec.json.decode(encoded, type=_Header)
-    is_known = header.format == (FORMAT, RENDITIONS) and header.tips.size <= log.stat().st_size
+    is_known = header.format == (FORMAT, levels_format()) and header.tips.size <= log.stat().st_size
     if not is_known or _line_hash(log, Span(*header.last_line)) != header.last_hash:
         return None
     columns = {}
