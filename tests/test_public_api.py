@@ -103,3 +103,25 @@ def test_the_page_of_the_session_names_what_there_is() -> None:
                 assert hasattr(nouns[noun], name), f"{noun}.{name} is on the page only"
         listed = {name for _, name in re.findall(r"\b(session|Session)\.(\w+)", page)}
         assert own - listed == set()
+
+
+def test_importing_a_session_compiles_few_expressions() -> None:
+    """The large tables of the rules are compiled when a text is first read with them: that was a third of the time."""
+    code = """
+import re._compiler as compiler, sys
+compile, made = compiler.compile, []
+def counted(pattern, flags=0):
+    frame = sys._getframe(1)
+    while frame.f_globals["__name__"] in ("re", "sightline.values.pattern"):
+        frame = frame.f_back
+    if frame.f_globals["__name__"].startswith("sightline"):
+        made.append(len(pattern))
+    return compile(pattern, flags)
+compiler.compile = counted
+from sightline import Session
+print(sum(made), *[name for name in ("difflib", "subprocess", "tomllib", "secrets") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    characters, *needless = done.stdout.split()
+    assert needless == []
+    assert int(characters) < 6_000  # there are 15,000 in all

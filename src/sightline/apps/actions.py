@@ -1,6 +1,5 @@
 """Actions of an app: methods with type hints. The hints become the parameters that a model is told."""
 
-import difflib
 import inspect
 import math
 import re
@@ -206,4 +205,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 def nearest(name: str, known: list[str]) -> list[str]:
     """Return the known names that are similar to `name`, the most similar first; all of them if none is."""
+    import difflib  # only for what is misspelt
+
     return difflib.get_close_matches(name, known, 3, 0.5) or known

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from sightline.apps.anchors import NAME, escaped
 from sightline.errors import InvalidSourceData
 from sightline.values.items import Lod
+from sightline.values.pattern import pattern
 
-_TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_TAG = pattern(r"[A-Za-z_][\w.-]*", re.ASCII)
 _OWN = ("id", "lod", "tags", "actions")  # XML attributes that are made from an element's own fields
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = pattern("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _IN_ATTRIBUTES = str.maketrans({'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 _ONE_LINE = 60  # characters of a body that a gist shows
 

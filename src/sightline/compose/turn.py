@@ -4,7 +4,7 @@
 in that order.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from sightline.plan.notices import EngineNotices
 from sightline.plan.plan import Plan
 from sightline.plan.reductions import allowed
 from sightline.plan.strategies import strategy
-from sightline.plan.strategy import Strategy
+from sightline.plan.strategy import Planner, completed
 from sightline.plan.view import View, complete_units
 from sightline.recall.recall import Recall, reduced, shows_all
 from sightline.values.clock import Clock
@@ -41,7 +41,7 @@ _QUESTION_SHARE = 0.1  # of the limit: the end of the conversation that is shown
 class Composer:
     """Composes a journal's payloads, each extending the one before."""
 
-    def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Strategy | None) -> None:
+    def __init__(self, journal: Journal, recall: Recall, *, clock: Clock, host: Host, custom: Planner | None) -> None:
         self.journal, self._recall, self._clock, self._host, self._custom = journal, recall, clock, host, custom
         self._windows = LiveWindows(journal, host)
         self._repeats, self._mentions = Repeats(journal.reader), Mentions(journal.reader)
@@ -70,7 +70,7 @@ class Composer:
     def configure(self) -> None:
         """Compose as the journal's settings say."""
         settings = self.journal.settings
-        self.strategy = self._custom or strategy(settings.strategy, settings.config)
+        self.strategy = completed(self._custom or strategy(settings.strategy, settings.config))
         self._layout = layout(settings.layout)
         self._host.show_as(settings.locale, settings.windows)
 
@@ -385,16 +385,14 @@ class Composer:
     @property
     def summarises_apart(self) -> bool:
         """Whether the model that summarises sees only the part to be summarised, not the whole conversation."""
-        return bool(getattr(self.strategy, "apart", False))
+        return self.strategy.apart
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raise BadInput for a state that the strategy refuses."""
-        merged = getattr(self.strategy, "merged", None)
-        if merged is not None and (refused := merged({}, state).refused):
+        if refused := self.strategy.merged({}, state).refused:
             reasons = "; ".join(f"{field or 'state'}: {why}" for field, why in refused.items())
             raise BadInput(f"strategy {self.strategy.name!r} does not take this state: {reasons}")
 
     def wanted(self, budget: Budget) -> tuple[int, int] | None:
         """Return the first and last unit that the strategy wants summarised by now; None if it wants no summary."""
-        wants: Callable[[View], tuple[int, int] | None] | None = getattr(self.strategy, "wants", None)
-        return wants(allowed(self.view(budget))) if wants is not None and "summaries" in self._reductions else None
+        return self.strategy.wants(allowed(self.view(budget))) if "summaries" in self._reductions else None

@@ -15,6 +15,7 @@ from sightline.files.folders import PROJECT, Folders, allowed_folders
 from sightline.files.project import read_beginning
 from sightline.shorten.common_names import FILES, everyday
 from sightline.values.items import Call, Message, plain_text
+from sightline.values.pattern import pattern
 
 MOST_FILES = 5  # this and the next are the numbers of the ClawdCode document
 MOST_LINES = 1000
@@ -125,17 +126,17 @@ _CLOSED_BY = {'"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『
 _QUOTED = "|".join(f"{left}[^{left}{right}\n]{{1,{LONGEST}}}{right}" for left, right in _CLOSED_BY.items())
 
 # Every alternative consumes what it begins with, so scanning takes time in proportion to the length of the text.
-_IN_QUOTES = re.compile(rf"(?P<url>{_URL})|(?P<run>{_RUN})")
-_IN_TEXT = re.compile(
+_IN_QUOTES = pattern(rf"(?P<url>{_URL})|(?P<run>{_RUN})")
+_IN_TEXT = pattern(
     rf"(?P<url>{_URL})|`(?P<code>[^`\n]{{1,{LONGEST}}})`|(?P<quoted>{_QUOTED})|(?:--- a/|\+\+\+ b/)?(?P<run>{_RUN})"
 )
-_PLAIN_RUN = re.compile(rf"(?<![\\/])(?:[A-Za-z]:(?=[\\/]))?{_PLAIN_CHARS}+(?:[\\/]{{1,4}}{_PLAIN_CHARS}+)*(?![\\/])")
-_HAS_CJK = re.compile(rf"[{_CJK}]")
-_AT_LINE = re.compile(r":\d+(?:[:-]\d+)?$")
-_SEPARATOR = re.compile(r"[\\/]+")
-_ROOTED = re.compile(r"\.{0,2}[\\/]|~[\\/]|[A-Za-z]:[\\/]")
-_BLANK = re.compile(r"\s")
-_UNLIKELY = re.compile(r'[<>|*?"`{}$=,;\n\0]|://')
+_PLAIN_RUN = pattern(rf"(?<![\\/])(?:[A-Za-z]:(?=[\\/]))?{_PLAIN_CHARS}+(?:[\\/]{{1,4}}{_PLAIN_CHARS}+)*(?![\\/])")
+_HAS_CJK = pattern(rf"[{_CJK}]")
+_AT_LINE = pattern(r":\d+(?:[:-]\d+)?$")
+_SEPARATOR = pattern(r"[\\/]+")
+_ROOTED = pattern(r"\.{0,2}[\\/]|~[\\/]|[A-Za-z]:[\\/]")
+_BLANK = pattern(r"\s")
+_UNLIKELY = pattern(r'[<>|*?"`{}$=,;\n\0]|://')
 
 
 def _quoted_paths(text: str, *, spaces: bool) -> Iterator[str]:
@@ -196,8 +197,8 @@ _NO_FILES = _word_set(
 )
 _NOT_OURS = _word_set("node_modules .git site-packages __pycache__ .venv")
 _ROOTS = _word_set("home Users etc usr var opt tmp root srv mnt private Volumes")
-_DOMAIN = re.compile(r"(?i)(?:www\.[\w.\-]+|[\w.\-]+\.(?:com|org|net|io|dev|cn|ai|gov|edu|app|co|me))")
-_ENDING = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,9}")
+_DOMAIN = pattern(r"(?i)(?:www\.[\w.\-]+|[\w.\-]+\.(?:com|org|net|io|dev|cn|ai|gov|edu|app|co|me))")
+_ENDING = pattern(r"[A-Za-z][A-Za-z0-9_]{0,9}")
 
 
 def _is_plausible(path: str) -> bool:

@@ -1,10 +1,11 @@
 """A project's folder: its path and git branch, for entries, and the names of files that only the user may open."""
 
 import os
-import re
 import stat
 from pathlib import Path
 from typing import NamedTuple
+
+from sightline.values.pattern import pattern
 
 
 class Place(NamedTuple):
@@ -59,7 +60,7 @@ def read_beginning(path: Path, most_bytes: int, *, flags: int = 0) -> bytes:
         return file.read(most_bytes + 1)
 
 
-_SECRET = re.compile(
+_SECRET = pattern(
     r"(?is)(?!(?:sample|example|template)\.env\Z)"  # these only show which values to fill in
     r"[.#]{0,2}(?:\.env(?:rc|\..*)?|.*\.env|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
     r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|tfvars|tfvars\.json|tfstate)"

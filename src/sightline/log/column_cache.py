@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from sightline.log.columns import Column, State, Timeline
 from sightline.log.stores import Span, Store, Tips
-from sightline.shorten import FORMAT as RENDITIONS
+from sightline.shorten import levels_format
 
 FORMAT = 16
 NAME = "columns"
@@ -51,7 +51,7 @@ def save(store: Store, timeline: Timeline, last: Span) -> int:
     ]
     header = msgspec.json.encode(
         _Header(
-            (FORMAT, RENDITIONS), store.tips, (last.offset, last.length), _line_hash(store, last), sizes,
+            (FORMAT, levels_format()), store.tips, (last.offset, last.length), _line_hash(store, last), sizes,
             timeline.saved_state(),
         )
     )  # fmt: skip
@@ -81,7 +81,7 @@ def _read(data: memoryview, store: Store) -> Index | None:
     if crc32(encoded) != checksum:
         return None
     header = msgspec.json.decode(encoded, type=_Header)
-    is_known = header.format == (FORMAT, RENDITIONS)
+    is_known = header.format == (FORMAT, levels_format())
     if not is_known or _line_hash(store, Span(*header.last_line)) != header.last_hash:
         return None
     columns = {}

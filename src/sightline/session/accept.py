@@ -14,6 +14,7 @@ from sightline.errors import BadInput
 from sightline.log import entries
 from sightline.plan.budget import Budget
 from sightline.plan.strategies import strategy
+from sightline.plan.strategy import is_planner
 from sightline.values.items import Call, Message, Part, Result, Role, Text, ToolDefinition
 from sightline.values.phrases import check_locale
 from sightline.values.profiles import profile
@@ -138,7 +139,7 @@ def check_strategy(strategy: Any) -> None:
         return
     if isinstance(strategy, str):
         raise BadInput("a strategy's name goes into settings=Settings(strategy=…); strategy= takes a strategy itself")
-    if isinstance(strategy, type) or not callable(getattr(strategy, "plan", None)) or not hasattr(strategy, "name"):
+    if not is_planner(strategy):
         raise BadInput(f"a strategy is an object with a name and plan(view), not {strategy!r}")
 
 

@@ -32,7 +32,7 @@ from sightline.log.stores import Repairs, Store, Stores
 from sightline.log.stores.jsonl import Fsync
 from sightline.plan.budget import Budget
 from sightline.plan.strategies.sliding import begins_turn
-from sightline.plan.strategy import Strategy
+from sightline.plan.strategy import Planner, Strategy
 from sightline.recall.recall import Recall
 from sightline.session import accept, journal_file
 from sightline.session.calls import Answered, Calls
@@ -69,7 +69,7 @@ class Session:
         settings: Settings | None = None,
         apps: Iterable[type[App] | str] = (),
         windows: Windows | None = None,
-        strategy: Strategy | None = None,
+        strategy: Planner | None = None,
         token_counter: TokenCounter | None = None,
         clock: Clock = wall_clock,
         ids: Ids = nanoid,

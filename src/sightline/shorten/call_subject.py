@@ -1,10 +1,10 @@
 """The subject of a tool call: what it is about, and what it does with it."""
 
-import re
 from enum import IntEnum
 from typing import Any
 
 from sightline.values.items import Call
+from sightline.values.pattern import pattern
 
 _PATHS = ("file_path", "filePath", "notebook_path", "path", "filename", "file", "target_file")
 _COMMANDS = ("command", "cmd", "script")
@@ -18,24 +18,22 @@ LONGEST = 2000  # characters; a command may be a whole script, and its beginning
 # Arguments that hold all of a file's new text, or a part of it.
 _WHOLE_TEXTS = ("content", "contents", "file_text")
 _PART_TEXTS = ("old_string", "old_str", "old_text", "new_string", "new_str", "new_text", "insert_text", "edits", "diff")
-_LISTING = re.compile(r"(?i)^(?:ls|dir|tree)$|list|glob|search|find|grep")  # in a tool's name
-_SHELL = re.compile(r"(?i)shell|bash|terminal|stdin|exec|console")
-_OTHER_AGENT = re.compile(r"(?i)^task$|agent$|delegate$")
+_LISTING = pattern(r"(?i)^(?:ls|dir|tree)$|list|glob|search|find|grep")  # in a tool's name
+_SHELL = pattern(r"(?i)shell|bash|terminal|stdin|exec|console")
+_OTHER_AGENT = pattern(r"(?i)^task$|agent$|delegate$")
 _WRITING = frozenset(("write", "overwrite", "create", "save"))  # words in a tool's name
 _CHANGING = frozenset(
     ("edit", "replace", "insert", "append", "patch", "update", "modify", "delete", "remove", "rename", "move", "copy")
 )
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_WORD = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ARGUMENTS = r"""(?:'[^']*'|"[^"]*"|[^'"<>|&;\n])*+"""
 _SHOWS = rf"(?:cat|nl|head|tail|less|more|bat|type|Get-Content|sed\s+-n)\s{_ARGUMENTS}"
 # What shows a file may be piped into what shows a part of that, or numbers its lines.
 _CUTS = rf"(?:(?:cat|nl|head|tail|less|more|bat|cut)(?![\w.-])|sed\s+-n\s){_ARGUMENTS}"
 _SHOWN = rf"{_SHOWS}(?:\|\s*{_CUTS})*"
 _BETWEEN = r"(?:&&|;|\n)\s*+"
-_SHOWS_FILE = re.compile(
-    rf"\s*(?:cd\s{_ARGUMENTS}{_BETWEEN})?{_SHOWN}(?:{_BETWEEN}(?:{_SHOWN}|echo\b{_ARGUMENTS}))*;?\s*"
-)
-_NO_OUTPUT = re.compile(r"2>\s*(?:&1|/dev/null)")
+_SHOWS_FILE = pattern(rf"\s*(?:cd\s{_ARGUMENTS}{_BETWEEN})?{_SHOWN}(?:{_BETWEEN}(?:{_SHOWN}|echo\b{_ARGUMENTS}))*;?\s*")
+_NO_OUTPUT = pattern(r"2>\s*(?:&1|/dev/null)")
 
 
 class Purpose(IntEnum):

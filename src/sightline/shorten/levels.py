@@ -1,16 +1,17 @@
 """The SUMMARY and the GIST of an item, made by rule, when a sweep first needs them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from sightline.errors import BadInput
 from sightline.shorten.dialogue import dialogue_levels
-from sightline.shorten.dispatch import text_levels
+from sightline.shorten.dispatch import Choice, installed_key, text_levels, warn_once
 from sightline.shorten.file_reads import is_file_read, read_gist
-from sightline.shorten.fill import EMPTY, Count, CountedText, TokenLimit, fill
+from sightline.shorten.fill import EMPTY, Count, CountedText, Level, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
 from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
 from sightline.shorten.labels import PHRASES, phrases
-from sightline.shorten.lines import Levels, make_view
+from sightline.shorten.lines import make_view
 from sightline.shorten.media import media_labels
 from sightline.shorten.sample import (
     OPENING,
@@ -22,6 +23,7 @@ from sightline.shorten.sample import (
     read_opening,
     read_sample,
 )
+from sightline.shorten.shortener import Shortener
 from sightline.shorten.tool_calls import argument_text, shorten_arguments
 from sightline.values.items import Call, Item, Kind, Result, plain_text
 
@@ -30,6 +32,11 @@ FORMAT = 7  # rises when the same input would give other bytes
 SMALLEST = 80  # tokens; a shorter item has no lower level, because a handle and a label would use up what is saved
 SMALLEST_USER = 200  # tokens; the same for a user message, because it is the task, and there is little of it
 SUMMARY_TOKENS = 800
+
+
+def levels_format() -> int:
+    """Return a number that changes when the same text would be shortened otherwise: by other rules or shorteners."""
+    return FORMAT + (installed_key() << 8)
 
 
 class Size(NamedTuple):
@@ -105,20 +112,43 @@ def shorten(
     summary_tokens, gist_tokens = _limits(original, MESSAGE if item.kind in _MESSAGES else RESULT)
     longest = int(max(1, gist_tokens - MESSAGE_LABEL) * ratio)
     most = int(summary_tokens * ratio * OPENING_SHARE)
-    levels, lines = _find_levels(item, text, subject, wording, longest, most)
-    label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
-    summary = EMPTY
-    if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
-        summary = fill("\n".join([label, *media]), levels.summary, count, TokenLimit(summary_tokens, ratio))
     part = item.parts[0] if item.kind is Kind.RESULT and item.parts else None
     is_read = isinstance(part, Result) and not part.error and is_file_read(part.id, name or part.name)
-    level = levels.gist
-    if is_read and (line := read_gist(text, locale, subject)):
-        header = f"{line} #{item.id}"
-        level = level._replace(shown=(*level.shown, *values_in(line)))
+    line = read_gist(text, locale, subject) if is_read else ""
+    if line:
         gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
-    gist = fill("\n".join([header, *media]), level, count, TokenLimit(gist_tokens, ratio))
-    return _keep_smaller(summary, gist, original)
+    failed: list[Shortener] = []
+    while True:
+        (levels, foreign), lines = _find_levels(item, text, subject, wording, longest, most, failed)
+        label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
+        summary = EMPTY
+        try:
+            if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
+                limit = TokenLimit(summary_tokens, ratio)
+                summary = _fill("\n".join([label, *media]), levels.summary, count, limit, foreign)
+            level = levels.gist
+            if line:
+                header, level = f"{line} #{item.id}", level._replace(shown=(*level.shown, *values_in(line)))
+            gist = _fill("\n".join([header, *media]), level, count, TokenLimit(gist_tokens, ratio), foreign)
+        except Exception as error:
+            if foreign is None:
+                raise
+            warn_once(foreign.name, f"made levels that cannot be shown ({error!r})")
+            failed.append(foreign)
+        else:
+            return _keep_smaller(summary, gist, original)
+
+
+def _fill(label: str, level: Level, count: Count, limit: TokenLimit, foreign: Shortener | None) -> CountedText:
+    """Return a filled level. Raises BadInput if another package's shortener rendered it wrongly."""
+    filled = fill(label, level, count, limit)
+    if (
+        foreign is not None
+        and filled is not EMPTY
+        and not (label in filled.text and encodable(filled.text) == filled.text)
+    ):
+        raise BadInput("the text lacks its label, or cannot be encoded")
+    return filled
 
 
 def _labels(
@@ -160,27 +190,34 @@ def _limits(original: int, size: Size) -> tuple[int, int]:
 
 
 def _find_levels(
-    item: Item, text: str, subject: str, wording: Mapping[str, str], longest: int, most: int
-) -> tuple[Levels, int]:
+    item: Item,
+    text: str,
+    subject: str,
+    wording: Mapping[str, str],
+    longest: int,
+    most: int,
+    failed: Collection[Shortener],
+) -> tuple[Choice, int]:
     """Return what both levels are chosen from, by the kind of item and of text, and the number of lines.
 
-    A sentence of a message's gist has at most `longest` characters, the beginning of a summary at most `most`.
+    A sentence of a message's gist has at most `longest` characters, the beginning of a summary at most `most`. The
+    shorteners that `failed` are not asked.
     """
     if item.kind in _MESSAGES:
         sample = read_sample(text, READ_LIMIT)
         opening = read_opening(text, sample, most) if item.kind is Kind.USER else Opening()
-        return dialogue_levels(sample, opening, longest), sample.numbers[-1]
+        return Choice(dialogue_levels(sample, opening, longest), None), sample.numbers[-1]
     value = parse_json(text)
     is_result = item.kind is Kind.RESULT
     if value is None:
         sample = read_sample(text)
         opening = read_opening(text, sample, most) if is_result else Opening()
-        return text_levels(make_view(sample, subject, wording, opening)), sample.numbers[-1]
+        return text_levels(make_view(sample, subject, wording, opening), failed), sample.numbers[-1]
     opening = Opening(encodable(f"{text[: min(OPENING, most)]}…") if is_result else "")
     lines = text.count("\n") + 1
     if inner := wrapped_text(value, len(text)):
-        return text_levels(make_view(read_sample(inner), subject, wording, opening)), lines
-    return json_levels(value, opening.text, values_in(subject)), lines
+        return text_levels(make_view(read_sample(inner), subject, wording, opening), failed), lines
+    return Choice(json_levels(value, opening.text, values_in(subject)), None), lines
 
 
 def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: int | None) -> Shorter:

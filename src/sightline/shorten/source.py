@@ -1,8 +1,7 @@
 """Source code: what is imported and defined, and where."""
 
-import re
-
 from sightline.shorten.lines import Levels, View, line_levels
+from sightline.values.pattern import pattern
 
 _EXTENSIONS = (
     "py pyi ts tsx js jsx mjs cjs go rs java kt scala c h cc cpp hpp cs rb php swift sh bash zsh lua pl r jl ex exs "
@@ -16,8 +15,8 @@ DEFINES = 2.5
 CONSTANT = 0.8
 IMPORTS = 0.3
 
-_IMPORT = re.compile(r"import\b|from [\w.]+ import\b|#include\b|use [\w:]+|using [\w.]+;|package \w")
-_DEFINITION = re.compile(
+_IMPORT = pattern(r"import\b|from [\w.]+ import\b|#include\b|use [\w:]+|using [\w.]+;|package \w")
+_DEFINITION = pattern(
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]{1,9}\))?|unsafe|"
     r"override|open|sealed|data|inline|extern|virtual|readonly|const|declare) ){0,5}"
     r"(?:(?:def|class|function\*?|fn|func|interface|struct|enum|trait|impl|mod|module|namespace|type|object|protocol|extension|"
@@ -25,10 +24,10 @@ _DEFINITION = re.compile(
     r"(?:let |var )?[\w$]+(?: *:[^=\n]{1,80})? *= *(?:async *)?(?:\(|function|\w+ *=>|use[A-Z]|React\.)|"
     r"[\w<>\[\], .?]{0,80}\w\()"
 )
-_CONSTANT = re.compile(
+_CONSTANT = pattern(
     r"(?:(?:export|const|let|var|static|final|public|private|pub) ){0,4}[A-Z_][A-Z0-9_]{2,60}\b *(?::[^=\n]{0,40})?="
 )
-_NAME = re.compile(
+_NAME = pattern(
     r"\b(?:def|class|function\*?|fn|func|interface|struct|enum|trait|impl|mod|module|namespace|type|object|protocol|"
     r"extension|const|let|var|TABLE|VIEW|INDEX)\s+(?:\([^)\n]{0,80}\)\s*)?[\"'`]?([A-Za-z_$][\w$]{1,60})|"
     r"([A-Za-z_$][\w$]{2,60})\s*\("
@@ -41,8 +40,8 @@ _WORDS = (
 )
 _OPENERS = frozenset(_WORDS.split())
 _STARTS = frozenset(word[:2] for word in (*_OPENERS, "describe(", "it(", "test("))  # other lines define nothing
-_BLANK = re.compile(r"\s")
-_ENDING = re.compile(r"\.([A-Za-z]\w{0,5})(?![\w./])")
+_BLANK = pattern(r"\s")
+_ENDING = pattern(r"\.([A-Za-z]\w{0,5})(?![\w./])")
 
 
 def is_code_file(view: View) -> bool:

@@ -177,3 +177,9 @@ def _check_window(window: "AppWindow", where: str) -> None:
         anchors = set(window.context().anchors)
         assert anchors >= below, f"{where}: {lod.name} loses what a lower level offers: {sorted(below - anchors)}"
         below = anchors
+
+
+from sightline.testing.counters import check_counter as check_counter  # noqa: E402 - they use what is above
+from sightline.testing.models import check_model as check_model  # noqa: E402
+from sightline.testing.shorteners import check_shortener as check_shortener  # noqa: E402
+from sightline.testing.strategies import check_strategy as check_strategy  # noqa: E402

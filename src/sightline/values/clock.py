@@ -1,6 +1,6 @@
 """Time, sequence numbers and ids. Only this module gets time and randomness from the machine."""
 
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def wall_clock() -> int:
 
 def nanoid() -> str:
     """21 URL-safe characters, 126 random bits."""
-    return "".join(ALPHABET[byte & 63] for byte in secrets.token_bytes(21))
+    return "".join(ALPHABET[byte & 63] for byte in os.urandom(21))
 
 
 def iso(milliseconds: int) -> str:

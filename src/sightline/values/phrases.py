@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sightline.errors import BadInput
+from sightline.values.pattern import pattern
 
 LOCALES = ("en", "zh")
 
@@ -192,8 +193,8 @@ say = Phrases(_ENGINE)
 # shortened texts (`[#412 …`), and the label of a system message in formats without a place for it.
 _LABELS = [text[1:].partition("{")[0] for both in _ENGINE.values() for text in both if text[0] == "["]
 _BEGINNINGS = "|".join(re.escape(label) for label in _LABELS if label not in ("", "#"))
-_OURS = re.compile(r"\\*(?:<Window |\[(?:" + _BEGINNINGS + r"|#\d|system\]))")
-_HANDLE = re.compile(r"#(?=\d)")
+_OURS = pattern(r"\\*(?:<Window |\[(?:" + _BEGINNINGS + r"|#\d|system\]))")
+_HANDLE = pattern(r"#(?=\d)")
 
 
 def said_by_another(text: str) -> str:
@@ -201,7 +202,7 @@ def said_by_another(text: str) -> str:
     return "\\" + text if _OURS.match(text) else text
 
 
-SPEAKS = re.compile(r"(?:\[[^\]\n]{1,60}\]\n)?([^\W\d_][^:：\n]{0,40})[:：]\s?\S")  # "Name: …", perhaps under a date
+SPEAKS = pattern(r"(?:\[[^\]\n]{1,60}\]\n)?([^\W\d_][^:：\n]{0,40})[:：]\s?\S")  # "Name: …", perhaps under a date
 
 
 def plain_label(text: str) -> str:

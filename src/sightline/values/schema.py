@@ -8,7 +8,6 @@ import datetime
 import decimal
 import json
 import re
-import subprocess
 import sys
 import uuid
 from collections.abc import Iterator, Mapping
@@ -216,6 +215,8 @@ def search(pattern: str, text: str) -> bool | None:
             return re.search(pattern, text) is not None
         except re.error:
             return None
+    import subprocess  # only for what may take long
+
     command, given = [sys.executable, "-I", "-S", "-c", _SEARCH], json.dumps([pattern, text]).encode()
     try:
         output = subprocess.check_output(

@@ -253,7 +253,7 @@ class ChatSetup:
 
     def _light_model(self, session: Session) -> tuple[Model | None, list[str]]:
         """Return the model that the strategy names for summaries and extraction; None and why, if it cannot be used."""
-        name = getattr(session.strategy, "compression_model", "")
+        name = session.strategy.compression_model
         if not name:
             return None, []
         try:

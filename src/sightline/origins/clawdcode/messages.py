@@ -16,8 +16,8 @@ from sightline.origins.clawdcode.values import ContextMessage, ContextRole, Filt
 from sightline.origins.exchanges import calls_by_id, exchanges
 from sightline.values.clock import Clock, milliseconds, wall_clock
 from sightline.values.items import Blob, Call, Message, Part, Result, Role, arguments, plain_text
+from sightline.values.tokens import Cautious, Estimate, counter, encoding_for, estimate_tokens
 from sightline.values.tokens import TokenCounter as Counter
-from sightline.values.tokens import counter, encoding_for, estimate_tokens
 
 SUMMARY = "isCompactSummary"  # in the metadata of a message that is a summary
 MESSAGE_TOKENS = 4  # for the framing of a message, and of a tool call: the document's figure
@@ -150,7 +150,8 @@ class TokenCounter:
     @staticmethod
     def get_encoding(model_name: str) -> Counter:
         """Return the counter of a model's vocabulary, made once; the default one for an unknown model. Never raises."""
-        return counter(encoding_for(model_name))
+        made = counter(encoding_for(model_name))
+        return Estimate() if isinstance(made, Cautious) else made
 
     @staticmethod
     def count_tokens(messages: Iterable[Any], model_name: str) -> int:

@@ -26,7 +26,7 @@ from sightline.plan.strategies import strategy as strategy_named
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import from_plugin
 from sightline.plan.strategies.summary import Summary
-from sightline.plan.strategy import Strategy
+from sightline.plan.strategy import Planner
 from sightline.session.session import Session
 from sightline.values.clock import nanoid, wall_clock
 from sightline.values.items import Kind, Message, plain_text
@@ -53,7 +53,7 @@ class StrategyContextManager:
 
     def __init__(
         self,
-        strategy: str | Strategy = "sliding",
+        strategy: str | Planner = "sliding",
         config: Mapping[str, Any] | None = None,
         *,
         budget: Budget = BUDGET,

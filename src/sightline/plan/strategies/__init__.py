@@ -13,7 +13,7 @@ from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.rounds import Rounds
 from sightline.plan.strategies.sliding import Sliding
 from sightline.plan.strategies.summary import Summary
-from sightline.plan.strategy import Strategy
+from sightline.plan.strategy import Planner, is_planner
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -31,7 +31,7 @@ GROUP = "sightline.strategies"
 one from keyword arguments."""
 
 
-def strategy(name: str, config: Mapping[str, Any] | None = None) -> Strategy:
+def strategy(name: str, config: Mapping[str, Any] | None = None) -> Planner:
     """The strategy of this name with this configuration, whose keys may also be in camelCase.
 
     Raises:
@@ -40,12 +40,12 @@ def strategy(name: str, config: Mapping[str, Any] | None = None) -> Strategy:
     kind, given = kind_of(name), dict(config or {})
     typed = _has_typed_config(kind)
     try:
-        made: Strategy = msgspec.convert(_in_snake_case(given, kind), kind) if typed else kind(**given)
+        made: Planner = msgspec.convert(_in_snake_case(given, kind), kind) if typed else kind(**given)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         takes = f"; it takes {', '.join(_choices(name)) or 'nothing'}" if typed else ""
         raise BadInput(f"strategy {name!r} does not take this configuration: {error}{takes}") from error
-    if not callable(getattr(made, "plan", None)):
-        raise BadInput(f"strategy {name!r} has no method plan(view): {made!r} is no strategy")
+    if not is_planner(made):
+        raise BadInput(f"strategy {name!r} has no method plan(view), or no name: {made!r} is no strategy")
     return made
 
 

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import begins_turn, reachable_units, show_newest
 from sightline.plan.strategies.state_schema import Schema, field_of, object_in, problem, schema_of
+from sightline.plan.strategy import Hooks, Merged
 from sightline.plan.view import View
 from sightline.values.items import Kind
 from sightline.values.phrases import say
@@ -17,14 +18,7 @@ Extractor = Callable[[Schema, Mapping[str, Any], str], Any]
 """Finds values for the schema in a user message: (schema, state so far, text) → the fields it found."""
 
 
-class Merged(NamedTuple):
-    """A state with found values merged in, and the values that were refused: path → why."""
-
-    state: dict[str, Any]
-    refused: dict[str, str]
-
-
-class Entities(Struct, frozen=True, forbid_unknown_fields=True):
+class Entities(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     """Shows the state as JSON, and the question with what came after it.
 
     The rest of the dialogue is not sent, except what no extraction has read yet, or its summary: nothing is forgotten
@@ -60,6 +54,7 @@ class Entities(Struct, frozen=True, forbid_unknown_fields=True):
         return show_newest(view, units, view.command or "sweep: state", says=says)
 
     def merged(self, state: Mapping[str, Any], found: Any) -> Merged:
+        """See `Strategy.merged`. Values that the schema does not allow are refused."""
         return merged(self.schema, state, found, null_erases=self.null_erases)
 
 

@@ -20,6 +20,7 @@ from msgspec import Meta, Struct
 from sightline.plan.budget import Budget
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sweep import Sweep
+from sightline.plan.strategy import Hooks
 from sightline.plan.view import View, oldest
 from sightline.shorten import Purpose
 from sightline.values.items import Kind, Lod
@@ -42,7 +43,7 @@ _RETAINED = 0.2  # share of the messages, the newest, that is not summarised
 _RETRY_GROWTH = 0.1  # of the body's tokens: what must come until a sweep that could not reach its target is repeated
 
 
-class Focus(Struct, frozen=True, forbid_unknown_fields=True):
+class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     """Everything in full while it fits; then older and less useful items are shortened, rarely and in batches.
 
     keep: how many of the newest units a sweep leaves as they are while the limit allows it. If a question comes last,

@@ -3,7 +3,6 @@
 The first of these files that names one counts. If none does, it is `focus`.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -120,6 +119,8 @@ def _read(file: Path) -> Choice | None:
 
 
 def _toml(file: Path) -> dict[str, Any]:
+    import tomllib
+
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

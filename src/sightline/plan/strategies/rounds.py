@@ -9,13 +9,14 @@ from sightline.errors import BadInput
 from sightline.log.columns import FILE_READ, LABELLED, Timeline
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import begins_turn, show_newest
+from sightline.plan.strategy import Hooks
 from sightline.plan.view import View, messages_of
 from sightline.values.items import Kind, Lod
 
 _READ = "read in an earlier round"
 
 
-class Rounds(Struct, frozen=True, forbid_unknown_fields=True):
+class Rounds(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     """Files that were read become gists with the next question; everything else is in full while it fits.
 
     If there are more than `messages` messages when a question comes, only the newest `keep` stay, the system messages,

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from sightline.log.columns import LABELLED, ORPHAN, Timeline
 from sightline.plan.plan import Plan
+from sightline.plan.strategy import Hooks
 from sightline.plan.view import View, body_unit
 from sightline.values.items import Kind, Lod
 
@@ -13,7 +14,7 @@ _DERIVED = (Kind.SUMMARY, Kind.RECALL)  # made from other units, so their age do
 _QUESTION_PART = 4  # a question of up to a quarter of the limit is shown in full even if newer units need the tokens
 
 
-class Sliding(Struct, frozen=True, forbid_unknown_fields=True):
+class Sliding(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     """Shows the newest units up to the limit. All older ones are left out; nothing is shortened that fits whole."""
 
     name = "sliding"

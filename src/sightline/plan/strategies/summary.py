@@ -7,10 +7,11 @@ from msgspec import Meta, Struct
 from sightline.errors import BadInput
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import begins_turn, is_still_right, reachable_units, show_newest
+from sightline.plan.strategy import Hooks
 from sightline.plan.view import View, body_units
 
 
-class Summary(Struct, frozen=True, forbid_unknown_fields=True):
+class Summary(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
     """Shows a summary of the oldest turns, then the newest turns that fit. A light model extends the summary."""
 
     name = "summary"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 
+from sightline.values.pattern import pattern
 from sightline.values.phrases import SPEAKS
 
 INDEXED_CHARS = 65_536  # of a row's text; of a longer one head, tail and samples between them are indexed
@@ -16,14 +17,14 @@ MAX_HUMPS = 4  # a word with more camel-case parts is a hash, not a name
 MAX_QUERY_TERMS = 64  # of a pasted page the longest terms, because they are rare; bounds the look-ups of one search
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"  # scripts without spaces
-CJK_RUN = re.compile(f"[{CJK}]+")
+CJK_RUN = pattern(f"[{CJK}]+")
 GROUPED = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 1,200 is 1200
-CHUNK = re.compile(rf"{CJK_RUN.pattern}|{GROUPED}|[^\W{CJK}]+(?:[-./\\@'][^\W{CJK}]+)*")
-PATH = re.compile(r"[/\\]")
-JOINT = re.compile(r"[-.@_]+")
-IDENTIFIES = re.compile(r"\d|\w[-./\\@_]\w|[^\W\d_][A-Z]")  # 4711, A-17, main.py, getName, NASA
-NAME_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
-HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+CHUNK = pattern(rf"{CJK_RUN.pattern}|{GROUPED}|[^\W{CJK}]+(?:[-./\\@'][^\W{CJK}]+)*")
+PATH = pattern(r"[/\\]")
+JOINT = pattern(r"[-.@_]+")
+IDENTIFIES = pattern(r"\d|\w[-./\\@_]\w|[^\W\d_][A-Z]")  # 4711, A-17, main.py, getName, NASA
+NAME_INSIDE = pattern(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
+HUMP = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 SUFFIXES = (("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("ing", ""))
 
 # Function words of English questions. In a short history they can be rare enough to look like names.
@@ -49,7 +50,7 @@ WEAK_CHARACTERS = frozenset("是在有和与或也都就还很再又给把被对
 SPEAKER = "\0by "  # followed by a term of the speaker's name
 DATED = "\0dated"  # the text names a time
 TIME_MARK = "\0"  # in a text to index, between the text itself and the time at which it was written
-NAMES_IN_QUERY = re.compile(rf"\b[A-Z][^\W\d_]+|{CJK_RUN.pattern}")
+NAMES_IN_QUERY = pattern(rf"\b[A-Z][^\W\d_]+|{CJK_RUN.pattern}")
 MAX_NAME_TERMS = 4  # what is longer before a colon is a sentence, not a name
 TIME_WORDS = """
     yesterday today tonight tomorrow ago last next since week month year weekend
@@ -57,8 +58,8 @@ TIME_WORDS = """
     january february march april may june july august september october november december
 """
 CHINESE_TIME_WORDS = "[昨今明前后]天|[上下这]个?[周月]|[年月日号点周]"
-TIME_NAMED = re.compile(rf"\d|\b(?:{'|'.join(TIME_WORDS.split())})\b|{CHINESE_TIME_WORDS}", re.I)
-ASKS_WHEN = re.compile(
+TIME_NAMED = pattern(rf"\d|\b(?:{'|'.join(TIME_WORDS.split())})\b|{CHINESE_TIME_WORDS}", re.I)
+ASKS_WHEN = pattern(
     r"\b(?:when|how (?:long|often|old|soon)|what (?:time|date|day|month|year)|which (?:day|month|year))\b"
     r"|什么时[候间]|何时|几[点号月日年]|哪[天年月日]|多久|星期几|周几|日期|时间",
     re.I,
@@ -152,4 +153,4 @@ def _stem(word: str) -> str:
 
 
 STOP_TERMS = frozenset(map(_stem, FUNCTION_WORDS.split()))
-CHINESE_STOPS = re.compile("|".join(sorted(CHINESE_FUNCTION_WORDS.split(), key=len, reverse=True)))
+CHINESE_STOPS = pattern("|".join(sorted(CHINESE_FUNCTION_WORDS.split(), key=len, reverse=True)))

@@ -11,17 +11,18 @@ from sightline.shorten.digest.shell import CHANGED, MOST, READ, WRITTEN
 from sightline.shorten.digest.steps import SENTENCE, Step, one_line, read_run
 from sightline.shorten.identifiers import values_in
 from sightline.values.items import Item
+from sightline.values.pattern import pattern
 
 REASON = 110  # characters of a reason
 LONG_ENOUGH = 20  # bytes from which a sentence without a name says more than the edit; "fix that" does not
 
-_EXISTED = re.compile(
+_EXISTED = pattern(
     r"(?:has been|was) (?:updated|overwritten|modified)|\boverwrote|successfully (?:overwr|updat)|已(?:更新|覆盖|修改)",
     re.I,
 )
-_CREATED = re.compile(r"\bcreated\b|new file|新建|已创建", re.I)
+_CREATED = pattern(r"\bcreated\b|new file|新建|已创建", re.I)
 # Words at the beginning of a sentence that say nothing.
-_FILLER = re.compile(
+_FILLER = pattern(
     r"^(?:(?:now|ok(?:ay)?|great|good|perfect|alright|excellent|right|next|first|finally|then|so)\b[,.!: —-]*)*"
     r"(?:(?:let me|let's|i'll|i will|i need to|i'm going to|we need to|now i)\b[,: ]*(?:now |also |first )?)?"
     r"(?:(?:好的?|现在|首先|接下来|然后|那么|最后)[，,。！ ]*)*"

@@ -12,40 +12,42 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from sightline.values.pattern import pattern
+
 MOST = 64 * 1024  # characters of a command that are read
 READ, CHANGED, DELETED = "read", "changed", "deleted"
 WRITTEN = "written"  # created, or changed if the file existed
 
-_HEREDOC = re.compile(
+_HEREDOC = pattern(
     r"(?P<line><<-?[ \t]*(['\"\\]?)(?P<end>[A-Za-z_]\w*)\2[^\n]*)"
     r"(?P<body>.*?)(?:\n[^\S\n]*(?P=end)[^\S\n]*(?=\n|\Z)|\Z)",
     re.S,
 )
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"(?P<end>\n|;|&&|\|\|?|[()]|&(?!>))"
     r"|(?P<redirect>\d?(?:>>|>\||>&\d?|<<<|<<-?|(?<![-=])>|<)|&>>?)"
     r"|(?P<word>(?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|<>()'\"\\])+)"
     r"|['\"\\]",
     re.S,
 )
-_QUOTES = re.compile(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.S)
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_NOT_A_PATH = re.compile(r"[$*?`{}\n]|^-|^/dev/|^&|^[\d=,.:]+$|^\.{0,2}$|^/$")
+_QUOTES = pattern(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.S)
+_ASSIGNMENT = pattern(r"[A-Za-z_]\w*=")
+_NOT_A_PATH = pattern(r"[$*?`{}\n]|^-|^/dev/|^&|^[\d=,.:]+$|^\.{0,2}$|^/$")
 _LONGEST_PATH = 300
 _BEFORE_PROGRAM = frozenset(("sudo", "time", "command", "exec", "nohup", "env", "then", "do", "else"))
 _VIEWERS = frozenset(("cat", "head", "tail", "nl", "less", "more", "bat", "tac", "awk"))
 _VIEWER_OPTIONS = frozenset(("-n", "-c", "-l", "-e", "-F", "-v"))  # those whose value is the next word
-_PYTHON = re.compile(r"python[\d.]*$")
-_OPENED = re.compile(
+_PYTHON = pattern(r"python[\d.]*$")
+_OPENED = pattern(
     r"\bopen\(\s*(?:[rbf]?(['\"])(?P<path>[^'\"\n]+)\1|(?P<name>\w+))\s*(?:,\s*(?:mode\s*=\s*)?['\"](?P<mode>[rwaxbt+]+)['\"])?"
 )
-_PATHS = re.compile(
+_PATHS = pattern(
     r"(?:\bPath\(\s*(['\"])(?P<path>[^'\"\n]+)\1\s*\)|\b(?P<name>\w+))"
     r"\.(?P<verb>write_text|write_bytes|read_text|read_bytes|unlink|touch)\("
 )
-_NAMED = re.compile(r"\b(\w+)\s*=\s*(?:(?:pathlib\.)?Path\(\s*)?[rf]?(['\"])([^'\"\n]{1,300})\2")
-_PATCH_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.M)
-_DIFF_FILE = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.M)
+_NAMED = pattern(r"\b(\w+)\s*=\s*(?:(?:pathlib\.)?Path\(\s*)?[rf]?(['\"])([^'\"\n]{1,300})\2")
+_PATCH_FILE = pattern(r"^\*\*\* (Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.M)
+_DIFF_FILE = pattern(r"^\+\+\+ (?:b/)?(\S+)", re.M)
 
 
 class Touch(NamedTuple):
@@ -217,7 +219,7 @@ def _python_touches(script: str) -> Iterator[Touch]:
     found: dict[str, set[str]] = {}
     for match in (*_OPENED.finditer(script), *_PATHS.finditer(script)):
         path = match["path"] or names.get(match["name"], "")
-        if match.re is _PATHS:
+        if "verb" in match.re.groupindex:
             verb = match["verb"].partition("_")[0]
         else:
             verb = "write" if set(match["mode"] or "r") & set("wax+") else "read"

@@ -12,6 +12,7 @@ from sightline.shorten.fill import TokenLimit, fill
 from sightline.shorten.rules import constraints, revoked
 from sightline.shorten.rules.pattern_table import word_set
 from sightline.shorten.sample import READ_LIMIT, read_sample
+from sightline.values.pattern import pattern
 from sightline.values.phrases import say
 
 SMALLEST = 6  # tokens; nothing shorter is made of a text
@@ -22,13 +23,13 @@ LONGEST, SHORTEST = 220, 20  # characters of a decision at most, bytes at least
 SENTENCES = 48  # of one statement that are read
 
 # Elements that programs put into the user's messages.
-_INJECTED = re.compile(
+_INJECTED = pattern(
     r"<(system-reminder|command-[a-z]+|local-command-[a-z]+|environment_context|user_instructions|ide_[a-z_]+|"
     r"task-notification|INSTRUCTIONS)\b[^<>]*>"
 )
 _NOT_TYPED = ("[Request interrupted", "Caveat: The messages below")
 _CONTINUED = "This session is being continued from a previous conversation"
-_FENCED = re.compile(r"```.*?(?:```|$)", re.S)
+_FENCED = pattern(r"```.*?(?:```|$)", re.S)
 # Who says only these words greets, thanks, agrees or promises, and tells nothing.
 _FILLER = word_set("""
     a absolutely acknowledged ahead all alright also am and anything appreciate are as at awesome be by bye can
@@ -40,11 +41,11 @@ _FILLER = word_set("""
     this to too understand understood up very want we welcome well will with wonderful works worries would yeah yep
     yes you you're your
     """)
-_FILLER_ZH = re.compile(
+_FILLER_ZH = pattern(
     "好的?|收到|明白|了解|知道|清楚|记住|记下|没问题|不客气|谢谢|感谢|多谢|辛苦|可以|行|是的?|对|嗯|继续|当然|没事|再见"
     "|你好|您好|不错|很好|太好|放心|一定|会的?|我们?|你们?|您|就|这样|吧|呢|啊|呀|哦|啦|了|的|都|很|非常|照做|请|下去|按|来|办"
 )
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_WORD = pattern(r"[^\W_]+(?:['’-][^\W_]+)*")
 _MARKS = tuple(say("revoked", locale, text="") for locale in ("en", "zh"))
 # Sentences that are worth keeping have one of these cues, in lower case. Each kind of cue has its worth.
 _WORTHS = {
@@ -60,7 +61,7 @@ _WORTHS = {
     # something done
     r"(?:fixed|added|removed|replaced|implemented|updated|renamed|moved|created)\b|已修复|已添加|已删除|已完成": 1.0,
 }
-_CUES = re.compile("|".join(f"({cues})" for cues in _WORTHS))
+_CUES = pattern("|".join(f"({cues})" for cues in _WORTHS))
 
 
 def user_texts(users: Sequence[Utterance], previous: Sequence[str] = ()) -> list[str]:

@@ -15,21 +15,22 @@ from sightline.shorten.identifiers import values_of_lines
 from sightline.shorten.sample import cut_at_blank, encodable, read_sample
 from sightline.shorten.signals import trouble_marks
 from sightline.values.items import Call, Item, Kind, Result, plain_text
+from sightline.values.pattern import pattern
 
 STALE = 4  # calls after which what the assistant said no longer explains the next one
 ENDS = 400  # characters at either end of a result in which a tool reports success or failure
 WIDEST = 140  # characters of a line that is quoted
 
-SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")  # between two sentences
-_EXIT = re.compile(r"(?:exit(?:ed with)?[ _](?:code|status)|returncode)[\"'>:\s=]{1,4}(\d{1,3})\b")
-_REFUSED = re.compile(
+SENTENCE = pattern(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")  # between two sentences
+_EXIT = pattern(r"(?:exit(?:ed with)?[ _](?:code|status)|returncode)[\"'>:\s=]{1,4}(\d{1,3})\b")
+_REFUSED = pattern(
     r"\s*(?:<tool_use_error>|error\b|traceback \(|fatal:|bash: |"
     r"错误|失败|异常|未找到|找不到|超时|the user doesn't want|no replacement was)",
     re.I,
 )
-_TESTS = re.compile(r"^(?:--- FAIL|FAIL\b|FAILED\b|=+ .*\b\d+ failed)", re.M)
-_MESSAGE = re.compile(r"(?:Error|Exception|error|panic|fatal|错误|失败|异常)[:：\]]")
-_MARKUP = re.compile(r"</?[a-z_]+>|^E\s{2,}|^\s*\d+[→\t]")
+_TESTS = pattern(r"^(?:--- FAIL|FAIL\b|FAILED\b|=+ .*\b\d+ failed)", re.M)
+_MESSAGE = pattern(r"(?:Error|Exception|error|panic|fatal|错误|失败|异常)[:：\]]")
+_MARKUP = pattern(r"</?[a-z_]+>|^E\s{2,}|^\s*\d+[→\t]")
 
 
 class Utterance(NamedTuple):

@@ -4,17 +4,16 @@ A clause binds by its verb or adverb (不要, 必须, 只), by an amount (五百
 user (我吃素), or because it says how something shall be (语气正式一点). A question or a story does not bind.
 """
 
-import re
-
 from sightline.shorten.rules.pattern_table import Table, any_of
+from sightline.values.pattern import pattern
 
-WRITTEN = re.compile(r"[\u4e00-\u9fff]")
+WRITTEN = pattern(r"[\u4e00-\u9fff]")
 CUE = Table(  # every constraint has one of these characters
     "[联库率能色叫期号址账箱寄区口器不别必务禁勿只仅律定今往从每凡统确证尽避内至最控持留优要规约限注须原条绝未待记忘稍回晚后下明提接遗剩完"
     "放有到始全用先经切牢谨严杜遵越概忽以等过无都需点些行即就左算照沿参喜偏希懂新小外初素封少于"
     "写成换转靠按采为体话格形第称喝忌糖压孕清恐晕盲伤腿改停遇碰旦如当若应使低高优习倾向免除段由审比带加更推延再周前当居对开归走进配语]"
 )
-CLAUSE = re.compile(r"[，,；;：:。！!（）()]| - |(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
+CLAUSE = pattern(r"[，,；;：:。！!（）()]| - |(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
 NUMBER = "[0-9一二两三四五六七八九十百千万半]"
 
 
@@ -36,7 +35,7 @@ def is_constraint(plain: str) -> bool:
 
 # --- Work and friends ----------------------------------------------------------------------------------------------
 
-WORK = re.compile(
+WORK = pattern(
     "[0-9a-z‹]|"
     + any_of("""
     代码 模块 文件 测试 提交 分支 数据 日志 接口 报告 摘要 邮件 合同 订单 发票 预算 价格 格式 标题 注释 变量 函数
@@ -116,7 +115,7 @@ REPORTS = Table(
     behaves="(?:[很太超特]|会(?!议)|是|有(?!编)|没|报|出[现错]|失败|成功|卡|崩|慢|闪|白屏|丢|空|重[启复]|显示|变|掉|要[等花])",
     count=NUMBER,
 )
-OBLIGES = re.compile(
+OBLIGES = pattern(
     "(?<![主重])要(?![等花])|应[该当]|(?<![觉获取变])得(?![很到])|不[要得许准能]|请|别|务必|须|一律|只能|确保|保证"
 )
 # a clause about the speaker, or about this one thing

@@ -12,6 +12,7 @@ import re
 from sightline.shorten.rules import chinese, english, reports
 from sightline.shorten.rules import vocabulary as v
 from sightline.shorten.rules.pattern_table import Table, any_of, word_set
+from sightline.values.pattern import pattern
 
 # a number, an address, a path, an identifier, or a name
 VALUE = r"""["'“‘`(]?(?:[$€£#~]?[a-z]{0,2}\d|[\w.+-]+@\w|https?://|[\w.-]*[a-z]\.[a-z]{2,}\b|/?\w+/\w|\w+[_-]\w*\d|#\w|(?!I\b)[A-Z][\w+-]*)"""
@@ -70,7 +71,7 @@ FACT = Table(
 
 # --- Other things: "The depot opens at 7:30", "Invoices go to a@b.example" ------------------------------------------
 
-LED = re.compile(LEAD, re.IGNORECASE)
+LED = pattern(LEAD, re.IGNORECASE)
 SUBJECT = 7  # words before the verb
 STATES = word_set(v.STATES)
 PLURALS = {word for word in STATES if f"{word}s" in STATES or word == "are"}  # of a single thing they are past or wrong
@@ -81,12 +82,10 @@ NO_SUBJECT = word_set("""
     before since now one where why how because although maybe perhaps and but so gonna i'm i've it's he's she's
     we're you're they're that's there's let's here's yes no ok nothing everything everyone someone people some
     """)
-REST = re.compile(
+REST = pattern(
     r"[,;(]|\b(?:because|when|if|but|so|since|although|while|as|that|what|who|which|how)\b"
 )  # ends what the verb says
-TIMED = re.compile(
-    rf"(?<!\w){VALUE}|\b(?:noon|midnight|(?:every|each) (?:day|night|week|month|quarter|year|morning))\b"
-)
+TIMED = pattern(rf"(?<!\w){VALUE}|\b(?:noon|midnight|(?:every|each) (?:day|night|week|month|quarter|year|morning))\b")
 
 
 def _describes(sentence: str) -> bool:
@@ -158,13 +157,13 @@ FACT_ZH = Table(
     value="[0-9a-zA-Z零一二两三四五六七八九十百千万]",
     is_="(?:是|为|在|叫|：|:|=|写)",
 )
-DIGIT = re.compile(r"\d")
+DIGIT = pattern(r"\d")
 # what was; "the same as last year" is not
-PAST = re.compile(
+PAST = pattern(
     r"\b(?:was|were|had been|used to|(?<!as )(?<!like )(?<!than )last (?:year|week|month))\b"
     r"|(?<![跟和像与同])(?:去年|上周|上个月|以前|当时|原来)"
 )
-ASKED = re.compile(r"[?？][\"”']?$|[吗呢]|有没有|什么|多少|哪|怎么")
+ASKED = pattern(r"[?？][\"”']?$|[吗呢]|有没有|什么|多少|哪|怎么")
 GIVEN = frozenset(
     f"{v.FACT} {v.FACT_VERBS} {v.STATES}".replace("~", " ").split()
 )  # a fact has one of these, or a digit

@@ -12,6 +12,7 @@ from sightline.shorten.rules import chinese, english
 from sightline.shorten.rules import vocabulary as v
 from sightline.shorten.rules.pattern_table import Table, any_of, word_set
 from sightline.shorten.rules.user_sentences import plain
+from sightline.values.pattern import pattern
 
 # of each kind one holds: who allows English again no longer wants German
 KINDS = {
@@ -92,23 +93,23 @@ EMPTY = word_set("""
     everything restrictions requirements constraints these those told feel free fine allowed it's scrap lift
     actually before are permitted good alright
     """)
-WORD = re.compile(r"[a-z0-9_'./-]{3,}")
-EMPTY_ZH = re.compile(
+WORD = pattern(r"[a-z0-9_'./-]{3,}")
+EMPTY_ZH = pattern(
     "现在|以后|接下来|可以|不用|不必|无需|不需要|不要|不能|不得|不许|不准|不允许|禁止|严禁|必须|前面|之前|刚才|上面|[这那]条|上一条|说的"
     "|规则|要求|限制|约定|规定|禁令|作废|取消|解除|失效|收回|不再|不算|当我没说|所有|全部|以前|以上|忘掉|忘了|忽略|不用管|别管|其实"
     "|永远|[了你再也又都先别的话勿]"
 )
-HAN = re.compile(r"[\u4e00-\u9fff]+")
+HAN = pattern(r"[\u4e00-\u9fff]+")
 # verbs that say the same: the first of each line stands for all
 ALIKE = (
     "change edit modify touch alter update 改 修改 更改 改动 变更 动 碰",
     "remove delete 删 删除 删掉 移除",
     "add introduce install 加 添加 新增 增加",
 )
-VERB_ZH = re.compile(
+VERB_ZH = pattern(
     "(?:" + "|".join(sorted(HAN.findall(" ".join(ALIKE)), key=len, reverse=True)) + "|使用|采用|用(?!户))(?!画|进|密)"
 )
-ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s|e)$")
+ENDING = pattern(r"(?<=\w{3})(?:ing|ed|es|s|e)$")
 
 
 def _bare(word: str) -> str:
@@ -122,12 +123,12 @@ VERBS = frozenset(map(_bare, v.DOING.split())) | set(STEMS.values())
 SHARED = 0.75  # of what the lifting sentence is about: a rule that shares less may be another one
 
 # what a clause forbids follows its negation, up to when or why
-NEGATION = re.compile(
+NEGATION = pattern(
     r"(?:\bnot|n't|\bdont|\bnever|\bno|\bavoid|\bstop|\bwithout|不要|别|不能|不得|不许|不准|不允许|禁止|严禁|勿|不可以?)"
     r"((?:(?!\b(?:before|until|till|unless|when|if|because|since|so that)\b)[^,;，；。])*)"
 )
-PART = re.compile(r"([,;，；])|\.\s|\s(?:and|or|nor)\s|、|或者?|以及|(?<=[\u4e00-\u9fff])[和与](?=[\u4e00-\u9fff])")
-MORE = re.compile(r" (?:and|or|nor) ")
+PART = pattern(r"([,;，；])|\.\s|\s(?:and|or|nor)\s|、|或者?|以及|(?<=[\u4e00-\u9fff])[和与](?=[\u4e00-\u9fff])")
+MORE = pattern(r" (?:and|or|nor) ")
 LISTED = 24  # characters of an item of a list: a longer part is a reason or a remark
 
 How = Literal["cancels all", "cancels", "permits", "waives", ""]

@@ -7,8 +7,9 @@ that holds no number, name or negation. What is quoted stays as it is.
 import re
 
 from sightline.shorten.rules.pattern_table import any_of
+from sightline.values.pattern import pattern
 
-LEAD = re.compile(
+LEAD = pattern(
     any_of(r"""
     ok(?:ay)? also and so but btw by~the~way please kindly from~now~on going~forward for~the~record just~so~you~know
     (?:please~)?(?:note|remember|keep~in~mind|be~aware)~that make~sure~(?:that|to) be~sure~to i(?:'d|~would)~like~you~to
@@ -18,16 +19,16 @@ LEAD = re.compile(
     + r"(?:[,:，：]\s*|\s+|(?<=[一-鿿]))",
     re.IGNORECASE,
 )
-EMPTY = re.compile(
+EMPTY = pattern(
     r",? please\b(?! \w)|(?<!\S)(?:the|an?(?! (?:or|and|to|in|by|for|with)\b)|is|are|kindly|really|very|quite|"
     r"basically|actually) (?=\S)|一下(?![一-鿿])|的话(?=[，,])|[吧哦呢](?=[，。！,]|$)"
 )
-REASON = re.compile(r"(?:,? because\b|[，,]?因为)[^,，。]*")
-MEANS = re.compile(
+REASON = pattern(r"(?:,? because\b|[，,]?因为)[^,，。]*")
+MEANS = pattern(
     r"[\d\"“`‘「/_@#%]|\b(?:no|not|nor|neither|never|none|nothing|nobody|cannot|only|without|except|unless|avoid|one|two|"
     r"three|four|five|six|seven|eight|nine|ten)\b|n['’]t|\b[A-Z]|\w\.\w|[不没别勿未无非仅只禁零一二两三四五六七八九十百千万]"
 )
-QUOTED = re.compile(r"(\"[^\"]*\"|“[^”]*”|`[^`]*`|「[^」]*」)")
+QUOTED = pattern(r"(\"[^\"]*\"|“[^”]*”|`[^`]*`|「[^」]*」)")
 
 
 def short_form(sentence: str) -> str:

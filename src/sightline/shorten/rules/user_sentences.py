@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sightline.shorten.rules.pattern_table import Table
+from sightline.values.pattern import pattern
 
 SENTENCE = 400  # characters; of a longer sentence the clause with the cue is kept
 PASTED = 3_000  # characters of one paragraph; nobody types a longer one
@@ -41,8 +42,8 @@ def plain(sentence: str) -> str:
 
 # --- Blocks -------------------------------------------------------------------------------------------------------
 
-HEADING = re.compile(r" {0,3}#{1,6} +\S")
-ITEM = re.compile(
+HEADING = pattern(r" {0,3}#{1,6} +\S")
+ITEM = pattern(
     r"\s*(?:[-*•·+](?=\s)|\(?\d{1,3}[.)](?=\s)|\d{1,3}[、）．]|（\d{1,2}）|[①-⑳]|[一二三四五六七八九十]{1,3}、)"
     r"\s*(?:\[[ xX]\]\s*)?"
 )
@@ -121,8 +122,8 @@ def _document(text: str, lines: list[Span]) -> int:
 
 # --- Lines --------------------------------------------------------------------------------------------------------
 
-FENCE = re.compile(r"\s*(?:```|~~~)")
-TAG = re.compile(r"\s*<([A-Za-z][\w:-]{0,60})[^<>\n]{0,200}>")
+FENCE = pattern(r"\s*(?:```|~~~)")
+TAG = pattern(r"\s*<([A-Za-z][\w:-]{0,60})[^<>\n]{0,200}>")
 # what a user does not type: quotes, prompts, tables, comments, logs, stack frames, test reports, code
 FOREIGN_LINE = Table(r"""
     \s*(?:\[[\w:.-]{1,40}\] )?(?:[>|$❯⎿│%]|#!|//|/\*|\*/)
@@ -136,7 +137,7 @@ FOREIGN_LINE = Table(r"""
     \s*(?:def|class|import|from \S+ import|return|func|fn|const|let|var|public|private)\b.{0,300}[:;{}()=]$
     """)
 # up to the next empty line: tracebacks, diffs, JSON
-FOREIGN_BLOCK = re.compile(r"\s*Traceback \(most recent call last\)|diff --git |--- a/|@@ -\d|\s*[\[{]\s*(?:[\"{\[]|$)")
+FOREIGN_BLOCK = pattern(r"\s*Traceback \(most recent call last\)|diff --git |--- a/|@@ -\d|\s*[\[{]\s*(?:[\"{\[]|$)")
 # the paragraph after this line is somebody else's
 PASTE_FOLLOWS = Table(
     r"""
@@ -146,8 +147,8 @@ PASTE_FOLLOWS = Table(
     text="(?:e-?mail|article|policy|docs?|documentation|message|text|paragraph|letter|output|transcript|error|quote|"
     "contract|readme|ticket|comment|template|example|sample|excerpt|passage|draft)",
 )
-LETTER = re.compile(r"\s*(?:Dear [^.!?]{1,60}[,:]|(?:尊敬的|亲爱的|各位)[^，。]{1,20}[：:])\s*$")
-LETTER_ENDS = re.compile(r"\s*(?:(?:best|kind|warm)?\s*regards|sincerely|yours|best wishes|此致|敬上)\b", re.IGNORECASE)
+LETTER = pattern(r"\s*(?:Dear [^.!?]{1,60}[,:]|(?:尊敬的|亲爱的|各位)[^，。]{1,20}[：:])\s*$")
+LETTER_ENDS = pattern(r"\s*(?:(?:best|kind|warm)?\s*regards|sincerely|yours|best wishes|此致|敬上)\b", re.IGNORECASE)
 
 
 def _own_lines(text: str) -> Iterator[Span]:
@@ -201,9 +202,9 @@ STOP = Table(
     abbreviated=r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)",
 )
 CLAUSE = Table(r"[,;，；：]\s?|:\s|\s[-–—]+\s")
-QUOTE = re.compile(r"\"[^\"]{0,300}\"|“[^”]{0,300}”|「[^」]{0,300}」|《[^》]{0,100}》|`[^`]{1,200}`")
-CAPTION = re.compile(r"\[[^\[\]]{12,400}\](?!\()")  # what a program says of a picture; a link has an address
-HALF_QUOTE = re.compile(r"(?:^|(?<=\s))[\"“](?=\w).*$|^[^\"”]*[a-z][.!?,]?[\"”](?=\s|$)")  # the next sentence ends it
+QUOTE = pattern(r"\"[^\"]{0,300}\"|“[^”]{0,300}”|「[^」]{0,300}」|《[^》]{0,100}》|`[^`]{1,200}`")
+CAPTION = pattern(r"\[[^\[\]]{12,400}\](?!\()")  # what a program says of a picture; a link has an address
+HALF_QUOTE = pattern(r"(?:^|(?<=\s))[\"“](?=\w).*$|^[^\"”]*[a-z][.!?,]?[\"”](?=\s|$)")  # the next sentence ends it
 # the rest of the paragraph is the material to work on
 MATERIAL = Table(
     r"""

@@ -1,0 +1,57 @@
+"""An agent loop on the Anthropic SDK, with streaming: the same loop, and cache breakpoints are set for you.
+
+`compose` gives system, messages and tools of the next call, with a mark up to where the provider should cache: what was
+sent before begins the next payload byte for byte, so most of it is read from the cache. `reply` takes the SDK's object
+and learns from the usage it reports.
+
+    ANTHROPIC_API_KEY=… python anthropic_agent.py "What is 17 degrees Celsius in Fahrenheit?"
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import anthropic
+
+import sightline as sl
+
+TOOLS = [
+    {
+        "name": "fahrenheit",
+        "description": "Convert degrees Celsius.",
+        "input_schema": {"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]},
+    }
+]
+FUNCTIONS: dict[str, Callable[..., Any]] = {"fahrenheit": lambda celsius: celsius * 9 / 5 + 32}
+
+
+def ask(client: anthropic.Anthropic, session: sl.Session, question: str, *, model: str, window: int = 200_000) -> None:
+    """Answer one question: call the model and run its tools until it has nothing more to call."""
+    session.user(question)
+    while True:
+        payload = session.compose(sl.Budget(window=window, output=2_000))
+        with client.messages.stream(model=model, max_tokens=2_000, **payload.anthropic()) as stream:
+            for text in stream.text_stream:
+                print(text, end="", flush=True)
+            session.reply(stream.get_final_message())
+        print()
+        if not session.open_calls and not session.answered:
+            return
+        for call in session.open_calls:
+            try:
+                session.tool_result(call.id, FUNCTIONS[call.name](**call.input))
+            except Exception as error:  # the model reads what went wrong, and tries something else
+                session.tool_result(call.id, repr(error), error=True)
+
+
+def main() -> None:
+    """Answer the question on the command line; the session is kept in the project's folder of logs."""
+    with sl.Session.open() as session:
+        session.configure(profile="anthropic")
+        session.tools(TOOLS)
+        ask(anthropic.Anthropic(), session, " ".join(sys.argv[1:]), model=os.environ.get("MODEL", "claude-sonnet-4-5"))
+
+
+if __name__ == "__main__":
+    main()

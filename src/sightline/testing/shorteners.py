@@ -1,0 +1,78 @@
+"""Checks of shorteners: what everyone's shortener must promise, on ordinary and on hostile texts."""
+
+import copy
+from collections.abc import Iterable
+
+from sightline.shorten.fill import EMPTY, Excerpt, Pieces, TokenLimit, fill
+from sightline.shorten.labels import phrases
+from sightline.shorten.lines import Levels, View, make_view
+from sightline.shorten.sample import Opening, encodable, read_sample
+from sightline.shorten.shortener import Shortener
+from sightline.values.tokens import estimate_tokens
+
+LABEL = "[#412 result, 120 lines, 2,400 tokens]"
+LIMITS = (8, 40, 300, 800)  # tokens of gists and summaries
+HOSTILE = (
+    "", "\n", "\x00\x1b[31m\r\x0b\x85\u2028", "x" * 70_000, "a b " * 20_000, "\ud800\udfff lone",
+    "[#412 result]\n" * 90,
+    "订单号20240516001必须在今天发货。\n" * 200, "| a | b |\n" * 300, "\t" * 5_000, "]]]]}}}}((((\n" * 500,
+    "Traceback (most recent call last):\n" * 40, "+\n-\n@@\n" * 200, "1\n" * 3_000, "é\u0301🚢\u200d" * 900,
+)  # fmt: skip
+
+
+def check_shortener(shortener: Shortener, texts: Iterable[str] = ()) -> None:
+    """Show a shortener these texts, which it must accept, and hostile ones, which it may decline.
+
+    It never raises. The same text gives the same levels, and the view stays as it is. Every level fits its limit in
+    tokens, shows the label and can be encoded.
+
+    Raises:
+        AssertionError: a check failed. The message says which one, and for which text.
+    """
+    assert isinstance(shortener, Shortener), f"{shortener!r} has no name, accepts(view) or levels(view)"
+    own = list(texts)
+    for number, text in enumerate([*own, *HOSTILE]):
+        where = f"{shortener.name} on {text[:40]!r}"
+        try:
+            accepted = _check(shortener, text, where)
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"{where}: {type(error).__name__}: {error}; take any text") from error
+        assert accepted or number >= len(own), f"{where}: it does not accept a text of its own kind"
+
+
+def _check(shortener: Shortener, text: str, where: str) -> bool:
+    """Check one text. Return whether the shortener accepts it."""
+    view, again = _view_of(text), _view_of(text)
+    before = copy.deepcopy((view.values, view.worths, view.names, view.code, view.known, view.sample))
+    accepted = shortener.accepts(view)
+    assert bool(shortener.accepts(again)) == bool(accepted), f"{where}: accepts differs from one time to the next"
+    if accepted:
+        levels, same = shortener.levels(view), shortener.levels(again)
+        assert isinstance(levels, Levels), f"{where}: levels gives {levels!r}; return a Levels(summary, gist)"
+        for name, level, other in zip(Levels._fields, levels, same, strict=True):
+            assert isinstance(level, Excerpt | Pieces), f"{where}: its {name} is {level!r}; it is an Excerpt or Pieces"
+            _check_level(level, other, f"{where}, {name}")
+    after = (view.values, view.worths, view.names, view.code, view.known, view.sample)
+    assert after == before, f"{where}: it changes the view; copy what you change"
+    return bool(accepted)
+
+
+def _check_level(level: Excerpt | Pieces, same: Excerpt | Pieces, where: str) -> None:
+    for tokens in LIMITS:
+        limit = TokenLimit(tokens, 3.6)
+        filled = fill(LABEL, level, estimate_tokens, limit)
+        assert filled == fill(LABEL, same, estimate_tokens, limit), f"{where}: the same text gives other levels"
+        if filled is EMPTY:
+            continue
+        assert filled.tokens <= tokens, f"{where}: {filled.tokens} tokens where {tokens} are allowed"
+        assert LABEL in filled.text, f"{where}: the label is not shown, so that nobody can ask for the whole text"
+        assert encodable(filled.text) == filled.text, f"{where}: it has lone surrogates; use the lines of the view"
+    least = fill(LABEL, level, estimate_tokens, TokenLimit(LIMITS[-1], 3.6))
+    assert least is not EMPTY, f"{where}: nothing fits {LIMITS[-1]} tokens; offer smaller pieces"
+
+
+def _view_of(text: str) -> View:
+    sample = read_sample(encodable(text))
+    return make_view(sample, "tool output", phrases("en"), Opening())

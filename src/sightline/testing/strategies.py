@@ -1,0 +1,139 @@
+"""Checks of strategies: the laws of every payload, on generated conversations."""
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from sightline.errors import PinnedOverflow
+from sightline.log.stores.memory import MemoryStore
+from sightline.plan.budget import Budget
+from sightline.plan.plan import Plan
+from sightline.plan.strategy import Planner, completed, is_planner
+from sightline.plan.view import View
+from sightline.session.session import Session
+from sightline.values.items import Call, Kind, Lod, Message, Result, Role, Text
+from sightline.values.tokens import Estimate
+from sightline.wire.payload import Payload
+
+_WINDOWS = (1_200, 4_000, 60_000)  # much must go, some must go, all fits
+_SEEDS = range(2)  # conversations in each window
+_TURNS = 8
+_WORDS = (
+    "alpha",
+    "invoice",
+    "crane",
+    "quay",
+    "error",
+    "订单",
+    "客户",
+    "发货",
+    "src/app.py",
+    "id=W4711",
+    "must",
+    "never",
+)
+
+
+def check_strategy(strategy: Planner) -> None:
+    """Compose generated conversations with a strategy, in small and large windows, and check every payload.
+
+    A payload never exceeds its budget (law 2). It has no result without its call and no call without its result (law
+    3). Units stand in order, pinned items are shown in full, and the question is always shown (law 6). The same view
+    gives the same plan. A state that is remembered and a summary that is wanted can be used.
+
+    Raises:
+        AssertionError: a check failed. The message says which one, and in which conversation.
+    """
+    assert is_planner(strategy), f"{strategy!r} has no name or no method plan(view), or is a class"
+    for window in _WINDOWS:
+        for seed in _SEEDS:
+            where = f"{strategy.name}, window {window}, conversation {seed}"
+            try:
+                _converse(_Watched(strategy, where), window, Random(seed), where)
+            except AssertionError:
+                raise
+            except Exception as error:
+                raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
+
+
+class _Watched:
+    """The strategy under test: each view is planned twice, and its wishes are looked at."""
+
+    def __init__(self, strategy: Planner, where: str) -> None:
+        self._strategy, self._where = completed(strategy), where
+        self.name, self.apart = self._strategy.name, self._strategy.apart
+        self.compression_model, self.merged = self._strategy.compression_model, self._strategy.merged
+
+    def plan(self, view: View) -> Plan:
+        first, second = self._strategy.plan(view), self._strategy.plan(view)
+        made = isinstance(first, Plan) and first.checked
+        assert made, f"{self._where}: return what Plan.extended or Plan.swept gives"
+        assert _facts(first) == _facts(second), f"{self._where}: the same view gives another plan the second time"
+        self.wants(view)
+        return second
+
+    def wants(self, view: View) -> tuple[int, int] | None:
+        wanted = self._strategy.wants(view)
+        assert wanted == self._strategy.wants(view), f"{self._where}: the same view wants another summary"
+        if wanted is not None:
+            first, last = wanted
+            units = len(view.timeline.unit_row)
+            assert 0 <= first <= last < units, f"{self._where}: wants {wanted}; there are units 0 to {units - 1}"
+        return wanted
+
+
+def _facts(plan: Plan) -> tuple[Any, ...]:
+    return list(plan), plan.levels(), plan.preface, plan.marker, plan.tokens, plan.reason
+
+
+def _converse(strategy: _Watched, window: int, random: Random, where: str) -> None:
+    """Hold one conversation, and check the payload of every call."""
+    session = Session(MemoryStore("check"), strategy=strategy, token_counter=Estimate())
+    session.system("You help in a harbour office.")
+    budget = Budget(window, output=window // 10)
+    for turn in range(_TURNS):
+        asked = session.user(_text(random, random.choice((5, 40, 200))))
+        if turn == 2:
+            session.items.pin(asked)
+        for step in range(random.randrange(3)):
+            _compose(session, budget, asked, where)
+            calls = [Call(f"c{turn}_{step}_{n}", "run", {"command": _text(random, 6)}) for n in range(1 + step)]
+            session.add(Message(Role.ASSISTANT, (Text(_text(random, 8)), *calls)))
+            for call in calls:
+                session.tool_result(call.id, _text(random, random.choice((3, 90, 500))))
+        _compose(session, budget, asked, where)
+        session.assistant(_text(random, random.choice((4, 60))))
+    session.remember({})
+    session.close()
+
+
+def _compose(session: Session, budget: Budget, asked: str, where: str) -> None:
+    try:
+        payload = session.compose(budget)
+    except PinnedOverflow:
+        return  # the question or what is pinned is larger than the window
+    assert payload.tokens <= payload.plan.limit <= budget.window, f"{where}: {payload.tokens} tokens exceed the budget"
+    _check_pairs(payload, where)
+    ids = [message.id for message in payload.body if message.id.isdigit()]
+    shown = [each for each in ids if session.items.info(each).kind is not Kind.RECALL]  # it leads its message
+    assert shown == sorted(shown, key=int), f"{where}: units out of order: {shown}"
+    assert asked in shown, f"{where}: the question #{asked} is not shown"
+    for info in session.items.table():
+        if info.pinned:
+            line = next((line for line in payload.plan.lines() if line.id == info.id), None)
+            assert line is not None, f"{where}: the pinned item #{info.id} is not shown"
+            assert line.lod is Lod.FULL, f"{where}: the pinned item #{info.id} is not shown in full"
+
+
+def _check_pairs(payload: Payload, where: str) -> None:
+    calls = [call.id for call in _parts(payload, Call)]
+    results = [result.id for result in _parts(payload, Result)]
+    assert sorted(calls) == sorted(results), f"{where}: calls {calls} and results {results} are not pairs"
+
+
+def _parts(payload: Payload, kind: type[Any]) -> Iterator[Any]:
+    return (part for message in payload.body for part in message.parts if isinstance(part, kind))
+
+
+def _text(random: Random, words: int) -> str:
+    return " ".join(random.choice(_WORDS) + random.choice(("", ".", "\n")) for _ in range(words))

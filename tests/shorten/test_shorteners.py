@@ -1,0 +1,199 @@
+"""Shorteners of other packages: found by entry point, asked before ours, and never able to break anything."""
+
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sightline import Budget, MemoryStore, Session
+from sightline.log import column_cache
+from sightline.shorten import dispatch, levels_format, shorten
+from sightline.testing import WordCounter
+from sightline.values.items import Item, Kind, Result, Text
+from sightline.values.tokens import estimate_tokens
+
+PLANS = "\n".join(f"  ->  Seq Scan on orders_{n}  (cost=0.00..{n}.50 rows={n} width=244)" for n in range(120))
+OTHER = "\n".join(f"The crane on quay {n} lifts again." for n in range(120))
+
+PACKAGE = """
+from sightline.shorten.lines import Levels, line_levels
+
+class Plans:
+    name = "query plans"
+    asked = 0
+    def accepts(self, view):
+        Plans.asked += 1
+        return any("Seq Scan" in line for line in view.sample.lines)
+    def levels(self, view):
+        costly = {len(view.sample.lines) - 1: 9.0}
+        return line_levels(view, costly, costly)
+
+class Raising(Plans):
+    def accepts(self, view):
+        raise RuntimeError("first " + view.sample.lines[0])
+
+class Nonsense(Plans):
+    def levels(self, view):
+        return "short"
+
+class Half(Plans):
+    def levels(self, view):
+        return Levels(None, None)
+
+class Late(Plans):
+    def levels(self, view):
+        both = super().levels(view)
+        def render(*_):
+            raise RuntimeError("late")
+        return Levels(both.summary, both.gist._replace(render=render))
+
+class Unlabelled(Plans):
+    def levels(self, view):
+        both = super().levels(view)
+        return Levels(both.summary._replace(render=lambda *_: "it is short"), both.gist)
+
+class Numbers(Plans):
+    def levels(self, view):
+        both = super().levels(view)
+        return Levels(both.summary._replace(render=lambda *_: 5), both.gist)
+
+class Huge(Plans):
+    def levels(self, view):
+        both = super().levels(view)
+        return Levels(*(level._replace(render=lambda label, *_: label + " word" * 5000) for level in both))
+
+nothing = dict
+"""
+BROKEN = ("Raising", "Nonsense", "Half", "Late", "Unlabelled", "Numbers", "nothing", "missing")
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """Install a package that offers these shorteners, as if they had been there when Python started."""
+    info = tmp_path / "site" / "plans-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plans\nVersion: 1.0\n")
+    (tmp_path / "site" / "plans.py").write_text(PACKAGE)
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+
+    def offer(*names: str) -> None:
+        lines = [f"{number}-{name} = plans:{name}" for number, name in enumerate(names)]
+        (info / "entry_points.txt").write_text("\n".join([f"[{dispatch.GROUP}]", *lines, ""]))
+        forget()
+
+    yield offer
+    forget()
+    sys.modules.pop("plans", None)
+
+
+def forget() -> None:
+    """As in a fresh process."""
+    dispatch.installed.cache_clear()
+    dispatch._offers.cache_clear()
+    dispatch._warned.clear()
+
+
+def both(text: str) -> tuple[str | None, str | None]:
+    item = Item("8", Kind.RESULT, (Result("c", (Text(text),)),))
+    return shorten(item, count=estimate_tokens, name="psql")
+
+
+def test_an_installed_shortener_is_asked_first(install) -> None:  # type: ignore[no-untyped-def]
+    """It takes the text it knows, before ours, and leaves the others to ours."""
+    before, other = both(PLANS), both(OTHER)
+    install("Plans")
+    summary, gist = both(PLANS)
+    assert (summary, gist) != before
+    assert gist is not None
+    assert "orders_119" in gist
+    assert both(PLANS) == (summary, gist)
+    assert both(OTHER) == other
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_shortener_breaks_nothing(install, name: str) -> None:  # type: ignore[no-untyped-def]
+    """One warning that names it, then the next one is asked: here a good one, and ours where that declines."""
+    install("Plans")
+    good, other = both(PLANS), both(OTHER)
+    install(name, "Plans")
+    with pytest.warns(RuntimeWarning, match="shortener") as told:
+        assert both(PLANS) == good
+    assert len(told) == 1
+    with warnings.catch_warnings():  # errors here: no second warning
+        warnings.simplefilter("error")
+        assert both(OTHER) == other
+        assert both(PLANS) == good
+
+
+def test_levels_stay_bounded(install) -> None:  # type: ignore[no-untyped-def]
+    """What is too long is no level: the item is shown in full or not at all."""
+    install("Huge")
+    assert both(PLANS) == (None, None)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_session_works_with_a_broken_shortener(install, name: str) -> None:  # type: ignore[no-untyped-def]
+    """Append, sweep and verify."""
+    install(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = talk(MemoryStore("s"))
+        assert_verified(session)
+
+
+def assert_verified(session: Session) -> None:
+    verified = list(session.receipts.verify())
+    assert verified
+    assert all(each.found == each.expected for each in verified)
+
+
+def talk(store: MemoryStore) -> Session:
+    session = Session(store, token_counter=WordCounter())
+    for n in range(6):
+        session.user(f"Explain query {n}")
+        session.reply({"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [
+            {"id": f"c{n}", "type": "function", "function": {"name": "psql", "arguments": "{}"}}]}}]})  # fmt: skip
+        session.tool_result(f"c{n}", PLANS)
+        session.compose(Budget(1_800))
+    return session
+
+
+def test_an_uninstalled_shortener_breaks_nothing(install) -> None:  # type: ignore[no-untyped-def]
+    """What it made and was sent is read back from the log, and the session goes on."""
+    install("Plans")
+    store = MemoryStore("s")
+    session = talk(store)
+    receipt = session.receipt
+    session.close()
+    install()
+    again = Session(store, token_counter=WordCounter())
+    assert_verified(again)
+    assert receipt is not None
+    again.user("And now?")
+    again.compose(Budget(1_800))
+
+
+def test_cached_sizes_are_those_of_the_installed_shorteners(install) -> None:  # type: ignore[no-untyped-def]
+    """With another shortener, or another version, what was counted before is counted again."""
+    install()
+    none = levels_format()
+    install("Plans")
+    one = levels_format()
+    install("Plans", "Huge")
+    assert len({none, one, levels_format()}) == 3
+    assert "levels_format()" in Path(column_cache.__file__).read_text(encoding="utf-8")
+
+
+def test_entry_points_are_read_once_and_not_on_import(install) -> None:  # type: ignore[no-untyped-def]
+    """Loading them costs nothing until a text is shortened."""
+    install("Plans")
+    assert "plans" not in sys.modules
+    assert levels_format()
+    assert "plans" not in sys.modules
+    both(PLANS)
+    asked = sys.modules["plans"].Plans.asked
+    both(PLANS)
+    assert sys.modules["plans"].Plans.asked == asked + 1
+    assert dispatch.installed.cache_info().misses == 1

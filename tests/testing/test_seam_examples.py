@@ -1,0 +1,73 @@
+"""The examples of the seams: each runs alone, and the loops run against a server on this machine."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stub import Stub, answer, error
+
+import sightline
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PRINTED = {
+    "strategy": ["messages of 40 were sent"],
+    "shortener": ["with the example:", "orders_47"],
+    "app": ["2 left", "2 steps left", "read the log"],
+}
+CALLS = [("call_1", "fahrenheit", {"celsius": 17}), ("call_2", "fahrenheit", {"kelvin": 1})]
+
+
+def run(name: str, folder: Path, *words: str, **environment: str) -> str:
+    """Run an example in a folder, with no network but this machine's, and return what it prints."""
+    package = Path(sightline.__file__).parents[1]
+    here = {**os.environ, "PYTHONPATH": str(package), "PYTHONIOENCODING": "utf-8", "HOME": str(folder), **environment}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py"), *words], cwd=folder, env=here, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_of_a_seam(name: str, tmp_path: Path) -> None:
+    """It checks itself with the suite, and prints what it does."""
+    output = run(name, tmp_path)
+    assert all(part in output for part in PRINTED[name]), output
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_loop_on_an_sdk(provider: str, tmp_path: Path) -> None:
+    """It streams, runs the tools, tells the model of a failed one, and ends with the answer; all is in the log."""
+    script = [answer("Let me see.", CALLS), answer("It is 62.6 degrees.")]
+    with Stub(script) as stub:
+        keys = {f"{provider.upper()}_API_KEY": "sk-test", f"{provider.upper()}_BASE_URL": stub.url}
+        keys["OPENAI_BASE_URL"] = f"{stub.url}/v1"
+        output = run(
+            f"{provider}_agent", tmp_path, "How", "warm?", MODEL="some-model", SIGHTLINE_HOME=str(tmp_path), **keys
+        )
+    assert output == "Let me see.\nIt is 62.6 degrees.\n"
+    first, second = (asked.body for asked in stub.asked)
+    assert first["stream"] is second["stream"] is True
+    assert {tool.get("name") or tool["function"]["name"] for tool in first["tools"]} >= {"fahrenheit", "expand"}
+    told = json.dumps(second["messages"])
+    assert "62.6" in told
+    assert "TypeError" in told
+    (log,) = tmp_path.rglob("*.jsonl")
+    assert "It is 62.6 degrees." in log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_loop_goes_on_where_it_stopped(provider: str, tmp_path: Path) -> None:
+    """After an error of the provider the question is in the log, and the next run sends it again with the new one."""
+    with Stub([error(400, body={"error": {"message": "bad"}}), answer("Here I am.")]) as stub:
+        keys: dict[str, Any] = {f"{provider.upper()}_API_KEY": "sk-test", f"{provider.upper()}_BASE_URL": stub.url}
+        keys |= {"OPENAI_BASE_URL": f"{stub.url}/v1", "MODEL": "some-model", "SIGHTLINE_HOME": str(tmp_path)}
+        with pytest.raises(AssertionError, match="bad"):
+            run(f"{provider}_agent", tmp_path, "first question", **keys)
+        assert run(f"{provider}_agent", tmp_path, "second question", **keys) == "Here I am.\n"
+    assert "first question" in json.dumps(stub.asked[1].body)
