@@ -63,7 +63,7 @@ class Cautious:
     """Estimates for a vocabulary that is not installed: too many tokens rather than too few.
 
     On English, code, JSON, logs, Chinese and base64 it was never below the vocabulary that it stands for; it is 10 to
-    80 % above (`tests/values/test_cautious.py`), and up to five times the truth in other alphabets.
+    80 % above (`tests/values/test_cautious.py`), and up to six times the truth in other alphabets.
     """
 
     _ASCII = (
