@@ -19,6 +19,7 @@ from typing import Any
 from sightline.errors import SightlineError
 from sightline.plan.budget import Budget
 from sightline.session.session import Session
+from sightline.shorten import levels_format
 from sightline.testing import WordCounter
 
 NOBODY = 65534
@@ -29,8 +30,9 @@ CALL = {"id": "c", "type": "function", "function": {"name": "read", "arguments":
 def become_ordinary() -> None:
     """Give up root's rights. What is imported when first used may lie where only root may look: it is imported now."""
     ours = ("recall.search", "recall.overview.question", "recall.overview.settlement", "wire.openai_chat")
-    for module in ("base64", "sqlite3", *(f"sightline.{name}" for name in ours)):
+    for module in ("base64", *(f"sightline.{name}" for name in ours)):
         import_module(module)
+    levels_format()  # looks for shorteners of other packages
     if os.getuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

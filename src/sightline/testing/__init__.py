@@ -1,11 +1,13 @@
 """For tests of Sightline and of your agents: a word counter, clocks and ids that repeat, a model.
 
-`check_app` and `check_wire` check what an app or a provider format of your own must guarantee.
+`check_app`, `check_wire`, `check_strategy`, `check_shortener`, `check_model` and `check_counter` check what an app, a
+provider format and so on of your own must guarantee; `sightline.testing.stores` has the checks of a store.
 """
 
 import json
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +19,16 @@ from sightline.log.stores.memory import MemoryStore
 if TYPE_CHECKING:
     from sightline.agent.models import ModelInfo, Reply, Request, TextDelta
     from sightline.apps import App, AppWindow
+    from sightline.testing.counters import check_counter as check_counter
+    from sightline.testing.models import check_model as check_model
+    from sightline.testing.shorteners import check_shortener as check_shortener
+    from sightline.testing.strategies import check_strategy as check_strategy
     from sightline.wire.payload import Payload
     from sightline.wire.wire import Wire
 
 __all__ = [
-    "MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "calling", "check_app", "check_wire", "numbered_ids",
-    "reply_of",
+    "MemoryStore", "ScriptedModel", "Ticking", "WordCounter", "calling", "check_app", "check_counter", "check_model",
+    "check_shortener", "check_strategy", "check_wire", "numbered_ids", "reply_of",
 ]  # fmt: skip
 
 
@@ -179,7 +185,13 @@ def _check_window(window: "AppWindow", where: str) -> None:
         below = anchors
 
 
-from sightline.testing.counters import check_counter as check_counter  # noqa: E402 - they use what is above
-from sightline.testing.models import check_model as check_model  # noqa: E402
-from sightline.testing.shorteners import check_shortener as check_shortener  # noqa: E402
-from sightline.testing.strategies import check_strategy as check_strategy  # noqa: E402
+_SUITES = {
+    "check_counter": "counters", "check_model": "models", "check_shortener": "shorteners",
+    "check_strategy": "strategies",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:  # a suite loads what it checks: an agent's models, for example
+    if name not in _SUITES:
+        raise AttributeError(f"module 'sightline.testing' has no attribute {name!r}")
+    return getattr(import_module(f"sightline.testing.{_SUITES[name]}"), name)
