@@ -30,9 +30,9 @@ BY_RULE = 256  # a summary that no model made
 FAULT = 512  # a result fetched again because the earlier one was shortened
 NOTICE = 1024  # a summary that only says that there is none
 FILE_READ = 2048  # a call that reads a file, and its result if it is no error
-SEARCHED = 8192  # a user message that was searched for constraints,
-CONSTRAINT = 16384  # and has some
 LEADING = 4096  # a recall for the user message before it: shown in that message, before its words
+SEARCHED = 8192  # an item that was searched for constraints,
+CONSTRAINT = 16384  # and is a user message that has some
 
 
 class State(Struct):
