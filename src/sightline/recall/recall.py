@@ -89,7 +89,7 @@ class Recall:
                 self._add_row(row, "", pieces)
             return pieces.note(query)
         found = self._finder.rank(query, _MAX_ROWS, asking, breadth=WIDE)
-        hits = [hit._replace(row=self._answer_row(hit.row)) for hit in found.hits]
+        hits = [self._answer(hit) for hit in found.hits]
         hidden = [hit for hit in hits if among(hit.row) and not self._repeats(query, hit)]
         best = max(hits, key=lambda hit: hit.score, default=None)
         if best and not asked and not among(best.row):
@@ -136,11 +136,11 @@ class Recall:
         whole = max(_WHOLE_TOKENS, pieces.tokens_left // 2) if timeline.kind[row] in SPEECH else _WHOLE_TOKENS
         return pieces.add(self._sources(row, terms, pieces.tokens_left, whole))
 
-    def _answer_row(self, row: int) -> int:
+    def _answer(self, hit: Hit) -> Hit:
         """Return the result of a short call, which stands before it in any case; else the row itself."""
-        timeline = self._journal.timeline
+        timeline, row = self._journal.timeline, hit.row
         is_short = timeline.kind[row] == Kind.CALL and timeline.full[row] <= _SHORT_CALL
-        return timeline.partner[row] if is_short and timeline.partner[row] >= 0 else row
+        return hit._replace(row=timeline.partner[row]) if is_short and timeline.partner[row] >= 0 else hit
 
     def _repeats(self, query: str, hit: Hit) -> bool:
         """Return whether a row only asks the same: that is no answer."""

@@ -15,8 +15,7 @@ from sightline.log.stores.memory import MemoryStore
 from sightline.recall.search.bm25 import (
     Hit,
     SegmentPostings,
-    best_hits,
-    score_rows,
+    best_rows,
     weigh_terms,
 )
 from sightline.recall.search.neighbours import SearchScope, rank_with_neighbours
@@ -99,12 +98,9 @@ class SearchIndex:
             )
             mean_length = max(length / max(rows, 1), 1)
             weighted = weigh_terms(wanted, segments, rows, mean_length, scope.breadth.common)[: scope.breadth.terms]
-            scores = score_rows(segments, weighted)
             most = min(max(2 * limit, MIN_SEEDS), MAX_SEEDS)
-            seeds = best_hits(scores, weighted, most, lambda row: known.size(row) > 0)
-            hits = rank_with_neighbours(
-                segments, weighted, seeds, scores, known, exact_terms(query).intersection(wanted)
-            )
+            seeds = best_rows(segments, weighted, most, lambda row: known.size(row) > 0)
+            hits = rank_with_neighbours(segments, weighted, seeds, known, exact_terms(query).intersection(wanted))
             return SearchResult(" ".join(term.term for term in weighted), hits[:limit])
 
     def places(self, wanted: Sequence[str]) -> dict[str, list[int]]:

@@ -6,12 +6,13 @@ them find as much.
 """
 
 import math
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from sightline.recall.search.bm25 import Hit, RowScores, SegmentPostings, WeightedTerm
+from sightline.recall.search.bm25 import Hit, SegmentPostings, WeightedTerm
 from sightline.recall.search.passages import merge_ranges
 from sightline.recall.search.terms import DATED, SPEAKER
 
@@ -23,6 +24,7 @@ NAMES_TIME = 1.2  # the row names a time and the question asks for one
 STEP = 8  # tokens: distances are distinguished no finer
 NEAR = [sum(w * math.exp(-STEP * i / reach) for reach, w in WEIGHTS.items()) for i in range(300)]  # to 2,400 tokens
 FAR = STEP * len(NEAR)  # tokens, beyond which a term does not count
+MAX_RANKED = 20_000  # tokens around the best matches: several times what is brought back
 RARE = 5  # rows at most that contain a number, id or name for which they come first
 
 
@@ -42,11 +44,47 @@ class SearchScope(NamedTuple):
     breadth: Breadth
 
 
+class _Stretch:
+    """Consecutive rows, with how well each matches the terms and how near to it they are."""
+
+    def __init__(self, first: int, end: int, segments: Sequence[SegmentPostings], size: Callable[[int], int]) -> None:
+        self.rows = range(first, end)
+        self._segments = [segment for segment in _from_row(segments, first) if segment.base < end][::-1]
+        self._sizes = [size(row) for row in self.rows]
+        self._centres = [last - size // 2 for last, size in zip(accumulate(self._sizes), self._sizes, strict=True)]
+        self.own = [0.0] * len(self.rows)
+        self.near = [0.0] * len(self.rows)  # 7 times the terms' rarity where all are in the row itself
+
+    def add(self, term: WeightedTerm) -> None:
+        """Count a term: for the rows that contain it, and for those near them."""
+        places = []
+        for at, posting_class in self._postings(term.term):
+            if self._sizes[at]:
+                self.own[at] += term.scores[posting_class]
+                places.append(self._centres[at])
+        if places:
+            _add_nearest(self.near, self._centres, sorted(places), term.idf)
+
+    def with_any(self, terms: Iterable[str]) -> set[int]:
+        """Return the rows that contain one of these terms."""
+        return {self.rows[at] for term in terms for at, _ in self._postings(term)}
+
+    def _postings(self, term: str) -> Iterator[tuple[int, int]]:
+        """Yield the places of the rows that contain a term, counted from the first row, and their classes."""
+        first, end = self.rows.start, self.rows.stop
+        for base, postings in self._segments:
+            if term in postings:
+                rows, classes = postings[term]
+                low, high = bisect_left(rows, max(first - base, 0)), bisect_left(rows, end - base)
+                for local, posting_class in zip(rows[low:high], classes[low:high], strict=False):
+                    if first <= local + base < end:  # the rows of a damaged file may be in any order
+                        yield local + base - first, posting_class
+
+
 def rank_with_neighbours(
     segments: Sequence[SegmentPostings],
     terms: Sequence[WeightedTerm],
-    seeds: Sequence[Hit],
-    scores: RowScores,
+    seeds: Iterable[int],
     scope: SearchScope,
     exact: Collection[str] = (),
 ) -> list[Hit]:
@@ -54,41 +92,38 @@ def rank_with_neighbours(
 
     Those come before all others that contain one of the `exact` terms, if few do.
     """
-    if not seeds:
-        return []
-    best, total = seeds[0].score, sum(term.idf for term in terms)
+    total = sum(term.idf for term in terms)
     speaker_terms = {term for segment in segments for term in segment.postings if term.startswith(SPEAKER)}
     holding = {term: sum(len(each.postings[term].rows) for each in segments if term in each.postings) for term in exact}
     rare = [term for term, rows in holding.items() if rows <= RARE]
+    stretches = [_Stretch(first, last + 1, segments, scope.size) for first, last in _surroundings(seeds, scope)]
+    for stretch in stretches:
+        for term in terms:
+            stretch.add(term)
+    best = max((own for stretch in stretches for own in stretch.own), default=0.0)
     hits = []
-    reach, size = scope.breadth.reach, scope.size
-    for first, last in merge_ranges((_reach(hit.row, -reach, size), _reach(hit.row, reach, size)) for hit in seeds):
-        end = last + 1
-        here = [segment for segment in _from_row(segments, first) if segment.base < end]
-        spoken = {row for term in speaker_terms for row in _rows_with(here, term, first, end)}
-        dated = set(_rows_with(here, DATED, first, end))
-        named = {row for term in rare for row in _rows_with(here, term, first, end)}
-        sizes = [size(row) for row in range(first, end)]
-        for row, near in enumerate(_nearness(here, terms, first, sizes), first):
-            if near and scope.among(row):
-                own = next((found.get(row - base, 0.0) for base, found in scores if found and row >= base), 0.0)
+    for stretch in stretches:
+        spoken, dated, named = map(stretch.with_any, (speaker_terms, [DATED], rare))
+        for row, own, near in zip(stretch.rows, stretch.own, stretch.near, strict=True):
+            if near and scope.size(row) and scope.among(row):
                 by_speaker = (SPEAKS + SPEAKS_AND_MATCHES * own / best) * (row in spoken)
                 extra = OWN * own / best + by_speaker + NAMES_TIME * (row in dated)
                 hits.append(Hit(row, near / total + extra, own / total, row in named))
     return sorted(hits, key=lambda hit: (hit.exact, hit.score, hit.row), reverse=True)
 
 
-def _nearness(
-    segments: Sequence[SegmentPostings], terms: Sequence[WeightedTerm], first: int, sizes: Sequence[int]
-) -> list[float]:
-    """Return for each row from `first` on how near the terms are: 7 times their rarity if all are in the row itself."""
-    centres = [end - size // 2 for end, size in zip(accumulate(sizes), sizes, strict=True)]
-    scores = [0.0] * len(sizes)
-    for term in terms:
-        rows = [row - first for row in _rows_with(segments, term.term, first, first + len(sizes))]
-        if places := sorted(centres[at] for at in rows if sizes[at]):
-            _add_nearest(scores, centres, places, term.idf)
-    return [score if size else 0.0 for score, size in zip(scores, sizes, strict=True)]
+def _surroundings(seeds: Iterable[int], scope: SearchScope) -> list[tuple[int, int]]:
+    """Return the ranges of rows around the best seeds, of MAX_RANKED tokens together or a few more."""
+    reach, size = scope.breadth.reach, scope.size
+    around: set[int] = set()
+    tokens = 0
+    for seed in seeds:
+        new = set(range(_reach(seed, -reach, size), _reach(seed, reach, size) + 1)) - around
+        around |= new
+        tokens += sum(map(size, new))
+        if tokens >= MAX_RANKED:
+            break
+    return merge_ranges((row, row) for row in around)
 
 
 def _from_row(segments: Iterable[SegmentPostings], first: int) -> Iterator[SegmentPostings]:
@@ -98,16 +133,6 @@ def _from_row(segments: Iterable[SegmentPostings], first: int) -> Iterator[Segme
             yield segment
             if segment.base <= first:
                 return
-
-
-def _rows_with(segments: Iterable[SegmentPostings], term: str, first: int, end: int) -> Iterator[int]:
-    """Yield the rows of this range that contain a term."""
-    for base, postings in segments:
-        if term in postings:
-            rows = postings[term].rows
-            low, high = bisect_left(rows, max(first - base, 0)), bisect_left(rows, end - base)
-            # Compared again, because the rows of a damaged file may be in any order.
-            yield from [local + base for local in rows[low:high] if first <= local + base < end]
 
 
 def _reach(row: int, max_rows: int, size: Callable[[int], int]) -> int:
@@ -123,9 +148,10 @@ def _reach(row: int, max_rows: int, size: Callable[[int], int]) -> int:
 
 def _add_nearest(scores: list[float], centres: Sequence[int], places: Sequence[int], weight: float) -> None:
     """Add to each row's score what the nearest of these places gives it. This is the inner loop of a search."""
-    at, last = 0, len(places) - 1
-    for index, centre in enumerate(centres):
-        while at < last and places[at + 1] - centre <= centre - places[at]:
-            at += 1
-        if (distance := abs(places[at] - centre)) < FAR:
-            scores[index] += weight * NEAR[distance // STEP]
+    nearest = zip(places, [*((before + after) // 2 for before, after in pairwise(places)), sys.maxsize], strict=True)
+    place, until = next(nearest)
+    for at, centre in enumerate(centres):
+        while centre > until:
+            place, until = next(nearest)
+        if (distance := abs(centre - place)) < FAR:
+            scores[at] += weight * NEAR[distance // STEP]

@@ -30,25 +30,23 @@ def passages(text: str, query: str, max_tokens: int, count: Callable[[str], int]
     """
     lines = text.split("\n")
 
-    def tokens(piece: str) -> int:
-        return count(piece) if len(piece) <= max_tokens * LONGEST_TOKEN else max_tokens + 1
-
     @cache
-    def cost(first: int, last: int) -> int:
-        return tokens("\n".join(lines[first - 1 : last])) + 1  # the line break after it
+    def tokens(line: str) -> int:
+        return count(f"{line}\n") if len(line) <= max_tokens * LONGEST_TOKEN else max_tokens + 1
 
-    if tokens(text) <= max_tokens:
+    if len(text) <= max_tokens * LONGEST_TOKEN and count(text) <= max_tokens:
         return [(1, len(lines))]
-    shown: list[tuple[int, int]] = []
-    for number in _matching_lines(text, lines, query, lambda number: cost(number, number) <= max_tokens):
-        if any(first <= number <= last for first, last in shown):
+    shown, left = set[int](), max_tokens
+    for number in _matching_lines(text, lines, query, lambda number: tokens(lines[number - 1]) <= max_tokens):
+        if number in shown:
             continue
         for around in (CONTEXT, 0):
-            wider = merge_ranges([*shown, (max(1, number - around), min(len(lines), number + around))])
-            if sum(cost(first, last) for first, last in wider) <= max_tokens:
-                shown = wider
+            new = set(range(max(1, number - around), min(len(lines), number + around) + 1)) - shown
+            if (needed := sum(tokens(lines[each - 1]) for each in new)) <= left:
+                shown |= new
+                left -= needed
                 break
-    return shown
+    return merge_ranges((number, number) for number in shown)
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
