@@ -17,7 +17,7 @@ from time import perf_counter
 
 from rich.console import Console
 
-from benchmarks import durability, report, speed, windows
+from benchmarks import adding, durability, report, speed, windows
 from benchmarks.environment import PACKAGES, ROOT, Missing, Peers
 from benchmarks.measure import Row, seconds_text
 from benchmarks.sessions import Stored, stored
@@ -76,6 +76,8 @@ def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[st
     rows += windows.windows()
     say("appending")
     rows += durability.appending(root, peers)
+    say("adding messages")
+    rows += adding.adding(root)
     noise.append(speed.machine())
     logs, built = _logs(root, sizes, say)
     say("sweeping")

@@ -90,8 +90,7 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
     """
     if base is None:
         reader.prefetch(row for unit in plan for row in plan.timeline.rows_of(unit) if plan.lod(row) is Lod.FULL)
-    system = tuple(Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row)) for row in inputs.system)
-    head = digest(b"", _encode((system, inputs.tools)))
+    system, head = _head(reader, inputs, base)
     extends = base is not None and base.chain[0] == head and _only_appends(layout, inputs, base)
     same = _same_units(reader, plan, base.plan) if base is not None and extends else 0
     if base is not None and same:
@@ -117,6 +116,15 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
         shown_windows=inputs.windows,
         spared=inputs.spared,
     )
+
+
+def _head(reader: Reader, inputs: ComposeInputs, base: Payload | None) -> tuple[tuple[Message, ...], bytes]:
+    """Return the system messages and the first link of the hash chain, which is of them and the tools."""
+    ids = [reader.timeline.id(row) for row in inputs.system]
+    if base is not None and base.tools == inputs.tools and [message.id for message in base.system] == ids:
+        return base.system, base.chain[0]
+    system = tuple(Message(Role.SYSTEM, reader.item(row).parts, reader.timeline.id(row)) for row in inputs.system)
+    return system, digest(b"", _encode((system, inputs.tools)))
 
 
 def digest(before: bytes, block: bytes) -> bytes:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 _NARROW = Breadth(8, 16, 0.3)  # for the few pieces that a turn brings back
-WIDE = Breadth(20, 64, 1.0)  # for a user message: what is said around a match may answer it
+WIDE = Breadth(20, 32, 1.0)  # for a user message: what is said around a match may answer it
 
 
 class Finder:

@@ -27,6 +27,7 @@ _CLEAR = 0.35  # of a message's weight in one row: with less, it does not speak 
 _RELEVANT, _STRICTER, _ENOUGH = 0.45, 0.05, 1500
 _SHORT_CALL = 25  # tokens: the label of its result shows all of such a call
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
+_LEAST_TOKENS = 60  # of a part of an item: with fewer nobody can tell what it is about
 _SPACES = re.compile(r"[\W_]+")
 _LABEL_TOKENS = 40  # for the line that says which part of an item a page shows
 
@@ -86,7 +87,7 @@ class Recall:
             pieces.add(told.sources)
             newest = (row for row in self._finder.newest(among, asking) if row not in told.rows)
             for row in takewhile(lambda _: pieces.fits(), newest):
-                self._add_row(row, "", pieces)
+                self._add_row(row, (), pieces)
             return pieces.note(query)
         found = self._finder.rank(query, _MAX_ROWS, asking, breadth=WIDE)
         hits = [self._answer(hit) for hit in found.hits]
@@ -99,7 +100,7 @@ class Recall:
             self._add_answers(hidden, found.terms, best.score if best else 0.0, pieces)
         return pieces.note(query)
 
-    def _add_answers(self, hits: Sequence[Hit], terms: str, best: float, pieces: Pieces) -> None:
+    def _add_answers(self, hits: Sequence[Hit], terms: Sequence[str], best: float, pieces: Pieces) -> None:
         """Add the rows that match well compared with the best, while tokens are left.
 
         The more is there already, the better a row must match: what matches less makes answers worse. In what is left
@@ -129,10 +130,15 @@ class Recall:
         said = row >= 0 and self._journal.timeline.kind[row] in SPEECH
         return said and self._journal.reader.text(row).rstrip().endswith(("?", "？"))
 
-    def _add_row(self, row: int, terms: str, pieces: Pieces) -> bool:
-        """Add a row if it fits, and return that. What somebody said is whole, if half of the tokens left are enough."""
+    def _add_row(self, row: int, terms: Sequence[str], pieces: Pieces) -> bool:
+        """Add a row if it fits, and return that. What somebody said is whole, if half of the tokens left are enough.
+
+        Where only scraps of it fit, nothing is added.
+        """
         timeline = self._journal.timeline
         pieces.fits(timeline.full[row] + LINE_TOKENS)  # so that `tokens_left` is exact where this is a close call
+        if pieces.tokens_left < min(timeline.full[row], _LEAST_TOKENS):
+            return False
         whole = max(_WHOLE_TOKENS, pieces.tokens_left // 2) if timeline.kind[row] in SPEECH else _WHOLE_TOKENS
         return pieces.add(self._sources(row, terms, pieces.tokens_left, whole))
 
@@ -148,7 +154,7 @@ class Recall:
             return False
         return _SPACES.sub("", self._journal.reader.text(hit.row)).casefold() == _SPACES.sub("", query).casefold()
 
-    def _sources(self, row: int, terms: str, max_tokens: int, whole: int = _WHOLE_TOKENS) -> Iterator[Source]:
+    def _sources(self, row: int, terms: Sequence[str], max_tokens: int, whole: int = _WHOLE_TOKENS) -> Iterator[Source]:
         """Yield an item of at most `whole` tokens whole, of a larger one its passages that match."""
         timeline, reader = self._journal.timeline, self._journal.reader
         item_id = timeline.id(row)

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -12,8 +13,6 @@ Clock = Callable[[], int]
 Ids = Callable[[], str]
 """Makes one new unique id."""
 
-ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"
-
 
 def wall_clock() -> int:
     """The machine's time in milliseconds."""
@@ -22,13 +21,13 @@ def wall_clock() -> int:
 
 def nanoid() -> str:
     """21 URL-safe characters, 126 random bits."""
-    return "".join(ALPHABET[byte & 63] for byte in os.urandom(21))
+    return urlsafe_b64encode(os.urandom(16))[:21].decode()
 
 
 def iso(milliseconds: int) -> str:
     """ISO 8601 in UTC with milliseconds, as in entries."""
     seconds, millis = divmod(milliseconds, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{millis:03d}Z"
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{millis:03d}Z"
 
 
 def milliseconds(timestamp: str) -> int:

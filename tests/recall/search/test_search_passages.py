@@ -1,6 +1,7 @@
 """The lines of a text that answer."""
 
 import unicodedata
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -8,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from search_rows import TEXTS
 
-from sightline.recall.search import passages
-from sightline.recall.search.terms import terms
+from sightline.recall.search import passages as passages_with
+from sightline.recall.search.terms import query_terms, terms
 
 
 def words(text: str) -> int:
     return len(text.split())
+
+
+def passages(text: str, query: str, max_tokens: int, count: Callable[[str], int]) -> list[tuple[int, int]]:
+    return passages_with(text, query_terms(query), max_tokens, count)
 
 
 class TestPassages:

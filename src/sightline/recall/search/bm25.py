@@ -46,7 +46,12 @@ class WeightedTerm(NamedTuple):
 
 
 def weigh_terms(
-    wanted: Sequence[str], segments: Sequence[SegmentPostings], rows: int, mean_length: float, common: float
+    wanted: Sequence[str],
+    segments: Sequence[SegmentPostings],
+    rows: int,
+    mean_length: float,
+    common: float,
+    limit: int,
 ) -> list[WeightedTerm]:
     """Return the terms to score by, rarest first. Those in more than a `common` share of the rows count only alone."""
     frequency = _document_frequency(segments)
@@ -56,7 +61,7 @@ def weigh_terms(
     weights = [count * (K1 + 1) / (count + floor) for count in COUNTS for floor in floors]  # of each class, without idf
     weighted: list[WeightedTerm] = []
     scanned = 0
-    for df, term in rare:
+    for df, term in rare[:limit]:
         scanned += df
         idf = rarity(df, rows)
         brings_rows = scanned <= MAX_SCANNED or not weighted

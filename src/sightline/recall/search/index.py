@@ -43,9 +43,9 @@ class _Lost(Exception):
 
 
 class SearchResult(NamedTuple):
-    """The terms that counted, joined to a query, and the rows that were found, best first."""
+    """The terms that counted, rarest first, and the rows that were found, best first."""
 
-    terms: str
+    terms: list[str]
     hits: list[Hit]
 
 
@@ -97,11 +97,11 @@ class SearchIndex:
                 sum(s.length for s in stored) + sum(recent.values()),
             )
             mean_length = max(length / max(rows, 1), 1)
-            weighted = weigh_terms(wanted, segments, rows, mean_length, scope.breadth.common)[: scope.breadth.terms]
+            weighted = weigh_terms(wanted, segments, rows, mean_length, scope.breadth.common, scope.breadth.terms)
             most = min(max(2 * limit, MIN_SEEDS), MAX_SEEDS)
             seeds = best_rows(segments, weighted, most, lambda row: known.size(row) > 0)
             hits = rank_with_neighbours(segments, weighted, seeds, known, exact_terms(query).intersection(wanted))
-            return SearchResult(" ".join(term.term for term in weighted), hits[:limit])
+            return SearchResult([term.term for term in weighted], hits[:limit])
 
     def places(self, wanted: Sequence[str]) -> dict[str, list[int]]:
         """Return the rows that contain each of these terms, newest segment first."""

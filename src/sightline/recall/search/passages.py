@@ -8,25 +8,26 @@ from heapq import nsmallest
 from itertools import islice
 from unicodedata import normalize
 
-from sightline.recall.search.terms import query_terms, terms
+from sightline.recall.search.terms import terms
 
 CONTEXT = 2  # lines shown around a matching line
 MAX_CANDIDATES = 100  # lines tried for one set of passages; a reader has no use for more places
 LONGEST_TOKEN = 128  # characters; no vocabulary in use has a longer one, so a longer text need not be counted
 MAX_SEARCHED = 1 << 24  # characters searched for all terms together, a millisecond each MB: 16 terms in 1 MB
 MIN_TERMS = 4  # that are searched for in any case
+MAX_TERMS = 16  # the rarest of a long message tell what it is about
 MAX_LINES = 1_000  # lines that one term brings in; a term in more lines tells little
 MAX_READ = 1 << 14  # characters of likely lines that are split into terms: about 10 ms
 FULL_WIDTH = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}  # as Chinese and Japanese keyboards may write them
 
 
-def passages(text: str, query: str, max_tokens: int, count: Callable[[str], int]) -> list[tuple[int, int]]:
-    """Return the lines that match the query best, as 1-based inclusive ranges in order, within `max_tokens` together.
+def passages(text: str, wanted: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> list[tuple[int, int]]:
+    """Return the best lines with wanted terms, as 1-based inclusive ranges in order, within `max_tokens` together.
 
     A text that fits is returned whole. Matching lines come with CONTEXT lines around them if these fit too; ranges that
     touch are one. Lines are those of `text.split("\n")`, so joining a range gives its text back exactly. The result is
     empty if no line matches or no matching line fits by itself: the caller then shows the text's beginning, or a part
-    of the line. In a long text only the longest terms of a long query count, and only the likeliest lines are tried.
+    of the line. Only the first MAX_TERMS terms count, in a long text fewer, and only the likeliest lines are tried.
     """
     lines = text.split("\n")
 
@@ -37,7 +38,7 @@ def passages(text: str, query: str, max_tokens: int, count: Callable[[str], int]
     if len(text) <= max_tokens * LONGEST_TOKEN and count(text) <= max_tokens:
         return [(1, len(lines))]
     shown, left = set[int](), max_tokens
-    for number in _matching_lines(text, lines, query, lambda number: tokens(lines[number - 1]) <= max_tokens):
+    for number in _matching_lines(text, lines, wanted, lambda number: tokens(lines[number - 1]) <= max_tokens):
         if number in shown:
             continue
         for around in (CONTEXT, 0):
@@ -60,12 +61,13 @@ def merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _matching_lines(text: str, lines: Sequence[str], query: str, fits: Callable[[int], bool]) -> list[int]:
-    """Return the numbers of lines that contain a query term and fit, best first: by the rarity of their terms.
+def _matching_lines(text: str, lines: Sequence[str], wanted: Sequence[str], fits: Callable[[int], bool]) -> list[int]:
+    """Return the numbers of lines that contain a wanted term and fit, best first: by the rarity of their terms.
 
     Splitting a line into terms is slow, so that is done only for lines that contain a term's letters, likeliest first.
     """
-    occurrences = _occurrences(text, query_terms(query)[: max(MIN_TERMS, MAX_SEARCHED // (len(text) + 1))])
+    most = min(MAX_TERMS, max(MIN_TERMS, MAX_SEARCHED // (len(text) + 1)))
+    occurrences = _occurrences(text, wanted[:most])
     weights = {term: math.log(1 + len(lines) / total) for term, (_, total) in occurrences.items()}
     likely: defaultdict[int, float] = defaultdict(float)
     for term, (numbers, _) in occurrences.items():
@@ -92,7 +94,9 @@ def _occurrences(text: str, wanted: Iterable[str]) -> dict[str, tuple[set[int], 
     for term in wanted:
         stem = term[:-1] if term.endswith("y") and len(term) > 3 else term  # studies
         grouped = f"{int(term):,}" if term.isdecimal() else stem
-        spellings = {stem, grouped, normalize("NFD", stem), stem.translate(FULL_WIDTH)}  # as its words may begin
+        spellings = {stem, grouped}  # as its words may begin
+        if not text.isascii():
+            spellings |= {normalize("NFD", stem), stem.translate(FULL_WIDTH)}
         numbers = {n for spelling in spellings for n in islice(_lines_with(spelling, lowered, cased), MAX_LINES)}
         if numbers:
             total = sum(map(lowered.count, spellings)) if len(numbers) >= MAX_LINES else len(numbers)
