@@ -37,13 +37,14 @@ class Repeats:
         self._lines = {row: self._line_hashes(row) for found in compared for row in found}
         superseded: set[int] = set()
         for found in compared:
-            newer = Counter[int]()
+            newer: dict[int, int] = {}
             for row in found:
                 lines = self._lines[row]
-                if lines and (lines & newer).total() >= _NEARLY_ALL * lines.total():
+                again = sum(min(count, newer.get(line, 0)) for line, count in lines.items())
+                if lines and again >= _NEARLY_ALL * lines.total():
                     superseded.add(row)
                 else:  # what is superseded itself is no longer shown, so its lines do not count
-                    newer |= lines
+                    newer |= {line: count for line, count in lines.items() if count > newer.get(line, 0)}
         return superseded
 
     def _shows_its_subject(self, row: int) -> bool:

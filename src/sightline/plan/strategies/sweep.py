@@ -80,7 +80,8 @@ class Sweep:
         self.task = next((unit for unit in self.units if self._is_by_user(unit)), -1)  # the user's first message
         self.turns: dict[int, int] = {}  # of a chat, an answer and its question: they are left out together
         self.summaries = [unit for each in view.compactions for unit in each.summaries]
-        rows = [row for unit in self.units for row in self.timeline.rows_of(unit)]
+        self.newest = self._newest_units()
+        rows = [row for unit in self.newest for row in self.timeline.rows_of(unit)]
         self.superseded = view.superseded(row for row in rows if self.lods.get(row, Lod.FULL) is Lod.FULL)
         self.worth = Worth(view, self.units, self.superseded)
 
@@ -162,15 +163,16 @@ class Sweep:
         return max(target, min(kept + _OLDER * target, max(fullest, kept + _LEAST_OLDER * target)))
 
     def _reduce_to(self, goal: float, protected: set[int]) -> None:
-        view, spared = self.view, self._spared_rows()
+        view = self.view
         if large := self._large_questions():
-            self._take_steps(goal, self.units, protected, spared, leave_out=False)
+            self._take_steps(goal, self.units, protected, self._spared_rows(), leave_out=False)
             for row in large:
                 if self.body <= goal:
                     break
                 self._set_level(row, self._lower_levels(row, self.lods.get(row, Lod.FULL))[0])
-        if view.trims and self._is_too_long():
+        if view.trims and len(self.newest) < len(self.units):
             self._leave_out_oldest(int(goal) - self.index_limit, protected)
+        spared = self._spared_rows()
         taken = self._take_steps(goal, self.units, protected, spared)
         most = min(_WORKING_SHARE, view.budget.trigger) * view.body_limit
         taken += self._take_steps(max(goal, most), self.units, protected)
@@ -178,7 +180,7 @@ class Sweep:
 
     def _spared_rows(self) -> set[int]:
         """The working set, and what the user wrote: reduced after all else."""
-        rows = [row for unit in self.units for row in self.timeline.rows_of(unit)]
+        rows = [row for unit in self.units if unit not in self.out for row in self.timeline.rows_of(unit)]
         return {row for row in rows if self.timeline.kind[row] in USER_KINDS or self.worth.in_working_set(row)}
 
     def _large_questions(self) -> list[int]:
@@ -233,14 +235,14 @@ class Sweep:
             if unit in self.unit_set and (lod >= now or lod in self._lower_levels(row, now)):
                 self._set_level(row, lod, "asked for")
 
-    def _is_too_long(self) -> bool:
-        """Whether gists of all units would not fit. Only as many are made as it takes to know."""
+    def _newest_units(self) -> Sequence[int]:
+        """All units or, if not even gists of all would fit, the newest ones. Only so many gists are made."""
         free = self.view.body_limit
-        for unit in reversed(self.units):
+        for at, unit in enumerate(reversed(self.units)) if self.body > free else ():
             free -= self.view.least_tokens(unit)
             if free < 0:
-                return True
-        return False
+                return self.units[-at - 1 :]
+        return self.units
 
     def _leave_out_oldest(self, target: int, protected: set[int]) -> None:
         """Leave out, from the oldest on, the units that would not fit even if everything were a gist.
