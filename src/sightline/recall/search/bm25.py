@@ -41,7 +41,7 @@ class WeightedTerm(NamedTuple):
 
     term: str
     idf: float
-    scores: list[float]  # what each class of posting scores
+    weights: list[float]  # what each class of posting scores, without idf
     brings_rows: bool  # False: it only adds to the scores of rows at which other terms have a search look
 
 
@@ -58,14 +58,14 @@ def weigh_terms(
     found = sorted((frequency[term], term) for term in wanted if frequency[term])
     rare = [(df, term) for df, term in found if df <= common * rows or rows < COMMON_FROM] or found
     floors = [K1 * (1 - B + B * length / mean_length) for length in LENGTHS]
-    weights = [count * (K1 + 1) / (count + floor) for count in COUNTS for floor in floors]  # of each class, without idf
+    weights = [count * (K1 + 1) / (count + floor) for count in COUNTS for floor in floors]
     weighted: list[WeightedTerm] = []
     scanned = 0
     for df, term in rare[:limit]:
         scanned += df
         idf = rarity(df, rows)
         brings_rows = scanned <= MAX_SCANNED or not weighted
-        weighted.append(WeightedTerm(term, idf, [idf * weight for weight in weights], brings_rows))
+        weighted.append(WeightedTerm(term, idf, weights, brings_rows))
     return weighted
 
 
@@ -103,8 +103,9 @@ def best_rows(
 def _score_segment(postings: dict[str, Postings], terms: Iterable[WeightedTerm]) -> dict[int, float]:
     """Score the rows of one segment. This is an inner loop of a search."""
     scored: dict[int, float] = {}
-    for term, _, scores, brings_rows in terms:
+    for term, idf, weights, brings_rows in terms:
         if brings_rows and term in postings:
+            scores = [idf * weight for weight in weights]
             rows, classes = postings[term]
             for row, gain in zip(rows, map(scores.__getitem__, classes), strict=False):
                 scored[row] = scored.get(row, 0.0) + gain

@@ -60,7 +60,7 @@ class _Stretch:
         places = []
         for at, posting_class in self._postings(term.term):
             if self._sizes[at]:
-                self.own[at] += term.scores[posting_class]
+                self.own[at] += term.idf * term.weights[posting_class]
                 places.append(self._centres[at])
         if places:
             _add_nearest(self.near, self._centres, sorted(places), term.idf)
