@@ -24,8 +24,9 @@ def called(session: Session, text: str, tool: str = "read", **arguments: object)
 
 def superseded(session: Session) -> list[str]:
     """The ids of the rows that are superseded if all are shown in full."""
-    found = session._composer._repeats.superseded(range(len(session.items)))
-    return [session._journal.timeline.id(row) for row in sorted(found)]
+    rows = range(len(session.items))
+    found = session._composer._repeats.superseded(rows)
+    return [session._journal.timeline.id(row) for row in rows if row in found]
 
 
 @pytest.mark.parametrize(
@@ -88,3 +89,14 @@ def test_a_search_does_not_supersede_a_read(session: Session, searched: bool) ->
     first = called(session, "\n".join(LINES), **({"pattern": "line"} if searched else {}))
     called(session, "\n".join(LINES), pattern="file")
     assert superseded(session) == ([first] if searched else [])
+
+
+@pytest.mark.parametrize("asked", [1, 2, 3])
+def test_only_what_is_asked_about_and_what_is_newer_is_read(session: Session, asked: int) -> None:
+    """A sweep of a long history leaves out most rows, and does not ask about these."""
+    ids = [called(session, "\n".join(LINES), offset=offset) for offset in range(3)]
+    rows = [row for each in ids if (row := session._journal.timeline.row(each)) is not None]
+    repeats = session._composer._repeats
+    found = repeats.superseded(rows)
+    assert [row in found for row in rows[-asked:]] == [True] * (asked - 1) + [False]
+    assert set(repeats._lines) == {*rows[-asked:]}

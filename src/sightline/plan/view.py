@@ -1,6 +1,6 @@
 """What a strategy sees of a conversation: numbers, never text. Also the seam through which `notices` adds text."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -81,7 +81,7 @@ class View:
     faults: frozenset[int] = frozenset()  # new results that show again what had been shortened
     back: Sequence[int] = ()  # units to show again: of an undone compaction, or asked for
     notices: "Notices" = field(default_factory=Notices)
-    superseded: Callable[[Iterable[int]], set[int]] = lambda _rows: set()  # see `Repeats.superseded`; reads texts
+    superseded: Callable[[Iterable[int]], Container[int]] = lambda _rows: set()  # see `Repeats.superseded`; reads texts
     mentions: Callable[[Iterable[int], Path], Mapping[int, int]] = lambda _rows, _path: {}  # see `Mentions.latest`
     reductions: Collection[str] = REDUCTIONS  # those that are allowed; without gists the timeline has no lower levels
 

@@ -186,6 +186,24 @@ def test_what_was_fetched_again_and_is_superseded_is_not_protected() -> None:
     assert plan.lod(row) is Lod.GIST
 
 
+@pytest.mark.parametrize(("gist", "asked"), [(10, True), (200, False)])
+def test_nothing_is_done_for_what_does_not_fit_in_any_case(gist: int, asked: bool) -> None:
+    """Whether the oldest result is superseded is asked only if gists of all units fit: else it is not shown."""
+
+    class Asked(set[int]):
+        def __contains__(self, row: object) -> bool:
+            rows.append(row)
+            return False
+
+    rows: list[object] = []
+    history = Sized()
+    history.user(10)
+    oldest, *_, newest = (history.result(400, gist=gist) for _ in range(20))
+    Sweep(history.view(3_000, superseded=lambda _: Asked()), {}, {}).reduce(0, "sweep: test")
+    assert (oldest in rows) is asked
+    assert newest in rows
+
+
 def test_protected_units_are_reduced_in_order_if_the_limit_demands_it() -> None:
     """First the task, then the newest unit, then the question, which is never left out but only shortened."""
     found = []

@@ -12,6 +12,9 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
    question of a chat is left out with its answer.
 5. If much more than the target is left, these too. What a large step made needless is given back.
 6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
+
+Of a history that is too long even as gists, what would be left out in any case is left out before step 2: nothing is
+compared or shortened for it.
 """
 
 from bisect import bisect_left
@@ -100,6 +103,8 @@ class Sweep:
         turns = chat_turns(self.timeline, view.path, self.unit_set)
         self.turns = {answer: asked for answer, asked in turns.items() if stay.isdisjoint((answer, asked))}
         self._set_wanted_levels()
+        if view.trims and self._is_too_long() and not self._large_questions():
+            self._leave_out_oldest(limit, protected)  # what does not fit in any case: nothing more is done for it
         if tidy:
             self._shorten_superseded(protected)
         # What cannot be shown whole even if nothing else is shown gives way first, or all else would go for nothing.
@@ -178,7 +183,7 @@ class Sweep:
 
     def _spared_rows(self) -> set[int]:
         """The working set, and what the user wrote: reduced after all else."""
-        rows = [row for unit in self.units for row in self.timeline.rows_of(unit)]
+        rows = [row for unit in self.units if unit not in self.out for row in self.timeline.rows_of(unit)]
         return {row for row in rows if self.timeline.kind[row] in USER_KINDS or self.worth.in_working_set(row)}
 
     def _large_questions(self) -> list[int]:
@@ -261,7 +266,7 @@ class Sweep:
             if is_by_user and free_for_user >= tokens:
                 free_for_user -= tokens
             elif free <= 0 or free < tokens:
-                out.update(self._turn(unit))
+                out |= {*self._turn(unit)} - self.out
                 free = 0  # nothing older takes its place, unless it is the user's
                 continue
             free -= tokens

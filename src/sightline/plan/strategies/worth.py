@@ -7,7 +7,7 @@ superseded results, closed windows, searches and listings, command output, the t
 the assistant's words and other agents' reports, and last what the user wrote.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import inf
 
 from sightline.log.columns import FAILED, OBSOLETE
@@ -45,7 +45,7 @@ _TO_EDIT = 8  # or so many since it was last read: what was read is often edited
 class Worth:
     """The worth of the items of these units at a sweep."""
 
-    def __init__(self, view: View, units: Sequence[int], superseded: Collection[int]) -> None:
+    def __init__(self, view: View, units: Sequence[int], superseded: Container[int]) -> None:
         self._view, self._timeline, self._superseded = view, view.timeline, superseded
         self.mentions: Mapping[int, int] = {}  # row → the latest row that speaks of it
         self._ages = {unit: age for age, unit in enumerate(reversed(units), start=1)}  # 1: the newest
