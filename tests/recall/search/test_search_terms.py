@@ -100,3 +100,11 @@ class TestWords:
             assert list(postings.rows) == [row for row, text in enumerate(texts) if term in terms(text)]
         assert list(recent.lengths.values()) == [len(terms(text)) for text in texts]
         assert recent.count == sum(len(set(terms(text))) for text in texts)
+
+    @pytest.mark.parametrize(("length", "kept"), [(64, True), (65, False)])
+    def test_long_words_are_not_kept(self, length: int, kept: bool) -> None:
+        """A log of long lines without spaces would be in memory twice."""
+        recent = RecentRows()
+        recent.add(0, count_words("数" * length))
+        assert bool(recent._words) is kept
+        assert recent.count == 2

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from operator import mul
 from typing import NamedTuple
 
-from sightline.recall.search.terms import CUE, word_terms
+from sightline.recall.search.terms import CUE, MAX_TERM_CHARS, word_terms
 
 MAX_SPAN = 1 << 16  # row numbers have 16 bits within a segment
 
@@ -72,11 +72,12 @@ class RecentRows:
         first = row - self.base << ROW | min(31, int(2 * math.log2(max(length, 1)))) << LENGTH
         once, added = first + 1, 0
         for lists, n in zip(found, words.values(), strict=True):
+            posting = once if n == 1 else first + n  # one number for many lists
             for packed in lists:
                 if packed and packed[-1] >= first:  # another word of this row has the same term
                     packed[-1] += n
                 else:
-                    packed.append(once if n == 1 else first + n)  # one number for many lists
+                    packed.append(posting)
                     added += 1
         self.count += added
 
@@ -96,14 +97,19 @@ class RecentRows:
         return later
 
 
-class _Words(dict[str, list[list[int]]]):
-    """The postings of the terms of each word or cue, so that a row is added with one look-up for each of its words."""
+class _Words(dict[str, tuple[list[int], ...]]):
+    """The postings of the terms of each word or cue, so that a row is added with one look-up for each of its words.
+
+    What is longer than a term, such as a line of Chinese, hardly comes again, and is not kept.
+    """
 
     def __init__(self, packed: defaultdict[str, list[int]]) -> None:
         super().__init__()
         self._packed = packed
 
-    def __missing__(self, word: str) -> list[list[int]]:
+    def __missing__(self, word: str) -> tuple[list[int], ...]:
         terms = (word,) if word.startswith(CUE) else word_terms(word)
-        found = self[word] = [self._packed[term] for term in terms]
+        found = tuple([self._packed[term] for term in terms])
+        if len(word) <= MAX_TERM_CHARS:
+            self[word] = found
         return found

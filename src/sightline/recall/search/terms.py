@@ -93,7 +93,7 @@ def terms(text: str) -> list[str]:
     their parts (snake case, camel case, path). Runs of Chinese, Japanese or Korean give their characters and pairs of
     characters. No term contains a space.
     """
-    return list(chain.from_iterable(map(word_terms, CHUNK.findall(_normalize(text)))))
+    return list(chain.from_iterable(map(_known_terms, CHUNK.findall(_normalize(text)))))
 
 
 def count_words(text: str) -> Counter[str]:
@@ -107,7 +107,10 @@ def count_words(text: str) -> Counter[str]:
 
 def word_terms(word: str) -> tuple[str, ...]:
     """Return the terms of a word, or of a chunk, in order and with repetitions."""
-    return _short_word_terms(word) if len(word) <= MAX_TERM_CHARS else _split_word(word)
+    word = word.strip(JOINTS)
+    if word.isalnum() and word.isascii() and (word.islower() or word.isdecimal()):  # nothing to take apart
+        return (_stem(word[:MAX_TERM_CHARS]),)
+    return tuple(chain.from_iterable(map(_chunk_terms, CHUNK.findall(word))))
 
 
 def query_terms(query: str) -> list[str]:
@@ -139,26 +142,17 @@ def _normalize(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text).replace("’", "'")
 
 
-@lru_cache(maxsize=1 << 14)  # words repeat: nine of ten are in the cache
-def _short_word_terms(word: str) -> tuple[str, ...]:
-    return _split_word(word)
-
-
-def _split_word(word: str) -> tuple[str, ...]:
-    word = word.strip(JOINTS)
-    if word.isalnum() and word.isascii() and (word.islower() or word.isdecimal()):  # a word by itself
-        return (_stem(word[:MAX_TERM_CHARS]),)
-    return tuple(chain.from_iterable(map(_chunk_terms, CHUNK.findall(word))))
+_known_terms = lru_cache(maxsize=1 << 14)(word_terms)  # words repeat: nine chunks of ten are in the cache
 
 
 def _chunk_terms(chunk: str) -> Iterable[str]:
-    """Return the distinct terms of one run of characters without spaces."""
+    """Return the terms of one run of characters without spaces."""
     if not chunk.isascii() and CJK_RUN.match(chunk):
         return (*chunk, *(chunk[i : i + 2] for i in range(len(chunk) - 1)))
     chunk = chunk.replace(",", "")
-    parts = PATH.split(chunk)
-    found = _name_terms(chunk) if len(parts) == 1 else [_term(chunk), *chain.from_iterable(map(_part_terms, parts))]
-    return dict.fromkeys(found)
+    if "/" not in chunk and "\\" not in chunk:
+        return dict.fromkeys(_name_terms(chunk))
+    return dict.fromkeys([_term(chunk), *chain.from_iterable(map(_part_terms, PATH.split(chunk)))])
 
 
 @lru_cache(maxsize=1 << 12)  # a folder has many files
@@ -170,8 +164,8 @@ def _name_terms(name: str) -> list[str]:
     """Return the terms of a name or a part of a path: itself, its words, and the camel-case humps of a word."""
     found = [_term(name)]
     for word in filter(None, JOINT.split(name)):
-        found.append(_word_term(word))
-        if word.isascii() and not (word.islower() or word.isdecimal()):  # only capitals split a word: sha256 stays one
+        found.append(word[:MAX_TERM_CHARS] if word.isdecimal() else _word_term(word))
+        if not (word.islower() or word.isdecimal()) and word.isascii():  # only capitals split a word: sha256 stays one
             humps = HUMP.findall(word)
             found += map(_word_term, humps) if len(humps) <= MAX_HUMPS else ()
     return found
@@ -186,6 +180,8 @@ _word_term = lru_cache(maxsize=1 << 12)(_term)  # words repeat where the names t
 
 def _stem(word: str) -> str:
     """Return an English word without plural, 's, -ing or -ed, so that its forms are equal; other words as they are."""
+    if word[-1:] not in "sdge'":
+        return word
     word = word.removesuffix("'s").rstrip("'")
     if len(word) < 4 or word[-1] not in "sdge" or not (word.isascii() and word.isalpha()):
         return word
