@@ -135,17 +135,24 @@ class Finder:
         for start in range(first, end, _READ_AHEAD):
             rows = [row for row in range(start, min(start + _READ_AHEAD, end)) if timeline.kind[row] not in _REPEATING]
             self._journal.reader.prefetch(rows)
+            heads: dict[int, str] = {}  # of what was said and called: several results may follow it
             for row in rows:
-                yield row, self._text_to_index(row)
+                yield row, self._text_to_index(row, heads)
 
-    def _text_to_index(self, row: int) -> str:
+    def _text_to_index(self, row: int, heads: dict[int, str]) -> str:
         """Return the text by which a row is found, and its time. A result is found by its call and its task too."""
         timeline, reader = self._journal.timeline, self._journal.reader
-        said = (
-            (timeline.partner[row], timeline.unit_row[timeline.unit[row]]) if timeline.kind[row] == Kind.RESULT else ()
-        )
-        task = [f"\n{reader.text(each)[:_TASK_CHARS]}" for each in said if each >= 0]
-        return "".join([reader.text(row), *task, TIME_MARK, reader.entry(row).when])  # joined once: it may be huge
+        text, when = reader.text(row), reader.entry(row).when
+        if timeline.kind[row] != Kind.RESULT:
+            heads[row] = text[:_TASK_CHARS]
+            return f"{text}{TIME_MARK}{when}"
+        task: list[str] = []
+        for each in (timeline.partner[row], timeline.unit_row[timeline.unit[row]]):
+            if each >= 0:
+                if each not in heads:
+                    heads[each] = reader.text(each)[:_TASK_CHARS]
+                task.append(f"\n{heads[each]}")
+        return "".join([text, *task, TIME_MARK, when])  # joined once: it may be huge
 
     def _open_index(self) -> SearchIndex:
         """Open the index of the log. One with more rows than the log has is another log's: it begins again."""

@@ -1,5 +1,6 @@
 """What a sweep protects, and how far it goes. Each limit is tried on both sides, with all else equal."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -184,6 +185,23 @@ def test_what_was_fetched_again_and_is_superseded_is_not_protected() -> None:
     assistants(history, 5)
     plan = Sweep(history.view(10_000, superseded=lambda _: {row}), {}, {}).reduce(1, "sweep: test")
     assert plan.lod(row) is Lod.GIST
+
+
+@pytest.mark.parametrize(("gist", "asked"), [(10, True), (200, False)])
+def test_nothing_is_done_for_what_does_not_fit_in_any_case(gist: int, asked: bool) -> None:
+    """The oldest result is compared with newer ones only if gists of all units fit: else it is not shown."""
+    compared: list[int] = []
+
+    def superseded(rows: Iterable[int]) -> set[int]:
+        compared.extend(rows)
+        return set()
+
+    history = Sized()
+    history.user(10)
+    oldest, *_, newest = (history.result(400, gist=gist) for _ in range(20))
+    Sweep(history.view(3_000, superseded=superseded), {}, {}).reduce(0, "sweep: test")
+    assert (oldest in compared) is asked
+    assert newest in compared
 
 
 def test_protected_units_are_reduced_in_order_if_the_limit_demands_it() -> None:

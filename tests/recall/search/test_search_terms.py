@@ -1,10 +1,15 @@
 """What a text can be found by."""
 
+from collections import Counter
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sightline.recall.search.terms import terms
+from sightline.recall.search.postings import RecentRows
+from sightline.recall.search.terms import count_words, terms, word_terms
+
+MIXED = st.text(st.one_of(st.sampled_from("aBsz09 _-./\\@',’:\n\0数据ー１é"), st.characters()))
 
 
 class TestTerms:
@@ -67,3 +72,39 @@ class TestTerms:
     def test_plain_text_is_cut_as_any_other(self, text: str) -> None:
         """What follows in another script changes no term of what stands before it."""
         assert terms(text + " é") == [*terms(text), "é"]
+
+
+class TestWords:
+    """A row is indexed by its words, each taken apart once. That must find what the text is defined to be found by."""
+
+    @given(MIXED)
+    @example("1,200 1,2000 a,b 'tis, it's. src/app//main.py, .5 -x- __init__ SO-17. ②③ ﬁne 中文,a.b文 \ud800x")
+    @example("getUserCount " * 3 + "x" * 70 + "数据" * 40)
+    def test_words_have_the_terms_of_their_text(self, text: str) -> None:
+        """The terms of its words, as often as these occur, are those of a text, in the order of their first places."""
+        counts: dict[str, int] = {}
+        for word, n in count_words(text).items():
+            for term in word_terms(word):
+                counts[term] = counts.get(term, 0) + n
+        assert list(counts.items()) == list(Counter(terms(text)).items())
+
+    @given(st.lists(MIXED, max_size=4))
+    def test_rows_have_the_postings_of_their_terms(self, texts: list[str]) -> None:
+        """Each term has the rows of the texts that contain it, and each row as many terms as its text has."""
+        recent = RecentRows()
+        for row, text in enumerate(texts):
+            recent.add(row, count_words(text))
+        for term in {term for text in texts for term in terms(text)}:
+            postings = recent.postings(term)
+            assert postings is not None
+            assert list(postings.rows) == [row for row, text in enumerate(texts) if term in terms(text)]
+        assert list(recent.lengths.values()) == [len(terms(text)) for text in texts]
+        assert recent.count == sum(len(set(terms(text))) for text in texts)
+
+    @pytest.mark.parametrize(("length", "kept"), [(64, True), (65, False)])
+    def test_long_words_are_not_kept(self, length: int, kept: bool) -> None:
+        """A log of long lines without spaces would be in memory twice."""
+        recent = RecentRows()
+        recent.add(0, count_words("数" * length))
+        assert bool(recent._words) is kept
+        assert recent.count == 2

@@ -23,11 +23,11 @@ from sightline.recall.search.postings import RecentRows
 from sightline.recall.search.segments import NOTHING, Head, StoredSegments
 from sightline.recall.search.terms import (
     INDEXED_CHARS,
+    count_words,
     cues,
     exact_terms,
     query_cues,
     query_terms,
-    terms,
     text_to_index,
 )
 
@@ -138,7 +138,9 @@ class SearchIndex:
         if self._recent.count >= MAX_BULK or not self._recent.can_add(row):
             self._flush()
         if row >= self.upto:  # else it is known; the flush may have found it written by another process
-            self._recent.add(row, [*terms(text_to_index(text)), *cues(text[:INDEXED_CHARS])])
+            words = count_words(text_to_index(text))
+            words.update(cues(text[:INDEXED_CHARS]))
+            self._recent.add(row, words)
             self.upto = row + 1
 
     def _look_up(self, wanted: Sequence[str]) -> list[SegmentPostings]:
@@ -147,7 +149,7 @@ class SearchIndex:
             self._refresh()
             segments = self._head.segments[::-1]
             if (found := self._segments.postings(segments, wanted)) is not None:
-                recent = {term: self._recent.postings[term] for term in wanted if term in self._recent.postings}
+                recent = {term: postings for term in wanted if (postings := self._recent.postings(term))}
                 stored = [
                     SegmentPostings(each.base, each_found) for each, each_found in zip(segments, found, strict=True)
                 ]

@@ -6,6 +6,7 @@ covers, and its content follows from them: two processes that index the same row
 
 import struct
 import sys
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain
@@ -15,9 +16,9 @@ from zlib import crc32
 import msgspec
 
 from sightline.log.stores import Derived
-from sightline.recall.search.postings import MAX_SPAN, Postings, RecentRows, no_postings, unpack
+from sightline.recall.search.postings import MAX_SPAN, ROW, Postings, RecentRows, unpack
 
-FORMAT = f"5-{sys.byteorder}"  # arrays are stored in the machine's byte order; data of any other format are not used
+FORMAT = f"6-{sys.byteorder}"  # arrays are stored in the machine's byte order; data of any other format are not used
 MAX_MERGED = 1 << 18  # postings of the largest segment made by merging: one merge takes at most about 0.3 s
 _PART = 1 << 10  # postings in a part, some 6 KB
 _HEAD = "search/head"
@@ -101,18 +102,19 @@ class StoredSegments:
             length=sum(recent.lengths.values()) + sum(segment.length for segment in older),
             postings=size,
         )
-        merged: defaultdict[str, Postings] = defaultdict(no_postings)
+        merged: defaultdict[str, list[int]] = defaultdict(list)
         for segment in older:
             data = self._read(_part_names(segment))
             if data is None:
                 return None
             for term, postings in chain.from_iterable(map(_decode, data.values())):
-                merged[term].extend(postings, segment.base - new.base)
-        for term, postings in recent.postings.items():
-            merged[term].extend(postings, recent.base - new.base)
+                merged[term] += postings.pack(segment.base - new.base)
+        for term, packed in recent.packed.items() if older else ():
+            merged[term] += [each + (recent.base - new.base << ROW) for each in packed]
         stored = Head(upto, (*kept, new))
         dropped = dict.fromkeys((name for segment in older for name in _part_names(segment)), b"")
-        self._derived.keep({**dropped, **self._encode(new, merged), _HEAD: self._seal(msgspec.msgpack.encode(stored))})
+        parts = self._encode(new, merged or recent.packed)
+        self._derived.keep({**dropped, **parts, _HEAD: self._seal(msgspec.msgpack.encode(stored))})
         return stored
 
     def note(self, head: Head) -> None:
@@ -124,11 +126,12 @@ class StoredSegments:
         names = (name for segment in head.segments for name in _part_names(segment))
         self._derived.keep(dict.fromkeys((_HEAD, *names), b""))
 
-    def _encode(self, segment: Segment, merged: Mapping[str, Postings]) -> dict[str, bytes]:
-        parts: list[dict[bytes, bytes]] = [{} for _ in range(segment.parts)]
+    def _encode(self, segment: Segment, postings: Mapping[str, list[int]]) -> dict[str, bytes]:
+        parts: list[dict[bytes, list[int]]] = [{} for _ in range(segment.parts)]
         mask = segment.parts - 1
-        for term, postings in merged.items():
-            parts[_hash(term) & mask][term.encode()] = postings.rows.tobytes() + postings.classes
+        for term, packed in postings.items():
+            name = term.encode()
+            parts[crc32(name) & mask][name] = packed
         return {segment.part(number): self._seal(_encode(terms)) for number, terms in enumerate(parts)}
 
     def _read(self, names: Mapping[str, None]) -> dict[str, bytes] | None:
@@ -145,13 +148,15 @@ class StoredSegments:
 
 
 # A part, after its checksum: the bytes and number of its terms, the terms with a newline before and after each of them,
-# where the postings of each term end, and the postings. So one term is found without decoding the others.
+# where the postings of each term end, the rows of all postings, and their classes. So one term is found without
+# decoding the others.
 
 
-def _encode(terms: Mapping[bytes, bytes]) -> bytes:
+def _encode(terms: Mapping[bytes, list[int]]) -> bytes:
     names = b"\n".join((b"", *terms, b""))  # no term has a newline
     ends = struct.pack(f"<{len(terms)}I", *accumulate(map(len, terms.values())))
-    return b"".join((_SIZES.pack(len(names), len(terms)), names, ends, *terms.values()))
+    rows, classes = unpack(list(chain.from_iterable(terms.values())))
+    return b"".join((_SIZES.pack(len(names), len(terms)), names, ends, rows.tobytes(), classes))
 
 
 def _find(data: bytes, term: str) -> Postings | None:
@@ -161,9 +166,9 @@ def _find(data: bytes, term: str) -> Postings | None:
     at = data.find(b"\n%b\n" % term.encode(), _NAMES, last)
     if at < 0:
         return None
-    number, postings = data.count(b"\n", _NAMES, at), last + 4 * terms
+    number = data.count(b"\n", _NAMES, at)
     begin, end = _SIZES.unpack_from(data, last + 4 * number - 4)
-    return unpack(data[postings + (begin if number else 0) : postings + end])
+    return _postings(data, last + 4 * terms, begin if number else 0, end)
 
 
 def _decode(data: bytes) -> Iterator[tuple[str, Postings]]:
@@ -171,10 +176,14 @@ def _decode(data: bytes) -> Iterator[tuple[str, Postings]]:
     length, count = _SIZES.unpack_from(data, _CHECKSUM)
     last = _NAMES + length
     ends = struct.unpack_from(f"<{count}I", data, last)
-    postings, begin = last + 4 * count, 0
-    for term, end in zip(data[_NAMES:last].split(b"\n")[1:], ends, strict=False):
-        yield term.decode(), unpack(data[postings + begin : postings + end])
-        begin = end
+    for term, begin, end in zip(data[_NAMES:last].split(b"\n")[1:], (0, *ends), ends, strict=False):
+        yield term.decode(), _postings(data, last + 4 * count, begin, end)
+
+
+def _postings(data: bytes, first: int, begin: int, end: int) -> Postings:
+    """Some of the postings of a part, whose rows begin at `first`."""
+    classes = first + (len(data) - first) // 3 * 2
+    return Postings(array("H", data[first + 2 * begin : first + 2 * end]), data[classes + begin : classes + end])
 
 
 def _hash(term: str) -> int:

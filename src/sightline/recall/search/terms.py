@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
@@ -20,6 +21,8 @@ CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U000200
 CJK_RUN = pattern(f"[{CJK}]+")
 GROUPED = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 1,200 is 1200
 CHUNK = pattern(rf"{CJK_RUN.pattern}|{GROUPED}|[^\W{CJK}]+(?:[-./\\@'][^\W{CJK}]+)*")
+JOINTS = "-./\\@',"  # they stand within a chunk, never at its ends
+APART = bytes(byte if byte >= 128 or chr(byte).isalnum() or chr(byte) in f"{JOINTS}_" else 32 for byte in range(256))
 PATH = pattern(r"[/\\]")
 JOINT = pattern(r"[-.@_]+")
 IDENTIFIES = pattern(r"\d|\w[-./\\@_]\w|[^\W\d_][A-Z]")  # 4711, A-17, main.py, getName, NASA
@@ -47,8 +50,9 @@ WEAK_CHARACTERS = frozenset("是在有和与或也都就还很再又给把被对
 
 
 # Cues: terms for what a row is besides its words. They begin with a NUL, so no text holds them.
-SPEAKER = "\0by "  # followed by a term of the speaker's name
-DATED = "\0dated"  # the text names a time
+CUE = "\0"
+SPEAKER = f"{CUE}by "  # followed by a term of the speaker's name
+DATED = f"{CUE}dated"  # the text names a time
 TIME_MARK = "\0"  # in a text to index, between the text itself and the time at which it was written
 NAMES_IN_QUERY = pattern(rf"\b[A-Z][^\W\d_]+|{CJK_RUN.pattern}")
 MAX_NAME_TERMS = 4  # what is longer before a colon is a sentence, not a name
@@ -58,7 +62,8 @@ TIME_WORDS = """
     january february march april may june july august september october november december
 """
 CHINESE_TIME_WORDS = "[昨今明前后]天|[上下这]个?[周月]|[年月日号点周]"
-TIME_NAMED = pattern(rf"\d|\b(?:{'|'.join(TIME_WORDS.split())})\b|{CHINESE_TIME_WORDS}", re.I)
+DIGIT = pattern(r"\d")
+TIME_NAMED = pattern(rf"\b(?:{'|'.join(TIME_WORDS.split())})\b|{CHINESE_TIME_WORDS}", re.I)
 ASKS_WHEN = pattern(
     r"\b(?:when|how (?:long|often|old|soon)|what (?:time|date|day|month|year)|which (?:day|month|year))\b"
     r"|什么时[候间]|何时|几[点号月日年]|哪[天年月日]|多久|星期几|周几|日期|时间",
@@ -71,7 +76,8 @@ def cues(text: str) -> list[str]:
     text = text.partition(TIME_MARK)[0]
     speaks = SPEAKS.match(text)
     name = terms(speaks[1]) if speaks else []
-    return [SPEAKER + term for term in name if len(name) <= MAX_NAME_TERMS] + [DATED] * bool(TIME_NAMED.search(text))
+    names_time = DIGIT.search(text) or TIME_NAMED.search(text)
+    return [SPEAKER + term for term in name if len(name) <= MAX_NAME_TERMS] + [DATED] * bool(names_time)
 
 
 def query_cues(query: str, wanted: Iterable[str]) -> list[str]:
@@ -87,8 +93,24 @@ def terms(text: str) -> list[str]:
     their parts (snake case, camel case, path). Runs of Chinese, Japanese or Korean give their characters and pairs of
     characters. No term contains a space.
     """
-    text = unicodedata.normalize("NFKC", text).replace("’", "'")
-    return list(chain.from_iterable(map(_chunk_terms, CHUNK.findall(text))))
+    return list(chain.from_iterable(map(_known_terms, CHUNK.findall(_normalize(text)))))
+
+
+def count_words(text: str) -> Counter[str]:
+    """Return how often a text has each of its words: runs of characters, of which each gives terms by itself.
+
+    The terms of all words are those of the text. A long text repeats its words, so it is cheaper to take apart each
+    distinct one. A word ends at an ASCII character that no chunk contains.
+    """
+    return Counter(_normalize(text).encode(errors="replace").translate(APART).decode().split())
+
+
+def word_terms(word: str) -> tuple[str, ...]:
+    """Return the terms of a word, or of a chunk, in order and with repetitions."""
+    word = word.strip(JOINTS)
+    if word.isalnum() and word.isascii() and (word.islower() or word.isdecimal()):  # nothing to take apart
+        return (_stem(word[:MAX_TERM_CHARS]),)
+    return tuple(chain.from_iterable(map(_chunk_terms, CHUNK.findall(word))))
 
 
 def query_terms(query: str) -> list[str]:
@@ -116,30 +138,50 @@ def text_to_index(text: str) -> str:
     return " ".join((text[:HEAD], *middle, text[-TAIL:]))
 
 
-@lru_cache(maxsize=1 << 14)  # words repeat: nine chunks of ten are in the cache
-def _chunk_terms(chunk: str) -> tuple[str, ...]:
+def _normalize(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).replace("’", "'")
+
+
+_known_terms = lru_cache(maxsize=1 << 14)(word_terms)  # words repeat: nine chunks of ten are in the cache
+
+
+def _chunk_terms(chunk: str) -> Iterable[str]:
     """Return the terms of one run of characters without spaces."""
-    if CJK_RUN.match(chunk):
+    if not chunk.isascii() and CJK_RUN.match(chunk):
         return (*chunk, *(chunk[i : i + 2] for i in range(len(chunk) - 1)))
-    pieces = dict.fromkeys(_pieces(chunk.replace(",", "")))
-    return tuple(dict.fromkeys(_stem(piece.lower()[:MAX_TERM_CHARS]) for piece in pieces if piece))
+    chunk = chunk.replace(",", "")
+    if "/" not in chunk and "\\" not in chunk:
+        return dict.fromkeys(_name_terms(chunk))
+    return dict.fromkeys([_term(chunk), *chain.from_iterable(map(_part_terms, PATH.split(chunk)))])
 
 
-def _pieces(chunk: str) -> list[str]:
-    """Return the chunk itself, each part of a path, each word of a part, and each camel-case hump of a word."""
-    found = [chunk]
-    for part in PATH.split(chunk):
-        found.append(part)
-        for word in JOINT.split(part):
-            found.append(word)
-            if word.isascii() and not word.islower():  # only capitals split a word: sha256 stays one
-                humps = HUMP.findall(word)
-                found += humps if len(humps) <= MAX_HUMPS else ()
+@lru_cache(maxsize=1 << 12)  # a folder has many files
+def _part_terms(part: str) -> list[str]:
+    return _name_terms(part) if part else []
+
+
+def _name_terms(name: str) -> list[str]:
+    """Return the terms of a name or a part of a path: itself, its words, and the camel-case humps of a word."""
+    found = [_term(name)]
+    for word in filter(None, JOINT.split(name)):
+        found.append(word[:MAX_TERM_CHARS] if word.isdecimal() else _word_term(word))
+        if not (word.islower() or word.isdecimal()) and word.isascii():  # only capitals split a word: sha256 stays one
+            humps = HUMP.findall(word)
+            found += map(_word_term, humps) if len(humps) <= MAX_HUMPS else ()
     return found
+
+
+def _term(piece: str) -> str:
+    return _stem(piece.lower()[:MAX_TERM_CHARS])
+
+
+_word_term = lru_cache(maxsize=1 << 12)(_term)  # words repeat where the names that consist of them do not
 
 
 def _stem(word: str) -> str:
     """Return an English word without plural, 's, -ing or -ed, so that its forms are equal; other words as they are."""
+    if word[-1:] not in "sdge'":
+        return word
     word = word.removesuffix("'s").rstrip("'")
     if len(word) < 4 or word[-1] not in "sdge" or not (word.isascii() and word.isalpha()):
         return word
