@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sightline.errors import BadInput
 from sightline.shorten.dialogue import dialogue_levels
-from sightline.shorten.dispatch import Choice, installed_key, text_levels, warn_once
+from sightline.shorten.dispatch import Choice, foreign_key, foreign_levels, foreigners, text_levels, warn_once
 from sightline.shorten.file_reads import is_file_read, read_gist
 from sightline.shorten.fill import EMPTY, Count, CountedText, Level, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
@@ -36,7 +36,7 @@ SUMMARY_TOKENS = 800
 
 def levels_format() -> int:
     """Return a number that changes when the same text would be shortened otherwise: by other rules or shorteners."""
-    return FORMAT + (installed_key() << 8)
+    return FORMAT + (foreign_key() << 8)
 
 
 class Size(NamedTuple):
@@ -217,6 +217,11 @@ def _find_levels(
     lines = text.count("\n") + 1
     if inner := wrapped_text(value, len(text)):
         return text_levels(make_view(read_sample(inner), subject, wording, opening), failed), lines
+    if foreigners():
+        sample = read_sample(text)
+        view = make_view(sample, subject, wording, read_opening(text, sample, most) if is_result else Opening())
+        if found := foreign_levels(view, failed):
+            return found, lines
     return Choice(json_levels(value, opening.text, values_in(subject)), None), lines
 
 
