@@ -297,8 +297,7 @@ _PHRASES = {
     "strategy not replayed": (
         "Replaying with strategy focus: {file} chooses {strategy}, which a replay cannot show, because it calls no "
         "model and only has {others}. `--strategy` chooses one of them.",
-        "以策略 focus 重放：{file} 指定的是 {strategy}，但重放不调用模型，只支持 {others}。"
-        "可用 `--strategy` 选择。",
+        "以策略 focus 重放：{file} 指定的是 {strategy}，但重放不调用模型，只支持 {others}。可用 `--strategy` 选择。",
     ),
     "fell summary": ("{count}→summary", "{count}→摘要"),
     "fell gist": ("{count}→gist", "{count}→要点"),
