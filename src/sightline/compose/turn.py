@@ -226,6 +226,8 @@ class Composer:
             notices=EngineNotices(journal, limit),
             superseded=self._repeats.superseded,
             mentions=self._mentions.latest,
+            cut=journal.reader.cut,
+            uncut=journal.reader.uncut,
             reductions=self._reductions,
         )
 
