@@ -9,7 +9,7 @@ import msgspec
 
 from sightline.log.annotations import RenditionNote
 from sightline.log.branches import NONE
-from sightline.log.columns import LABELLED, ORPHAN, UNMADE
+from sightline.log.columns import LABELLED, ORPHAN, UNKNOWN, UNMADE
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.reader import EntryReader, orphan
@@ -174,27 +174,31 @@ class Reader(EntryReader):
             return False
         self._cuts.add(row)
         self._shorter[row] = usual._replace(summary=page)
-        self.timeline.summary[row] = size
+        self._set_summary(row, size)
         return True
 
     def uncut(self) -> None:
         """Make the summaries that were made to measure and not sent what they usually are."""
         for row in self._unsent_cuts():
-            self.timeline.summary[row] = UNMADE
+            self._set_summary(row, UNMADE)
             self._shorter.pop(row, None)
         self._cuts.clear()
+
+    def _set_summary(self, row: int, tokens: int) -> None:
+        timeline = self.timeline
+        timeline.summary[row], timeline.unit_least[timeline.unit[row]] = tokens, UNKNOWN
 
     @contextmanager
     def usual_sizes(self) -> Iterator[None]:
         """While this lasts, the columns have no size that was made to measure and not sent."""
         sizes = {row: self.timeline.summary[row] for row in self._unsent_cuts()}
         for row in sizes:
-            self.timeline.summary[row] = UNMADE
+            self._set_summary(row, UNMADE)
         try:
             yield
         finally:
             for row, size in sizes.items():
-                self.timeline.summary[row] = size
+                self._set_summary(row, size)
 
     def _unsent_cuts(self) -> list[int]:
         return [row for row in self._cuts if self.logged(row, Lod.SUMMARY) is None]
