@@ -4,7 +4,8 @@ When a tool's result no longer fits in full, the model sees its summary or its g
 chosen from: it gives marks to lines, and the engine takes the best that fit. So it need not know any sizes. It sees a
 view of the text: `view.code` are its lines, `view.values` the names and numbers in each of them.
 
-Offer it in the pyproject.toml of your package. It is asked before the engine's own, and if it fails, they are:
+Register it, or offer it in the pyproject.toml of your package. It is asked before the engine's own, and if it fails,
+they are:
 
     [project.entry-points."sightline.shorteners"]
     query-plans = "your_package:QueryPlans"
@@ -14,7 +15,7 @@ Run this file to see it work.
 
 import re
 
-from sightline.shorten import dispatch, shorten
+from sightline.shorten import register, shorten
 from sightline.shorten.lines import Levels, View, line_levels
 from sightline.testing import check_shortener
 from sightline.values.items import Item, Kind, Result, Text
@@ -52,7 +53,7 @@ def main() -> None:
     check_shortener(QueryPlans(), [query_plan()])  # bounds, purity, hostile texts
     item = Item("12", Kind.RESULT, (Result("call", (Text(query_plan()),)),))
     print("ours:", (shorten(item, count=counter().count, name="psql").gist or "")[:90])
-    dispatch.installed = lambda: (QueryPlans(),)  # as an installed package would be found
+    register(QueryPlans())
     print("with the example:", (shorten(item, count=counter().count, name="psql").gist or "")[:120])
 
 

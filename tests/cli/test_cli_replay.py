@@ -51,6 +51,25 @@ def test_the_project_s_strategy_is_used(run: Run, tmp_path: Path, economy: str) 
     assert (other["strategy"], other["config"], other["chosen_in"]) == ("sliding", {}, "")
 
 
+@pytest.mark.parametrize("name", ["sliding", "summary"])
+def test_a_strategy_that_is_not_replayed_is_told(run: Run, tmp_path: Path, name: str) -> None:
+    """On standard error, with what is replayed instead and why; one that is replayed, or was asked for, is not."""
+    (tmp_path / "sightline.toml").write_text(f'strategy = "{name}"\n', encoding="utf-8")
+    there = ("--project", str(tmp_path), "replay", "--sample", "--until", "1", "--json")
+    done = run(*there)
+    replayed = json.loads(done.stdout)["strategy"]
+    if name == "sliding":
+        assert (replayed, done.stderr) == (name, "")
+        return
+    assert replayed == "focus"
+    said = " ".join(done.stderr.split())
+    assert "Replaying with strategy focus" in said
+    assert "chooses summary" in said
+    assert "--strategy" in said
+    assert "以策略 focus 重放" in run("--lang", "zh", *there).stderr
+    assert run(*there, "--strategy", "focus").stderr == ""
+
+
 def test_the_numbers_are_the_library_s(run: Run) -> None:
     """The totals of --json are those of `sightline.replay.replay`."""
     facts = json.loads(run("replay", "--sample", "--json").stdout)

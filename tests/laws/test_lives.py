@@ -101,6 +101,9 @@ def check_loss(session: Session, loss: Loss, budget: Budget) -> None:
 @example(
     history=Life(2_202_981_749), counting="estimate", kind="memory"
 )  # what was recalled for a message that is covered now
+@example(
+    history=Life(46_287), counting="estimate", kind="memory"
+)  # a summary made to measure for one budget was shown for another, without a sweep
 @example(history=Life(242), counting="o200k_base", kind="memory")
 @given(history=lives, counting=counters, kind=kinds)
 def test_every_payload_of_a_compacted_life_is_lawful(history: list[Operation], counting: str, kind: str) -> None:

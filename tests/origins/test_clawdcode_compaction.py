@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.compaction.prompt import SECTIONS
-from sightline.errors import SessionNotFound
+from sightline.errors import BadInput, SessionNotFound
 from sightline.origins.clawdcode import (
     CommandConfig,
     CommandContext,
@@ -348,6 +348,40 @@ def test_the_request_fits_the_window() -> None:
         tokens.append(TokenCounter.count_tokens(request, "gpt-4"))
         assert tokens[-1] <= window - 8000
     assert tokens == sorted(set(tokens), reverse=True)
+
+
+@pytest.mark.accepts(208)
+@pytest.mark.parametrize(("window", "whole"), [(32_000, True), (16_000, False), (4_000, False)])
+def test_an_earlier_summary_that_does_not_fit_is_shown_with_both_ends(window: int, whole: bool) -> None:
+    """Otherwise there could never be another summary, and the fallback would drop it."""
+    facts = "First of all. " + " ".join(f"Order {number} is paid." for number in range(2500)) + " And so it ended."
+    earlier = {"role": "user", "content": facts, "metadata": {"isCompactSummary": True}}
+    asked: list[Any] = []
+
+    def summarizer(request: Any) -> str:
+        asked.extend(request)
+        return "A summary of the orders that were paid."
+
+    options = CompactionOptions(max_context_tokens=window, summarizer=summarizer)
+    result = CompactionService.compact_now([earlier, {"role": "user", "content": "Go on."}], options)
+    assert result.success
+    told = spoken(asked[0])
+    assert (told == facts) is whole
+    assert told.startswith("First of all. Order 0 is paid.")
+    assert told.endswith("And so it ended.")
+    assert TokenCounter.count_tokens(asked, "gpt-4") <= window - min(8000, window // 2)
+
+
+@pytest.mark.accepts(208)
+@pytest.mark.parametrize("system", ["Be brief.", "Be brief. " * 3000])
+def test_a_window_without_room_for_the_request_is_told(system: str) -> None:
+    """In one sentence that says what to do; what is given stays as it is."""
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": "Go on."}]
+    if len(system) < 100:
+        assert summary_request(messages, [], CompactionOptions(max_context_tokens=4_000))
+        return
+    with pytest.raises(BadInput, match=r"4000 tokens is too small .* larger one \(max_context_tokens\)"):
+        summary_request(messages, [], CompactionOptions(max_context_tokens=4_000))
 
 
 @pytest.mark.accepts(208)

@@ -1,5 +1,6 @@
 """Shorteners of other packages: found by entry point, asked before ours, and never able to break anything."""
 
+import json
 import sys
 import warnings
 from collections.abc import Iterator
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from sightline import Budget, MemoryStore, Session
+from sightline.errors import BadInput
 from sightline.log import column_cache
-from sightline.shorten import dispatch, levels_format, shorten
+from sightline.shorten import dispatch, levels_format, register, shorten
 from sightline.testing import WordCounter
 from sightline.values.items import Item, Kind, Result, Text
 from sightline.values.tokens import estimate_tokens
@@ -93,6 +95,7 @@ def forget() -> None:
     dispatch.installed.cache_clear()
     dispatch._offers.cache_clear()
     dispatch._warned.clear()
+    dispatch.REGISTERED.clear()
 
 
 def both(text: str) -> tuple[str | None, str | None]:
@@ -110,6 +113,35 @@ def test_an_installed_shortener_is_asked_first(install) -> None:  # type: ignore
     assert "orders_119" in gist
     assert both(PLANS) == (summary, gist)
     assert both(OTHER) == other
+
+
+def test_an_installed_shortener_is_asked_about_json(install) -> None:  # type: ignore[no-untyped-def]
+    """As about any other text, and it leaves what it does not know to ours."""
+    plans, other = (json.dumps([{"step": line} for line in text.splitlines()], indent=1) for text in (PLANS, OTHER))
+    before = both(plans), both(other)
+    install("Plans")
+    asked = both(plans)
+    assert asked != before[0]
+    assert asked == both(plans)
+    assert both(other) == before[1]
+
+
+def test_a_program_registers_a_shortener(install) -> None:  # type: ignore[no-untyped-def]
+    """It is asked as an installed one is, before those, and what was counted without it is counted again."""
+    install("Plans")
+    expected, counted = both(PLANS), levels_format()
+    plans = sys.modules["plans"]
+    install()
+    without = levels_format()
+    assert both(PLANS) != expected
+    register(plans.Plans())
+    assert both(PLANS) == expected
+    assert levels_format() not in (without, counted)
+    install("Raising")
+    register(plans.Plans())
+    assert both(PLANS) == expected  # no warning: the installed one was not asked
+    with pytest.raises(BadInput, match="is no shortener"):
+        register({})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", BROKEN)

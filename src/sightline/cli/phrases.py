@@ -294,6 +294,11 @@ _PHRASES = {
         "服务商几乎全部从缓存读取（缓存一列），价格只有十分之一。黄色的行缩短了较早的内容：次数少，一次缩短多项，因为每次改变都要让服务商重新读取其后的提示。",
     ),
     "replaying": ("replaying", "重放中"),
+    "strategy not replayed": (
+        "Replaying with strategy focus: {file} chooses {strategy}, which a replay cannot show, because it calls no "
+        "model and only has {others}. `--strategy` chooses one of them.",
+        "以策略 focus 重放：{file} 指定的是 {strategy}，但重放不调用模型，只支持 {others}。可用 `--strategy` 选择。",
+    ),
     "fell summary": ("{count}→summary", "{count}→摘要"),
     "fell gist": ("{count}→gist", "{count}→要点"),
     "fell out": ("{count} left out", "略去 {count}"),

@@ -15,7 +15,18 @@ from rich.text import Text
 from sightline import samples
 from sightline.cli.options import OUTPUT, WINDOW, FormatChoice, Place, default_output, make_budget, place, with_json
 from sightline.cli.phrases import Phrases
-from sightline.cli.render import Column, Rows, bar, console, first_words, print_json, print_text, printable, progress
+from sightline.cli.render import (
+    Column,
+    Rows,
+    bar,
+    console,
+    first_words,
+    print_json,
+    print_stderr,
+    print_text,
+    printable,
+    progress,
+)
 from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.budget import Budget
@@ -140,9 +151,16 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **options: Any) -> Non
 def _choice(here: Place, given: ReplayOptions) -> Choice:
     """Return the strategy to use: the project's and its configuration, unless the command line names another one.
 
-    Raises BadInput.
+    One that cannot be replayed is replaced by `focus`, and standard error says so. Raises BadInput.
     """
     choice = chosen(here.project)
+    if given.strategy is None and choice.name not in _STRATEGIES:
+        print_stderr(
+            here.words(
+                "strategy not replayed", strategy=choice.name, file=choice.file, others=" and ".join(_STRATEGIES)
+            ),
+            "yellow",
+        )
     wanted = given.strategy or (choice.name if choice.name in _STRATEGIES else "focus")
     return choice if choice.name == wanted else Choice(wanted, {})
 

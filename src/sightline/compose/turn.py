@@ -180,6 +180,7 @@ class Composer:
             return view, self._ask_strategy(view)
 
     def _ask_strategy(self, view: View) -> Plan:
+        view.uncut()  # what a preview made to measure, or a call that failed
         plan = self.strategy.plan(allowed(view))
         if not isinstance(plan, Plan) or not plan.checked:
             raise StrategyError(f"strategy {self.strategy.name!r} must return what Plan.extended or Plan.swept gives")
@@ -190,8 +191,7 @@ class Composer:
         journal, timeline = self.journal, self.journal.timeline
         # After a payload for one question the plan before it is gone, so every unit is weighed again.
         all_again = self.receipt is not None and self.receipt.question
-        known = self._planned_rows
-        new = (inputs.units_to_weigh if all_again else complete_units)(timeline, journal.path, known)
+        new = (inputs.units_to_weigh if all_again else complete_units)(timeline, journal.path, self._planned_rows)
         last = self.payload.plan if self.payload is not None and not all_again else None
         asked = [unit for unit in new if timeline.unit_kind(unit) is Kind.USER]
         self._question = asked[-1] if asked else self._question
@@ -226,6 +226,8 @@ class Composer:
             notices=EngineNotices(journal, limit),
             superseded=self._repeats.superseded,
             mentions=self._mentions.latest,
+            cut=journal.reader.cut,
+            uncut=journal.reader.uncut,
             reductions=self._reductions,
         )
 

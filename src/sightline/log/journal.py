@@ -358,7 +358,8 @@ class Journal:
         if self._folded != self.store.tips.size:
             return  # the store knows of lines that are not folded, and a cache with these tips would hide them
         self.store.sync()  # the cache must not know of lines that a power cut may lose
-        self._cache_size = column_cache.save(self.store, self.timeline, self._last)
+        with self.reader.usual_sizes():
+            self._cache_size = column_cache.save(self.store, self.timeline, self._last)
         self._cached, self._uncached = self._folded, 0
 
     def close(self) -> None:

@@ -1,14 +1,15 @@
 """How an item looks at a level of detail, and how many tokens it has there."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
 from sightline.log.annotations import RenditionNote
 from sightline.log.branches import NONE
-from sightline.log.columns import LABELLED, ORPHAN
+from sightline.log.columns import LABELLED, ORPHAN, UNKNOWN, UNMADE
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.reader import EntryReader, orphan
@@ -45,6 +46,7 @@ class Reader(EntryReader):
         self.counter, self.profile, self.locale = counter, profile, locale
         self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts
         self._constraint_tokens: dict[int, int] = {}
+        self._cuts: set[int] = set()  # rows whose summary was made to measure
 
     # ------------------------------------------------------------------ sizes
 
@@ -138,19 +140,68 @@ class Reader(EntryReader):
     def _shorten_row(self, row: int) -> Shorter:
         """The shortened texts of a row by rule, cached."""
         if (shorter := self._shorter.get(row)) is None:
-            item = self.item(row)
-            shorter = shorten(
-                item,
-                count=self.counter.count,
-                name=self._tool_name(row, item),
-                subject=self.entry(row).subject,
-                locale=self.locale_at(row),
-                tokens=_text_tokens(item, self.timeline.full[row]),
-            )
-            self._shorter[row] = shorter
+            shorter = self._shorter[row] = self._shorten(row)
             if len(self._shorter) > _CACHED_ITEMS:
                 self._shorter.popitem(last=False)
         return shorter
+
+    def _shorten(self, row: int, room: int = 0) -> Shorter:
+        item = self.item(row)
+        return shorten(
+            item,
+            count=self.counter.count,
+            name=self._tool_name(row, item),
+            subject=self.entry(row).subject,
+            locale=self.locale_at(row),
+            tokens=_text_tokens(item, self.timeline.full[row]),
+            room=room,
+        )
+
+    # ------------------------------------------------------------------ made to measure
+
+    def cut(self, row: int, tokens: int) -> bool:
+        """Make the summary of a result a page of up to so many tokens, until `uncut`. Return whether it is one now.
+
+        What was sent stays as it was sent, and becomes no page.
+        """
+        item, full = self.item(row), self.timeline.full[row]
+        if self.logged(row, Lod.SUMMARY) is not None:
+            return False
+        usual = self._shorten_row(row)
+        page = self._shorten(row, room=tokens).summary
+        size = self._short_tokens(item, page)
+        if not self.timeline.size(row, Lod.GIST) < size <= min(tokens, full - 1):
+            return False
+        self._cuts.add(row)
+        self._shorter[row] = usual._replace(summary=page)
+        self._set_summary(row, size)
+        return True
+
+    def uncut(self) -> None:
+        """Make the summaries that were made to measure and not sent what they usually are."""
+        for row in self._unsent_cuts():
+            self._set_summary(row, UNMADE)
+            self._shorter.pop(row, None)
+        self._cuts.clear()
+
+    def _set_summary(self, row: int, tokens: int) -> None:
+        timeline = self.timeline
+        timeline.summary[row], timeline.unit_least[timeline.unit[row]] = tokens, UNKNOWN
+
+    @contextmanager
+    def usual_sizes(self) -> Iterator[None]:
+        """While this lasts, the columns have no size that was made to measure and not sent."""
+        sizes = {row: self.timeline.summary[row] for row in self._unsent_cuts()}
+        for row in sizes:
+            self._set_summary(row, UNMADE)
+        try:
+            yield
+        finally:
+            for row, size in sizes.items():
+                self._set_summary(row, size)
+
+    def _unsent_cuts(self) -> list[int]:
+        return [row for row in self._cuts if self.logged(row, Lod.SUMMARY) is None]
 
     # ------------------------------------------------------------------ parts
 

@@ -7,7 +7,18 @@ Other packages import the names below, `rules` (what a user message asks to be k
 """
 
 from sightline.shorten.call_subject import Purpose, purpose_of, subject_of
+from sightline.shorten.dispatch import register
 from sightline.shorten.identifiers import identifiers
 from sightline.shorten.levels import Shorter, levels_format, shorten, unusual_value
 
-__all__ = ["Purpose", "Shorter", "identifiers", "levels_format", "purpose_of", "shorten", "subject_of", "unusual_value"]
+__all__ = [
+    "Purpose",
+    "Shorter",
+    "identifiers",
+    "levels_format",
+    "purpose_of",
+    "register",
+    "shorten",
+    "subject_of",
+    "unusual_value",
+]

@@ -1,4 +1,4 @@
-"""The shorteners, in the order in which they are asked: those of installed packages, then ours."""
+"""The shorteners, in the order in which they are asked: this program's, those of installed packages, then ours."""
 
 import warnings
 from collections.abc import Callable, Collection
@@ -45,6 +45,8 @@ GROUP = "sightline.shorteners"
 """The entry point group in which a package offers shorteners of its own: a name, and a class or a function that makes
 one without arguments."""
 
+REGISTERED: dict[str, Shortener] = {}
+"""What this program has registered, by name."""
 
 _warned: set[str] = set()  # the names of shorteners that a warning was about
 
@@ -56,12 +58,30 @@ class Choice(NamedTuple):
     foreign: Shortener | None
 
 
-def text_levels(view: View, failed: Collection[Shortener] = ()) -> Choice:
-    """Return the levels of a text, by the first shortener that accepts it. Those that `failed` on it are not asked.
+def register(shortener: Shortener) -> None:
+    """Make a shortener known in this process. It is asked before those of installed packages.
 
-    What a shortener of another package raises is a warning, and the next one is asked.
+    One of the same name is replaced. Register it before sessions are opened: what was shortened stays as it is.
+
+    Raises:
+        BadInput: it is no shortener.
     """
-    for foreign in installed():
+    REGISTERED[_checked(shortener).name] = shortener
+
+
+def text_levels(view: View, failed: Collection[Shortener] = ()) -> Choice:
+    """Return the levels of a text, by the first shortener that accepts it. Those that `failed` on it are not asked."""
+    if found := foreign_levels(view, failed):
+        return found
+    return Choice(next(rule.levels(view) for rule in SHORTENERS if rule.accepts(view)), None)
+
+
+def foreign_levels(view: View, failed: Collection[Shortener] = ()) -> Choice | None:
+    """Return the levels of a text by the first shortener of others that accepts it; None if none of them does.
+
+    What such a shortener raises is a warning, and the next one is asked.
+    """
+    for foreign in foreigners():
         if foreign in failed:
             continue
         try:
@@ -69,7 +89,12 @@ def text_levels(view: View, failed: Collection[Shortener] = ()) -> Choice:
                 return Choice(foreign.levels(view), foreign)
         except Exception as error:  # another package may raise anything
             warn_once(foreign.name, f"raised {error!r}")
-    return Choice(next(rule.levels(view) for rule in SHORTENERS if rule.accepts(view)), None)
+    return None
+
+
+def foreigners() -> tuple[Shortener, ...]:
+    """The shorteners that are not ours, in the order in which they are asked."""
+    return (*REGISTERED.values(), *installed())
 
 
 @cache
@@ -90,9 +115,13 @@ def _checked(made: Any) -> Shortener:
     return made
 
 
-def installed_key() -> int:
-    """A number that is another one if other shorteners are installed; 0 if there are none. Imports none of them."""
-    offers = [(point.name, point.value, point.dist.version if point.dist else "") for point in _offers()]
+def foreign_key() -> int:
+    """A number that is another one if other shorteners are registered or installed; 0 if there are none.
+
+    Imports none of them.
+    """
+    offers = [(name, type(each).__module__, type(each).__qualname__) for name, each in REGISTERED.items()]
+    offers += [(point.name, point.value, point.dist.version if point.dist else "") for point in _offers()]
     return crc32(repr(offers).encode()) if offers else 0
 
 

@@ -1,9 +1,12 @@
 """All words that a shortened item adds to its text, in one table."""
 
+import re
+
 PHRASES = {
     "en": {
         "summary": "[{handle}{what}: {size}; shortened{how}]",
         "how": ", expand {handle} for all",
+        "how on": ", expand {handle} from line {n} on",
         "gist": "[{handle}{what}: {tokens} tokens]",
         "lines": "{lines} lines, {tokens} tokens",
         "line": "{tokens} tokens",
@@ -37,6 +40,7 @@ PHRASES = {
     "zh": {
         "summary": "[{handle}{what}：{size}；已缩短{how}]",
         "how": "，展开 {handle} 可见全文",
+        "how on": "，从第 {n} 行起展开 {handle} 可继续阅读",
         "gist": "[{handle}{what}：{tokens} tokens]",
         "lines": "{lines} 行，{tokens} tokens",
         "line": "{tokens} tokens",
@@ -79,4 +83,6 @@ def without_how(text: str, handle: str) -> str:
     """Return a shortened text whose label does not say how to see all of it, for a model that has no tool for that."""
     for wording in PHRASES.values():
         text = text.replace(f"{wording['how'].format(handle=handle)}]", "]")
+        before, _, after = wording["how on"].format(handle=handle, n="\n").partition("\n")
+        text = re.sub(rf"{re.escape(before)}\d{{1,12}}{re.escape(after)}\]", "]", text)
     return text

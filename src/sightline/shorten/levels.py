@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sightline.errors import BadInput
 from sightline.shorten.dialogue import dialogue_levels
-from sightline.shorten.dispatch import Choice, installed_key, text_levels, warn_once
+from sightline.shorten.dispatch import Choice, foreign_key, foreign_levels, foreigners, text_levels, warn_once
 from sightline.shorten.file_reads import is_file_read, read_gist
 from sightline.shorten.fill import EMPTY, Count, CountedText, Level, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
@@ -21,6 +21,7 @@ from sightline.shorten.sample import (
     cut_at_blank,
     encodable,
     read_opening,
+    read_page,
     read_sample,
 )
 from sightline.shorten.shortener import Shortener
@@ -36,7 +37,7 @@ SUMMARY_TOKENS = 800
 
 def levels_format() -> int:
     """Return a number that changes when the same text would be shortened otherwise: by other rules or shorteners."""
-    return FORMAT + (installed_key() << 8)
+    return FORMAT + (foreign_key() << 8)
 
 
 class Size(NamedTuple):
@@ -56,10 +57,12 @@ CALL = Size(0.6, 0.25, 120, 0.05)  # all that says what its result is about
 # Messages have more words for each name, and more of them is never read again. A label needs a sentence beside it.
 MESSAGE = Size(0.38, 0.12, 60, least=40)
 
+LONGEST_LINE = 1000  # characters: a longer line is several to who reads on
 ONE_LEVEL = 1000  # tokens; a shorter reply has no summary, because it would be rewritten twice on its way to a gist
 MESSAGE_LABEL = 16  # tokens of a message's gist beside a sentence, at most: its label, and what marks a gap
 HANDLE = 4  # tokens of a handle, at most
 READ_SHARE = 0.5  # of a file, for the line that describes it: the gist of a short file is that line
+PAGE_SHARE = 0.8  # of a page, for the unchanged beginning: what is read or edited next is most likely in it
 OPENING_SHARE = 0.35  # of a summary, for the unchanged beginning; this makes it too short only in a small summary
 
 _MESSAGES = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system", Kind.SUMMARY: "summarised"}
@@ -81,8 +84,12 @@ def shorten(
     subject: str = "",
     locale: str = "en",
     tokens: int | None = None,
+    room: int = 0,
 ) -> Shorter:
     """Return the summary and the gist of an item. `tokens`, the size of its text or arguments, saves counting them.
+
+    With `room`, the summary of a result is a page of up to so many tokens: as many of its first lines as fit, and from
+    the rest what a summary has.
 
     A summary has at most 800 tokens. The gist of a result has at most 40 and 5 % of the original, never more than 300
     or a quarter of it; that of a call 120 and 5 %, never more than 400 or a quarter. For messages the shares are 38 %
@@ -110,8 +117,9 @@ def shorten(
         return Shorter(shown, shown)
     ratio = max(0.5, len(text) / original)
     summary_tokens, gist_tokens = _limits(original, MESSAGE if item.kind in _MESSAGES else RESULT)
+    summary_tokens, share = (room, PAGE_SHARE) if room else (summary_tokens, OPENING_SHARE)
     longest = int(max(1, gist_tokens - MESSAGE_LABEL) * ratio)
-    most = int(summary_tokens * ratio * OPENING_SHARE)
+    most = int(summary_tokens * ratio * share)
     part = item.parts[0] if item.kind is Kind.RESULT and item.parts else None
     is_read = isinstance(part, Result) and not part.error and is_file_read(part.id, name or part.name)
     line = read_gist(text, locale, subject) if is_read else ""
@@ -119,8 +127,9 @@ def shorten(
         gist_tokens = max(gist_tokens, min(count(line) + HANDLE, int(original * READ_SHARE)))
     failed: list[Shortener] = []
     while True:
-        (levels, foreign), lines = _find_levels(item, text, subject, wording, longest, most, failed)
-        label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording)
+        (levels, foreign), lines = _find_levels(item, text, subject, wording, longest, most, failed, paged=bool(room))
+        begun = _lines_begun(text, most) if room else 0
+        label, header = _labels(item, encodable(name[:80]), encodable(subject[:2000]), original, lines, wording, begun)
         summary = EMPTY
         try:
             if item.kind is not Kind.ASSISTANT or original >= ONE_LEVEL:
@@ -152,9 +161,12 @@ def _fill(label: str, level: Level, count: Count, limit: TokenLimit, foreign: Sh
 
 
 def _labels(
-    item: Item, name: str, subject: str, tokens: int, lines: int, wording: Mapping[str, str]
+    item: Item, name: str, subject: str, tokens: int, lines: int, wording: Mapping[str, str], begun: int = 0
 ) -> tuple[str, str]:
-    """Return the lines that describe a shortened item in its summary and in its gist."""
+    """Return the lines that describe a shortened item in its summary and in its gist.
+
+    `begun`: how many of its first lines the summary shows, if it says from where to read on.
+    """
     kind = wording.get(_KINDS.get(item.kind, ""), "")
     error = next((part.error for part in item.parts if isinstance(part, Result)), "")
 
@@ -164,7 +176,7 @@ def _labels(
 
     handle = f"#{item.id}"
     size = wording["lines" if lines > 1 else "line"].format(lines=f"{lines:,}", tokens=f"{tokens:,}")
-    how = wording["how"].format(handle=handle)
+    how = wording["how on" if begun else "how"].format(handle=handle, n=begun + 1)
     summary = wording["summary"].format(handle=handle, what=what(160, 160), size=size, how=how)
     said = f" {error[:40]}" if error else "" if item.kind is Kind.RESULT else what(0, 0)  # the call says the rest
     return summary, wording["gist"].format(handle=handle, what=said, tokens=f"{tokens:,}")
@@ -197,12 +209,15 @@ def _find_levels(
     longest: int,
     most: int,
     failed: Collection[Shortener],
+    *,
+    paged: bool = False,
 ) -> tuple[Choice, int]:
     """Return what both levels are chosen from, by the kind of item and of text, and the number of lines.
 
-    A sentence of a message's gist has at most `longest` characters, the beginning of a summary at most `most`. The
-    shorteners that `failed` are not asked.
+    A sentence of a message's gist has at most `longest` characters, the beginning of a summary at most `most`, which it
+    uses if it is `paged`. The shorteners that `failed` are not asked.
     """
+    begin = read_page if paged else read_opening
     if item.kind in _MESSAGES:
         sample = read_sample(text, READ_LIMIT)
         opening = read_opening(text, sample, most) if item.kind is Kind.USER else Opening()
@@ -211,13 +226,26 @@ def _find_levels(
     is_result = item.kind is Kind.RESULT
     if value is None:
         sample = read_sample(text)
-        opening = read_opening(text, sample, most) if is_result else Opening()
+        opening = begin(text, sample, most) if is_result else Opening()
         return text_levels(make_view(sample, subject, wording, opening), failed), sample.numbers[-1]
-    opening = Opening(encodable(f"{text[: min(OPENING, most)]}…") if is_result else "")
+    opening = Opening(encodable(f"{text[: most if paged else min(OPENING, most)]}…") if is_result else "")
     lines = text.count("\n") + 1
     if inner := wrapped_text(value, len(text)):
         return text_levels(make_view(read_sample(inner), subject, wording, opening), failed), lines
+    if foreigners():
+        sample = read_sample(text)
+        view = make_view(sample, subject, wording, begin(text, sample, most) if is_result else Opening())
+        if found := foreign_levels(view, failed):
+            return found, lines
     return Choice(json_levels(value, opening.text, values_in(subject)), None), lines
+
+
+def _lines_begun(text: str, most: int) -> int:
+    """Return how many whole lines a page begins with; 0 if it is not known from which line to read on."""
+    shown = text[: max(0, text.rfind("\n", 0, most))]
+    if len(shown) < OPENING or parse_json(text) is not None or max(map(len, shown.split("\n"))) > LONGEST_LINE:
+        return 0
+    return shown.count("\n") + 1
 
 
 def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: int | None) -> Shorter:

@@ -250,7 +250,7 @@ class _SummaryLayout(NamedTuple):
     def render(self, label: str, chosen: list[int], between: list[str]) -> str:
         """Return the opening, then lines and gaps. The label is at the first gap, or first if there is no opening."""
         lines, numbers, opening = self.view.sample.lines, self.view.sample.numbers, self.view.opening
-        is_cut = opening.text.endswith("…")
+        is_cut = opening.text.endswith("…") or opening.number > 0  # a page says at its end how to read on
         out = [opening.text, label] if is_cut else [opening.text or label]
         pending = bool(opening.text) and not is_cut
         places, first = set(chosen), {**self.view.worths.first, **self.section_starts}
@@ -288,7 +288,7 @@ class _SummaryLayout(NamedTuple):
             return self._line(before + 1) if lines[before + 1] else None
         if after - before <= 4 and not any(lines[before + 1 : after]):
             return None
-        start = numbers[before] if before >= 0 else 0
+        start = max(numbers[before] if before >= 0 else 0, self.view.opening.number)
         skipped = (numbers[after] if after < len(lines) else numbers[-1] + 1) - start - 1
         if skipped < 1:  # inside one long line
             return f"…: {self._names(before, inside)} …" if inside else "…"

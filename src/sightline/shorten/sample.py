@@ -46,6 +46,7 @@ class Opening(NamedTuple):
 
     text: str = ""
     lines: int = 0
+    number: int = 0  # of its last line in the whole text, if that is whole
 
 
 def encodable(text: str) -> str:
@@ -103,6 +104,15 @@ def read_opening(text: str, sample: Sample, most: int) -> Opening:
         return Opening(encodable(f"{first}…"), 1)
     cut = min(OPENING, most)
     return Opening(encodable(f"{text[:cut]}…"), text.count("\n", 0, cut))
+
+
+def read_page(text: str, sample: Sample, most: int) -> Opening:
+    """Return as many of the first lines of a text as `most` characters hold; its usual opening if that is no line."""
+    end = text.rfind("\n", 0, most)
+    if end < OPENING:
+        return read_opening(text, sample, most)
+    number = text.count("\n", 0, end) + 1
+    return Opening(encodable(text[:end]), bisect_right(sample.numbers, number), number)
 
 
 def find_lines(pattern: re.Pattern[str], sample: Sample) -> Iterator[tuple[int, re.Match[str]]]:

@@ -11,13 +11,14 @@ class Shortener(Protocol):
 
     It offers lines and values with their worth, and the engine takes as many as fit. So it need not know the sizes of
     the levels, and cannot exceed them. `lines.line_levels(view, marks, quoted)` makes the levels from marks of lines.
-    It must not change the view, and must take any text. It is asked about texts of lines: results of tools and windows
-    that are not JSON. `sightline.testing.check_shortener` proves what is promised here.
+    It must not change the view, and must take any text. It is asked about results of tools and windows; of a
+    JSON document that wraps one long text, about that text. `sightline.testing.check_shortener` proves what is
+    promised here.
     """
 
     @property
     def name(self) -> str:
-        """What a warning calls it. Shorteners of installed packages are asked in the order of their names."""
+        """What a warning calls it. Of two that a program registers under one name the later is used."""
 
     def accepts(self, view: View) -> bool:
         """Whether the text is of this kind."""

@@ -244,6 +244,29 @@ def test_who_asks_in_so_many_words_gets_one_unasked(question: str) -> None:
     assert harbour()._finder.asks_for_everything(question, surely=True)
 
 
+@pytest.mark.parametrize(
+    ("session", "last"),
+    [
+        ("Give me all of it again.", "Give me all of it."),
+        ("Give me all the details.", "Give me all of them."),
+        ("List everything we said.", "List everything."),
+        ("Tell me all that was agreed.", "Tell me all of that."),
+        ("Go over everything.", "Go over all of it."),
+        ("Read all of it back to me.", "Read all of it to me."),
+        ("前面的全部发给我。", "全部发给我。"),
+        ("所有要点都列出来。", "都列出来。"),
+        ("全部再列给我。", "全部列给我。"),
+        ("从头到尾都写一下。", "剩下的都写一下。"),
+        ("完整地念一遍。", "把它完整地念一遍。"),
+    ],
+)
+def test_all_of_it_is_what_was_spoken_of_last(session: str, last: str) -> None:
+    """Unless it says that it was told before, or that it is what was said; one question alone is about everything."""
+    assert harbour()._finder.asks_for_everything(session, surely=True)
+    assert not harbour()._finder.asks_for_everything(last, surely=True)
+    assert harbour()._finder.asks_for_everything(last)
+
+
 @pytest.mark.parametrize(("wordings", "least"), [(paraphrases.ENGLISH, 15), (paraphrases.CHINESE, 17)])
 def test_most_wordings_are_known_unasked(wordings: tuple[str, ...], least: int) -> None:
     """Of 20 in each language. The others name something, as far as can be told without the conversation."""

@@ -23,6 +23,7 @@ from sightline.compaction.prompt import (
     instruction,
     summary_in,
 )
+from sightline.errors import BadInput, PinnedOverflow
 from sightline.files.folders import PROJECT
 from sightline.files.mentions import MOST_FILES, MOST_LINES, FileReference, important_files, read_files
 from sightline.log.stores.memory import MemoryStore
@@ -41,6 +42,7 @@ from sightline.plan.budget import Budget
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter as Counter
+from sightline.wire.payload import Payload
 
 # Messages in OpenAI's form.
 Request = list[dict[str, Any]]
@@ -48,6 +50,7 @@ Request = list[dict[str, Any]]
 Summarizer = Callable[[Request], str]
 
 ANSWER_TOKENS = 8000  # of the context window: kept free for the summary
+EARLIER = 0.5  # of the tokens for the conversation: earlier summaries that do not fit are cut to this
 SMALL_TOKENS = 1000  # up to this a summary may be larger than what it replaces, because its nine sections have a size
 
 T = TypeVar("T")
@@ -201,26 +204,65 @@ def _compacted(summary: str, messages: Sequence[Any], share: float, options: Com
 def summary_request(messages: Sequence[Any], paths: Sequence[str], options: CompactionOptions) -> Request:
     """Return the request for a summary of these messages and files: the core's, within the model's context window.
 
+    Earlier summaries among them are shown whole, because nothing else is left of what they cover. If they do not fit,
+    both ends of each are shown.
+
     Raises:
-        BadInput: the core does not have the options' locale or cannot use the context window.
+        BadInput: the core does not have the options' locale, or the context window is too small for such a request.
     """
+    window, count = options.max_context_tokens, options.counter.count
+    budget = Budget(window, output=min(ANSWER_TOKENS, window // 2), recall=0)
+    plain, _ = instruction({}, max_tokens=0, count=count, locale=options.locale)
+    try:
+        try:
+            payload = _preview(messages, plain, options, budget)
+        except PinnedOverflow:
+            fitting = _cut_summaries(messages, max(1, int(EARLIER * (window - budget.output - count(plain)))), count)
+            payload = _preview(fitting, plain, options, budget)
+    except PinnedOverflow as error:
+        raise BadInput(
+            f"a context window of {window} tokens is too small to ask for this summary, by {error.short_by} tokens: "
+            "use a model with a larger one (max_context_tokens), or leave the system messages out"
+        ) from error
+    files = read_files(paths, options.project_dir)
+    free_tokens = payload.plan.limit - payload.tokens + count(plain)
+    text, _ = instruction(files, max_tokens=free_tokens, count=count, locale=options.locale)
+    return [*payload.openai()["messages"][:-1], {"role": "user", "content": text}]
+
+
+def _preview(messages: Sequence[Any], plain: str, options: CompactionOptions, budget: Budget) -> Payload:
+    """Return these messages, composed with this instruction after them. Raises BadInput, PinnedOverflow."""
     from sightline.session.session import Session  # its search loads SQLite, which the document's storage does not need
 
-    window, project = options.max_context_tokens, options.project_dir
     settings = Settings(locale=options.locale, config={"keep": 0})  # each message may be shortened, the newest too
-    session = Session(MemoryStore(), settings=settings, token_counter=options.counter, project=project)
+    session = Session(MemoryStore(), settings=settings, token_counter=options.counter, project=options.project_dir)
     for message in messages:
         item = session.add(readable(message))
         if is_summary(message):
             session.items.pin(item)  # nothing else is left of what it covers
     session.interrupt()
-    count = options.counter.count
-    plain, _ = instruction({}, max_tokens=0, count=count, locale=options.locale)
-    session.user(plain)  # so that the last user message, which is shown whole, is none of the conversation
-    payload = session.preview(Budget(window, output=min(ANSWER_TOKENS, window // 2), recall=0))
-    free_tokens = payload.plan.limit - payload.tokens + count(plain)
-    text, _ = instruction(read_files(paths, project), max_tokens=free_tokens, count=count, locale=options.locale)
-    return [*payload.openai()["messages"][:-1], {"role": "user", "content": text}]
+    session.items.pin(session.user(plain))  # so that the last user message is none of the conversation
+    return session.preview(budget)
+
+
+def _cut_summaries(messages: Sequence[Any], most: int, count: Callable[[str], int]) -> list[Any]:
+    """Return the messages, with the earlier summaries among them cut to their shares of so many tokens."""
+    texts = {at: str(chat_of(message)["content"]) for at, message in enumerate(messages) if is_summary(message)}
+    total = max(1, sum(map(count, texts.values())))
+    cut = {at: _both_ends(text, most * count(text) // total, count) for at, text in texts.items()}
+    return [
+        {"role": "user", "content": cut[at], "metadata": {SUMMARY: True}} if at in cut else message
+        for at, message in enumerate(messages)
+    ]
+
+
+def _both_ends(text: str, tokens: int, count: Callable[[str], int]) -> str:
+    """Return the beginning and the end of a text within so many tokens; all of it if it fits."""
+    chars = len(text)
+    while (needed := count(text)) > tokens and chars > 1:
+        chars = min(chars - 1, chars * tokens // needed)
+        text = f"{text[: 2 * chars // 3]}\n[…]\n{text[len(text) - chars // 3 :]}"
+    return text
 
 
 def _summary(messages: Sequence[Any], paths: Sequence[str], options: CompactionOptions) -> str:

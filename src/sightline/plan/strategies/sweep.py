@@ -12,10 +12,12 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
    question of a chat is left out with its answer.
 5. If much more than the target is left, these too. What a large step made needless is given back.
 6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
+7. If a new result had to be shortened before it was ever shown, show as much of it as there is room for.
 """
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
@@ -36,6 +38,7 @@ _FULLEST = 0.85  # of the body's tokens: but no more than this is in use after a
 _LEAST_OLDER = 0.25  # of the target: except so much for older units, so that one large result does not erase them all
 _BESIDE = 0.4  # of the target: what a sweep for its price leaves beside the working set and what is protected
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
+_LEAST_MORE = 100  # tokens: with less room to spare, a new result is not shown longer
 _INDEX_LINE = 25  # tokens of the line that replaces a unit
 
 
@@ -66,6 +69,7 @@ class Sweep:
     """
 
     def __init__(self, view: View, lods: dict[int, Lod], why: dict[int, str]) -> None:
+        view.uncut()
         last, unit = view.last, view.timeline.unit
         self.view, self.timeline = view, view.timeline
         self.units = view.candidates()
@@ -107,8 +111,9 @@ class Sweep:
         self._reduce_protected(self.body - self._tokens_of(protected), protected)
         if to_target or self.body > view.budget.trigger * limit - notices:
             self._reduce_to(min(self._goal(protected), limit - notices), protected)
-        self.index_limit = 0  # the index lines take what is free, so nothing more is reduced for them
+        index, self.index_limit = self._index_tokens(), 0  # they take what is free: nothing more is reduced for them
         self._reduce_protected(0, protected)
+        self._show_more(protected, notices + index)
         return self._plan(reason)
 
     def economise(self, keep: int, reason: str, target: float) -> Plan | None:
@@ -154,6 +159,22 @@ class Sweep:
         self._take_steps(last if self.out or was_out else last + MARKER, question, leave_out=False)
         self.index_limit = index
 
+    def _show_more(self, protected: set[int], kept_free: int) -> None:
+        """Show longer the new results that were shortened: they share what is free, the shortest first.
+
+        If there was no room for a summary, that is all that the limit allows; else what a sweep may leave in use.
+        """
+        units = sorted(protected.intersection(self.view.new, self.unit_set) - self.out)
+        rows = [row for unit in units for row in self.timeline.rows_of(unit) if self.why.get(row) == "swept"]
+        rows = [row for row in rows if self.timeline.kind[row] == Kind.RESULT and self.lods[row] is not Lod.FULL]
+        fullest = 1.0 if any(self.lods[row] is Lod.GIST for row in rows) else min(_FULLEST, self.view.budget.trigger)
+        free = int(fullest * self.view.body_limit) - kept_free - self.body
+        for left, row in zip(range(len(rows), 0, -1), sorted(rows, key=self.timeline.full.__getitem__), strict=True):
+            before = self.timeline.size(row, self.lods[row])
+            if free // left >= _LEAST_MORE and self.view.cut(row, before + free // left):
+                more = self.timeline.size(row, Lod.SUMMARY) - before
+                self.body, free, self.lods[row] = self.body + more, free - more, Lod.SUMMARY
+
     def _goal(self, protected: set[int]) -> float:
         """Tokens of the body to reach: the target, or more where the protected units are large."""
         limit, target = self.view.body_limit, self.view.budget.target * self.view.body_limit
@@ -163,18 +184,16 @@ class Sweep:
         return max(target, min(kept + _OLDER * target, max(fullest, kept + _LEAST_OLDER * target)))
 
     def _reduce_to(self, goal: float, protected: set[int]) -> None:
-        view = self.view
         if large := self._large_questions():
             self._take_steps(goal, self.units, protected, self._spared_rows(), leave_out=False)
-            for row in large:
-                if self.body <= goal:
-                    break
+        for row in large:
+            if self.body > goal:
                 self._set_level(row, self._lower_levels(row, self.lods.get(row, Lod.FULL))[0])
-        if view.trims and len(self.newest) < len(self.units):
+        if self.view.trims and len(self.newest) < len(self.units):
             self._leave_out_oldest(int(goal) - self.index_limit, protected)
         spared = self._spared_rows()
         taken = self._take_steps(goal, self.units, protected, spared)
-        most = min(_WORKING_SHARE, view.budget.trigger) * view.body_limit
+        most = min(_WORKING_SHARE, self.view.budget.trigger) * self.view.body_limit
         taken += self._take_steps(max(goal, most), self.units, protected)
         self._give_back(taken, goal)
 
@@ -186,8 +205,7 @@ class Sweep:
     def _large_questions(self) -> list[int]:
         """The question and the task, if they take more than half of the body and were shown in full before."""
         units = {self.view.asked, self.task}.intersection(self.units).difference(self.view.new)
-        tokens = self._tokens_of(units)
-        large = sorted(units) if tokens > self.view.body_limit // 2 else []
+        large = sorted(units) if self._tokens_of(units) > self.view.body_limit // 2 else []
         rows = [row for unit in large for row in self.timeline.rows_of(unit)]
         return [row for row in rows if self._lower_levels(row, self.lods.get(row, Lod.FULL))]
 
@@ -237,12 +255,9 @@ class Sweep:
 
     def _newest_units(self) -> Sequence[int]:
         """All units or, if not even gists of all would fit, the newest ones. Only so many gists are made."""
-        free = self.view.body_limit
-        for at, unit in enumerate(reversed(self.units)) if self.body > free else ():
-            free -= self.view.least_tokens(unit)
-            if free < 0:
-                return self.units[-at - 1 :]
-        return self.units
+        limit, sizes = self.view.body_limit, accumulate(map(self.view.least_tokens, reversed(self.units)))
+        count = next((at for at, size in enumerate(sizes, 1) if size > limit), 0) if self.body > limit else 0
+        return self.units[-count:]
 
     def _leave_out_oldest(self, target: int, protected: set[int]) -> None:
         """Leave out, from the oldest on, the units that would not fit even if everything were a gist.
@@ -375,9 +390,7 @@ class Sweep:
 
     def _lower_levels(self, row: int, lod: Lod) -> Sequence[Lod]:
         """The levels below this one that an item has and may be shown at, the richest first."""
-        if not self.view.may_shorten(row):
-            return ()
-        lower = [level for level in (Lod.SUMMARY, Lod.GIST) if level < lod]
+        lower = [level for level in (Lod.SUMMARY, Lod.GIST) if level < lod] if self.view.may_shorten(row) else []
         return [level for level in lower if self.timeline.short_size(row, level) >= 0]
 
     def _plan(self, reason: str) -> Plan:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sightline.recall.overview.words import (
     ASKING_CHINESE,
     CHINESE,
+    LOOKS_BACK,
     MEANS_ALL,
     REPORTS,
     SUMS_UP,
@@ -62,8 +63,13 @@ def surely_asks(text: str) -> bool:
 
 
 def _asks_for_all(clause: str) -> bool:
-    asks = REPORTS.search(clause) or (MEANS_ALL.search(clause) and TELLS.search(clause))
+    asks = REPORTS.search(clause) or (MEANS_ALL.search(clause) and TELLS.search(clause) and _means_the_talk(clause))
     return bool(asks) and not subject(clause).terms
+
+
+def _means_the_talk(clause: str) -> bool:
+    """Return whether all that a clause asks for was said before. "Give me all of it" means what was spoken of last."""
+    return bool(LOOKS_BACK.search(clause) or TALKS.search(TELLS.sub(" ", clause)))
 
 
 def is_about_everything(query: str, places: Places, states_something: Callable[[int], bool], rows: int) -> bool:

@@ -110,3 +110,10 @@ TELLS = re.compile(
     r"|(?<![你您我])(?:说|讲|聊|谈)(?!完)|告诉我|复述|重复|列|念|过一遍|写一下|写下来|发给?我",
     re.IGNORECASE,
 )
+# What says that all of it was told before. Without it, or a word of talking, "all of it" is what was spoken of last.
+LOOKS_BACK = re.compile(
+    r"\b(?:again|back|repeat|remind|recite|once more|from the (?:beginning|start|top)|(?:run|walk|take) \w+ through"
+    r"|go (?:over|through)(?!.*\b(?:it|them|this|that|these|those)\b))\b"
+    r"|再|重新|从头|前面|刚才|刚刚|之前|到底|复述|重复|[说讲聊谈问选][好妥定过了]|^(?!.*[它这]).*一遍",
+    re.IGNORECASE,
+)

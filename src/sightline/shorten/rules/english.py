@@ -13,7 +13,7 @@ from sightline.shorten.rules.deferrals import defers, puts_off
 from sightline.shorten.rules.imperatives import orders, urges
 from sightline.shorten.rules.obligations import forbids, obliges
 from sightline.shorten.rules.pattern_table import Table, any_of, word_set
-from sightline.shorten.rules.reports import REPORTS, behaves
+from sightline.shorten.rules.reports import ABSENT, REPORTS, behaves
 from sightline.shorten.rules.statements import BOUND, EACH, NORMS, PLEADS, PRACTICES, SAYS, WISHES
 
 WRITTEN = re.compile(r"[a-z]{2}")
@@ -39,6 +39,8 @@ def _lays_down(plain: str) -> bool:
     if ANNOUNCED.in_(plain):
         return not TOLD.in_(plain)
     if not work and is_sociable(plain):
+        return False
+    if ABSENT.at(plain):
         return False
     if (EACH.in_(plain) or NORMS.in_(plain)) and not REPORTS.in_(plain):
         return not TOLD.in_(plain)

@@ -28,7 +28,10 @@ GUESSED = Table(
     \w+ (?:feel|mean|bring|love|miss|seem|look|sound|know|enjoy|taste)\b|<be> (?:so|such|really|very|quite|\w+ing)\b
     <be> (?:some|something|because|due|related|within|wrong|missing|why|how|hard|tired|fine|able|okay?|good|\d+)\b
     <be> an? (?:\w+ )?(?:bug|issue|problem|error|mistake|glitch|typo|way|reason|joke|race|simple|quick|good|lot)\b
+    (?:(?<=\bit )|(?<=\bthis ))must (?:\w+ )?be (?:<its> (?!<one>)|\w+'s )\w  # it must be the cache
     """,
+    its="(?:the|my|our|your|his|her|their)",
+    one=r"(?:default|final|first|last|next|only|same)\b",
     be=r"\w+(?:'t| to)? (?:still |not |definitely )?be",
 )
 # with one of these, "should" and "needs to" make a rule

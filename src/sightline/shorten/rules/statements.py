@@ -96,7 +96,7 @@ SAYS = Table(
     \b(?:deal[ -]?breaker|out of the question|off the table|no-go|non-?negotiable|not an option|no exceptions)\b
     \b(?:so|any|anything|everything|all) [^.,]{1,60}(?:is|are) (?:off|out)\b  # so gluten is out
     ^anything (?:<beyond>|\w+[ai]ble)\b.* (?:is|needs|must|should|gets|goes|can|has)\b
-    ^(?:anything|everything|every|each|all|any|new)\b[^.,]{0,60} <goes> (?:my|a|an|in|into|under|to|through)\b
+    ^(?:anything|everything|every|each|all|any|new)\b[^.,]{0,60} <goes> (?!an? [45]\d\d\b)<into>\b
     \byou (?:may|can) .{1,80}\bbut (?:nothing|not|no|never|only|leave)\b
     ^you may not (?!see|find|tell|just)
     \b(?:you|we) (?:shouldn't|(?:should|need to|have to|ought to) (?:not|never|always|only|make sure|ensure|avoid))\b
@@ -115,6 +115,7 @@ SAYS = Table(
     approved="(?:i (?:say|tell|ask|approve|confirm|explicitly)|otherwise|asked|told)",
     beyond="(?:above|over|below|under|beyond|before|after|with|without|longer|older|more|less|else|that)",
     goes="(?:needs?|goes|go|belongs?|lives?|gets?)",
+    into="(?:my|a|an|in|into|under|to|through)",
     cannot="(?:cannot|can't|may not|can not)",
     attribute=any_of(v.ATTRIBUTE),
     case=r"(?:if|when|in case) (?!yes\b|no\b|not\b|they do\b)[^.?]{1,120}",
@@ -129,7 +130,7 @@ PRACTICES = Table(
     ^(?:the|our|my) <person> (?:really )?(?:hates?|likes?|prefers?|wants?|expects?|dislikes?|insists? on) \w
     ^<us> (?:<only>|never|always) <practise>\b(?!.*\b(?:much|often|yet)\b)  # we only ship books
     ^i (?:<only>|can't|cannot|won't|will not|may not) (?:pay|accept|use|meet|attend|sign|travel)\b
-    ^only (?!<count>.{0,30} can\b)[\w.-]+ (?:[\w.-]+ )?(?:may|can|should|has|have|approves?|signs?|decides?|gets?)\b
+    ^only (?!<count>.{0,30} can\b|.*<trouble>)[\w.-]+ (?:[\w.-]+ )?<entitled>\b
     ^we (?:have|need) to be .{2,60}\b(?:by|before|early|\d)\b|^ideally\b
     \bwould be (?:best|ideal|preferable)\b
     ^our [\w ]{2,30} (?:forbids?|bans?|prohibits?|requires?|mandates?)\b|^i <want> to <approve>\b.{0,60}\b<before>\b
@@ -140,6 +141,8 @@ PRACTICES = Table(
     want="(?:want|need|would like|'d like)",
     approve=r"(?:approve|review|see|sign|check|confirm|read|know|be (?:asked|told|informed|consulted))",
     before="(?:before|first|each|every|any|whenever)",
+    trouble=r"\b(?:bug|error|issue|problem)s?\b",
+    entitled="(?:may|can|should|has|have|approves?|signs?|decides?|gets?)",
     us="(?:we|our \\w+)",
     only="(?:can only|may only|don't|do not|only)",
     count=v.COUNT,
