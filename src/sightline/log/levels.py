@@ -40,10 +40,11 @@ class Reader(EntryReader):
                 subject_of=subject_of,
                 purpose_of=purpose_of,
                 is_file_read=is_file_read,
+                forget=lambda row: self._shorter.pop(row, None),
             ),
         )
         self.counter, self.profile, self.locale = counter, profile, locale
-        self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts
+        self._shorter: OrderedDict[int, Shorter] = OrderedDict()  # row → its shortened texts, none of which was sent
         self._constraint_tokens: dict[int, int] = {}
 
     # ------------------------------------------------------------------ sizes

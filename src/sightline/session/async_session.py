@@ -8,7 +8,7 @@ from functools import cache, partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from sightline.apps.host import Host
-from sightline.compaction.compactor import Compacted
+from sightline.compaction.compactor import SECONDS, Compacted, Summarizer
 from sightline.compose.verify import Verified
 from sightline.log.annotations import ReceiptNote
 from sightline.plan.budget import Budget
@@ -112,9 +112,11 @@ class AsyncSummaries(_Awaitable[Summaries]):
     undo = _awaitable(Summaries.undo)
     in_background = _awaitable(Summaries.in_background)
 
-    async def compact(self, *args: Any, **kwargs: Any) -> Compacted:
+    async def compact(
+        self, budget: Budget | None = None, *, model: Summarizer | None = None, seconds: float = SECONDS
+    ) -> Compacted:
         """See `Summaries.compact`. It may wait for a model, so it has a thread of its own and other calls go on."""
-        return await finish(asyncio.to_thread(self._inner.compact, *args, **kwargs))
+        return await finish(asyncio.to_thread(self._inner.compact, budget, model=model, seconds=seconds))
 
     async def wanted(self) -> bool:
         """Whether it is time for a summary. See `Summaries.wanted`."""

@@ -404,11 +404,11 @@ class Session:
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing of the list is added then.
         """
-        neutral = [accept.check_message(message) for message in accept.read_with(wire.read_messages, messages)]
+        read = accept.read_with(wire.read_messages, messages)
         with self._lock:
-            before, drafts = self._calls.draft_list(neutral, LABELLED if in_place else 0)
+            before, drafts = self._calls.draft_list(read, LABELLED if in_place else 0)
             ids = self._append([*before, *drafts]) if drafts else []
-            return ids[len(before) :][: len(neutral)]
+            return ids[len(before) :][: len(read)]
 
     @locked
     def tools(self, definitions: Sequence[Any], *, recall: bool = True) -> None:
