@@ -7,8 +7,9 @@ import pytest
 
 from sightline import Budget, MemoryStore, Session
 from sightline.compose.verify import verify
-from sightline.log import levels, mentions, reader
+from sightline.log import mentions
 from sightline.log.stores import Tips
+from sightline.shorten import levels, rules
 from sightline.values.items import Call, Lod
 
 ROOM, TIGHT = Budget(100_000), Budget(1_500, recall=0.0)
@@ -28,7 +29,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(levels, "shorten", counted("levels", levels.shorten))
     monkeypatch.setattr(mentions, "identifiers", counted("names", mentions.identifiers))
-    monkeypatch.setattr(reader.rules, "constraints", counted("constraints", reader.rules.constraints))
+    monkeypatch.setattr(rules, "constraints", counted("constraints", rules.constraints))
     return found
 
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial, wraps
+from functools import cache, cached_property, partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from sightline.apps.host import Host
@@ -155,7 +155,6 @@ class AsyncSession(_Awaitable[Session]):
         self.session = session
         self.items = AsyncItems(session.items, self._worker)
         self.windows = AsyncWindows(session.windows, self._worker)
-        self.summaries = AsyncSummaries(session.summaries, self._worker)
         self.receipts = AsyncReceipts(session.receipts, self._worker)
 
     @classmethod
@@ -195,6 +194,11 @@ class AsyncSession(_Awaitable[Session]):
     def branch(self) -> str:
         """The name of the branch this session writes to; empty for the first one."""
         return self._inner.branch
+
+    @cached_property
+    def summaries(self) -> AsyncSummaries:
+        """The compactions."""
+        return AsyncSummaries(self._inner.summaries, self._worker)
 
     @property
     def settings(self) -> Settings:
