@@ -76,6 +76,8 @@ def measured(root: Path, sizes: tuple[int, ...], peers: Peers, say: Callable[[st
     rows += windows.windows()
     say("appending")
     rows += durability.appending(root, peers)
+    say("memory of a process")
+    rows += durability.memory(root)
     noise.append(speed.machine())
     logs, built = _logs(root, sizes, say)
     say("sweeping")
